@@ -1,0 +1,1 @@
+"""The command line: one command a file, each thin: parse, call, print."""

@@ -1,0 +1,119 @@
+"""The `tare` command: finds the sub-command's file and turns errors into exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from tare import __version__
+
+COMMANDS = {
+    "plan": "Show every case of a study, the order of its runs, and each exact command.",
+    "run": "Run a study, or resume or extend the campaign that is there.",
+    "status": "Account for every planned run of a campaign.",
+    "compare": "Hold every contender against its reference, with intervals and verdicts.",
+    "report": "Write the report: one offline HTML file, and its charts as SVG and PNG.",
+    "export": "Write every measurement as one tidy row: CSV, JSON or Parquet.",
+    "parse": "Read figures of merit out of existing output of a workload.",
+    "workloads": "List the workloads, or explain one.",
+    "lab": "Build, enter and remove a cluster on this machine.",
+    "clean": "End and remove what dead campaigns left behind.",
+    "schema": "Print the JSON Schema of study and site files, for editors.",
+    "doctor": "Say what is missing on this machine, why it matters and how to get it.",
+}
+"""Name to one line of help, so that `tare --help` need not import the commands."""
+
+_EPILOG = """\b
+Exit codes:
+  0    all good
+  1    some runs failed or are invalid
+  2    bad usage, or a fault in a file
+  3    the infrastructure failed (lab, network, disk)
+  130  interrupted"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit; the entry point of the `tare` command."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments == ["--version"]:  # answered before click is imported: scripts call it a lot
+        print(f"tare {__version__}")
+        return
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: list[str]) -> int:
+    import click
+
+    from tare.errors import TareError
+
+    try:
+        return _group().main(arguments, prog_name="tare", standalone_mode=False) or 0
+    except TareError as error:
+        click.secho(f"tare: {error}", err=True, fg="red")
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("tare: interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        sys.stdout = None  # the reader has gone; do not complain again at exit
+        return 0
+
+
+def _group():  # type: ignore[no-untyped-def]  # click's types are imported only when a command runs
+    import click
+
+    class Commands(click.Group):
+        """The sub-commands, each imported only when it is called."""
+
+        def list_commands(self, ctx: click.Context) -> list[str]:
+            return list(COMMANDS)
+
+        def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+            if name not in COMMANDS:
+                return None
+            module = importlib.import_module(f"tare.cli.{name}")
+            command: click.Command = module.command
+            command.short_help = COMMANDS[name]
+            return command
+
+        def resolve_command(
+            self, ctx: click.Context, args: list[str]
+        ) -> tuple[str | None, click.Command | None, list[str]]:
+            name = args[0]
+            if name not in COMMANDS and not name.startswith("-"):
+                import difflib
+
+                near = difflib.get_close_matches(name, COMMANDS, n=1)
+                cure = f"did you mean {near[0]!r}?" if near else "see 'tare --help'."
+                raise click.UsageError(f"No such command {name!r}; {cure}", ctx)
+            return super().resolve_command(ctx, args)
+
+        def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+            with formatter.section("Commands"):
+                formatter.write_dl(list(COMMANDS.items()))
+
+    @click.group(
+        cls=Commands,
+        epilog=_EPILOG,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    @click.version_option(__version__, prog_name="tare", message="%(prog)s %(version)s")
+    def tare() -> None:
+        """Measure what a platform costs an HPC workload, against a reference.
+
+        A study file asks the question; tare runs its matrix in interleaved blocks, proves that each
+        run used the network it asked for, and answers with intervals and verdicts.
+
+        \b
+        Start here:
+          tare doctor                     is everything there?
+          tare plan  studies/demo.yaml    what would run, exactly?
+          tare run   studies/demo.yaml    measure
+          tare report campaigns/…         read the answer
+        """
+
+    return tare

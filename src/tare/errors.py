@@ -1,0 +1,80 @@
+"""The errors that Tare raises, and the exit code that each one means.
+
+TareError                      3
+├── UsageError                 2   the command or a file is wrong; the message holds the cure
+│   └── FileFaults             2   all faults of one or more files at once
+└── InfrastructureError        3   the place failed, not the study
+    ├── LabError                   the lab could not be built or is gone
+    ├── BackendError               processes could not be started or watched
+    └── CampaignError              the campaign folder cannot be read or written
+        ├── CampaignLocked             another process is running it
+        └── DiskFull                   no room left; what is recorded is safe
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+
+class TareError(Exception):
+    """Any error that Tare reports to its user in one line."""
+
+    exit_code = 3
+
+
+class UsageError(TareError):
+    """The command line or an input file asks for something that cannot be."""
+
+    exit_code = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """One fault of a file: where it is, what is wrong, and the cure.
+
+    `line` and `column` count from 1, as editors do; `path` names the place in the file's own
+    terms, such as ``factors.nodes[2]``.
+    """
+
+    file: str
+    line: int
+    column: int
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.path}: " if self.path else ""
+        return f"{self.file}:{self.line}:{self.column}: {place}{self.message}"
+
+
+class FileFaults(UsageError):
+    """Every fault that was found, in the order of the files' lines."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults = tuple(sorted(faults, key=lambda fault: (fault.file, fault.line, fault.column)))
+        super().__init__("\n".join(str(fault) for fault in self.faults))
+
+
+class InfrastructureError(TareError):
+    """The place where runs happen failed; the study is not to blame."""
+
+
+class LabError(InfrastructureError):
+    """The lab could not be built, or is gone."""
+
+
+class BackendError(InfrastructureError):
+    """Processes could not be started, watched or ended."""
+
+
+class CampaignError(InfrastructureError):
+    """The campaign folder cannot be read or written."""
+
+
+class CampaignLocked(CampaignError):
+    """Another process is running this campaign."""
+
+
+class DiskFull(CampaignError):
+    """The campaign's file system has no room left; everything recorded before is safe."""

@@ -1,0 +1,96 @@
+"""An attempt: one try at a run, and what came of it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from tare.model.backend import Counters
+from tare.model.values import Scalar
+from tare.model.workload import Better, Measurement
+
+
+class State(enum.StrEnum):
+    """What is known of a planned run. Only DONE runs are measured."""
+
+    DONE = "done"
+    FAILED = "failed"
+    INVALID = "invalid"
+    LOST = "lost"
+    RUNNING = "running"
+    PENDING = "pending"
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """The values of one FOM in one attempt, with one list of coordinates for each name in `at`."""
+
+    fom: str
+    unit: str
+    better: Better | None = None
+    at: dict[str, list[Scalar]] = {}
+    values: list[float] = []
+
+    def measurements(self) -> Iterator[Measurement]:
+        """Yield the values one by one."""
+        for row, value in enumerate(self.values):
+            at = {name: column[row] for name, column in self.at.items()}
+            yield Measurement(fom=self.fom, value=value, unit=self.unit, at=at)
+
+
+def gather_series(measurements: Iterable[Measurement], better: dict[str, Better]) -> list[Series]:
+    """Return measurements as series, one for each FOM, unit and set of coordinate names."""
+    gathered: dict[tuple[str, str, tuple[str, ...]], Series] = {}
+    for one in measurements:
+        key = (one.fom, one.unit, tuple(one.at))
+        series = gathered.get(key)
+        if series is None:
+            series = gathered[key] = Series(
+                fom=one.fom,
+                unit=one.unit,
+                better=better.get(one.fom),
+                at={name: [] for name in one.at},
+                values=[],
+            )
+        series.values.append(one.value)
+        for name, coordinate in one.at.items():
+            series.at[name].append(coordinate)
+    return list(gathered.values())
+
+
+Traffic = dict[str, dict[str, Counters]]
+"""What crossed each interface during an attempt, by host and interface."""
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one try at a run.
+
+    `reason` says in a sentence why it is not DONE. `retry` says that the infrastructure was to
+    blame and the run may be tried again. `started_at` is seconds since the epoch (time(2)).
+    `environment` is the hash of the environment that it ran in; `load` the one-minute load average
+    of this machine when it started.
+    """
+
+    case: str
+    block: int
+    attempt: int
+    state: State
+    reason: str = ""
+    check: str = ""
+    is_infrastructure: bool = False
+    started_at: float
+    elapsed_s: float = 0.0
+    exit_code: int | None = None
+    signal: int | None = None
+    hosts: list[str] = []
+    series: list[Series] = []
+    traffic: Traffic = {}
+    transport: str = ""
+    load: float | None = None
+    environment: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """Return where its evidence lies, relative to the campaign folder."""
+        return f"attempts/{self.case}/{self.block}.{self.attempt}"

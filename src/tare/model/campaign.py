@@ -1,0 +1,42 @@
+"""A campaign as it is read back from its folder: the plan, and every attempt made so far."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tare.model.attempt import Attempt, State
+from tare.model.case import Case, Run
+from tare.model.plan import Plan
+
+Environment = dict[str, dict[str, str]]
+"""Facts by host: what the hosts of an attempt were (kernel, CPU, MPI …)."""
+
+
+class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """One execution of a study at a site. `attempts` are in the order in which they ended.
+
+    `n_blocks` is how many blocks are planned so far (a stopping rule or
+    ``--extend`` adds to them). `is_running` says that a live process holds the campaign.
+    """
+
+    folder: Path
+    plan: Plan
+    attempts: tuple[Attempt, ...] = ()
+    n_blocks: int
+    environments: dict[str, Environment] = {}
+    is_running: bool = False
+
+    @property
+    def cases(self) -> dict[str, Case]:
+        """Return the cases by id."""
+        return {case.id: case for case in self.plan.cases}
+
+    def measured(self) -> tuple[Attempt, ...]:
+        """Return the attempts that count: DONE, of measured blocks (block 1 and up)."""
+        return tuple(one for one in self.attempts if one.state is State.DONE and one.block >= 1)
+
+    def latest(self) -> dict[Run, Attempt]:
+        """Return the last attempt of each run that has one."""
+        return {Run(one.block, one.case): one for one in self.attempts}

@@ -1,0 +1,119 @@
+"""A site: what this place offers to a study."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+
+class LabNetworkKind(enum.StrEnum):
+    """How a network of the lab is made of Linux links."""
+
+    BRIDGE = "bridge"
+    """A veth pair from each node to a bridge: the host network."""
+    VXLAN = "vxlan"
+    """A VXLAN over another network, behind a bridge and a veth pair of the pod: an SDN."""
+    MACVLAN = "macvlan"
+    """A macvlan on another network's interface, moved into the pod: as Multus attaches it."""
+
+
+class LabNetwork(msgspec.Struct, frozen=True, kw_only=True):
+    """One network of the lab.
+
+    `over` names the bridge network that carries a VXLAN or macvlan; `rate_bits_per_s` shapes both
+    ends of a bridge network's links with a token bucket (tc-tbf(8)).
+    """
+
+    kind: LabNetworkKind
+    over: str | None = None
+    mtu: int | None = None
+    rate_bits_per_s: float | None = None
+
+
+class Network(msgspec.Struct, frozen=True, kw_only=True):
+    """A named choice of fabric.
+
+    `interface` is the network interface that must carry the traffic, on the host where ranks start.
+    That host's name is `host` with ``{node}`` filled in: a pod of the node, or the node itself.
+    `provider` is the transport in libfabric's terms (fi_provider(7)): tcp, verbs, psm3 …
+    `options` are further environment variables by launcher name, for what no field says.
+    """
+
+    interface: str
+    host: str = "{node}"
+    provider: str = "tcp"
+    options: dict[str, dict[str, str]] = {}
+
+    def host_of(self, node: str) -> str:
+        """Return the name of the host on `node` where this network's ranks start."""
+        return self.host.replace("{node}", node)
+
+
+class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """The cluster that the lab builds: how many nodes, and the networks between them.
+
+    Each node ``nI`` has ``mgmt0`` for start-up traffic and one interface for each bridge network. When a
+    VXLAN or macvlan network is there, each node has a pod ``nI-pod`` with ``mgmt0`` and theirs.
+    """
+
+    nodes: int
+    networks: dict[str, LabNetwork]
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """Return n1, n2, …"""
+        return tuple(f"n{number}" for number in range(1, self.nodes + 1))
+
+    @property
+    def pod_names(self) -> tuple[str, ...]:
+        """Return n1-pod, n2-pod, …, or nothing when every network is a bridge."""
+        if all(network.kind is LabNetworkKind.BRIDGE for network in self.networks.values()):
+            return ()
+        return tuple(f"{node}-pod" for node in self.node_names)
+
+    def site_networks(self) -> dict[str, Network]:
+        """Return the networks as a site offers them: fab0 … on nodes, eth0 … and net1 … in pods."""
+        names = {LabNetworkKind.BRIDGE: "fab", LabNetworkKind.VXLAN: "eth", LabNetworkKind.MACVLAN: "net"}
+        count = {LabNetworkKind.BRIDGE: 0, LabNetworkKind.VXLAN: 0, LabNetworkKind.MACVLAN: 1}
+        found = {}
+        for name, network in self.networks.items():
+            host = "{node}" if network.kind is LabNetworkKind.BRIDGE else "{node}-pod"
+            found[name] = Network(interface=f"{names[network.kind]}{count[network.kind]}", host=host)
+            count[network.kind] += 1
+        return found
+
+
+class Platform(msgspec.Struct, frozen=True, kw_only=True):
+    """How a case becomes processes: backend, launcher and runtime, each by its plug-in's name.
+
+    `prefix` is where the MPI is installed (its bin/ and lib/); `path` lists folders in which
+    workloads find their programs; `env` is set for every rank.
+    """
+
+    backend: str = "process"
+    launcher: str = "none"
+    runtime: str = "native"
+    prefix: str | None = None
+    path: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """The nodes, platforms, networks and storage paths of one place.
+
+    `agent` is the command that starts another on a node, called as ssh is: ``agent HOST COMMAND…``,
+    the words of the command being joined and given to a shell. Empty means this machine itself.
+    `management` names interfaces that carry start-up traffic; they never count as a data network.
+    The first platform, network and storage path are what a study gets when it names none.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    slots_per_node: int = 1
+    platforms: dict[str, Platform]
+    networks: dict[str, Network] = {}
+    storage: dict[str, str] = {}
+    agent: tuple[str, ...] = ()
+    management: tuple[str, ...] = ()
+    lab: LabSpec | None = None

@@ -1,0 +1,99 @@
+"""Read quantities as people write them: ``64KiB``, ``120 s``, ``2 %``, ``1 Gbit/s``.
+
+Decimal prefixes are powers of 1000 and binary ones (Ki, Mi, …) powers of 1024, as in IEC 80000-13.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import re
+
+_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
+
+_DECIMAL: dict[str, float] = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_BINARY: dict[str, float] = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
+
+
+class Dimension(enum.Enum):
+    """What a quantity measures; `value` is the unit that Tare keeps it in."""
+
+    BYTES = "B"
+    SECONDS = "s"
+    FRACTION = "1"
+    BITS_PER_SECOND = "bit/s"
+    NODE_HOURS = "node-hours"
+
+
+_UNITS: dict[Dimension, dict[str, float]] = {
+    Dimension.BYTES: {f"{prefix}B": factor for prefix, factor in (_DECIMAL | _BINARY).items()}
+    | {"": 1, "byte": 1, "bytes": 1}
+    | {prefix: factor for prefix, factor in _BINARY.items() if prefix},
+    Dimension.SECONDS: {"": 1, "s": 1, "sec": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+    | {"m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600, "d": 86400, "days": 86400},
+    Dimension.FRACTION: {"": 1, "%": 0.01},
+    Dimension.BITS_PER_SECOND: {f"{prefix}bit/s": factor for prefix, factor in (_DECIMAL | _BINARY).items()}
+    | {f"{prefix}bit": factor for prefix, factor in _DECIMAL.items()},
+    Dimension.NODE_HOURS: {"node-hours": 1, "node-hour": 1, "node-h": 1},
+}
+
+_EXAMPLE = {
+    Dimension.BYTES: "64KiB",
+    Dimension.SECONDS: "120 s",
+    Dimension.FRACTION: "2 %",
+    Dimension.BITS_PER_SECOND: "1 Gbit/s",
+    Dimension.NODE_HOURS: "400 node-hours",
+}
+
+
+def parse_quantity(text: str | float, dimension: Dimension) -> float:
+    """Return `text` in the unit of `dimension`; a bare number is already in that unit.
+
+    Raises ValueError with the cure when the number or its unit cannot be read.
+    """
+    if isinstance(text, (int, float)) and not isinstance(text, bool):
+        value = float(text)
+        if not math.isfinite(value):
+            raise ValueError(f"{text} is not finite; write a number such as {_EXAMPLE[dimension]}")
+        return value
+    match = _NUMBER.fullmatch(str(text))
+    if match is None:
+        raise ValueError(
+            f"{text!r} is not a quantity; write a number and a unit, such as {_EXAMPLE[dimension]}"
+        )
+    number, unit = match.groups()
+    try:
+        factor = _UNITS[dimension][unit]
+    except KeyError:
+        raise ValueError(
+            f"{text!r} has no unit of {dimension.name.lower().replace('_', ' ')}; write for example "
+            f"{_EXAMPLE[dimension]}"
+        ) from None
+    return float(number) * factor
+
+
+def parse_bytes(text: str | float) -> int:
+    """Return a size in whole bytes: ``64KiB`` is 65536, ``1MB`` is 1000000."""
+    value = parse_quantity(text, Dimension.BYTES)
+    if value < 0 or not value.is_integer():
+        raise ValueError(f"{text!r} is not a whole number of bytes")
+    return int(value)
+
+
+def format_bytes(count: float) -> str:
+    """Return `count` bytes in the binary prefix that people use for message sizes: ``64 KiB``."""
+    for prefix, factor in reversed(_BINARY.items()):
+        if count >= factor:
+            return f"{count / factor:.4g} {prefix}B"
+    return f"{count:.4g} B"
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a duration in the two largest units that matter: ``1 h 12 min``, ``4.2 s``."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds >= 0.1 else f"{seconds * 1e3:.1f} ms"
+    if seconds < 3600:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s" if minutes < 10 and rest else f"{minutes} min"
+    hours, rest = divmod(round(seconds / 60), 60)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
