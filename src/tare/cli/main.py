@@ -5,8 +5,12 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tare import __version__
+
+if TYPE_CHECKING:
+    import click
 
 COMMANDS = {
     "plan": "Show every case of a study, the order of its runs, and each exact command.",
@@ -63,7 +67,7 @@ def _run(arguments: list[str]) -> int:
         return 0
 
 
-def _group():  # type: ignore[no-untyped-def]  # click's types are imported only when a command runs
+def _group() -> click.Group:
     import click
 
     class Commands(click.Group):

@@ -1,0 +1,1 @@
+"""Where processes run. The only modules, with the lab, that start or poll anything."""

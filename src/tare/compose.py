@@ -1,0 +1,82 @@
+"""From a case to the exact command lines that run it. Pure: starts nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from tare.errors import UsageError
+from tare.model.case import Case
+from tare.model.launch import Invocation, Launcher, Placement, Runtime
+from tare.model.site import Site
+from tare.model.workload import Stage, Workload
+
+
+class Composer(msgspec.Struct, frozen=True):
+    """What turns cases into commands at one site. `launcher` and `runtime` look one up by its name."""
+
+    site: Site
+    workloads: Mapping[str, Workload]
+    launcher: Callable[[str], Launcher]
+    runtime: Callable[[str], Runtime]
+
+    def hosts(self, case: Case) -> tuple[str, ...]:
+        """Return the hosts on which the ranks of `case` start: the site's first nodes, or their pods."""
+        nodes = self.site.nodes[: case.layout.nodes]
+        network = self.site.networks.get(case.network) if case.network else None
+        return tuple(network.host_of(node) for node in nodes) if network else nodes
+
+    def head(self, case: Case) -> str | None:
+        """Return the host that runs the launcher; None means this machine."""
+        return self.hosts(case)[0] if self.site.agent else None
+
+    def compose(self, case: Case, work: Path | None = None) -> tuple[tuple[Stage, Invocation], ...]:
+        """Return each stage of `case` with its command; without `work` the folder stays ``{work}``."""
+        stages = self.workloads[case.workload].stages(case)
+        return tuple((stage, self._invocation(case, stage, work)) for stage in stages)
+
+    def _invocation(self, case: Case, stage: Stage, work: Path | None) -> Invocation:
+        platform = self.site.platforms[case.platform]
+        layout = stage.layout or case.layout
+        places = {"{work}": str(work) if work else "{work}", "{storage}": self._storage(case, stage)}
+        env = {**platform.env, **stage.env}
+        if layout.threads > 1:
+            env.setdefault("OMP_NUM_THREADS", str(layout.threads))
+        argv = [_fill(word, places) for word in stage.argv]
+        argv[0] = shutil.which(argv[0], path=":".join(platform.path)) or argv[0]
+        program = Invocation(
+            argv=tuple(argv), env={name: _fill(value, places) for name, value in env.items()}
+        )
+        program = self.runtime(platform.runtime).wrap(program, platform)
+        if not stage.is_mpi:
+            return program
+        placement = Placement(
+            hosts=self.hosts(case)[: layout.nodes],
+            layout=layout,
+            platform=platform,
+            network=self.site.networks.get(case.network) if case.network else None,
+            network_name=case.network,
+            agent=self.site.agent,
+            management=self.site.management,
+            slots_per_node=self.site.slots_per_node,
+        )
+        return self.launcher(platform.launcher).launch(program, placement)
+
+    def _storage(self, case: Case, stage: Stage) -> str:
+        if case.storage is not None:
+            return self.site.storage[case.storage]
+        if any("{storage}" in word for word in (*stage.argv, *stage.env.values())):
+            raise UsageError(
+                f"{case.workload} needs a storage path, but site {self.site.name} names none; "
+                "add 'storage: {scratch: /path}' to the site file"
+            )
+        return ""
+
+
+def _fill(text: str, places: Mapping[str, str]) -> str:
+    for place, value in places.items():
+        text = text.replace(place, value)
+    return text

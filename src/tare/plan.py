@@ -1,0 +1,233 @@
+"""From a study and a site to a plan: every case, checked and named by a hash of its content. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from tare.errors import Fault, FileFaults
+from tare.model.case import Case, Layout
+from tare.model.plan import Plan
+from tare.model.site import Site
+from tare.model.study import Factor, Level, Origin, Study
+from tare.model.values import Scalar, Settings
+from tare.model.workload import Workload
+
+_MOST_FAULTS = 50
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def make_plan(study: Study, site: Site, workloads: Mapping[str, Workload]) -> Plan:
+    """Return the plan of `study` at `site`: each case once, in the order of the study's factors.
+
+    Raises FileFaults with every distinct reason for which a case cannot be, at the place in the
+    study that made it.
+    """
+    gathering = _Gathering(study, site, workloads)
+    for combination in _combinations(study):
+        gathering.add(combination)
+    if gathering.faults:
+        raise FileFaults(list(gathering.faults.values()))
+    cases = tuple(gathering.cases.values())
+    if not cases:
+        raise FileFaults([_fault(study, None, "no case is left; loosen 'where' or 'exclude'")])
+    used = {case.workload for case in cases}
+    return Plan(
+        study=study.name,
+        question=study.question,
+        site=site.name,
+        cases=cases,
+        varied=tuple(name for name in gathering.first if name in gathering.varied),
+        reference=study.reference,
+        repeats=study.repeats,
+        warmup=study.warmup,
+        margin=study.margin,
+        timeout_s=study.timeout_s,
+        retries=study.retries,
+        seed=study.seed,
+        foms={name: tuple(workloads[name].foms) for name in sorted(used)},
+    )
+
+
+class _Combination(NamedTuple):
+    """One level of every factor, merged: the most special place has the last word."""
+
+    settings: dict[str, Scalar]
+    levels: tuple[Level, ...]
+
+
+def _combinations(study: Study) -> Iterator[_Combination]:
+    factors = [*study.factors]
+    if study.cases:
+        factors.append(Factor("cases", study.cases))
+    ranking = sorted(range(len(factors)), key=lambda index: _speciality(factors[index]))
+    for levels in itertools.product(*(factor.levels for factor in factors)):
+        settings = dict(study.common)
+        for index in ranking:
+            settings.update(levels[index].settings)
+        yield _Combination(settings, levels)
+
+
+def _speciality(factor: Factor) -> int:
+    if factor.name == "workload":
+        return 3
+    if factor.name == "cases":
+        return 2
+    is_plain = all(tuple(level.settings) == (factor.name,) for level in factor.levels)
+    return 0 if is_plain else 1
+
+
+class _Gathering:
+    """The cases gathered so far, by id, and the faults, each once."""
+
+    def __init__(self, study: Study, site: Site, workloads: Mapping[str, Workload]) -> None:
+        self.study = study
+        self.site = site
+        self.workloads = workloads
+        self.cases: dict[str, Case] = {}
+        self.faults: dict[tuple[str, Origin | None], Fault] = {}
+        self.first: dict[str, Scalar] = {}
+        self.varied: set[str] = set()
+        self._layouts: dict[tuple[Scalar | None, ...], Layout | str] = {}
+        self._parameters = {
+            name: tuple((parameter.name, parameter.default) for parameter in workload.parameters)
+            for name, workload in _used(study, workloads)
+        }
+
+    def add(self, combination: _Combination) -> None:
+        """Add the case of `combination`, unless the study leaves it out or it cannot be."""
+        settings = combination.settings
+        name = settings.get("workload")
+        if not isinstance(name, str) or name not in self._parameters:
+            self._report("no workload; name one in 'factors' or 'cases'", combination)
+            return
+        layout = self._layout(settings)
+        if isinstance(layout, str):
+            self._report(layout, combination)
+            return
+        case = self._case(self.workloads[name], settings, layout, combination)
+        if case is None or case.id in self.cases:
+            return
+        row = case.settings
+        if self._is_left_out(self.workloads[name], row):
+            return
+        for reason in self.workloads[name].faults(case):
+            self._report(f"{name}: {reason}", combination)
+        self.cases[case.id] = case
+        for setting, value in row.items():
+            if self.first.setdefault(setting, value) != value:
+                self.varied.add(setting)
+
+    def _case(
+        self, workload: Workload, settings: Settings, layout: Layout, combination: _Combination
+    ) -> Case | None:
+        parameters: dict[str, Scalar] = {}
+        for name, default in self._parameters[workload.name]:
+            value = settings.get(name, default)
+            if value is None:
+                self._report(f"{workload.name} needs a value for {name!r}", combination)
+                return None
+            parameters[name] = value
+        platform = str(settings.get("platform") or next(iter(self.site.platforms)))
+        network = _text(settings.get("network") or next(iter(self.site.networks), None))
+        storage = _text(settings.get("storage") or next(iter(self.site.storage), None))
+        io = _text(settings.get("io"))
+        content = (
+            workload.name,
+            workload.digest,
+            platform,
+            network,
+            storage,
+            io,
+            layout,
+            parameters,
+        )
+        return Case(
+            id=hashlib.blake2b(_encode(content), digest_size=8).hexdigest(),
+            workload=workload.name,
+            platform=platform,
+            network=network,
+            storage=storage,
+            io=io,
+            layout=layout,
+            parameters=parameters,
+            names={
+                factor.name: level.name
+                for factor, level in zip(self.study.factors, combination.levels, strict=False)
+                if level.name
+            },
+        )
+
+    def _is_left_out(self, workload: Workload, row: dict[str, Scalar]) -> bool:
+        if not self.study.where and not self.study.exclude:
+            return False
+        known = {**row, **workload.derive(row)}
+        return any(condition.holds(known) is True for condition in self.study.exclude) or any(
+            condition.holds(known) is False for condition in self.study.where
+        )
+
+    def _layout(self, settings: Settings) -> Layout | str:
+        key = tuple(settings.get(name) for name in ("nodes", "ranks", "ranks_per_node", "threads"))
+        layout = self._layouts.get(key)
+        if layout is None:
+            layout = self._layouts[key] = _make_layout(self.study, self.site, *key)
+        return layout
+
+    def _report(self, message: str, combination: _Combination) -> None:
+        origin = next((level.origin for level in reversed(combination.levels) if level.origin), None)
+        if len(self.faults) < _MOST_FAULTS:
+            self.faults.setdefault((message, origin), _fault(self.study, origin, message))
+
+
+def _make_layout(
+    study: Study,
+    site: Site,
+    nodes: Scalar | None,
+    ranks: Scalar | None,
+    ranks_per_node: Scalar | None,
+    threads: Scalar | None,
+) -> Layout | str:
+    """Return the layout that two of nodes, ranks and ranks per node make, or why they make none."""
+    n_nodes, n_ranks, per_node = (
+        None if value is None else int(value) for value in (nodes, ranks, ranks_per_node)
+    )
+    if n_ranks is None:
+        n_nodes, per_node = n_nodes or 1, per_node or 1
+        n_ranks = n_nodes * per_node
+    elif n_nodes is None:
+        per_node = per_node or n_ranks
+        n_nodes = math.ceil(n_ranks / per_node)
+    else:
+        per_node = per_node if per_node is not None else math.ceil(n_ranks / n_nodes)
+    if not n_nodes <= n_ranks <= n_nodes * per_node:
+        return (
+            f"{n_ranks} ranks do not fill {n_nodes} nodes with {per_node} ranks each; "
+            "give two of nodes, ranks and ranks_per_node, or three that agree"
+        )
+    if n_nodes > len(site.nodes):
+        return f"{n_nodes} nodes, but site {site.name} has {len(site.nodes)}; use {len(site.nodes)} or fewer"
+    return Layout(n_nodes, n_ranks, per_node, int(threads or 1), study.bind)
+
+
+def _used(study: Study, workloads: Mapping[str, Workload]) -> Iterator[tuple[str, Workload]]:
+    """Yield only the workloads that the study names: the others need not even be imported."""
+    levels: Iterable[Level] = itertools.chain(study.cases, *(factor.levels for factor in study.factors))
+    names = {level.settings.get("workload") for level in levels} | {study.common.get("workload")}
+    for name in names:
+        if isinstance(name, str) and name in workloads:
+            yield name, workloads[name]
+
+
+def _text(value: Scalar | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _fault(study: Study, origin: Origin | None, message: str) -> Fault:
+    if origin is None:
+        return Fault(f"{study.name}", 1, 1, "", message)
+    return Fault(origin.file, origin.line, origin.column, origin.path, message)
