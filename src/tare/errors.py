@@ -14,7 +14,9 @@ TareError                      3
 from __future__ import annotations
 
 import dataclasses
+import errno
 from collections.abc import Sequence
+from pathlib import Path
 
 
 class TareError(Exception):
@@ -71,10 +73,23 @@ class BackendError(InfrastructureError):
 class CampaignError(InfrastructureError):
     """The campaign folder cannot be read or written."""
 
+    @classmethod
+    def from_os(cls, folder: Path, error: OSError) -> CampaignError:
+        """Return what `error`, met while writing below `folder`, means to the user."""
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            return DiskFull(folder)
+        return CampaignError(f"{error.filename or folder}: cannot write: {error.strerror}")
+
 
 class CampaignLocked(CampaignError):
     """Another process is running this campaign."""
 
 
 class DiskFull(CampaignError):
-    """The campaign's file system has no room left; everything recorded before is safe."""
+    """The file system of the campaign `folder` has no room left; everything recorded before is safe."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"{folder}: no room left on this file system. Everything recorded so far is safe; make room, "
+            "then run the same command again to go on."
+        )

@@ -23,7 +23,7 @@ class State(enum.StrEnum):
     PENDING = "pending"
 
 
-class Series(msgspec.Struct, frozen=True, kw_only=True):
+class Series(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The values of one FOM in one attempt, with one list of coordinates for each name in `at`."""
 
     fom: str
@@ -63,7 +63,7 @@ Traffic = dict[str, dict[str, Counters]]
 """What crossed each interface during an attempt, by host and interface."""
 
 
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What came of one try at a run.
 
     `reason` says in a sentence why it is not DONE. `retry` says that the infrastructure was to

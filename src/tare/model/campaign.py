@@ -17,14 +17,15 @@ Environment = dict[str, dict[str, str]]
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One execution of a study at a site. `attempts` are in the order in which they ended.
 
-    `n_blocks` is how many blocks are planned so far (a stopping rule or
-    ``--extend`` adds to them). `is_running` says that a live process holds the campaign.
+    `orders` holds the case ids of each block that was begun, in the order of its runs; a block beyond
+    the plan's minimum may pass over fewer cases. `is_running` says that a live process holds the
+    campaign.
     """
 
     folder: Path
     plan: Plan
     attempts: tuple[Attempt, ...] = ()
-    n_blocks: int
+    orders: dict[int, list[str]] = {}
     environments: dict[str, Environment] = {}
     is_running: bool = False
 
@@ -32,6 +33,15 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def cases(self) -> dict[str, Case]:
         """Return the cases by id."""
         return {case.id: case for case in self.plan.cases}
+
+    def planned(self) -> tuple[Run, ...]:
+        """Return every measured run that is planned so far, block by block."""
+        runs: list[Run] = []
+        for block in range(1, max([self.plan.repeats.min, *self.orders]) + 1):
+            begun = self.orders.get(block, [])
+            rest = () if block > self.plan.repeats.min else (case.id for case in self.plan.order(block))
+            runs.extend(Run(block, case) for case in dict.fromkeys([*begun, *rest]))
+        return tuple(runs)
 
     def measured(self) -> tuple[Attempt, ...]:
         """Return the attempts that count: DONE, of measured blocks (block 1 and up)."""

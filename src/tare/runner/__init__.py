@@ -1,0 +1,1 @@
+"""From a plan to attempts: blocks, retries, time-outs, the stopping rule and resume."""
