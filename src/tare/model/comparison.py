@@ -23,6 +23,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """Where one FOM of one case lies: geometric mean over blocks, with its interval.
 
     `low` and `high` are None with fewer than three blocks. `cv` is the coefficient of variation.
+    `note` says when it is an arithmetic mean instead, as for values of zero or less.
     """
 
     case: str
@@ -38,6 +39,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     minimum: float
     maximum: float
     confidence: float = 0.95
+    note: str = ""
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +48,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     `at` holds the coordinates and the settings that both sides share; `reference` and `contender`
     the settings in which they differ. `ratio` is contender / reference, so 1.68 on a latency means
     68 % slower. `low` and `high` are None, and the verdict undecided, with fewer than three blocks;
-    `note` says so. `blocks` are the ratios of the blocks, in their order.
+    `note` says so.
     """
 
     fom: str

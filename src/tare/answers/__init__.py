@@ -1,0 +1,1 @@
+"""From a campaign to its answers: estimates of cases, and comparisons of contenders with references."""

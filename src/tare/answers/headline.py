@@ -1,0 +1,172 @@
+"""What a contender costs overall, in the few numbers that a sentence can hold."""
+
+from __future__ import annotations
+
+import enum
+import re
+
+import msgspec
+import numpy as np
+
+from tare.answers.aggregate import block_means
+from tare.answers.compare import common_cells, explain, primary_foms, sides
+from tare.answers.estimate import absent_as_none
+from tare.answers.pairs import Pair, pairs
+from tare.answers.table import Cell, Table, tabulate
+from tare.model.campaign import Campaign
+from tare.model.comparison import Verdict
+from tare.model.plan import Plan
+from tare.model.values import Settings
+from tare.model.workload import Better
+from tare.stats.intervals import Floats
+from tare.stats.ratios import Design, ratios
+from tare.stats.verdict import verdict
+
+SMALL_MESSAGE_BYTES = 1024
+"""Up to this size a message's time is latency: it travels eagerly, in a packet or so."""
+
+LARGE_MESSAGE_BYTES = 64 * 1024
+"""From this size on a message's rate is bandwidth: what the link carries outweighs the start-up."""
+
+_LATENCY_UNITS = frozenset({"ns", "us", "µs", "usec"})
+_DATA_RATE = re.compile(r"(?:[KMGT]i?)?(?:b|B|bits?|[Bb]ytes?)(?:/s|/sec|ps)", re.IGNORECASE)
+
+
+class Aspect(enum.StrEnum):
+    """What kind of cost a number is."""
+
+    LATENCY = "small-message latency"
+    BANDWIDTH = "bandwidth"
+    TIME = "time"
+    RATE = "performance"
+
+    @property
+    def better(self) -> Better:
+        """Return the direction in which it improves."""
+        return Better.LOWER if self in (Aspect.LATENCY, Aspect.TIME) else Better.HIGHER
+
+
+class Headline(msgspec.Struct, frozen=True, kw_only=True):
+    """The overall ratio of one contender to its reference in one aspect, with its interval.
+
+    It is the geometric mean over `workloads` and their scales, each workload at each scale counting
+    once, whatever its number of coordinates. The fields are those of a Comparison.
+    """
+
+    aspect: Aspect
+    workloads: tuple[str, ...]
+    reference: Settings
+    contender: Settings
+    n_blocks: int
+    ratio: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    verdict: Verdict
+    note: str = ""
+
+    @property
+    def better(self) -> Better:
+        """Return the direction in which the aspect improves."""
+        return self.aspect.better
+
+
+class _Topic(msgspec.Struct, frozen=True):
+    """One contender in one aspect: what goes into a headline, item by item, each blocks long."""
+
+    aspect: Aspect
+    reference: Settings
+    contender: Settings
+    workloads: list[str]
+    below: list[Floats]
+    above: list[Floats]
+
+
+def headlines(
+    campaign: Campaign,
+    *,
+    reference: Settings | None = None,
+    margin: float | None = None,
+    confidence: float = 0.95,
+) -> list[Headline]:
+    """Return what each contender costs in each aspect that its workloads' primary FOMs measure.
+
+    Blocks remain the unit of evidence: each block gives one ratio, the geometric mean over
+    everything that the headline speaks of, and the interval is that of the blocks.
+    """
+    topics = _topics(tabulate(campaign), campaign.plan, pairs(campaign, reference))
+    if not topics:
+        return []
+    means = [block_means(np.column_stack(one.below), np.column_stack(one.above)) for one in topics]
+    below, above = (np.column_stack([both[side] for both, _ in means]) for side in (0, 1))
+    found = ratios(below, above, confidence)
+    lows, highs = absent_as_none(found.low.tolist()), absent_as_none(found.high.tolist())
+    margin = campaign.plan.margin if margin is None else margin
+    return [
+        Headline(
+            aspect=topic.aspect,
+            workloads=tuple(dict.fromkeys(topic.workloads)),
+            reference=topic.reference,
+            contender=topic.contender,
+            n_blocks=int(found.n_blocks[column]),
+            ratio=absent_as_none([float(found.ratio[column])])[0],
+            low=lows[column],
+            high=highs[column],
+            confidence=confidence,
+            verdict=verdict(lows[column], highs[column], margin=margin, better=topic.aspect.better),
+            note=_note(Design(int(found.design[column])), lows[column], topic, means[column][1]),
+        )
+        for column, topic in enumerate(topics)
+    ]
+
+
+def _topics(table: Table, plan: Plan, found: list[Pair]) -> list[_Topic]:
+    topics: dict[object, _Topic] = {}
+    for pair in found:
+        primary = primary_foms(plan, pair.workload)
+        for cells in common_cells(table, pair):
+            if primary and cells[0].fom not in primary:
+                continue
+            for aspect, chosen in _by_aspect(cells).items():
+                key = (tuple(pair.contender.items()), tuple(pair.reference.items()), aspect)
+                topic = topics.setdefault(key, _Topic(aspect, pair.reference, pair.contender, [], [], []))
+                below, above, _ = sides(table, pair, chosen)
+                topic.workloads.append(pair.workload)
+                topic.below.append(below)
+                topic.above.append(above)
+    return list(topics.values())
+
+
+def _by_aspect(cells: list[Cell]) -> dict[Aspect, list[Cell]]:
+    grouped: dict[Aspect, list[Cell]] = {}
+    for cell in cells:
+        aspect = aspect_of(cell)
+        if aspect is not None:
+            grouped.setdefault(aspect, []).append(cell)
+    return grouped
+
+
+def aspect_of(cell: Cell) -> Aspect | None:
+    """Return what a cell says of a platform, None where it says two things at once.
+
+    The time of a 32 KiB message is part latency and part bandwidth, so it is neither.
+    """
+    if cell.better is None:
+        return None
+    size = dict(cell.at).get("bytes")
+    if cell.better is Better.LOWER:
+        if isinstance(size, (int, float)):
+            return Aspect.LATENCY if size <= SMALL_MESSAGE_BYTES else None
+        return Aspect.LATENCY if cell.unit in _LATENCY_UNITS else Aspect.TIME
+    if not _DATA_RATE.fullmatch(cell.unit):
+        return Aspect.RATE
+    if isinstance(size, (int, float)) and size < LARGE_MESSAGE_BYTES:
+        return None
+    return Aspect.BANDWIDTH
+
+
+def _note(design: Design, low: float | None, topic: _Topic, left_out: int) -> str:
+    notes = [explain(design, low, topic.aspect.better)]
+    if left_out:
+        notes.append(f"{left_out} of {len(topic.below)} cases left out: too few blocks, or zero or less")
+    return "; ".join(filter(None, notes))

@@ -1,0 +1,75 @@
+"""Which contender is held against which reference, and in what they differ."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tare.errors import UsageError
+from tare.model.campaign import Campaign
+from tare.model.case import Case
+from tare.model.plan import Plan
+from tare.model.values import Scalar, Settings
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two cases to compare.
+
+    `reference` and `contender` are the settings in which they differ; `shared` the workload and
+    those settings that vary in the study but not between the two.
+    """
+
+    reference_case: Case
+    contender_case: Case
+    reference: Settings
+    contender: Settings
+    shared: dict[str, Scalar]
+
+    @property
+    def workload(self) -> str:
+        """Return the workload that both sides run."""
+        return self.contender_case.workload
+
+
+def pairs(campaign: Campaign, reference: Settings | None = None) -> list[Pair]:
+    """Return every contender case of the plan with its reference, in the plan's order.
+
+    `reference` takes the place of the study's own. Raises UsageError when no case has its settings.
+    """
+    plan = campaign.plan
+    if reference is not None:
+        plan = msgspec.structs.replace(plan, reference=reference)
+        _require_reference(plan)
+    found = ((plan.reference_of(case), case) for case in plan.cases)
+    return [_pair(plan, one, other) for one, other in found if one is not None]
+
+
+def _pair(plan: Plan, one: Case, other: Case) -> Pair:
+    reference, contender = one.settings, other.settings
+    names = [*reference, *(name for name in contender if name not in reference)]
+    differing = [name for name in names if reference.get(name) != contender.get(name)]
+    return Pair(
+        reference_case=one,
+        contender_case=other,
+        reference={name: reference[name] for name in differing if name in reference},
+        contender={name: contender[name] for name in differing if name in contender},
+        shared={
+            name: contender[name]
+            for name in dict.fromkeys(("workload", *plan.varied))
+            if name in contender and name not in differing
+        },
+    )
+
+
+def _require_reference(plan: Plan) -> None:
+    """Raise UsageError, with what there is to choose from, unless some case is the reference."""
+    if any(plan.is_reference(case) for case in plan.cases):
+        return
+    for name, value in plan.reference.items():
+        levels = dict.fromkeys(str(case.settings[name]) for case in plan.cases if name in case.settings)
+        if not levels:
+            varied = ", ".join(plan.varied) or "nothing"
+            raise UsageError(f"reference {name}={value}: no case sets {name}; what varies is {varied}")
+        if str(value) not in levels:
+            raise UsageError(f"reference {name}={value}: {name} is one of {', '.join(levels)}")
+    wanted = ", ".join(f"{name}={value}" for name, value in plan.reference.items())
+    raise UsageError(f"reference {wanted}: no case has all of these settings at once; see 'tare plan'")

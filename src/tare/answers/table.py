@@ -1,0 +1,129 @@
+"""The measured values of a campaign as one matrix, blocks × cells."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tare.model.attempt import Attempt, Series
+from tare.model.campaign import Campaign
+from tare.model.case import Run
+from tare.model.values import Scalar
+from tare.model.workload import Better
+from tare.stats.intervals import Floats
+
+Columns = npt.NDArray[np.intp]
+
+
+class Cell(NamedTuple):
+    """What one column of a case holds: a FOM at one point of its coordinates."""
+
+    fom: str
+    unit: str
+    better: Better | None
+    at: tuple[tuple[str, Scalar], ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Table:
+    """Values of measured attempts, blocks × columns, NaN where a block lacks one.
+
+    `columns` finds the column of each cell, by case. The last column is all NaN and belongs to no
+    case: it stands in for what was never measured.
+    """
+
+    values: Floats
+    columns: dict[str, dict[Cell, int]]
+
+    @property
+    def nothing(self) -> int:
+        """Return the column that stands in for what was never measured."""
+        return int(self.values.shape[1]) - 1
+
+
+def tabulate(campaign: Campaign) -> Table:
+    """Return the values that count: of the last DONE attempt of each measured run."""
+    return tabulate_attempts({Run(one.block, one.case): one for one in campaign.measured()}.values())
+
+
+def tabulate_attempts(attempts: Iterable[Attempt]) -> Table:
+    """Return the values of `attempts`, of which each run has one."""
+    attempts = list(attempts)
+    rows = {block: row for row, block in enumerate(sorted({one.block for one in attempts}))}
+    finder = _ColumnFinder()
+    found = [
+        (rows[attempt.block], *finder.place(attempt.case, series))
+        for attempt in attempts
+        for series in attempt.series
+    ]
+    values = np.full((len(rows), finder.n_columns + 1), np.nan)
+    for row, columns, numbers in found:
+        values[row, columns] = numbers
+    return Table(values, finder.columns)
+
+
+class _Places(NamedTuple):
+    """Where the values of one series go: `columns`, or when some share one, `columns[which]`."""
+
+    series: Series
+    columns: Columns
+    which: Columns | None
+
+    def fits(self, series: Series) -> bool:
+        """Return whether `series` has the same coordinates in the same order."""
+        return len(series.values) == len(self.series.values) and series.at == self.series.at
+
+
+class _ColumnFinder:
+    """Gives each cell of each case its column, in the order in which they are first seen."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, dict[Cell, int]] = {}
+        self.n_columns = 0
+        self._last: dict[tuple[str, str, str, tuple[str, ...]], _Places] = {}
+
+    def place(self, case: str, series: Series) -> tuple[Columns, Floats]:
+        """Return the columns of a series and the value for each.
+
+        The blocks of a case nearly always repeat the same coordinates, so the places of the last
+        series of its kind are kept. Values that share their coordinates are one value, their mean:
+        they come from one run, and are no further evidence about the next.
+        """
+        kind = (case, series.fom, series.unit, tuple(series.at))
+        places = self._last.get(kind)
+        if places is None or not places.fits(series):
+            places = self._last[kind] = self._places(case, series)
+        numbers = np.array(series.values, np.float64)
+        if places.which is None:
+            return places.columns, numbers
+        return places.columns, np.bincount(places.which, numbers) / np.bincount(places.which)
+
+    def _places(self, case: str, series: Series) -> _Places:
+        columns = self._columns_of(case, series)
+        distinct, which = np.unique(columns, return_inverse=True)
+        if len(distinct) == len(columns):
+            return _Places(series, columns, None)
+        return _Places(series, distinct, which)
+
+    def _columns_of(self, case: str, series: Series) -> Columns:
+        known = self.columns.setdefault(case, {})
+        columns = []
+        for at in _coordinates(series):
+            cell = Cell(series.fom, series.unit, series.better, at)
+            column = known.get(cell)
+            if column is None:
+                column = known[cell] = self.n_columns
+                self.n_columns += 1
+            columns.append(column)
+        return np.array(columns, np.intp)
+
+
+def _coordinates(series: Series) -> Sequence[tuple[tuple[str, Scalar], ...]]:
+    if not series.at:
+        return [()] * len(series.values)
+    named = ([(name, value) for value in column] for name, column in series.at.items())
+    return list(zip(*named, strict=True))

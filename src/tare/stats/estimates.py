@@ -1,0 +1,69 @@
+"""Where each cell lies, how wide it is known, and how its blocks scatter."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from tare.stats.intervals import (
+    Counts,
+    Floats,
+    arithmetic_intervals,
+    geometric_intervals,
+    moments,
+)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Estimates:
+    """One estimate a cell; NaN where a figure needs more blocks than there are.
+
+    `cv` is the sample standard deviation over the arithmetic mean. `is_arithmetic` marks the cells
+    with values of zero or less, which have no geometric mean.
+    """
+
+    n_blocks: Counts
+    value: Floats
+    low: Floats
+    high: Floats
+    cv: Floats
+    minimum: Floats
+    maximum: Floats
+    is_arithmetic: npt.NDArray[np.bool_]
+
+
+def estimate(values: Floats, confidence: float = 0.95) -> Estimates:
+    """Return the estimate of each column: geometric where all values are positive, else arithmetic."""
+    has_value = np.isfinite(values)
+    is_arithmetic = np.asarray((has_value & (values <= 0)).any(axis=0))
+    found = geometric_intervals(values, confidence)
+    if is_arithmetic.any():
+        fallback = arithmetic_intervals(values[:, is_arithmetic], confidence)
+        found.centre[is_arithmetic] = fallback.centre
+        found.low[is_arithmetic] = fallback.low
+        found.high[is_arithmetic] = fallback.high
+    plain = moments(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cv = np.sqrt(plain.variance) / np.abs(plain.mean)
+    return Estimates(
+        n_blocks=found.n_blocks,
+        value=found.centre,
+        low=found.low,
+        high=found.high,
+        cv=np.where(np.isfinite(cv), cv, np.nan),
+        minimum=np.where(has_value, values, np.inf).min(axis=0, initial=np.inf),
+        maximum=np.where(has_value, values, -np.inf).max(axis=0, initial=-np.inf),
+        is_arithmetic=is_arithmetic,
+    )
+
+
+def relative_half_widths(found: Estimates) -> Floats:
+    """Return half the width of each interval as a share of its centre: 0.02 for ± 2 %.
+
+    NaN where there is no interval; 0 where all values are equal, even to zero.
+    """
+    width = found.high - found.low
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(width == 0, 0.0, width / 2 / np.abs(found.value))
