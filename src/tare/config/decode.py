@@ -1,0 +1,312 @@
+"""Decode a tree of nodes into a msgspec type, gathering every fault with its place and its cure.
+
+The types are those of the JSON Schema too: descriptions, examples and limits come from ``msgspec.Meta``.
+Its `extra` may say more: ``dimension`` reads a quantity with its unit, ``cure`` explains a pattern.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from tare.config.document import ListNode, MapNode, Node, ScalarNode
+from tare.config.faults import Faults, Path, nearest, shown
+from tare.units import Dimension, parse_bytes, parse_quantity
+
+StructT = TypeVar("StructT", bound=msgspec.Struct)
+
+_type_info = functools.cache(inspect.type_info)
+
+
+class _Faulty:
+    """Stands for a value that could not be decoded; its fault is recorded."""
+
+
+_FAULTY = _Faulty()
+
+
+def decode(node: Node, kind: type[StructT], faults: Faults, path: Path = ()) -> StructT | None:
+    """Return `node` as a struct of `kind`, or None where a field that it needs is missing or faulty.
+
+    A faulty field that has a default takes it, so that the rest of the file can be checked too:
+    look at `faults` before using the result.
+    """
+    value = _Decoder(faults).decode(node, _type_info(kind), path)
+    return value if isinstance(value, kind) else None
+
+
+class _Spot(NamedTuple):
+    """Where the decoder stands: the node, its path, and what its type's Meta adds to the bare type."""
+
+    node: Node
+    path: Path
+    whole: inspect.Type
+    """The type with its Meta, or the union that it belongs to: what messages say was expected."""
+    extra: Mapping[str, object] = {}
+
+
+class _Decoder:
+    """Walks a type and a tree together."""
+
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+        self._readers: Mapping[type, Callable[..., object]] = {
+            inspect.StructType: self._struct,
+            inspect.DictType: self._dict,
+            inspect.ListType: self._list,
+            inspect.VarTupleType: self._tuple,
+            inspect.UnionType: self._union,
+            inspect.EnumType: self._enum,
+            inspect.LiteralType: self._literal,
+            inspect.StrType: self._text,
+            inspect.IntType: self._number,
+            inspect.FloatType: self._number,
+            inspect.BoolType: self._bool,
+            inspect.NoneType: self._none,
+        }
+
+    def decode(self, node: Node, kind: inspect.Type, path: Path) -> object:
+        """Return `node` as `kind`, or _FAULTY."""
+        return self._read(_Spot(node, path, kind), kind)
+
+    def _read(self, spot: _Spot, kind: inspect.Type) -> object:
+        if isinstance(kind, inspect.Metadata):
+            return self._read(spot._replace(extra=kind.extra or spot.extra), kind.type)
+        return self._readers[type(kind)](spot, kind)
+
+    def _fault(self, spot: _Spot, message: str) -> _Faulty:
+        self.faults.add(spot.node, spot.path, message)
+        return _FAULTY
+
+    def _unexpected(self, spot: _Spot) -> _Faulty:
+        return self._fault(spot, f"expected {_expected(spot.whole)}, not {_found(spot.node)}")
+
+    def _struct(self, spot: _Spot, kind: inspect.StructType) -> object:
+        if not isinstance(spot.node, MapNode):
+            return self._unexpected(spot)
+        missing = {field.encode_name: field for field in kind.fields}
+        names = tuple(missing)
+        values: dict[str, object] = {}
+        is_whole = True
+        for key, entry in spot.node.entries.items():
+            path = (*spot.path, key)
+            field = missing.pop(key, None)
+            if field is None:
+                self.faults.add(entry, path, f"unknown key {shown(key)}; {nearest(key, names)}")
+                continue
+            value = self.decode(entry.value, field.type, path)
+            if value is not _FAULTY:
+                values[field.name] = value
+            elif field.required:
+                is_whole = False
+        for name, field in missing.items():
+            if field.required:
+                self._fault(spot, f"{shown(name)} is missing; add {_example_entry(name, field.type)}")
+                is_whole = False
+        return kind.cls(**values) if is_whole else _FAULTY
+
+    def _dict(self, spot: _Spot, kind: inspect.DictType) -> object:
+        if not isinstance(spot.node, MapNode):
+            return self._unexpected(spot)
+        values: dict[object, object] = {}
+        for key, entry in spot.node.entries.items():
+            path = (*spot.path, key)
+            name = self.decode(ScalarNode(entry.line, entry.column, key, key), kind.key_type, path)
+            value = self.decode(entry.value, kind.value_type, path)
+            if name is not _FAULTY and value is not _FAULTY:
+                values[name] = value
+        return values
+
+    def _list(self, spot: _Spot, kind: inspect.ListType | inspect.VarTupleType) -> object:
+        if not isinstance(spot.node, ListNode):
+            return self._unexpected(spot)
+        items = spot.node.items
+        if kind.min_length and len(items) < kind.min_length:
+            return self._fault(spot, f"the list is empty; expected {_expected(spot.whole)}")
+        values = [self.decode(item, kind.item_type, (*spot.path, n)) for n, item in enumerate(items)]
+        return [value for value in values if value is not _FAULTY]
+
+    def _tuple(self, spot: _Spot, kind: inspect.VarTupleType) -> object:
+        values = self._list(spot, kind)
+        return tuple(values) if isinstance(values, list) else values
+
+    def _union(self, spot: _Spot, kind: inspect.UnionType) -> object:
+        for candidate in kind.types:
+            if _suits(spot.node, candidate):
+                return self._read(spot, candidate)
+        return self._unexpected(spot)
+
+    def _enum(self, spot: _Spot, kind: inspect.EnumType) -> object:
+        by_value = {member.value: member for member in kind.cls}
+        text = self._choice(spot, list(by_value))
+        return by_value[text] if isinstance(text, str) else _FAULTY
+
+    def _literal(self, spot: _Spot, kind: inspect.LiteralType) -> object:
+        return self._choice(spot, [str(value) for value in kind.values])
+
+    def _choice(self, spot: _Spot, choices: Sequence[str]) -> object:
+        node = spot.node
+        if not isinstance(node, ScalarNode) or node.value is None:
+            return self._unexpected(spot)
+        if node.text in choices:
+            return node.text
+        return self._fault(spot, f"{shown(node.text)} is unknown here; {nearest(node.text, choices)}")
+
+    def _text(self, spot: _Spot, kind: inspect.StrType) -> object:
+        node = spot.node
+        if not isinstance(node, ScalarNode) or node.value is None or (kind.min_length and not node.text):
+            return self._unexpected(spot)
+        if isinstance(node.value, bool):
+            expected = _expected(spot.whole)
+            return self._fault(spot, f"expected {expected}, not {node.text}; put it in quotes if it is text")
+        if kind.max_length and len(node.text) > kind.max_length:
+            return self._fault(
+                spot, f"{shown(node.text)} is longer than {kind.max_length} characters; shorten it"
+            )
+        if kind.pattern and not re.fullmatch(kind.pattern, node.text):
+            cure = spot.extra.get("cure") or f"does not match {kind.pattern}; change it"
+            return self._fault(spot, f"{shown(node.text)} {cure}")
+        return node.text  # as it is written: a platform may be called 4.10, which is not 4.1
+
+    def _number(self, spot: _Spot, kind: inspect.IntType | inspect.FloatType) -> object:
+        node = spot.node
+        if not isinstance(node, ScalarNode) or node.value is None or isinstance(node.value, bool):
+            return self._unexpected(spot)
+        is_whole = isinstance(kind, inspect.IntType)
+        value = node.value
+        dimension = spot.extra.get("dimension")
+        if isinstance(dimension, Dimension):
+            try:
+                value = parse_bytes(value) if is_whole else parse_quantity(value, dimension)
+            except ValueError as error:
+                return self._fault(spot, str(error))
+        if isinstance(value, str) or (is_whole and not isinstance(value, int)):
+            return self._unexpected(spot)
+        limit = _beyond(value, kind)
+        if limit:
+            return self._fault(spot, f"{node.text} is out of range; {limit}")
+        return value if is_whole else float(value)
+
+    def _bool(self, spot: _Spot, kind: inspect.BoolType) -> object:
+        if isinstance(spot.node, ScalarNode) and isinstance(spot.node.value, bool):
+            return spot.node.value
+        return self._unexpected(spot)
+
+    def _none(self, spot: _Spot, kind: inspect.NoneType) -> object:
+        if isinstance(spot.node, ScalarNode) and spot.node.value is None:
+            return None
+        return self._unexpected(spot)
+
+
+def _bare(kind: inspect.Type) -> inspect.Type:
+    return _bare(kind.type) if isinstance(kind, inspect.Metadata) else kind
+
+
+def _suits(node: Node, kind: inspect.Type) -> bool:
+    """Return whether `node` has the shape of `kind`: the member of a union that it must then satisfy."""
+    if isinstance(kind, inspect.Metadata) and "dimension" in (kind.extra or {}):
+        return isinstance(node, ScalarNode) and node.value is not None and not isinstance(node.value, bool)
+    bare = _bare(kind)
+    if isinstance(node, MapNode):
+        return isinstance(bare, (inspect.StructType, inspect.DictType))
+    if isinstance(node, ListNode):
+        return isinstance(bare, (inspect.ListType, inspect.VarTupleType))
+    value = node.value if isinstance(node, ScalarNode) else None
+    if value is None:
+        return isinstance(bare, inspect.NoneType)
+    if isinstance(value, bool):
+        return isinstance(bare, inspect.BoolType)
+    texts = (inspect.StrType, inspect.EnumType, inspect.LiteralType)
+    if isinstance(value, str):
+        return isinstance(bare, texts)
+    numbers = (inspect.IntType, inspect.FloatType) if isinstance(value, int) else (inspect.FloatType,)
+    return isinstance(bare, (*numbers, *texts))
+
+
+def _beyond(value: float, kind: inspect.IntType | inspect.FloatType) -> str | None:
+    """Return how to bring `value` into the limits of `kind`, or None when it is within."""
+    if not math.isfinite(value):
+        return "use a finite number"
+    if kind.ge is not None and value < kind.ge:
+        return f"use {kind.ge:g} or more"
+    if kind.gt is not None and value <= kind.gt:
+        return f"use more than {kind.gt:g}"
+    if kind.le is not None and value > kind.le:
+        return f"use {kind.le:g} or less"
+    if kind.lt is not None and value >= kind.lt:
+        return f"use less than {kind.lt:g}"
+    return None
+
+
+def _found(node: Node) -> str:
+    if isinstance(node, MapNode):
+        return "a mapping"
+    if isinstance(node, ListNode):
+        return "a list"
+    if isinstance(node, ScalarNode) and node.value is not None:
+        return shown(node.text) if isinstance(node.value, str) else node.text
+    return "nothing"
+
+
+def _expected(kind: inspect.Type) -> str:
+    """Return what `kind` is in a user's words, with its example."""
+    examples = _examples(kind)
+    name = _noun(_bare(kind))
+    return f"{name} such as {as_yaml(examples[0])}" if examples else name
+
+
+def _examples(kind: inspect.Type) -> Sequence[object]:
+    if not isinstance(kind, inspect.Metadata):
+        return ()
+    found = (kind.extra_json_schema or {}).get("examples", ())
+    return found if isinstance(found, list) and found else _examples(kind.type)
+
+
+_NOUNS: Mapping[type, str] = {
+    inspect.StructType: "a mapping",
+    inspect.DictType: "a mapping",
+    inspect.ListType: "a list",
+    inspect.VarTupleType: "a list",
+    inspect.StrType: "text",
+    inspect.IntType: "a whole number",
+    inspect.FloatType: "a number",
+    inspect.BoolType: "true or false",
+    inspect.NoneType: "nothing",
+}
+
+
+def _noun(kind: inspect.Type) -> str:
+    if isinstance(kind, inspect.UnionType):
+        nouns = list(
+            dict.fromkeys(_noun(_bare(one)) for one in kind.types if not isinstance(one, inspect.NoneType))
+        )
+        return " or ".join([", ".join(nouns[:-1]), nouns[-1]]) if len(nouns) > 1 else nouns[0]
+    if isinstance(kind, inspect.EnumType):
+        return f"one of {', '.join(str(member.value) for member in kind.cls)}"
+    if isinstance(kind, inspect.LiteralType):
+        return f"one of {', '.join(str(value) for value in kind.values)}"
+    return _NOUNS[type(kind)]
+
+
+def _example_entry(name: str, kind: inspect.Type) -> str:
+    examples = _examples(kind)
+    return (
+        shown(f"{name}: {as_yaml(examples[0])}")
+        if examples
+        else f"{shown(name + ':')} with {_expected(kind)}"
+    )
+
+
+def as_yaml(value: object) -> str:
+    """Return an example as a user would write it on one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {as_yaml(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(as_yaml(one) for one in value) + "]"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,305 @@
+"""YAML text to a tree of nodes that know their places. Builds no Python objects from tags.
+
+Scalars follow the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema): ``no``, ``on``
+and ``12:30`` are text, so that a platform may be called ``no``. Merge keys (``<<``) work as in YAML 1.1.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import msgspec
+import yaml
+from yaml import events
+
+from tare.config.faults import Faults, Path, shown
+from tare.model.values import Scalar
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+LARGEST_FILE_CHARACTERS = 16 * 2**20
+DEEPEST_NESTING = 50
+MOST_NODES = 1_000_000
+"""Nodes of the tree with every alias written out; an alias bomb has billions."""
+
+_UNREADABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INTEGER = re.compile(r"[-+]?[0-9]{1,18}|0o[0-7]{1,20}|0x[0-9a-fA-F]{1,15}")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]{1,300}(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_TEXT_TAGS = ("!", "tag:yaml.org,2002:str")
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A value of the file, and where it starts."""
+
+    line: int
+    column: int
+
+
+class ScalarNode(Node, frozen=True):
+    """A single value. `text` is as written; `value` what it means to YAML, None for an empty one."""
+
+    text: str
+    value: Scalar | None
+
+
+class ListNode(Node, frozen=True):
+    """A list."""
+
+    items: tuple[Node, ...]
+
+
+class Entry(NamedTuple):
+    """One entry of a mapping, with the place of its key."""
+
+    line: int
+    column: int
+    value: Node
+
+
+class MapNode(Node, frozen=True):
+    """A mapping, in the order in which it is written."""
+
+    entries: dict[str, Entry]
+
+
+class Position(NamedTuple):
+    """A place that is no node."""
+
+    line: int
+    column: int
+
+
+START = Position(1, 1)
+
+
+def decode_text(raw: bytes, faults: Faults) -> str | None:
+    """Return the bytes of a file as text, or record why they are none."""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        faults.add(START, (), "the file is in UTF-16; save it as UTF-8")
+        return None
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode("utf-8")
+        place = Position(before.count("\n") + 1, len(before) - before.rfind("\n"))
+        faults.add(place, (), f"byte {raw[error.start]:#04x} is not UTF-8; save the file as UTF-8")
+        return None
+
+
+def read_document(text: str, faults: Faults) -> Node | None:
+    """Return the tree of the one document in `text`; None, with a fault, where there is none."""
+    text = text.removeprefix("\ufeff")
+    if len(text) > LARGEST_FILE_CHARACTERS:
+        faults.add(START, (), f"the file has more than {LARGEST_FILE_CHARACTERS} characters; shorten it")
+        return None
+    unreadable = _UNREADABLE.search(text)
+    if unreadable:
+        at = unreadable.start()
+        place = Position(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+        faults.add(place, (), f"character U+{ord(unreadable[0]):04X} cannot be in a YAML file; remove it")
+        return None
+    builder = _Builder(faults)
+    try:
+        for event in yaml.parse(text, Loader=_Loader):
+            builder.take(event)
+    except yaml.MarkedYAMLError as error:
+        faults.add(_position(error), (), _cure(error, text))
+        return None
+    except (yaml.YAMLError, ValueError) as error:
+        faults.add(START, (), f"this is not YAML: {' '.join(str(error).split())}; save it as plain text")
+        return None
+    except _Refused:
+        return None
+    if builder.root is None:
+        faults.add(START, (), "the file is empty; write at least its name, such as 'study: my-study'")
+    return builder.root
+
+
+class _Refused(Exception):
+    """The document goes beyond a limit; the fault is recorded."""
+
+
+class _Frame(msgspec.Struct):
+    """A list or mapping whose end has not been read. `weight` counts its nodes, aliases written out."""
+
+    line: int
+    column: int
+    is_map: bool
+    anchor: str | None
+    items: list[Node] = []
+    weight: int = 1
+
+
+class _Builder:
+    """Builds the tree from the parser's events, without recursion, so that no nesting can break it."""
+
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+        self.root: Node | None = None
+        self._open: list[_Frame] = []
+        self._anchors: dict[str, tuple[Node, int]] = {}
+        self._n_documents = 0
+
+    def take(self, event: events.Event) -> None:
+        """Take the next event of the parser. Raises _Refused when a limit is passed."""
+        if isinstance(event, events.ScalarEvent):
+            self._add(self._scalar(event), 1, event.anchor)
+        elif isinstance(event, events.CollectionStartEvent):
+            self._start(event)
+        elif isinstance(event, events.CollectionEndEvent):
+            self._end()
+        elif isinstance(event, events.AliasEvent):
+            self._alias(event)
+        elif isinstance(event, events.DocumentStartEvent):
+            self._n_documents += 1
+            if self._n_documents > 1:
+                self._refuse(event, "a second document starts here; keep one document in a file")
+
+    def _path(self) -> Path:
+        steps: list[str | int] = []
+        for frame in self._open:
+            if not frame.is_map:
+                steps.append(len(frame.items))
+            elif len(frame.items) % 2 and isinstance(key := frame.items[-1], ScalarNode):
+                steps.append(key.text)
+        return tuple(steps)
+
+    def _refuse(self, event: events.Event, message: str) -> None:
+        self.faults.add(_place(event), self._path(), message)
+        raise _Refused
+
+    def _scalar(self, event: events.ScalarEvent) -> ScalarNode:
+        self._check_tag(event, _TEXT_TAGS)
+        line, column = _place(event)
+        is_plain = event.implicit[0] and event.tag is None
+        return ScalarNode(line, column, event.value, resolve(event.value) if is_plain else event.value)
+
+    def _check_tag(
+        self, event: events.ScalarEvent | events.CollectionStartEvent, known: tuple[str, ...]
+    ) -> None:
+        if event.tag is not None and event.tag not in known:
+            self.faults.add(
+                _place(event), self._path(), f"tag {shown(event.tag)} means nothing here; remove it"
+            )
+
+    def _start(self, event: events.CollectionStartEvent) -> None:
+        self._check_tag(event, ("!",))
+        if len(self._open) >= DEEPEST_NESTING:
+            message = f"nested more than {DEEPEST_NESTING} deep; flatten it"
+            self.faults.add(_place(event), self._path()[:2], message)
+            raise _Refused
+        is_map = isinstance(event, events.MappingStartEvent)
+        self._open.append(_Frame(*_place(event), is_map, event.anchor))
+        if event.anchor is not None:
+            self._anchors.pop(event.anchor, None)
+
+    def _end(self) -> None:
+        frame = self._open.pop()
+        if frame.is_map:
+            node: Node = MapNode(frame.line, frame.column, self._entries(frame))
+        else:
+            node = ListNode(frame.line, frame.column, tuple(frame.items))
+        self._add(node, frame.weight, frame.anchor)
+
+    def _alias(self, event: events.AliasEvent) -> None:
+        if event.anchor in self._anchors:
+            self._add(*self._anchors[event.anchor], None, event)
+        elif any(frame.anchor == event.anchor for frame in self._open):
+            self._refuse(event, f"'*{event.anchor}' would contain itself; write it out")
+        else:
+            self._refuse(
+                event, f"'*{event.anchor}' has no '&{event.anchor}' before it; define it or quote it"
+            )
+
+    def _add(self, node: Node, weight: int, anchor: str | None, alias: events.Event | None = None) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = (node, weight)
+        if not self._open:
+            self.root = node
+            return
+        frame = self._open[-1]
+        frame.weight += weight
+        if frame.weight > MOST_NODES:
+            place = node if alias is None else Position(*_place(alias))
+            what = "the aliases stand for" if alias is not None else "there are"
+            self.faults.add(place, self._path(), f"{what} more than {MOST_NODES} values; write fewer")
+            raise _Refused
+        frame.items.append(node)
+
+    def _entries(self, frame: _Frame) -> dict[str, Entry]:
+        entries: dict[str, Entry] = {}
+        merged: list[tuple[ScalarNode, Node]] = []
+        path = self._path()
+        for key, value in zip(frame.items[::2], frame.items[1::2], strict=True):
+            if not isinstance(key, ScalarNode):
+                self.faults.add(key, path, "a key must be text, not a list or mapping; quote it")
+            elif key.text == "<<" and isinstance(value, (MapNode, ListNode)):
+                merged.append((key, value))
+            elif key.text in entries:
+                first = entries[key.text].line
+                message = f"key {shown(key.text)} is here twice, first in line {first}; keep one"
+                self.faults.add(key, (*path, key.text), message)
+            else:
+                entries[key.text] = Entry(key.line, key.column, value)
+        for key, value in merged:
+            self._merge(entries, key, value, path)
+        return entries
+
+    def _merge(self, entries: dict[str, Entry], key: ScalarNode, value: Node, path: Path) -> None:
+        for mapping in value.items if isinstance(value, ListNode) else (value,):
+            if isinstance(mapping, MapNode):
+                for name, entry in mapping.entries.items():
+                    entries.setdefault(name, entry)
+            else:
+                self.faults.add(key, path, "'<<' merges mappings only; give it '*name' of a mapping")
+
+
+def resolve(text: str) -> Scalar | None:
+    """Return what plain `text` means in YAML's core schema; None for null and nothing.
+
+    Numbers beyond 64 bits, infinities and NaN stay text: no setting of Tare can be one.
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+    if _FLOAT.fullmatch(text) and abs(number := float(text)) < float("inf"):
+        return number
+    return text
+
+
+def _place(event: events.Event) -> Position:
+    return Position(event.start_mark.line + 1, event.start_mark.column + 1)
+
+
+def _position(error: yaml.MarkedYAMLError) -> Position:
+    mark = error.problem_mark or error.context_mark
+    if "quoted scalar" in str(error.context) and error.context_mark:
+        mark = error.context_mark  # where the quotes open, rather than the end of the file
+    return START if mark is None else Position(mark.line + 1, mark.column + 1)
+
+
+def _cure(error: yaml.MarkedYAMLError, text: str) -> str:
+    """Say what the parser found, and the usual cure for it."""
+    place = _position(error)
+    lines = text.splitlines()
+    line = lines[place.line - 1] if place.line <= len(lines) else ""
+    character = line[place.column - 1 : place.column]
+    problem = " ".join(str(error.problem or error.context or "unreadable").split())
+    if "\t" in line[: len(line) - len(line.lstrip())] or character == "\t":
+        return "a tab cannot indent YAML; use spaces"
+    if "cannot start any token" in problem:
+        return f"text cannot start with {shown(character)}; put it in quotes"
+    if "mapping values are not allowed" in problem:
+        return "a ': ' is not expected here; check the indentation, or put text that holds ': ' in quotes"
+    if "expected ',' or" in problem:
+        return f"{problem}; close the bracket, and put text that holds brackets or commas in quotes"
+    if "quoted scalar" in str(error.context):
+        return "the quotes that open here are not closed; close them"
+    return f"this is not YAML: {problem}; check the indentation and the quotes"

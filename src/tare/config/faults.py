@@ -1,0 +1,88 @@
+"""Gather every fault of a file, each with its place and its cure, before giving up."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable
+from typing import Protocol
+
+from tare.errors import Fault, FileFaults
+from tare.model.study import Origin
+
+Path = tuple[str | int, ...]
+"""The way from the top of a file to a value: keys, and indices of lists."""
+
+_PLAIN_KEY = re.compile(r"[\w.+-]+")
+_LONGEST_SHOWN = 60
+
+
+class Place(Protocol):
+    """Anything that knows its line and column, counted from 1."""
+
+    @property
+    def line(self) -> int:
+        """Its line."""
+        ...
+
+    @property
+    def column(self) -> int:
+        """Its column, in characters."""
+        ...
+
+
+class Faults:
+    """The faults of one file. A value that is aliased many times is reported once."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.found: dict[tuple[int, int, str], Fault] = {}
+
+    def add(self, place: Place, path: Path, message: str) -> None:
+        """Record that `message` is true of what is written at `place`."""
+        key = (place.line, place.column, message)
+        self.found.setdefault(key, Fault(self.file, *key[:2], format_path(path), message))
+
+    def origin(self, place: Place, path: Path) -> Origin:
+        """Return `place` as the model keeps it, for faults that are found later."""
+        return Origin(self.file, place.line, place.column, format_path(path))
+
+    def raise_any(self, others: Iterable[Fault] = ()) -> None:
+        """Raise FileFaults with all faults of this file and `others`, if there is one."""
+        faults = [*self.found.values(), *others]
+        if faults:
+            raise FileFaults(faults)
+
+
+def format_path(path: Path) -> str:
+    """Return a path in the file's own terms, such as ``factors.nodes[2]``."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            key = step if _PLAIN_KEY.fullmatch(step) else shown(step)
+            text += f".{key}" if text else key
+    return text
+
+
+def shown(text: str) -> str:
+    """Return `text` in quotes on one line and of bounded length, whatever it holds."""
+    if len(text) > _LONGEST_SHOWN:
+        text = text[:_LONGEST_SHOWN] + "…"
+    if text.isprintable() and "'" not in text:
+        return f"'{text}'"
+    return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the cure for a name that is not `known`: the nearest one, or all of them when few."""
+    names = list(dict.fromkeys(known))
+    close = difflib.get_close_matches(name[:_LONGEST_SHOWN], names, n=1)
+    if close:
+        return f"did you mean {shown(close[0])}?"
+    if not names:
+        return "there is none to choose from"
+    few = ", ".join(names[:12])
+    return f"use one of {few}{', …' if len(names) > 12 else ''}" if len(names) > 1 else f"use {few}"
