@@ -12,7 +12,8 @@ def block_means(*sides: Floats) -> tuple[tuple[Floats, ...], int]:
 
     All sides take the same columns: those with positive values only, in enough blocks of each side
     for an interval. A block that lacks one of them is NaN, since a mean over other points is a mean
-    of something else. A single column is its own mean, whatever its sign.
+    of something else. A single column is its own mean, whatever its sign. Columns of zeros only, such
+    as the bandwidth of messages of 0 bytes, say nothing and are not counted as left out.
     """
     n_columns = sides[0].shape[1]
     if n_columns == 1:
@@ -22,7 +23,9 @@ def block_means(*sides: Floats) -> tuple[tuple[Floats, ...], int]:
         used &= ~(side <= 0).any(axis=0)
     n_blocks = np.min([np.isfinite(side).sum(axis=0) for side in sides], axis=0)
     used &= n_blocks >= min(MIN_BLOCKS, n_blocks.max())
-    return tuple(_geometric_means(side[:, used]) for side in sides), n_columns - int(used.sum())
+    is_zero = np.all([((side == 0) | np.isnan(side)).all(axis=0) for side in sides], axis=0) & (n_blocks > 0)
+    left_out = int((~used & ~is_zero).sum())
+    return tuple(_geometric_means(side[:, used]) for side in sides), left_out
 
 
 def _geometric_means(values: Floats) -> Floats:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
 from tare.answers.aggregate import block_means
@@ -21,8 +21,7 @@ from tare.stats.ratios import Design, Ratios, ratios
 from tare.stats.verdict import verdict
 
 
-@dataclasses.dataclass(frozen=True)
-class Subject:
+class Subject(msgspec.Struct, frozen=True, gc=False):
     """What is compared within a pair: a FOM, at some coordinates or over all of them."""
 
     pair: Pair

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -19,7 +20,7 @@ from tare.stats.intervals import Floats
 Columns = npt.NDArray[np.intp]
 
 
-class Cell(NamedTuple):
+class Cell(msgspec.Struct, frozen=True, gc=False):
     """What one column of a case holds: a FOM at one point of its coordinates."""
 
     fom: str
@@ -73,10 +74,6 @@ class _Places(NamedTuple):
     columns: Columns
     which: Columns | None
 
-    def fits(self, series: Series) -> bool:
-        """Return whether `series` has the same coordinates in the same order."""
-        return len(series.values) == len(self.series.values) and series.at == self.series.at
-
 
 class _ColumnFinder:
     """Gives each cell of each case its column, in the order in which they are first seen."""
@@ -84,7 +81,8 @@ class _ColumnFinder:
     def __init__(self) -> None:
         self.columns: dict[str, dict[Cell, int]] = {}
         self.n_columns = 0
-        self._last: dict[tuple[str, str, str, tuple[str, ...]], _Places] = {}
+        self._places: dict[tuple[str, str, str, tuple[str, ...]], _Places] = {}
+        self._cells: dict[tuple[str, str, tuple[str, ...]], tuple[Series, list[Cell]]] = {}
 
     def place(self, case: str, series: Series) -> tuple[Columns, Floats]:
         """Return the columns of a series and the value for each.
@@ -94,32 +92,41 @@ class _ColumnFinder:
         they come from one run, and are no further evidence about the next.
         """
         kind = (case, series.fom, series.unit, tuple(series.at))
-        places = self._last.get(kind)
-        if places is None or not places.fits(series):
-            places = self._last[kind] = self._places(case, series)
+        places = self._places.get(kind)
+        if places is None or not _is_alike(series, places.series):
+            places = self._places[kind] = self._find_places(case, series)
         numbers = np.array(series.values, np.float64)
         if places.which is None:
             return places.columns, numbers
         return places.columns, np.bincount(places.which, numbers) / np.bincount(places.which)
 
-    def _places(self, case: str, series: Series) -> _Places:
-        columns = self._columns_of(case, series)
+    def _find_places(self, case: str, series: Series) -> _Places:
+        known = self.columns.setdefault(case, {})
+        columns = np.empty(len(series.values), np.intp)
+        for index, cell in enumerate(self._cells_of(series)):
+            column = known.setdefault(cell, self.n_columns)
+            if column == self.n_columns:
+                self.n_columns += 1
+            columns[index] = column
         distinct, which = np.unique(columns, return_inverse=True)
         if len(distinct) == len(columns):
             return _Places(series, columns, None)
         return _Places(series, distinct, which)
 
-    def _columns_of(self, case: str, series: Series) -> Columns:
-        known = self.columns.setdefault(case, {})
-        columns = []
-        for at in _coordinates(series):
-            cell = Cell(series.fom, series.unit, series.better, at)
-            column = known.get(cell)
-            if column is None:
-                column = known[cell] = self.n_columns
-                self.n_columns += 1
-            columns.append(column)
-        return np.array(columns, np.intp)
+    def _cells_of(self, series: Series) -> list[Cell]:
+        """Return the cell of each value; cases mostly share them, so the last ones are kept."""
+        kind = (series.fom, series.unit, tuple(series.at))
+        last = self._cells.get(kind)
+        if last is not None and _is_alike(series, last[0]):
+            return last[1]
+        cells = [Cell(series.fom, series.unit, series.better, at) for at in _coordinates(series)]
+        self._cells[kind] = (series, cells)
+        return cells
+
+
+def _is_alike(one: Series, other: Series) -> bool:
+    """Return whether two series of one FOM have the same coordinates in the same order."""
+    return len(one.values) == len(other.values) and one.better == other.better and one.at == other.at
 
 
 def _coordinates(series: Series) -> Sequence[tuple[tuple[str, Scalar], ...]]:

@@ -19,7 +19,7 @@ class Verdict(enum.StrEnum):
     UNDECIDED = "undecided"
 
 
-class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+class Estimate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Where one FOM of one case lies: geometric mean over blocks, with its interval.
 
     `low` and `high` are None with fewer than three blocks. `cv` is the coefficient of variation.
@@ -42,7 +42,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class Comparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One FOM of a contender against its reference, paired by block.
 
     `at` holds the coordinates and the settings that both sides share; `reference` and `contender`
