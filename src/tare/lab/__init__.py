@@ -1,0 +1,8 @@
+"""HPC in a box: a cluster of network namespaces on this machine, built as an ordinary user.
+
+`start` builds a lab and `find` finds a running one; `AGENT` starts commands on its hosts, as ssh would.
+"""
+
+from tare.lab.lab import AGENT, Lab, find, start
+
+__all__ = ["AGENT", "Lab", "find", "start"]

@@ -1,0 +1,199 @@
+"""The process that holds a lab together: ``python -m tare.lab.holder FOLDER``, a request on stdin.
+
+It is two processes. The *keeper* enters a user namespace, forks, and waits outside: it writes the state as
+seen from outside, watches the owner and cleans up. Its child is PID 1 of a new PID namespace: the *holder*.
+It owns the switches' network namespace and the hosts' processes. When the holder ends, however it ends, the
+kernel kills every process in the PID namespace (pid_namespaces(7)), and with the last process go
+the network and mount namespaces with all their links and mounts.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from tare.errors import LabError, TareError
+from tare.lab import namespaces, state
+from tare.lab.host import disable_ipv6, start_hosts
+from tare.lab.namespaces import Mount, Namespace, attempting, mount
+from tare.lab.topology import Topology, lay_out
+from tare.model.site import LabSpec
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What the starter asks for, as one line of JSON. An owned lab ends when stdin is closed."""
+
+    name: str
+    spec: LabSpec
+    is_owned: bool
+
+
+class Report(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What comes back, as one line of JSON: an error, or the hosts' pids."""
+
+    error: str = ""
+    pids: dict[str, int] = {}
+
+
+def main() -> int:
+    """Run the keeper until the lab has ended; return its exit code."""
+    folder = Path(sys.argv[1])
+    request = msgspec.json.decode(sys.stdin.buffer.readline(), type=Request)
+    if not request.is_owned and os.fork() != 0:
+        return 0  # the daemon's parent; its starter waits for it
+    try:
+        holder = _start_holder(request, folder)
+    except LabError as error:
+        _answer(Report(error=str(error)))
+        return error.exit_code
+    _answer(Report())
+    _watch(holder, owner=sys.stdin.fileno() if request.is_owned else None)
+    if request.is_owned:  # nobody will look for it, and nobody else has a folder of its name
+        state.remove(folder)
+    return 0
+
+
+def _start_holder(request: Request, folder: Path) -> int:
+    """Fork the holder, wait until it has built the lab, write the state; return its pid."""
+    namespaces.enter_user_namespace()
+    with attempting("create a PID namespace", namespaces.userns_cure):
+        namespaces.unshare(Namespace.PID)
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        os._exit(hold(request, folder, writing))
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        line = pipe.readline()
+    report = msgspec.json.decode(line, type=Report) if line else Report(error="its holder was killed")
+    if report.error:
+        os.waitpid(pid, 0)
+        raise LabError(report.error)
+    outer = _outer_pids(pid)
+    record = state.Record(
+        name=request.name,
+        spec=request.spec,
+        is_owned=request.is_owned,
+        started_at=time.time(),
+        holder=state.ProcessMark.of(pid),
+        pids={host: outer[inner] for host, inner in report.pids.items()},
+    )
+    state.write(folder, record, lay_out(request.spec).aliases(), state.FROM_OUTSIDE)
+    return pid
+
+
+def _outer_pids(holder: int) -> dict[int, int]:
+    """Return the pids of the holder's children as they are here, by their pid in its PID namespace."""
+    found = {}
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        except OSError:  # it has ended since
+            continue
+        if int(fields["PPid"]) == holder:
+            found[int(fields["NSpid"].split()[-1])] = int(fields["Pid"])
+    return found
+
+
+def _answer(report: Report) -> None:
+    """Tell the starter, and let go of the pipe to it."""
+    sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
+    sys.stdout.flush()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _watch(holder: int, owner: int | None) -> None:
+    """Wait for the holder to end, and end it when the pipe `owner` is closed at its far end."""
+    ended = os.pidfd_open(holder)
+    poll = select.poll()
+    poll.register(ended, select.POLLIN)
+    if owner is not None:
+        poll.register(owner, select.POLLIN | select.POLLHUP)
+    ready = {descriptor for descriptor, _ in poll.poll()}
+    if ended not in ready:
+        os.kill(holder, signal.SIGKILL)
+    os.waitpid(holder, 0)
+
+
+def hold(request: Request, folder: Path, report: int) -> int:
+    """Be the holder: build the lab, report to the pipe `report`, and stay until told to end."""
+    namespaces.die_with_parent()
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD, signal.SIGTERM))
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    try:
+        pids = _build(request, folder)
+    except TareError as error:
+        os.write(report, msgspec.json.encode(Report(error=str(error))) + b"\n")
+        return error.exit_code
+    os.write(report, msgspec.json.encode(Report(pids=pids)) + b"\n")
+    os.close(report)
+    return _reap(pids)
+
+
+def _build(request: Request, folder: Path) -> dict[str, int]:
+    topology = lay_out(request.spec)
+    with attempting("create the lab's namespaces", namespaces.userns_cure):
+        namespaces.unshare(Namespace.NETWORK | Namespace.MOUNT | Namespace.UTS | Namespace.IPC)
+    with attempting("mount the lab's /proc", namespaces.container_cure):
+        mount("none", "/", flags=Mount.PRIVATE | Mount.RECURSIVE)  # nothing of ours reaches the machine
+        mount("proc", "/proc", "proc", Mount.NOSUID | Mount.NODEV | Mount.NOEXEC)
+        disable_ipv6()
+    with attempting("give the lab its /etc/hosts", namespaces.container_cure):
+        scratch = _cover(folder, topology)
+    pids = start_hosts(topology.hosts, scratch)
+    from tare.lab.links import build  # only now: the hosts' processes need not carry pyroute2
+
+    build(topology, pids)
+    record = state.Record(
+        name=request.name,
+        spec=request.spec,
+        is_owned=request.is_owned,
+        started_at=time.time(),
+        holder=state.ProcessMark.of(os.getpid()),
+        pids=pids,
+    )
+    state.write(folder, record, topology.aliases(), state.FROM_INSIDE)
+    return pids
+
+
+def _cover(folder: Path, topology: Topology) -> Path:
+    """Lay the inside view over the state folder, and our names over /etc/hosts; return a scratch folder."""
+    mount("lab", folder, "tmpfs", Mount.NOSUID | Mount.NODEV)
+    names = folder / "etc-hosts"
+    names.write_text(topology.etc_hosts())
+    mount(names, "/etc/hosts", flags=Mount.BIND)
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    return scratch
+
+
+def _reap(pids: dict[str, int]) -> int:
+    """Reap orphans, as PID 1 must, until SIGTERM or until a host's process is gone."""
+    hosts = {pid: host for host, pid in pids.items()}
+    while signal.sigwait((signal.SIGCHLD, signal.SIGTERM)) == signal.SIGCHLD:
+        while True:  # one signal may stand for several children
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return 1
+            if pid == 0:
+                break
+            if pid in hosts:
+                print(f"host {hosts[pid]} was killed; the lab ends", file=sys.stderr, flush=True)  # noqa: T201
+                return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

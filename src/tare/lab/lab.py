@@ -1,0 +1,212 @@
+"""Start a lab, find one that is running, enter its hosts, stop it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from tare.errors import LabError, UsageError
+from tare.lab import state
+from tare.lab.holder import Report, Request
+from tare.lab.topology import Topology, lay_out
+from tare.model.site import LabSpec
+
+AGENT = Path(__file__).with_name("agent")
+"""The command that starts another on a host of a lab, called as ssh is; needs `Lab.env`."""
+
+_START_TIMEOUT_S = 60.0
+_STOP_TIMEOUT_S = 20.0
+
+_ENTER = 'cd -- "$1" || exit 255; shift; exec "$@"'
+"""nsenter(1) leaves the working directory in the old mount namespace; its --wdns is younger than some machines."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Lab:
+    """A running lab. As a context manager, it is stopped at the end."""
+
+    folder: Path
+    record: state.Record
+    _keeper: subprocess.Popen[bytes] | None = dataclasses.field(default=None, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Return the name that it was started under."""
+        return self.record.name
+
+    @property
+    def spec(self) -> LabSpec:
+        """Return what was asked for."""
+        return self.record.spec
+
+    @property
+    def topology(self) -> Topology:
+        """Return its hosts, fabrics and addresses."""
+        return lay_out(self.record.spec)
+
+    @property
+    def holder_pid(self) -> int:
+        """Return the process with which everything of the lab ends."""
+        return self.record.holder.pid
+
+    @property
+    def env(self) -> dict[str, str]:
+        """Return the environment variables that the agent needs."""
+        return {"TARE_LAB_DIR": str(self.folder)}
+
+    def is_running(self) -> bool:
+        """Return whether it still is."""
+        return self.record.holder.is_alive()
+
+    def command(self, host: str, argv: Sequence[str]) -> list[str]:
+        """Return the command that runs exactly `argv` on `host`, in this working directory.
+
+        Raises UsageError when there is no such host.
+        """
+        aliases = self.topology.aliases()
+        if host not in aliases:
+            known = ", ".join(self.topology.hosts)
+            raise UsageError(f"the lab {self.name!r} has no host {host!r}; it has {known}")
+        options = (self.folder / "hosts" / host).read_text().split()
+        return ["nsenter", *options, "--", "/bin/sh", "-c", _ENTER, "sh", str(Path.cwd()), *argv]
+
+    def stop(self) -> None:
+        """End every process of the lab, and with them its links and mounts. Does nothing when it has ended."""
+        _kill(self.record.holder)
+        if self._keeper is not None:
+            if self._keeper.stdin is not None:
+                self._keeper.stdin.close()
+            self._keeper.wait(_STOP_TIMEOUT_S)
+        state.remove(self.folder)
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def start(spec: LabSpec, *, name: str = "lab", owned: bool) -> Lab:
+    """Build the lab that `spec` asks for; return when it is ready.
+
+    An owned lab ends with this process, and only this process knows it. Any other runs on as a daemon
+    that `find` finds by `name`. Raises LabError with the reason and the cure, UsageError when `spec` or
+    `name` cannot be, or a lab of that name is there already.
+    """
+    lay_out(spec)
+    base = state.base_folder()
+    folder = state.folder_of(base, name)
+    with state.locked(base):
+        state.prune(base)
+        if owned:
+            folder = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=base))
+        else:
+            try:
+                folder.mkdir(mode=0o700)
+            except FileExistsError:
+                raise UsageError(
+                    f"the lab {name!r} is up already; stop it with: tare lab down --name {name}"
+                ) from None
+        try:
+            keeper = _launch(Request(name, spec, owned), folder)
+        except LabError:
+            state.remove(folder)
+            raise
+    record = state.read(folder)
+    if record is None:
+        raise LabError(f"the lab {name!r} ended as soon as it was built")
+    return Lab(folder, record, keeper)
+
+
+def find(name: str = "lab") -> Lab | None:
+    """Return the running lab of that name, if there is one; remove what is left of one that has ended."""
+    base = state.base_folder()
+    folder = state.folder_of(base, name)
+    record = state.read(folder)
+    if record is None:
+        return None
+    if state.is_stale(record):
+        with state.locked(base):
+            state.prune(base)
+        return None
+    return Lab(folder, record)
+
+
+def _launch(request: Request, folder: Path) -> subprocess.Popen[bytes] | None:
+    """Run the holder until the lab is built; return its process if it is owned."""
+    with (folder / "holder.log").open("wb") as log:
+        # A session of its own: an interrupt at the terminal must not end the lab before the jobs in it.
+        keeper = subprocess.Popen(
+            [sys.executable, "-P", "-m", "tare.lab.holder", str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            cwd="/",
+            start_new_session=True,
+        )
+    assert keeper.stdin is not None
+    assert keeper.stdout is not None
+    with _ended_on_error(keeper):
+        keeper.stdin.write(msgspec.json.encode(request) + b"\n")
+        keeper.stdin.flush()
+        ready, _, _ = select.select([keeper.stdout], [], [], _START_TIMEOUT_S)
+        line = keeper.stdout.readline() if ready else b""
+        keeper.stdout.close()
+        if not line:
+            log_text = (folder / "holder.log").read_text(errors="replace").strip()
+            reason = (
+                f"its holder ended: {log_text}" if ready else f"it took longer than {_START_TIMEOUT_S:g} s"
+            )
+            raise LabError(f"the lab cannot be built: {reason}")
+        report = msgspec.json.decode(line, type=Report)
+        if report.error:
+            raise LabError(f"the lab cannot be built: {report.error}")
+    if request.is_owned:
+        return keeper
+    keeper.stdin.close()
+    keeper.wait(_STOP_TIMEOUT_S)
+    return None
+
+
+@contextlib.contextmanager
+def _ended_on_error(keeper: subprocess.Popen[bytes]) -> Iterator[None]:
+    """End the keeper, and with it a half-built lab, when anything goes wrong, also an interrupt."""
+    try:
+        yield
+    except BaseException:
+        # A daemonised keeper is no longer the process that we started, but still in its session.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(keeper.pid, signal.SIGKILL)
+        keeper.communicate()
+        raise
+
+
+def _kill(mark: state.ProcessMark) -> None:
+    """End the process `mark` and wait until it is gone, never another that has its pid by now."""
+    try:
+        descriptor = os.pidfd_open(mark.pid)
+    except ProcessLookupError:
+        return
+    try:
+        if mark.is_alive():  # so the descriptor is of this very process
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            ended, _, _ = select.select([descriptor], [], [], _STOP_TIMEOUT_S)
+            if not ended:
+                raise LabError(
+                    f"the lab's process {mark.pid} does not end; some process in it hangs in the kernel"
+                )
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,216 @@
+"""Build the links of a topology with rtnetlink(7): bridges, veth pairs, VXLAN, macvlan, token buckets."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyroute2 import IPRoute
+from pyroute2.netlink.exceptions import NetlinkError
+
+from tare.errors import LabError
+from tare.lab.namespaces import in_network_of
+from tare.lab.topology import Fabric, Port, Topology
+from tare.model.site import LabNetworkKind
+
+_LOOPBACK = 1
+_VXLAN_PORT = 4789
+_FIRST_VNI = 100
+_ANY_MAC = "00:00:00:00:00:00"
+_MAX_RATE_BITS_PER_S = 8 * (2**32 - 1)
+"""What the 32-bit rate of tc-tbf(8) holds: 34.4 Gbit/s."""
+
+_BURSTS = ((0.1e9, 32 << 10), (1e9, 256 << 10), (2.5e9, 512 << 10), (5e9, 1 << 20))
+"""Rate in bit/s up to which a bucket of so many bytes kept the rate accurate, when measured."""
+_LARGEST_BURST = 2 << 20
+
+MODULES = {LabNetworkKind.BRIDGE: "bridge", LabNetworkKind.VXLAN: "vxlan", LabNetworkKind.MACVLAN: "macvlan"}
+"""The kernel module behind each kind of network."""
+
+
+class Links:
+    """The links of one network namespace, over one netlink socket."""
+
+    def __init__(self, socket: IPRoute) -> None:
+        self._socket = socket
+
+    def add(self, name: str, kind: str, **attributes: Any) -> int:
+        """Add a link of `kind` (ip-link(8)); return its index in this namespace."""
+        self._socket.link("add", ifname=name, kind=kind, **attributes)
+        return self.index(name)
+
+    def send(self, name: str, kind: str, **attributes: Any) -> None:
+        """Add a link that is to appear in another namespace."""
+        self._socket.link("add", ifname=name, kind=kind, **attributes)
+
+    def index(self, name: str) -> int:
+        """Return the index of the link `name`."""
+        found: list[int] = self._socket.link_lookup(ifname=name)
+        return found[0]
+
+    def start(self, index: int) -> None:
+        """Set a link up."""
+        self._socket.link("set", index=index, state="up")
+
+    def attach(self, port: Port) -> int:
+        """Give the interface of `port` its address and set it up; return its index."""
+        index = self.index(port.interface)
+        self._socket.addr("add", index=index, address=port.address, prefixlen=24)
+        self.start(index)
+        return index
+
+    def shape(self, index: int, rate_bits_per_s: float) -> None:
+        """Limit what leaves through a link (tc-tbf(8)), with at most 20 ms of queue."""
+        if rate_bits_per_s > _MAX_RATE_BITS_PER_S:
+            raise LabError(
+                f"a rate of {rate_bits_per_s:g} bit/s is more than tbf can shape; leave the rate out"
+            )
+        self._socket.tc(
+            "add",
+            "tbf",
+            index,
+            rate=int(rate_bits_per_s / 8),
+            burst=burst_bytes(rate_bits_per_s),
+            latency="20ms",
+        )
+
+    def forward(self, index: int, mac: str, to: str) -> None:
+        """Have a VXLAN send frames for `mac` to the address `to`; `_ANY_MAC` means those for all or unknown."""
+        self._socket.fdb("append", ifindex=index, lladdr=mac, dst=to)
+
+
+def burst_bytes(rate_bits_per_s: float) -> int:
+    """Return the depth of the token bucket for a rate: large enough to reach it, small enough to limit."""
+    return next((burst for rate, burst in _BURSTS if rate_bits_per_s <= rate), _LARGEST_BURST)
+
+
+def build(topology: Topology, pids: Mapping[str, int]) -> None:
+    """Build every fabric of `topology`, with its switches in this network namespace.
+
+    `pids` are processes in the hosts' network namespaces. Raises LabError naming the network that cannot
+    be built.
+    """
+    with contextlib.ExitStack() as stack:
+        switch = stack.enter_context(_links())
+        hosts: dict[str, Links] = {}
+        for host, pid in pids.items():
+            with in_network_of(pid):
+                hosts[host] = stack.enter_context(_links())
+        for links in (switch, *hosts.values()):
+            links.start(_LOOPBACK)
+        builder = _Builder(switch, hosts, pids)
+        for fabric in topology.fabrics:
+            with explained(fabric):
+                builder.build(fabric)
+
+
+@contextlib.contextmanager
+def _links() -> Iterator[Links]:
+    with IPRoute() as socket:
+        yield Links(socket)
+
+
+@contextlib.contextmanager
+def explained(fabric: Fabric) -> Iterator[None]:
+    """Turn the kernel's refusal to build `fabric` into a LabError with the cure."""
+    try:
+        yield
+    except NetlinkError as error:
+        modules = [MODULES[fabric.kind], "veth", *(["sch_tbf"] if fabric.rate_bits_per_s else [])]
+        raise LabError(
+            f"network {fabric.network or 'management'!r} ({fabric.kind}) cannot be built: {error.args[1]}; "
+            f"if the kernel lacks a module, run as root: modprobe -a {' '.join(modules)}; "
+            "or leave this network out of the lab"
+        ) from error
+
+
+class _Builder:
+    """Builds fabrics, knowing where each host's links are."""
+
+    def __init__(self, switch: Links, hosts: Mapping[str, Links], pids: Mapping[str, int]) -> None:
+        self._switch = switch
+        self._hosts = hosts
+        self._pids = pids
+
+    def build(self, fabric: Fabric) -> None:
+        match fabric.kind:
+            case LabNetworkKind.BRIDGE:
+                self._bridge(fabric)
+            case LabNetworkKind.VXLAN:
+                for number, port in enumerate(fabric.ports):
+                    self._vxlan_port(fabric, number, port)
+            case LabNetworkKind.MACVLAN:
+                for number, port in enumerate(fabric.ports):
+                    self._macvlan_port(fabric, number, port)
+
+    def _bridge(self, fabric: Fabric) -> None:
+        bridge = self._switch.add(fabric.interface, "bridge", mtu=fabric.mtu, state="up", br_mcast_snooping=0)
+        for port in fabric.ports:
+            near = self._switch.add(
+                f"{fabric.interface}-{port.host}",
+                "veth",
+                mtu=fabric.mtu,
+                master=bridge,
+                peer=self._far_end(port, fabric),
+            )
+            self._switch.start(near)
+            far = self._hosts[port.host].attach(port)
+            if fabric.rate_bits_per_s is not None:
+                # A qdisc shapes what leaves: the far end limits sending, the switch's end receiving.
+                self._switch.shape(near, fabric.rate_bits_per_s)
+                self._hosts[port.host].shape(far, fabric.rate_bits_per_s)
+
+    def _vxlan_port(self, fabric: Fabric, number: int, port: Port) -> None:
+        """On the pod's node: veth to the pod, bridge, VXLAN; with the forwarding entries of a controller."""
+        assert fabric.over is not None
+        below = fabric.over.ports[number]
+        node = self._hosts[below.host]
+        bridge = node.add(f"br-{fabric.interface}", "bridge", mtu=fabric.mtu, state="up", br_mcast_snooping=0)
+        vxlan = node.add(
+            f"vx-{fabric.interface}",
+            "vxlan",
+            vxlan_id=_FIRST_VNI + int(port.address.split(".")[2]),
+            vxlan_local=below.address,
+            vxlan_link=node.index(below.interface),
+            vxlan_port=_VXLAN_PORT,
+            vxlan_learning=0,
+            mtu=fabric.mtu,
+            master=bridge,
+        )
+        node.start(vxlan)
+        near = node.add(
+            f"veth-{fabric.interface}",
+            "veth",
+            mtu=fabric.mtu,
+            master=bridge,
+            peer=self._far_end(port, fabric),
+        )
+        node.start(near)
+        self._hosts[port.host].attach(port)
+        others = [i for i in range(len(fabric.ports)) if i != number]
+        for other in others:
+            node.forward(vxlan, _ANY_MAC, fabric.over.ports[other].address)
+            node.forward(vxlan, fabric.ports[other].mac, fabric.over.ports[other].address)
+
+    def _macvlan_port(self, fabric: Fabric, number: int, port: Port) -> None:
+        assert fabric.over is not None
+        node = self._hosts[fabric.over.ports[number].host]
+        node.send(
+            port.interface,
+            "macvlan",
+            macvlan_mode="bridge",
+            link=node.index(fabric.over.interface),
+            address=port.mac,
+            mtu=fabric.mtu,
+            net_ns_pid=self._pids[port.host],
+        )
+        self._hosts[port.host].attach(port)
+
+    def _far_end(self, port: Port, fabric: Fabric) -> dict[str, object]:
+        return {
+            "ifname": port.interface,
+            "address": port.mac,
+            "mtu": fabric.mtu,
+            "net_ns_pid": self._pids[port.host],
+        }

@@ -1,0 +1,149 @@
+"""Where a lab writes down that it is there, so that other processes find it.
+
+A lab's folder holds ``lab.json`` (the record) and ``hosts/``, one file for each name and address of each host,
+with the options with which nsenter(1) enters it. In the lab's own mount namespace a tmpfs lies over the
+folder, with the same files as they read from inside: the same path is right on both sides.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from tare.errors import LabError, UsageError
+from tare.model.site import LabSpec
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
+
+FROM_INSIDE = "--mount --net --uts --ipc"
+FROM_OUTSIDE = f"--user --preserve-credentials --pid {FROM_INSIDE}"
+"""The namespaces to enter. Inside, the user and PID namespaces are the same already (setns(2): EINVAL)."""
+
+
+class ProcessMark(msgspec.Struct, frozen=True):
+    """A process, told apart from a later one that has its pid.
+
+    `start_ticks` is its start time since boot in clock ticks (proc_pid_stat(5), field 22) and
+    `pid_namespace` the inode of the PID namespace in which `pid` is meant.
+    """
+
+    pid: int
+    start_ticks: int
+    pid_namespace: int
+
+    @classmethod
+    def of(cls, pid: int) -> ProcessMark:
+        """Return the mark of the running process `pid`. Raises OSError when there is none."""
+        return cls(pid, _start_ticks(pid), own_pid_namespace())
+
+    def is_alive(self) -> bool:
+        """Return whether it still runs; only to be asked in its own PID namespace."""
+        try:
+            return _start_ticks(self.pid) == self.start_ticks
+        except OSError:
+            return False
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``lab.json`` holds. `pids` are the processes that hold the hosts' namespaces, by host."""
+
+    name: str
+    spec: LabSpec
+    is_owned: bool
+    started_at: float
+    holder: ProcessMark
+    pids: dict[str, int]
+
+
+def own_pid_namespace() -> int:
+    """Return the inode of this process's PID namespace."""
+    return Path("/proc/self/ns/pid").stat().st_ino
+
+
+def _start_ticks(pid: int) -> int:
+    text = Path(f"/proc/{pid}/stat").read_text()
+    fields = text[text.rindex(")") + 2 :].split()  # the name before it may hold anything
+    if fields[0] in "ZX":
+        raise ProcessLookupError(pid)
+    return int(fields[19])
+
+
+def base_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder of this user's labs, and make it if need be.
+
+    Raises LabError when somebody else has put one in its place.
+    """
+    runtime = environment.get("XDG_RUNTIME_DIR")
+    if runtime and os.access(runtime, os.W_OK | os.X_OK):
+        base = Path(runtime) / "tare"
+    else:
+        base = Path(f"/tmp/tare-{os.getuid()}")  # noqa: S108  # checked below
+    with contextlib.suppress(FileExistsError):
+        base.mkdir(mode=0o700)
+    found = base.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise LabError(
+            f"{base} is not a private folder of yours; have its owner remove it, or set XDG_RUNTIME_DIR"
+        )
+    return base
+
+
+@contextlib.contextmanager
+def locked(base: Path) -> Iterator[None]:
+    """Let one process at a time build or remove labs in `base`; the lock ends with its process."""
+    with (base / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def folder_of(base: Path, name: str) -> Path:
+    """Return the folder of the lab `name`. Raises UsageError when that is not a good name."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is not a name for a lab; use letters, digits, _ and -")
+    return base / name
+
+
+def read(folder: Path) -> Record | None:
+    """Return the record in `folder`, or None when there is none that can be read."""
+    try:
+        return msgspec.json.decode((folder / "lab.json").read_bytes(), type=Record)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def write(folder: Path, record: Record, aliases: Mapping[str, str], namespaces: str) -> None:
+    """Write the files of a lab; ``lab.json`` comes last, and at once, so that nobody reads half of it."""
+    hosts = folder / "hosts"
+    hosts.mkdir()
+    for alias, host in aliases.items():
+        (hosts / alias).write_text(f"{namespaces} --target {record.pids[host]}\n")
+    draft = folder / "lab.json.new"
+    draft.write_bytes(msgspec.json.encode(record))
+    draft.rename(folder / "lab.json")
+
+
+def remove(folder: Path) -> None:
+    """Remove a lab's folder, as much of it as is there."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_stale(record: Record) -> bool:
+    """Return whether the lab has ended. One of another PID namespace cannot be judged from here: it has not."""
+    return record.holder.pid_namespace == own_pid_namespace() and not record.holder.is_alive()
+
+
+def prune(base: Path) -> None:
+    """Remove what ended labs have left behind; to be called in `locked`, when no lab is half built."""
+    for folder in base.iterdir():
+        if folder.is_dir():
+            record = read(folder)
+            if record is None or is_stale(record):
+                remove(folder)

@@ -1,0 +1,163 @@
+"""What a lab is made of: hosts, fabrics, ports, and the names by which they are known. Pure.
+
+Addresses lie in 10.77.0.0/16, one /24 a fabric, the same in every lab (each lab has network namespaces of
+its own, so that they never meet): management 10.77.0, fabK 10.77.(K+1), ethK 10.77.(K+101), netK 10.77.(K+200).
+The last byte is the number of the node; on the management network, pods follow from 101.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tare.errors import UsageError
+from tare.model.site import LabNetwork, LabNetworkKind, LabSpec
+
+MANAGEMENT = "mgmt0"
+"""The interface that carries start-up traffic, on every host."""
+
+MAX_NODES = 100
+"""Pods' management addresses start after it."""
+
+ETHERNET_MTU = 1500
+VXLAN_HEADER_BYTES = 50
+"""Outer Ethernet, IPv4, UDP and VXLAN headers (RFC 7348, section 5)."""
+
+_FIRST_SUBNET = {LabNetworkKind.BRIDGE: 1, LabNetworkKind.VXLAN: 101, LabNetworkKind.MACVLAN: 200}
+
+
+class Port(msgspec.Struct, frozen=True):
+    """One host's interface on one fabric, with its IPv4 address."""
+
+    host: str
+    interface: str
+    address: str
+
+    @property
+    def mac(self) -> str:
+        """Return the hardware address: locally administered, ending in the IPv4 address."""
+        return ":".join(["02", "00", *(f"{int(byte):02x}" for byte in self.address.split("."))])
+
+
+class Fabric(msgspec.Struct, frozen=True, kw_only=True):
+    """A network and every port on it. `over` is the fabric that carries a VXLAN or macvlan.
+
+    `network` is its name in the lab's specification, None for the management network.
+    """
+
+    network: str | None
+    kind: LabNetworkKind
+    interface: str
+    mtu: int
+    ports: tuple[Port, ...]
+    over: Fabric | None = None
+    rate_bits_per_s: float | None = None
+
+
+class Topology(msgspec.Struct, frozen=True, kw_only=True):
+    """The hosts of a lab, nodes before pods, and its fabrics, management first."""
+
+    nodes: tuple[str, ...]
+    pods: tuple[str, ...]
+    fabrics: tuple[Fabric, ...]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Return nodes and pods."""
+        return self.nodes + self.pods
+
+    def ports_of(self, host: str) -> Iterator[tuple[Fabric, Port]]:
+        """Yield the ports of `host`, management first."""
+        for fabric in self.fabrics:
+            for port in fabric.ports:
+                if port.host == host:
+                    yield fabric, port
+
+    def aliases(self) -> dict[str, str]:
+        """Return each name and address by which a host may be called, and the host that it means."""
+        found = {host: host for host in self.hosts}
+        for fabric in self.fabrics:
+            for port in fabric.ports:
+                found[port.address] = port.host
+                if fabric.network is not None:
+                    found[_data_name(port, fabric.network)] = port.host
+        return found
+
+    def etc_hosts(self) -> str:
+        """Return the text of hosts(5): host names mean management, ``n1.overlay`` a data network."""
+        lines = ["127.0.0.1\tlocalhost"]
+        for fabric in self.fabrics:
+            for port in fabric.ports:
+                name = port.host if fabric.network is None else _data_name(port, fabric.network)
+                lines.append(f"{port.address}\t{name}")
+        return "\n".join(lines) + "\n"
+
+
+def lay_out(spec: LabSpec) -> Topology:
+    """Return the topology that `spec` asks for.
+
+    Raises UsageError when it asks for what cannot be built.
+    """
+    if not 1 <= spec.nodes <= MAX_NODES:
+        raise UsageError(f"a lab of {spec.nodes} nodes cannot be built; ask for 1 to {MAX_NODES}")
+    interfaces = {name: network.interface for name, network in spec.site_networks().items()}
+    management = _bridge(None, MANAGEMENT, subnet=0, hosts=spec.node_names, network=None)
+    pods = tuple(
+        Port(pod, MANAGEMENT, f"10.77.0.{MAX_NODES + number}")
+        for number, pod in enumerate(spec.pod_names, start=1)
+    )
+    fabrics = {"": msgspec.structs.replace(management, ports=management.ports + pods)}
+    # Bridges first: the others lie over them, wherever the specification lists them.
+    for name, network in spec.networks.items():
+        if network.kind is LabNetworkKind.BRIDGE:
+            subnet = _subnet(network.kind, interfaces[name])
+            fabrics[name] = _bridge(name, interfaces[name], subnet, spec.node_names, network)
+    for name, network in spec.networks.items():
+        if network.kind is not LabNetworkKind.BRIDGE:
+            over = fabrics.get(network.over or "management is not for data")
+            if over is None or over.kind is not LabNetworkKind.BRIDGE:
+                raise UsageError(
+                    f"lab network {name!r} lies over {network.over!r}; name a bridge network of the lab"
+                )
+            fabrics[name] = _attached(name, interfaces[name], spec.pod_names, network, over)
+    return Topology(nodes=spec.node_names, pods=spec.pod_names, fabrics=tuple(fabrics.values()))
+
+
+def _bridge(
+    name: str | None, interface: str, subnet: int, hosts: tuple[str, ...], network: LabNetwork | None
+) -> Fabric:
+    return Fabric(
+        network=name,
+        kind=LabNetworkKind.BRIDGE,
+        interface=interface,
+        mtu=(network.mtu if network else None) or ETHERNET_MTU,
+        ports=_ports(hosts, interface, subnet),
+        rate_bits_per_s=network.rate_bits_per_s if network else None,
+    )
+
+
+def _attached(name: str, interface: str, pods: tuple[str, ...], network: LabNetwork, over: Fabric) -> Fabric:
+    room = VXLAN_HEADER_BYTES if network.kind is LabNetworkKind.VXLAN else 0
+    return Fabric(
+        network=name,
+        kind=network.kind,
+        interface=interface,
+        mtu=network.mtu or over.mtu - room,
+        ports=_ports(pods, interface, _subnet(network.kind, interface)),
+        over=over,
+    )
+
+
+def _ports(hosts: tuple[str, ...], interface: str, subnet: int) -> tuple[Port, ...]:
+    return tuple(
+        Port(host, interface, f"10.77.{subnet}.{number}") for number, host in enumerate(hosts, start=1)
+    )
+
+
+def _subnet(kind: LabNetworkKind, interface: str) -> int:
+    return _FIRST_SUBNET[kind] + int(interface[len("fab") :])
+
+
+def _data_name(port: Port, network: str) -> str:
+    return f"{port.host.removesuffix('-pod')}.{network}"
