@@ -11,15 +11,34 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 VARIABLE = "TARE_JOB"
 
 
+def new_prefix(campaign: str) -> str:
+    """Return the prefix of the labels of this process's jobs: the campaign's own, then who runs it."""
+    return f"{campaign}:{os.getpid()}:{_start_time(os.getpid())}:"
+
+
+def orphaned(proc: Path = Path("/proc")) -> list[tuple[int, str]]:
+    """Return the pid and label of each marked process whose tare is gone."""
+    found = []
+    for pid, label in _labels(proc):
+        parts = label.split(":")
+        if len(parts) < 4 or not parts[1].isdigit() or str(_start_time(int(parts[1]))) != parts[2]:
+            found.append((pid, label))
+    return found
+
+
 def marked(label_prefix: str, proc: Path = Path("/proc")) -> list[int]:
     """Return the pids whose label starts with `label_prefix`, this process and zombies left out."""
-    mark = f"{VARIABLE}={label_prefix}".encode()
-    found = []
+    return [pid for pid, label in _labels(proc) if label.startswith(label_prefix)]
+
+
+def _labels(proc: Path) -> Iterator[tuple[int, str]]:
+    mark = f"{VARIABLE}=".encode()
     for entry in os.scandir(proc):
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
@@ -27,9 +46,18 @@ def marked(label_prefix: str, proc: Path = Path("/proc")) -> list[int]:
             environ = (proc / entry.name / "environ").read_bytes()
         except OSError:  # it has ended, or is another user's
             continue
-        if environ.startswith(mark) or b"\0" + mark in environ:
-            found.append(int(entry.name))
-    return found
+        for variable in environ.split(b"\0") if mark in environ else ():
+            if variable.startswith(mark):
+                yield int(entry.name), variable[len(mark) :].decode(errors="replace")
+
+
+def _start_time(pid: int) -> int | None:
+    """Return when `pid` started, in clock ticks since boot (field 22 of /proc/PID/stat, proc(5))."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return int(stat.rpartition(")")[2].split()[19])
 
 
 def end_marked(label_prefix: str, within_s: float = 10.0) -> int:

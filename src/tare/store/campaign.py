@@ -13,7 +13,7 @@ from tare.errors import CampaignError
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign, Environment
 from tare.model.plan import Plan
-from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, is_held, read_events
+from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, Journal, is_held, read_events
 
 JOURNAL = "journal.jsonl"
 PLAN = "plan.json"
@@ -24,13 +24,21 @@ def is_campaign(folder: Path) -> bool:
     return (folder / PLAN).is_file()
 
 
+def open_journal(folder: Path) -> Journal:
+    """Make `folder` unless it is there, and hold its journal against every other process."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return Journal(folder / JOURNAL)
+    except OSError as error:
+        raise CampaignError.from_os(folder, error) from error
+
+
 def freeze(folder: Path, plan: Plan, texts: dict[str, str]) -> None:
     """Write the plan, and the study and site files as they are now (`texts` by file name).
 
     Each file is replaced as a whole or not at all. Raises DiskFull or CampaignError.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
             _replace(folder / name, text.encode())
         _replace(folder / PLAN, msgspec.json.format(msgspec.json.encode(plan), indent=1))

@@ -1,0 +1,49 @@
+# make demo    build a cluster on this machine, measure it, and write the report
+# make test    everything that CI checks
+# make setup   prepare .venv alone;  make bench   print the performance tables
+PYTHON ?= python3
+VENV := .venv
+TARE := $(VENV)/bin/tare
+STAMP := $(VENV)/.ready
+MPI := $(VENV)/.mpi-ready
+DEMO := campaigns/demo
+
+.PHONY: setup demo test lint bench clean
+.DELETE_ON_ERROR:
+
+setup: $(STAMP) $(MPI)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "tare needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 3; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "Python's venv module is missing; on Debian: apt install python3-venv"; exit 3; }
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)/bin/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+$(MPI): $(STAMP)
+	$(TARE) lab setup
+	@touch $@
+
+demo: setup
+	$(TARE) doctor
+	$(TARE) run studies/demo.yaml --out $(DEMO)
+	$(TARE) compare $(DEMO)
+	$(TARE) report $(DEMO)
+
+test: setup lint
+	$(VENV)/bin/python -m pytest
+
+lint: $(STAMP)
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+bench: setup
+	$(VENV)/bin/python -m bench
+
+clean:
+	rm -rf $(VENV) campaigns .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,27 @@
+"""`tare clean`: what dead campaigns left behind on this machine."""
+
+from __future__ import annotations
+
+import click
+
+from tare import lab
+from tare.backends import marks
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only list it.")
+def command(dry_run: bool) -> None:
+    """End the processes that campaigns left behind whose tare is gone, and forget labs that are.
+
+    Tare cleans up after itself, also when it is killed; this looks again.
+    """
+    leftovers = marks.orphaned()
+    for pid, label in leftovers:
+        click.echo(f"{'would end' if dry_run else 'ended'} process {pid} of {label}")
+        if not dry_run:
+            marks.end_marked(label)
+    stale = lab.clean_stale(is_dry_run=dry_run)
+    for name in stale:
+        click.echo(f"{'would forget' if dry_run else 'forgot'} the state of lab {name}, which is gone")
+    if not leftovers and not stale:
+        click.echo("nothing is left behind")

@@ -1,0 +1,115 @@
+"""Show how far a campaign is: a live bar at a terminal, one plain line a run elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import click
+
+from tare.cli.output import has_colour
+from tare.model.attempt import Attempt, State
+from tare.model.case import Case
+from tare.runner.loop import Progress
+from tare.units import format_seconds
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+_COLOUR = {State.DONE: "green", State.INVALID: "yellow"}
+
+
+class PlainProgress:
+    """One line for each attempt that ended, for logs and pipes."""
+
+    def __init__(self, varied: tuple[str, ...]) -> None:
+        self._varied = varied
+
+    def __enter__(self) -> PlainProgress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        sys.stdout.flush()
+
+    def __call__(self, progress: Progress) -> None:
+        """Print what `progress` tells, when it tells of an attempt that has ended."""
+        if progress.last is None:
+            return
+        width = len(str(progress.n_runs))
+        click.echo(
+            f"[{progress.n_done:{width}}/{progress.n_runs}] {_block(progress)}  {describe(progress.case, self._varied)}"
+            f"  {_outcome(progress.last)}{_eta(progress)}"
+        )
+
+
+class LiveProgress:
+    """A bar with the run under way, its place among all, and the time that is left."""
+
+    def __init__(self, varied: tuple[str, ...]) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+        from rich.progress import Progress as Bar
+
+        self._varied = varied
+        self._bar: Bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[eta]}"),
+            transient=True,
+        )
+        self._task: TaskID = self._bar.add_task("starting", total=None, eta="")
+
+    def __enter__(self) -> LiveProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Move the bar; an attempt that did not come out well also leaves a line above it."""
+        from rich.markup import escape
+
+        last = progress.last
+        if last is not None and last.state is not State.DONE:
+            text = f"{_block(progress)}  {describe(progress.case, self._varied)}  {_outcome(last)}"
+            self._bar.console.print(escape(text), style=_COLOUR.get(last.state, "red"), highlight=False)
+        now = f"{_block(progress)}  {describe(progress.case, self._varied)}"
+        self._bar.update(
+            self._task,
+            description=escape(now),
+            completed=progress.n_done,
+            total=progress.n_runs,
+            eta=_eta(progress).strip(),
+        )
+
+
+def make_progress(varied: tuple[str, ...]) -> PlainProgress | LiveProgress:
+    """Return the display that suits standard output."""
+    return LiveProgress(varied) if has_colour(sys.stdout) else PlainProgress(varied)
+
+
+def describe(case: Case, varied: tuple[str, ...]) -> str:
+    """Return a case in a few words: its workload, and the settings that vary."""
+    settings = case.settings
+    words = [f"{name}={settings[name]}" for name in varied if name in settings and name != "workload"]
+    return " ".join([case.workload, *words])
+
+
+def _block(progress: Progress) -> str:
+    return f"block {progress.run.block}" if progress.run.block >= 1 else "warm-up"
+
+
+def _outcome(attempt: Attempt) -> str:
+    took = format_seconds(attempt.elapsed_s)
+    return f"done  {took}" if attempt.state is State.DONE else f"{attempt.state}  {took}  {attempt.reason}"
+
+
+def _eta(progress: Progress) -> str:
+    return f"   {format_seconds(progress.eta_s)} left" if progress.eta_s else ""

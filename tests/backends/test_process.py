@@ -1,0 +1,225 @@
+"""The process backend: it runs jobs, tells how they end, and leaves nothing alive."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tare.backends import marks
+from tare.backends.process import ProcessBackend
+from tare.model.backend import Exit, Job
+from tare.model.launch import Invocation
+
+Run = Callable[..., Exit]
+
+
+@pytest.fixture
+def prefix() -> str:
+    return marks.new_prefix(f"test{time.monotonic_ns()}")
+
+
+@pytest.fixture
+def backend(prefix: str) -> Iterator[ProcessBackend]:
+    with ProcessBackend(label=prefix) as backend:
+        yield backend
+
+
+@pytest.fixture
+def run(backend: ProcessBackend, prefix: str, tmp_path: Path) -> Run:
+    def run(*argv: str, timeout_s: float = 20, env: dict[str, str] | None = None) -> Exit:
+        return backend.run(
+            Job(
+                label=f"{prefix}case/1.1;",
+                invocation=Invocation(argv=argv, env=env or {}),
+                host=None,
+                folder=tmp_path,
+                timeout_s=timeout_s,
+            )
+        )
+
+    return run
+
+
+def test_output_and_exit_code_are_kept(run: Run, tmp_path: Path) -> None:
+    ended = run("sh", "-c", "echo out; echo err >&2; exit 7")
+    assert (ended.code, ended.signal, ended.is_timeout, ended.fault) == (7, None, False, None)
+    assert (tmp_path / "stdout").read_text() == "out\n"
+    assert (tmp_path / "stderr").read_text() == "err\n"
+
+
+def test_a_signal_is_told_apart_from_an_exit_code(run: Run) -> None:
+    ended = run("sh", "-c", "kill -SEGV $$")
+    assert (ended.code, ended.signal) == (None, signal.SIGSEGV)
+
+
+def test_hostile_words_reach_the_program_unchanged(run: Run, tmp_path: Path) -> None:
+    words = ["two words", "$(touch harm)", "quote'\"", "new\nline", "*", "`id`", "-n", "ä€", ""]
+    run(sys.executable, "-c", "import sys; print(ascii(sys.argv[1:]))", *words)
+    assert (tmp_path / "stdout").read_text() == f"{words!a}\n"
+    assert not (tmp_path / "harm").exists()
+
+
+def test_standard_input_is_closed(run: Run) -> None:
+    assert run("sh", "-c", "read line || exit 3").code == 3
+
+
+def test_ten_megabytes_of_bytes_that_are_not_text_are_kept_whole(run: Run, tmp_path: Path) -> None:
+    run(sys.executable, "-c", r"import sys; sys.stdout.buffer.write(b'\xff\x00' * 5_000_000)")
+    assert (tmp_path / "stdout").stat().st_size == 10_000_000
+
+
+def test_the_environment_of_the_invocation_is_added(run: Run, tmp_path: Path) -> None:
+    run("sh", "-c", 'echo "$GREETING"', env={"GREETING": "a 'b' $c"})
+    assert (tmp_path / "stdout").read_text() == "a 'b' $c\n"
+
+
+def test_a_program_that_is_not_there_is_a_failure_of_the_job(run: Run, tmp_path: Path) -> None:
+    ended = run("no-such-program")
+    assert (ended.code, ended.fault) == (127, None)
+    assert "no-such-program" in (tmp_path / "stderr").read_text()
+
+
+def test_a_time_out_ends_the_whole_tree(run: Run, prefix: str) -> None:
+    """Children that ignore SIGTERM, and that left the session, go too."""
+    script = "trap '' TERM; setsid sleep 60 & (sleep 60 &) ; sleep 60"
+    ended = run("sh", "-c", script, timeout_s=0.3)
+    assert ended.is_timeout
+    assert marks.marked(prefix) == []
+
+
+def test_what_outlives_its_job_is_ended(run: Run, prefix: str) -> None:
+    ended = run("sh", "-c", "setsid sleep 60 >/dev/null 2>&1 & exit 0")
+    assert ended.code == 0
+    assert marks.marked(prefix) == []
+
+
+def test_an_interrupt_ends_the_job_before_it_goes_on(run: Run, prefix: str) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run("sh", "-c", "setsid sleep 60 & sleep 60")
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert marks.marked(prefix) == []
+
+
+def test_the_guard_ends_the_job_of_a_killed_runner(tmp_path: Path) -> None:
+    campaign = f"killed{time.monotonic_ns()}"
+    script = f"""
+import pathlib
+from tare.backends import marks
+from tare.backends.process import ProcessBackend
+from tare.model.backend import Job
+from tare.model.launch import Invocation
+prefix = marks.new_prefix({campaign!r})
+with ProcessBackend(label=prefix) as backend:
+    command = Invocation(argv=("sh", "-c", "setsid sleep 60 & echo up; sleep 60"))
+    backend.run(Job(label=prefix + "case/1.1;", invocation=command, host=None,
+                    folder=pathlib.Path({str(tmp_path)!r}), timeout_s=60))
+"""
+    runner = subprocess.Popen([sys.executable, "-c", script])
+    _until(lambda: (tmp_path / "stdout").exists() and (tmp_path / "stdout").read_text() == "up\n")
+    assert len(marks.marked(campaign)) >= 2
+    runner.kill()
+    runner.wait()
+    _until(lambda: marks.marked(campaign) == [])
+
+
+def test_orphans_of_a_dead_runner_are_told_from_those_of_a_live_one() -> None:
+    alive = subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: marks.new_prefix("c") + "x"})
+    dead = subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: "c:1:99:x"})
+    try:
+        _until(lambda: len(marks.marked("c:")) == 2)
+        assert [pid for pid, _ in marks.orphaned() if pid in {alive.pid, dead.pid}] == [dead.pid]
+    finally:
+        for process in (alive, dead):
+            process.kill()
+            process.wait()
+
+
+def test_files_of_this_machine_are_read_and_missing_ones_left_out(backend: ProcessBackend) -> None:
+    found = backend.read([None], ["/proc/net/dev", "/no/such/file"])
+    assert list(found[None]) == ["/proc/net/dev"]
+    assert "lo:" in found[None]["/proc/net/dev"]
+
+
+class TestThroughAnAgent:
+    """An agent is called as ssh is: its words are joined, and given to a shell."""
+
+    @pytest.fixture
+    def agent(self, tmp_path: Path) -> Path:
+        path = tmp_path / "agent"
+        path.write_text('#!/bin/sh\n[ "$1" = away ] && exit 255\nshift\nexec /bin/sh -c "$*"\n')
+        path.chmod(0o755)
+        return path
+
+    @pytest.fixture
+    def remote(self, agent: Path, prefix: str, tmp_path: Path) -> Iterator[Run]:
+        with ProcessBackend(label=prefix, agent=(str(agent),), hosts=("here",)) as backend:
+
+            def run(*argv: str, host: str = "here", env: dict[str, str] | None = None) -> Exit:
+                invocation = Invocation(argv=argv, env=env or {})
+                label = f"{prefix}case/1.1;"
+                return backend.run(
+                    Job(label=label, invocation=invocation, host=host, folder=tmp_path, timeout_s=20)
+                )
+
+            yield run
+
+    def test_hostile_words_and_variables_survive_the_shell(self, remote: Run, tmp_path: Path) -> None:
+        words = ["two words", "$(touch harm)", "quote'\"", "new\nline", "", "*"]
+        script = "import os, sys; print(ascii([*sys.argv[1:], os.environ['HOSTILE'], os.getcwd()]))"
+        remote(sys.executable, "-c", script, *words, env={"HOSTILE": "$(id) 'x'"})
+        assert (
+            tmp_path / "stdout"
+        ).read_text() == f"{[*words, '$(id) ' + repr('x'), str(tmp_path)]!a}\n"
+        assert not (tmp_path / "harm").exists()
+
+    def test_the_exit_code_comes_back(self, remote: Run) -> None:
+        assert remote("sh", "-c", "exit 9").code == 9
+
+    def test_a_host_out_of_reach_is_a_fault_of_the_infrastructure(self, remote: Run) -> None:
+        assert "away could not be reached" in str(remote("true", host="away").fault)
+
+    def test_small_files_are_read(self, agent: Path, prefix: str) -> None:
+        with ProcessBackend(label=prefix, agent=(str(agent),)) as backend:
+            found = backend.read(["one", "two"], ["/proc/loadavg", "/no/such/file"])
+        assert {host: list(texts) for host, texts in found.items()} == {
+            "one": ["/proc/loadavg"],
+            "two": ["/proc/loadavg"],
+        }
+
+
+def test_the_script_for_other_hosts_ends_only_what_is_marked() -> None:
+    other = subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: "other:"})
+    marked = subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: "mine:1:2:case"})
+    try:
+        subprocess.run(["sh", "-c", marks.remote_end_script("mine:")], check=True)
+        assert marked.wait(timeout=10) == -signal.SIGKILL
+        assert other.poll() is None
+    finally:
+        for process in (other, marked):
+            process.kill()
+            process.wait()
+
+
+def _until(condition: Callable[[], bool], within_s: float = 15) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_this_test_process_is_never_found() -> None:
+    assert os.getpid() not in marks.marked("")

@@ -1,0 +1,183 @@
+"""From a study to its cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from support.doubles import DoubleWorkload
+from tare.errors import FileFaults
+from tare.model.plan import Plan
+from tare.model.site import Network, Platform, Site
+from tare.model.study import Factor, Level, Origin, Repeats, Study
+from tare.model.values import Scalar, Settings
+from tare.plan import make_plan
+
+SITE = Site(
+    name="here",
+    nodes=("n1", "n2", "n3", "n4"),
+    platforms={"bare": Platform(), "box": Platform()},
+    networks={"host": Network(interface="fab0"), "overlay": Network(interface="eth0")},
+)
+
+
+def factor(name: str, *values: Scalar) -> Factor:
+    return Factor(name, tuple(Level(settings={name: value}) for value in values))
+
+
+def plan(*factors: Factor, workload: DoubleWorkload | None = None, **study: Any) -> Plan:
+    made = Study(**{"name": "s", "common": {"workload": "double"}, "factors": factors, **study})
+    return make_plan(made, SITE, {"double": workload or DoubleWorkload()})
+
+
+def column(made: Plan, name: str) -> list[Scalar | None]:
+    return [case.settings.get(name) for case in made.cases]
+
+
+def test_factors_multiply_with_the_last_one_fastest() -> None:
+    made = plan(factor("network", "host", "overlay"), factor("nodes", 1, 2))
+    assert column(made, "network") == ["host", "host", "overlay", "overlay"]
+    assert column(made, "nodes") == [1, 2, 1, 2]
+    assert made.varied == ("network", "nodes", "ranks")
+
+
+def test_coupled_cases_are_listed_instead_of_multiplied() -> None:
+    cases = tuple(Level(settings={"nodes": nodes, "size": nodes * 10}) for nodes in (1, 3))
+    made = plan(factor("network", "host", "overlay"), cases=cases)
+    assert column(made, "size") == [10, 30, 10, 30]
+    assert column(made, "nodes") == [1, 3, 1, 3]
+
+
+def test_the_most_special_place_has_the_last_word() -> None:
+    inner: Settings = {"workload": "double", "nodes": 4}
+    made = plan(
+        Factor("workload", (Level(settings=inner),)),
+        Factor("setup", (Level(settings={"nodes": 3, "platform": "box", "size": 7}),)),
+        factor("nodes", 1, 2),
+        common={"size": 5, "nodes": 1},
+    )
+    assert column(made, "nodes") == [4], "both levels of nodes are overridden, so one case is left"
+    assert column(made, "platform") == ["box"]
+    assert column(made, "size") == [7]
+
+
+def test_an_id_depends_on_content_alone() -> None:
+    one = plan(factor("network", "host", "overlay"), factor("size", 1, 2))
+    other = plan(factor("size", 2, 1), factor("network", "overlay", "host"))
+    assert {case.id for case in one.cases} == {case.id for case in other.cases}
+    redefined = plan(factor("network", "host"), workload=DoubleWorkload(digest="other"))
+    assert {case.id for case in redefined.cases}.isdisjoint(case.id for case in one.cases)
+
+
+def test_parameters_of_other_workloads_do_not_multiply_a_case() -> None:
+    made = plan(factor("elsewhere", 1, 2, 3))
+    assert len(made.cases) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"nodes": 2, "ranks_per_node": 3}, (2, 6, 3)),
+        ({"ranks": 8, "ranks_per_node": 2}, (4, 8, 2)),
+        ({"ranks": 7, "ranks_per_node": 2}, (4, 7, 2)),
+        ({"ranks": 8, "nodes": 2}, (2, 8, 4)),
+        ({"ranks": 2}, (1, 2, 2)),
+        ({}, (1, 1, 1)),
+    ],
+)
+def test_two_of_nodes_ranks_and_ranks_per_node_make_the_third(
+    settings: dict[str, int], expected: tuple[int, int, int]
+) -> None:
+    (case,) = plan(common={"workload": "double", **settings}).cases
+    assert (case.layout.nodes, case.layout.ranks, case.layout.ranks_per_node) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"nodes": 2, "ranks": 9, "ranks_per_node": 4}, "9 ranks do not fill 2 nodes"),
+        ({"nodes": 3, "ranks": 2}, "2 ranks do not fill 3 nodes"),
+        ({"nodes": 5}, "5 nodes, but site here has 4; use 4 or fewer"),
+    ],
+)
+def test_a_layout_that_cannot_be_is_refused_with_the_cure(settings: dict[str, int], reason: str) -> None:
+    with pytest.raises(FileFaults, match=reason):
+        plan(common={"workload": "double", **settings})
+
+
+def test_every_fault_is_told_once_at_the_level_that_made_it() -> None:
+    levels = tuple(
+        Level(settings={"nodes": nodes}, origin=Origin("s.yaml", line, 9, f"factors.nodes[{line}]"))
+        for line, nodes in enumerate((8, 2, 9), 1)
+    )
+    with pytest.raises(FileFaults) as caught:
+        plan(Factor("nodes", levels), factor("network", "host", "overlay"))
+    assert [str(fault)[:40] for fault in caught.value.faults] == [
+        "s.yaml:1:9: factors.nodes[1]: 8 nodes, b",
+        "s.yaml:3:9: factors.nodes[3]: 9 nodes, b",
+    ]
+
+
+def test_a_workload_refuses_what_it_cannot_run() -> None:
+    with pytest.raises(FileFaults, match="double: NEX must be a multiple of 16"):
+        plan(workload=DoubleWorkload(refusal="NEX must be a multiple of 16"))
+
+
+class SizeAbove:
+    """A condition: size above a limit, or twice the size where asked."""
+
+    text = "size > limit"
+
+    def __init__(self, limit: int, name: str = "size") -> None:
+        self.limit, self.name = limit, name
+
+    def holds(self, settings: Settings) -> bool | None:
+        return int(settings[self.name]) > self.limit if self.name in settings else None
+
+
+def test_where_keeps_and_exclude_drops_and_derived_names_are_known() -> None:
+    sizes = factor("size", 1, 2, 3)
+    assert column(plan(sizes, where=(SizeAbove(1),)), "size") == [2, 3]
+    assert column(plan(sizes, exclude=(SizeAbove(1),)), "size") == [1]
+    assert column(plan(sizes, where=(SizeAbove(4, "twice"),)), "size") == [3]
+
+
+def test_a_condition_on_a_setting_that_a_case_lacks_does_not_touch_it() -> None:
+    made = plan(where=(SizeAbove(1, "absent"),), exclude=(SizeAbove(1, "absent"),))
+    assert len(made.cases) == 1
+
+
+def test_nothing_left_is_a_fault() -> None:
+    with pytest.raises(FileFaults, match="no case is left; loosen 'where' or 'exclude'"):
+        plan(where=(SizeAbove(99),))
+
+
+def test_each_block_has_an_order_of_its_own_that_growth_does_not_change() -> None:
+    small = plan(factor("size", *range(20)))
+    large = plan(factor("size", *range(40)))
+    orders = {tuple(case.id for case in small.order(block)) for block in range(1, 6)}
+    assert len(orders) == 5
+    assert all(sorted(order) == sorted(case.id for case in small.cases) for order in orders)
+    known = {case.id for case in small.cases}
+    grown = [case.id for case in large.order(1) if case.id in known]
+    assert grown == [case.id for case in small.order(1)]
+
+
+def test_every_place_in_a_block_is_equally_likely() -> None:
+    made = plan(factor("size", 1, 2, 3, 4), repeats=Repeats(min=5, max=5))
+    first = [made.order(block)[0].settings["size"] for block in range(1, 401)]
+    counts = [first.count(size) for size in (1, 2, 3, 4)]
+    assert all(60 < count < 140 for count in counts), counts  # 100 expected, standard deviation 9
+
+
+def test_each_contender_finds_its_reference() -> None:
+    made = plan(factor("network", "host", "overlay"), factor("size", 1, 2), reference={"network": "host"})
+    pairs = {case.id: made.reference_of(case) for case in made.cases}
+    for case in made.cases:
+        reference = pairs[case.id]
+        if case.network == "host":
+            assert reference is None
+        else:
+            assert reference is not None
+            assert reference.settings == {**case.settings, "network": "host"}
