@@ -1,0 +1,1 @@
+"""Workloads: one file a family, each with its command, parameters, figures of merit and parser."""

@@ -1,0 +1,67 @@
+"""What workloads have in common: their constant parts, and the collecting of findings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from tare.model.case import Case
+from tare.model.values import Scalar, Settings
+from tare.model.workload import Fom, Measurement, Parameter, Parsed
+
+_MOST_PROBLEMS = 20
+"""Enough to see what is wrong; a broken log of any length stays small in memory."""
+
+
+class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a workload that is plain data (see model.Workload); a family adds `stages` and `parse`."""
+
+    name: str
+    summary: str
+    description: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    foms: tuple[Fom, ...] = ()
+    output: str = "stdout"
+    digest: str | None = None
+    needs_transport: bool = True
+
+    def derive(self, settings: Settings) -> Mapping[str, Scalar]:
+        """Return no further names."""
+        return {}
+
+    def faults(self, case: Case) -> Iterable[str]:
+        """Find nothing that keeps `case` from running."""
+        return ()
+
+
+class Findings:
+    """What a parser has found so far; `foms` give the units, and nothing else may be measured."""
+
+    def __init__(self, foms: Iterable[Fom]) -> None:
+        self._units = {fom.name: fom.unit for fom in foms}
+        self._measurements: list[Measurement] = []
+        self._problems: dict[str, None] = {}
+
+    def measure(self, fom: str, value: float, **at: Scalar) -> None:
+        """Record one value with its coordinates; one that is not finite is a problem instead."""
+        if math.isfinite(value):
+            self._measurements.append(Measurement(fom=fom, value=value, unit=self._units[fom], at=at))
+        else:
+            place = "".join(f" at {name} {coordinate}" for name, coordinate in at.items())
+            self.problem(f"{fom}{place} is {value}, which is no measurement")
+
+    def problem(self, sentence: str) -> None:
+        """Record why the run must not count; the same sentence is kept once."""
+        if len(self._problems) < _MOST_PROBLEMS:
+            self._problems.setdefault(sentence)
+
+    def parsed(self, *, is_complete: bool, payload_bytes: int | None = None) -> Parsed:
+        """Return everything found."""
+        return Parsed(
+            measurements=tuple(self._measurements),
+            is_complete=is_complete,
+            problems=tuple(self._problems),
+            payload_bytes=payload_bytes,
+        )

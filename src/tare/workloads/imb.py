@@ -1,0 +1,362 @@
+"""Intel MPI Benchmarks, MPI-1 part: `imb.pingpong`, `imb.alltoall` … (https://github.com/intel/mpi-benchmarks).
+
+The tables are those of IMB 3.2 to 2021 (IMB_output.c): columns 13 wide and flush right, times and bandwidths
+with two decimals, one table for each group of ranks, and a closing line when all of it went well.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+
+import msgspec
+
+from tare.model.case import Case, Layout
+from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.workloads.benchmark import Benchmark, Findings
+from tare.workloads.text import plain
+
+
+def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = True) -> Fom:
+    return Fom(name=name, unit=unit, better=better, by=("bytes",), summary=summary, is_primary=is_primary)
+
+
+_COLUMNS = {
+    "t[usec]": _fom("latency", "us", Better.LOWER, "time of one message"),
+    "t_min[usec]": _fom("time_min", "us", Better.LOWER, "time on the fastest rank", is_primary=False),
+    "t_max[usec]": _fom("time_max", "us", Better.LOWER, "time on the slowest rank", is_primary=False),
+    "t_avg[usec]": _fom("time_avg", "us", Better.LOWER, "time, mean over ranks"),
+    "Mbytes/sec": _fom("bandwidth", "MB/s", Better.HIGHER, "10⁶ bytes per second"),
+    "Msg/sec": _fom("message_rate", "msg/s", Better.HIGHER, "messages per second, all pairs together"),
+}
+"""The figure of merit in each column of IMB's tables."""
+
+_COUNTS = frozenset({"#bytes", "#repetitions", "Msg/sec"})
+"""Columns of whole numbers; the others have two decimals."""
+
+_ONE_WAY = ("#bytes", "#repetitions", "t[usec]", "Mbytes/sec")
+_PAIRS = ("#bytes", "#repetitions", "Mbytes/sec", "Msg/sec")
+_NEIGHBOURS = ("#bytes", "#repetitions", "t_min[usec]", "t_max[usec]", "t_avg[usec]", "Mbytes/sec")
+_COLLECTIVE = ("#bytes", "#repetitions", "t_min[usec]", "t_max[usec]", "t_avg[usec]")
+_SYNCHRONISATION = ("#repetitions", "t_min[usec]", "t_max[usec]", "t_avg[usec]")
+
+_BENCHMARKS = (
+    ("PingPong", _ONE_WAY, "One message to and fro between two ranks: latency and bandwidth."),
+    ("PingPongSpecificSource", _ONE_WAY, "PingPong with receives that name the sender."),
+    ("PingPongAnySource", _ONE_WAY, "PingPong with receives from any rank."),
+    ("PingPing", _ONE_WAY, "Two ranks send to each other at the same time."),
+    ("PingPingSpecificSource", _ONE_WAY, "PingPing with receives that name the sender."),
+    ("PingPingAnySource", _ONE_WAY, "PingPing with receives from any rank."),
+    ("Uniband", _PAIRS, "Half of the ranks flood the other half: total bandwidth and message rate."),
+    ("Biband", _PAIRS, "Both halves of the ranks flood each other: total bandwidth and message rate."),
+    ("Sendrecv", _NEIGHBOURS, "All ranks form a ring: send to the right, receive from the left."),
+    ("Exchange", _NEIGHBOURS, "All ranks form a chain and exchange with both neighbours, as halo swaps do."),
+    ("Allreduce", _COLLECTIVE, "MPI_Allreduce: sum a vector over all ranks, result on all."),
+    ("Reduce", _COLLECTIVE, "MPI_Reduce: sum a vector over all ranks, result on one."),
+    ("Reduce_scatter", _COLLECTIVE, "MPI_Reduce_scatter: sum a vector over all ranks, a part of it to each."),
+    ("Reduce_scatter_block", _COLLECTIVE, "MPI_Reduce_scatter_block: the same with equal parts."),
+    ("Alltoall", _COLLECTIVE, "MPI_Alltoall: every rank sends to every other; loads the bisection."),
+    ("Alltoallv", _COLLECTIVE, "MPI_Alltoallv: the same with a size for each pair."),
+    ("Allgather", _COLLECTIVE, "MPI_Allgather: every rank's part to all ranks."),
+    ("Allgatherv", _COLLECTIVE, "MPI_Allgatherv: the same with a size for each rank."),
+    ("Gather", _COLLECTIVE, "MPI_Gather: every rank's part to one rank."),
+    ("Gatherv", _COLLECTIVE, "MPI_Gatherv: the same with a size for each rank."),
+    ("Scatter", _COLLECTIVE, "MPI_Scatter: one rank's parts to all ranks."),
+    ("Scatterv", _COLLECTIVE, "MPI_Scatterv: the same with a size for each rank."),
+    ("Bcast", _COLLECTIVE, "MPI_Bcast: one rank's message to all ranks."),
+    ("Barrier", _SYNCHRONISATION, "MPI_Barrier: the time in which all ranks meet."),
+)  # fmt: skip
+"""IMB's name of each benchmark, the columns of its table, and what it measures."""
+
+_SIZES = (
+    Parameter(
+        name="max_bytes",
+        kind=ParameterKind.BYTES,
+        default=4 << 20,
+        minimum=1,
+        summary="largest message: a power of two",
+    ),
+    Parameter(
+        name="min_bytes",
+        kind=ParameterKind.BYTES,
+        default=0,
+        minimum=0,
+        summary="smallest message: 0 or a power of two",
+    ),
+)
+_EFFORT = (
+    Parameter(
+        name="iterations",
+        kind=ParameterKind.WHOLE,
+        default=1000,
+        minimum=1,
+        summary="most repetitions of one message size; messages over 40 kB get fewer",
+    ),
+    Parameter(
+        name="time_s",
+        kind=ParameterKind.SECONDS,
+        default=10.0,
+        minimum=0.001,
+        summary="most time for one message size",
+    ),
+)
+
+_DESCRIPTION = """\
+Runs IMB-MPI1 once, on exactly one group of ranks (-npmin), over messages of 0 (or min_bytes), 1, 2, 4 … to
+max_bytes. Point-to-point benchmarks run on two ranks, on two nodes where the case has them.
+
+The program comes with Intel MPI and with the `impi-rt` wheel; it needs an MPI of the MPICH ABI, so the same
+binary runs over MPICH."""
+
+_FLOAT_BYTES = 4  # reductions sum MPI_FLOATs, so their messages are multiples of it
+
+
+class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
+    """One benchmark of IMB-MPI1: its name in IMB's spelling, and the columns of its table."""
+
+    benchmark: str
+    columns: tuple[str, ...]
+
+    @property
+    def has_sizes(self) -> bool:
+        """Whether it sends messages of several sizes."""
+        return "#bytes" in self.columns
+
+    @property
+    def least_bytes(self) -> int:
+        """The smallest message that is not empty."""
+        return _FLOAT_BYTES if "educe" in self.benchmark else 1
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what IMB would refuse, or answer with another benchmark than the one asked for."""
+        ranks = case.layout.ranks
+        if ranks < 2:
+            yield f"{self.name} needs 2 ranks or more, and the case has {ranks}; set ranks: 2, or nodes: 2"
+        elif self.columns == _PAIRS and ranks % 2:
+            yield f"{self.name} pairs its ranks, and {ranks} is odd; set ranks: {ranks + 1}"
+        if self.has_sizes:
+            smallest, largest = _sizes(case)
+            if smallest:
+                yield from self._size_fault("min_bytes", smallest)
+            yield from self._size_fault("max_bytes", largest)
+            if smallest > largest:
+                yield f"min_bytes {smallest} is more than max_bytes {largest}; set min_bytes: {largest}"
+
+    def _size_fault(self, name: str, size: int) -> Iterator[str]:
+        if size < self.least_bytes or size & (size - 1):
+            near = max(1 << max(size, 1).bit_length() - 1, self.least_bytes)
+            yield (
+                f"{name} is {size}, but the messages of {self.name} are powers of two from "
+                f"{self.least_bytes} on; set {name}: {near}"
+            )
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one call of IMB-MPI1."""
+        layout = _pair(case.layout) if self.columns == _ONE_WAY else case.layout
+        argv = ["IMB-MPI1", "-npmin", str(layout.ranks)]
+        if self.has_sizes:
+            smallest, largest = _sizes(case)
+            argv += ["-msglog", f"{max(smallest, 1).bit_length() - 1}:{largest.bit_length() - 1}"]
+            argv += ["-zero_size", "off"] if smallest else []
+        argv += ["-iter", str(case.parameters["iterations"])]
+        argv += ["-time", f"{float(case.parameters['time_s']):g}"]
+        return (Stage(argv=(*argv, self.benchmark), layout=layout),)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the tables of this benchmark, and whether IMB came to its end (see model.Workload.parse)."""
+        log = _Log(self)
+        for line in plain(lines):
+            if "#" in line:
+                log.read_mark(line)
+            elif _NUMBER_FIRST.match(line):
+                log.read_row(line)
+        return log.parsed()
+
+
+def _sizes(case: Case) -> tuple[int, int]:
+    return int(case.parameters["min_bytes"]), int(case.parameters["max_bytes"])
+
+
+def _pair(layout: Layout) -> Layout:
+    """Return where two ranks of `layout` meet over the network: on two nodes where there are."""
+    nodes = min(layout.nodes, 2)
+    return Layout(nodes=nodes, ranks=2, ranks_per_node=2 // nodes, threads=layout.threads, bind=layout.bind)
+
+
+_NUMBER_FIRST = re.compile(r"\s*[0-9]+\s")
+_MARK = re.compile(
+    r"""\#\s* (?:
+      (?P<banner>    Intel\s?\(R\)\ MPI\ Benchmark )
+    | (?P<footer>    All\ processes\ entering\ MPI_Finalize $ )
+    | (?P<limit>     Minimum | Maximum ) \ message\ length\ in\ bytes: \s+ (?P<bytes> [0-9]{1,15} ) $
+    | Benchmarking\  (?P<benchmark> \S+ )
+    | \#processes\ =\  (?P<ranks> [0-9]{1,9} ) $
+    )""",
+    re.VERBOSE,
+)
+
+
+@functools.cache
+def _row_pattern(columns: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what a whole row looks like; NaN, overflown fields and most numbers cut short do not match."""
+    fields = ("([0-9]{1,15})" if name in _COUNTS else r"([0-9]{1,15}\.[0-9]{2})" for name in columns)
+    return re.compile(r"\s*" + r"\s+".join(fields))
+
+
+@dataclasses.dataclass
+class _Table:
+    """The rows of one group of ranks, by column, and the sizes that were announced; None where unknown."""
+
+    run: int
+    smallest: int | None = None
+    largest: int | None = None
+    ranks: int | None = None
+    width: int | None = None
+    rows: list[Mapping[str, float]] = dataclasses.field(default_factory=list)
+
+    def faults(self) -> Iterator[str]:
+        """Yield how the rows fall short of what was announced."""
+        if not self.rows:
+            yield "has no rows"
+        elif self.smallest is not None and self.largest is not None:
+            sizes = [int(row["#bytes"]) for row in self.rows]
+            # Reductions round a smallest size of 1 or 2 bytes up to a whole number.
+            if sizes[0] != self.smallest and not 0 < self.smallest < sizes[0] <= 2 * _FLOAT_BYTES:
+                yield f"starts at {sizes[0]} bytes instead of {self.smallest}"
+            for size, following in pairwise(sizes):
+                if size and following != 2 * size:
+                    yield f"goes on from {size} bytes to {following} instead of {2 * size}"
+            if sizes[-1] != self.largest:
+                yield f"stops at {sizes[-1]} of {self.largest} bytes"
+
+
+class _Log:
+    """The tables of one benchmark, as the lines of a log give them."""
+
+    def __init__(self, workload: ImbBenchmark) -> None:
+        self._workload = workload
+        self._row = _row_pattern(workload.columns)
+        self._findings = Findings(workload.foms)
+        self._limits: dict[str, int] = {}
+        self._tables: list[_Table] = []
+        self._open: _Table | None = None
+        self._run = 0
+        self._finished_runs: set[int] = set()
+
+    def read_mark(self, line: str) -> None:
+        """Take in a line with a ``#``: banner, limits, the head of a table, or the closing line."""
+        mark = _MARK.match(line)
+        if mark is None:
+            if self._open is not None and "#repetitions" in line:
+                self._read_columns(self._open, line)
+        elif mark["banner"]:
+            self._run += 1
+            self._limits.clear()
+            self._open = None
+        elif mark["footer"]:
+            self._finished_runs.add(self._run)
+            self._open = None
+        elif mark["limit"]:
+            self._limits[mark["limit"]] = int(mark["bytes"])
+        elif mark["benchmark"]:
+            self._open = self._new_table() if mark["benchmark"] == self._workload.benchmark else None
+        elif self._open is not None:
+            self._open.ranks = int(mark["ranks"])
+
+    def _new_table(self) -> _Table:
+        table = _Table(run=self._run)
+        if self._workload.has_sizes:
+            table.smallest, table.largest = self._limits.get("Minimum"), self._limits.get("Maximum")
+        self._tables.append(table)
+        return table
+
+    def _read_columns(self, table: _Table, line: str) -> None:
+        if tuple(line.split()) == self._workload.columns:
+            table.width = len(line)
+        else:
+            self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
+
+    def read_row(self, line: str) -> None:
+        """Take in a line that starts with a number: a row, a broken row, or something between the rows."""
+        table, columns = self._open, self._workload.columns
+        if table is None or table.width is None:
+            return
+        row = self._row.fullmatch(line)
+        # A row is as wide as its head; a count that was cut short shows by nothing else.
+        if row and (len(line) >= table.width or columns[-1] not in _COUNTS):
+            table.rows.append(dict(zip(columns, map(float, row.groups()), strict=True)))
+            return
+        words = line.split()
+        if words[1] in {"time-out.;", "out-of-mem.;"}:
+            self._findings.problem(f"{self._name(table)} gave up at {' '.join(words)}")
+        elif len(words) == len(columns) and words[0].isdigit() and words[1].isdigit():
+            self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")
+
+    def parsed(self) -> Parsed:
+        """Return the rows as measurements, and whether they are all that was announced."""
+        findings, tables = self._findings, self._tables_that_count()
+        groups = [table.ranks for table in tables]
+        if not tables:
+            findings.problem(f"the output holds no table of {self._workload.benchmark}")
+        faults = [f"{self._name(table)} {fault}" for table in tables for fault in table.faults()]
+        if any(table.run not in self._finished_runs for table in tables):
+            faults.append("the output lacks IMB's closing line; the run did not come to its end")
+        for fault in faults:
+            findings.problem(fault)
+        for table in tables:
+            if groups.count(table.ranks) > 1:
+                findings.problem(f"{self._name(table)} is there {groups.count(table.ranks)} times")
+            at = {"ranks": table.ranks} if len(set(groups)) > 1 and table.ranks is not None else {}
+            for row in table.rows:
+                self._measure(row, at)
+        return findings.parsed(
+            is_complete=bool(tables) and not faults,
+            payload_bytes=_payload_bytes(row for table in tables for row in table.rows),
+        )
+
+    def _tables_that_count(self) -> list[_Table]:
+        """Return all tables but those of a run that was cut off and repeated in the same log."""
+        last_run = {table.ranks: table.run for table in self._tables}
+        return [
+            table
+            for table in self._tables
+            if table.run in self._finished_runs or table.run == last_run[table.ranks]
+        ]
+
+    def _measure(self, row: Mapping[str, float], at: dict[str, int]) -> None:
+        if "#bytes" in row:
+            at = {"bytes": int(row["#bytes"]), **at}
+        for column, fom in _COLUMNS.items():
+            if column in row and not (column == "Mbytes/sec" and row["#bytes"] == 0):
+                self._findings.measure(fom.name, row[column], **at)
+
+    def _name(self, table: _Table) -> str:
+        place = f" on {table.ranks} ranks" if table.ranks else ""
+        return f"the table of {self._workload.benchmark}{place}"
+
+
+def _payload_bytes(rows: Iterable[Mapping[str, float]]) -> int:
+    """Return the least that any node sends and receives: a message each time, or a byte in a barrier."""
+    return sum(int(row.get("#bytes", 1) * row["#repetitions"]) for row in rows)
+
+
+def _workload(benchmark: str, columns: tuple[str, ...], summary: str) -> ImbBenchmark:
+    foms = tuple(fom for column, fom in _COLUMNS.items() if column in columns)
+    if "#bytes" not in columns:
+        foms = tuple(msgspec.structs.replace(fom, by=()) for fom in foms)
+    return ImbBenchmark(
+        name=f"imb.{benchmark.lower()}",
+        summary=summary,
+        description=_DESCRIPTION,
+        parameters=(*(_SIZES if "#bytes" in columns else ()), *_EFFORT),
+        foms=foms,
+        benchmark=benchmark,
+        columns=columns,
+    )
+
+
+WORKLOADS = tuple(_workload(*row) for row in _BENCHMARKS)
+"""What the entry point `imb` offers."""
