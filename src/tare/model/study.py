@@ -77,6 +77,10 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     until: float | None = None
     budget: Budget = Budget()
 
+    def exactly(self, n_blocks: int) -> Repeats:
+        """Return the same but for exactly `n_blocks` blocks."""
+        return Repeats(min=n_blocks, max=n_blocks, budget=self.budget)
+
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
     """A question and how to answer it.

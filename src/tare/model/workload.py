@@ -87,6 +87,10 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     `argv` and `env` may hold ``{work}``, the attempt's working folder, and ``{storage}``, the named
     storage path. `files` are written into the working folder first, by relative name. Ranks are
     started by the platform's launcher where `is_mpi`, in `layout` or, when None, in the case's own.
+
+    A stage with `keeps` is run once for all cases that need the same: those files and folders of the
+    working folder are kept, keyed by the stage's command, files, layout and platform, by the content of
+    its `inputs` (paths outside the working folder), and by the stages before it.
     """
 
     name: str = "run"
@@ -95,6 +99,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str] = {}
     is_mpi: bool = True
     layout: Layout | None = None
+    keeps: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
 
 
 class InlineFom(msgspec.Struct, frozen=True, kw_only=True):
