@@ -45,7 +45,7 @@ class DoubleWorkload(msgspec.Struct, frozen=True, kw_only=True):
             name, _, value = line.partition(":")
             if name == "value":
                 return Parsed(
-                    measurements=(Measurement(fom="value", value=float(value), unit="s"),), is_complete=True
+                    measurements=(Measurement(fom="value", value=float(value.split()[0]), unit="s"),), is_complete=True
                 )
         return Parsed(problems=("no line 'value:'",))
 

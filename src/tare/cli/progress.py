@@ -39,11 +39,9 @@ class PlainProgress:
         """Print what `progress` tells, when it tells of an attempt that has ended."""
         if progress.last is None:
             return
-        width = len(str(progress.n_runs))
-        click.echo(
-            f"[{progress.n_done:{width}}/{progress.n_runs}] {_block(progress)}  {describe(progress.case, self._varied)}"
-            f"  {_outcome(progress.last)}{_eta(progress)}"
-        )
+        count = f"[{progress.n_done:{len(str(progress.n_runs))}}/{progress.n_runs}]"
+        case = describe(progress.case, self._varied)
+        click.echo(f"{count} {_block(progress)}  {case}  {_outcome(progress.last)}{_eta(progress)}")
 
 
 class LiveProgress:

@@ -21,7 +21,6 @@ from tare.errors import UsageError
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
 from tare.model.plan import Plan
-from tare.model.study import Repeats
 from tare.runner.loop import Loop
 from tare.store.campaign import attempts_of, freeze, is_campaign, open_journal, read_campaign, read_plan
 from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Journal, SessionBegan
@@ -124,21 +123,18 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
     grown = len(new.cases) > len(old.cases) or new.repeats != old.repeats
     if grown and not is_extending:
         raise UsageError(
-            f"{folder} holds another state of this study ({len(old.cases)} cases × {_blocks(old.repeats)}; now "
-            f"{len(new.cases)} × {_blocks(new.repeats)}); add --extend to extend it, or choose another --out"
+            f"{folder} holds another state of this study ({_extent(old)}; now {_extent(new)}); "
+            "add --extend to extend it, or choose another --out"
         )
-    if (
-        msgspec.structs.replace(new, cases=old.cases, repeats=old.repeats, varied=old.varied, foms=old.foms)
-        != old
-    ):
-        if not is_extending:
-            raise UsageError(
-                f"{folder}: the study's settings have changed since; add --extend to accept them"
-            )
+    rest = msgspec.structs.replace(new, cases=old.cases, repeats=old.repeats, varied=old.varied, foms=old.foms)
+    if rest != old and not is_extending:
+        raise UsageError(f"{folder}: the study's settings have changed since; add --extend to accept them")
 
 
-def _blocks(repeats: Repeats) -> str:
-    return f"{repeats.min} blocks" if repeats.min == repeats.max else f"{repeats.min} to {repeats.max} blocks"
+def _extent(plan: Plan) -> str:
+    repeats = plan.repeats
+    blocks = str(repeats.min) if repeats.min == repeats.max else f"{repeats.min} to {repeats.max}"
+    return f"{len(plan.cases)} cases × {blocks} blocks"
 
 
 def _print_summary(campaign: Campaign, counts: Counter[State]) -> None:

@@ -1,65 +1,165 @@
-"""Wire the parts together: from a study file to a plan and the commands that carry it out."""
+"""Wire the parts together: from a study file to a plan, and to what carries it out."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from tare import config, plugins
 from tare.compose import Composer
 from tare.errors import UsageError
-from tare.model.attempt import Traffic
+from tare.model.attempt import Attempt, Traffic
 from tare.model.backend import Backend
+from tare.model.campaign import Environment
+from tare.model.case import Case
 from tare.model.plan import Plan
-from tare.model.site import Site
 from tare.model.study import Study
-from tare.model.workload import Workload
+from tare.model.workload import InlineDefinition, Workload
 from tare.plan import make_plan
+
+if TYPE_CHECKING:
+    from tare.runner.execution import Executor
 
 STUDY = "study.yaml"
 SITE = "site.yaml"
 
 
 class Loaded(NamedTuple):
-    """A study that was read and planned, and the texts that it was read from."""
+    """A study that was read and planned, and the texts that it was read from, by their frozen names."""
 
     study: Study
-    site: Site
     plan: Plan
     composer: Composer
     texts: dict[str, str]
 
 
-def load(path: Path) -> Loaded:
-    """Read the study at `path`, or the frozen one of the campaign folder `path`, and plan it.
+def load(path: Path, n_blocks: int | None = None) -> Loaded:
+    """Read and plan the study at `path`, or the frozen one of the campaign folder `path`.
 
-    Raises FileFaults with every fault of its files.
+    `n_blocks` overrides the study's repeats. Raises FileFaults with every fault of its files.
     """
+    study_path, site_path = path, None
     if path.is_dir():
-        if not (path / STUDY).is_file():
+        study_path, site_path = path / STUDY, path / SITE
+        if not study_path.is_file():
             raise UsageError(f"{path}: neither a study file nor a campaign folder; it holds no {STUDY}")
-        return _load(path / STUDY, path / SITE)
-    return _load(path, None)
+    known: dict[str, Workload] = {}
+
+    def catalogue(inline: Sequence[InlineDefinition]) -> Mapping[str, Workload]:
+        known.update(plugins.workloads(inline))
+        return known
+
+    study, site_source = config.load_study(study_path, catalogue, site_path)
+    if n_blocks is not None:
+        study = msgspec.structs.replace(study, repeats=study.repeats.exactly(n_blocks))
+    site = site_source.site
+    if site.lab is not None:
+        from tare import lab
+
+        site = msgspec.structs.replace(site, agent=(str(lab.AGENT),))
+    composer = Composer(site, known, plugins.launcher, plugins.runtime)
+    texts = {STUDY: study_path.read_text(encoding="utf-8"), SITE: site_source.text}
+    return Loaded(study, make_plan(study, site, known), composer, texts)
 
 
-def _load(study_path: Path, site_path: Path | None) -> Loaded:
-    workloads: dict[str, Workload] = {}
+@contextmanager
+def executor(folder: Path, loaded: Loaded) -> Iterator[Executor]:
+    """Bring up what the plan's runs need (the lab, where the site is one) and yield what runs them."""
+    from tare.backends import marks
+    from tare.backends.process import ProcessBackend
+    from tare.runner.execution import Executor
 
-    def catalogue(inline: Sequence[object]) -> Mapping[str, Workload]:
-        nonlocal found
-        found = plugins.workloads(inline)  # type: ignore[arg-type]
-        return found
+    site = loaded.composer.site
+    campaign = hashlib.blake2b(str(folder.resolve()).encode(), digest_size=6).hexdigest()
+    prefix = marks.new_prefix(campaign)
+    hosts = sorted({host for case in loaded.plan.cases for host in loaded.composer.hosts(case)})
+    with (
+        _lab_env(loaded) as env,
+        ProcessBackend(label=prefix, agent=site.agent, hosts=hosts, env=env) as backend,
+    ):
+        backend.clean(f"{campaign}:")
+        yield Executor(
+            folder=folder,
+            plan=loaded.plan,
+            composer=loaded.composer,
+            backend=backend,
+            counters=_counters(backend),
+            environment=_environment(folder, loaded.composer, backend),
+            label=prefix,
+        )
+        backend.clean(prefix)
 
-    found: Mapping[str, Workload] = workloads
-    site_source = config.read_site(str(site_path)) if site_path else None
-    study, site, site_text = config.load_study(study_path, catalogue, site_source)
-    site = with_agent(site)
-    plan = make_plan(study, site, found)
-    composer = Composer(site, found, plugins.launcher, plugins.runtime)
-    return Loaded(study, site, plan, composer, {STUDY: study_path.read_text(), SITE: site_text})
+
+def precision(plan: Plan) -> Callable[[Sequence[Attempt]], bool]:
+    """Return what says whether the attempts of one case are precise enough for the plan's `until`."""
+    until = plan.repeats.until
+    if until is None:
+        return lambda attempts: True
+
+    primary = {
+        case.id: [fom.name for fom in plan.foms[case.workload] if fom.is_primary] for case in plan.cases
+    }
+
+    def is_precise(attempts: Sequence[Attempt]) -> bool:
+        from tare.answers.precision import is_precise_enough
+
+        return is_precise_enough(attempts, until, primary=primary[attempts[0].case])
+
+    return is_precise
+
+
+@contextmanager
+def _lab_env(loaded: Loaded) -> Iterator[dict[str, str]]:
+    """Yield the environment through which the agent finds the lab: the one that is up, or one of our own."""
+    spec = loaded.composer.site.lab
+    if spec is None:
+        yield {}
+        return
+    from tare import lab
+
+    running = lab.find()
+    if running is not None and running.spec == spec:
+        yield running.env
+        return
+    with lab.start(spec, owned=True) as own:
+        yield own.env
+
+
+def _counters(backend: Backend) -> Callable[[Sequence[str | None]], Traffic]:
+    from tare.collectors.interfaces import PATH, read_counters
+
+    def counters(hosts: Sequence[str | None]) -> Traffic:
+        texts = backend.read(hosts, [PATH])
+        return {host or "localhost": read_counters(found.get(PATH, "")) for host, found in texts.items()}
+
+    return counters
+
+
+def _environment(folder: Path, composer: Composer, backend: Backend) -> Callable[[Case], str]:
+    """Return what records the facts of a case's hosts; each set of hosts is asked once a session."""
+    from tare.collectors.facts import SOURCES, collect_facts
+    from tare.store.campaign import store_environment
+
+    known: dict[tuple[tuple[str, ...], str], str] = {}
+
+    def environment(case: Case) -> str:
+        hosts = composer.hosts(case)
+        key = (hosts, case.platform)
+        if key not in known:
+            asked: list[str | None] = list(hosts) if composer.site.agent else [None]
+            texts = backend.read(asked, list(SOURCES))
+            facts: Environment = {host or hosts[0]: collect_facts(found) for host, found in texts.items()}
+            platform = composer.site.platforms[case.platform]
+            for host in facts.values():
+                host["platform.launcher"] = platform.launcher
+                host["platform.runtime"] = platform.runtime
+                host["platform.prefix"] = platform.prefix or ""
+            known[key] = store_environment(folder, facts)
+        return known[key]
+
+    return environment

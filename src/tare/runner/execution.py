@@ -185,6 +185,8 @@ def parse_output(workload: Workload, work: Path) -> Parsed:
             return workload.parse(lines)
     except FileNotFoundError:
         return Parsed(problems=(f"the program wrote no {workload.output}",))
+    except Exception as error:  # noqa: BLE001  # a plug-in's parser may do anything; the run is on record all the same
+        return Parsed(problems=(f"the parser of {workload.name} broke: {type(error).__name__}: {error}",))
 
 
 def require_room(folder: Path) -> None:

@@ -1,0 +1,214 @@
+"""`tare compare`: every contender against its reference, with intervals and verdicts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+
+from tare.cli.output import has_colour, json_option, print_json, print_table
+from tare.errors import UsageError
+from tare.model.campaign import Campaign
+from tare.model.comparison import Comparison, Verdict
+from tare.model.values import Scalar, Settings
+from tare.units import Dimension, parse_quantity
+
+_WORDS = {
+    Verdict.WORSE: ("■ worse", 208),
+    Verdict.BETTER: ("■ better", 33),
+    Verdict.EQUIVALENT: ("□ same", None),
+    Verdict.UNDECIDED: ("▨ undecided", None),
+}
+"""What a verdict is called, and its colour of the 256 (orange and blue differ for every eye)."""
+
+
+def _share(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """Return ``3%`` as 0.03, for click."""
+    if value is None:
+        return None
+    try:
+        share = parse_quantity(value, Dimension.FRACTION)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+    if share < 0:
+        raise click.BadParameter(f"{value!r} is less than nothing; write for example 2%", context, parameter)
+    return share
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--reference",
+    "references",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Hold against this, not the study's own.",
+)
+@click.option("--margin", callback=_share, metavar="SHARE", help="Smaller than this is the same, such as 3%.")
+@click.option(
+    "--fom", "foms", multiple=True, metavar="NAME", help="Only this figure of merit; may be repeated."
+)
+@click.option("--all", "is_all", is_flag=True, help="Show every coordinate, such as each message size.")
+@json_option
+def command(
+    folder: Path,
+    references: tuple[str, ...],
+    margin: float | None,
+    foms: tuple[str, ...],
+    is_all: bool,
+    as_json: bool,
+) -> None:
+    """Hold every contender of the campaign in DIR against its reference.
+
+    One row a contender, workload and figure of merit: the ratio over all coordinates, paired by
+    block, less one, with its 95 % interval. A verdict is drawn only from three blocks on.
+
+    \b
+    Examples:
+      tare compare campaigns/demo
+      tare compare campaigns/demo --fom latency --all
+      tare compare campaigns/demo --reference network=overlay --margin 5%
+    """
+    from tare.answers.compare import aggregates, comparisons
+    from tare.store.campaign import read_campaign
+
+    campaign = read_campaign(folder)
+    reference = _reference(campaign, references)
+    answer = comparisons if is_all or as_json else aggregates
+    found = answer(campaign, reference=reference, margin=margin)
+    _require_known(foms, campaign)
+    if foms:
+        found = [one for one in found if one.fom in foms]
+    if as_json:
+        print_json("tare.compare/1", {"comparisons": [_body(one) for one in found]})
+        return
+    _print(campaign, found, reference or campaign.plan.reference, margin)
+
+
+def _reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar] | None:
+    """Return the settings that `texts` name, each value as the cases have it; None to keep the study's."""
+    plan = campaign.plan
+    if not texts:
+        if not plan.reference:
+            raise UsageError(
+                f"study {plan.study} names no reference; give one with --reference KEY=VALUE, where KEY is "
+                f"one of what varies: {', '.join(plan.varied) or 'nothing'}"
+            )
+        return None
+    reference: dict[str, Scalar] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise UsageError(f"--reference {text}: write KEY=VALUE, such as network=host")
+        levels = {
+            str(case.settings[name]): case.settings[name] for case in plan.cases if name in case.settings
+        }
+        reference[name] = levels.get(value, value)
+    return reference
+
+
+def _require_known(foms: Sequence[str], campaign: Campaign) -> None:
+    measured = {series.fom for attempt in campaign.attempts for series in attempt.series}
+    known = {fom.name for foms in campaign.plan.foms.values() for fom in foms} | measured
+    for fom in foms:
+        if fom not in known:
+            raise UsageError(
+                f"--fom {fom}: no workload of this campaign has it; choose from {', '.join(sorted(known))}"
+            )
+
+
+def _body(one: Comparison) -> dict[str, object]:
+    return {
+        "fom": one.fom,
+        "unit": one.unit,
+        "better": one.better,
+        "at": one.at,
+        "reference": one.reference,
+        "contender": one.contender,
+        "n_blocks": one.n_blocks,
+        "ratio": one.ratio,
+        "low": one.low,
+        "high": one.high,
+        "confidence": one.confidence,
+        "verdict": one.verdict,
+        "note": one.note,
+    }
+
+
+def _print(
+    campaign: Campaign, found: Sequence[Comparison], reference: Settings, margin: float | None
+) -> None:
+    if not found:
+        click.echo("Nothing to compare yet; 'tare status' shows what has run.")
+        return
+    cases = campaign.cases
+    against = " · ".join(str(value) for value in reference.values())
+    places = _telling(found, leave_out=reference)
+    columns = ("contender", "workload", "at", "figure of merit", f"against {against}", "n", "verdict")
+    rows = [
+        (
+            _contender(cases[one.contender_case].settings, reference),
+            str(one.at["workload"]),
+            " ".join(f"{name}={one.at[name]}" for name in places if name in one.at),
+            f"{one.fom}, {one.unit}",
+            format_ratio(one),
+            str(one.n_blocks),
+            _word(one),
+        )
+        for one in found
+    ]
+    shown = [index for index, name in enumerate(columns) if name != "at" or places]
+    print_table(
+        [columns[index] for index in shown],
+        [[row[index] for index in shown] for row in rows],
+        numeric=frozenset({"n"}),
+    )
+    margin = campaign.plan.margin if margin is None else margin
+    click.echo(
+        f"\nEach is the ratio to {against}, less one, with its {found[0].confidence:.0%} interval, paired "
+        f"over n blocks;\nsame where the whole interval is within ± {margin * 100:.3g} %."
+    )
+
+
+def _contender(settings: Settings, reference: Settings) -> str:
+    return " · ".join(str(settings.get(name, "none")) for name in reference)
+
+
+def _telling(found: Iterable[Comparison], leave_out: Settings) -> list[str]:
+    """Return the names that tell rows apart: not those that the workload or a name before them implies."""
+    places = [one.at for one in found]
+    names = dict.fromkeys(name for at in places for name in at if name not in leave_out)
+    telling = ["workload"]
+    for name in names:
+        seen: dict[tuple[Scalar | None, ...], Scalar | None] = {}
+        for at in places:
+            key = tuple(at.get(before) for before in telling)
+            if seen.setdefault(key, at.get(name)) != at.get(name):
+                telling.append(name)
+                break
+    return telling[1:]
+
+
+def format_ratio(one: Comparison) -> str:
+    """Return a ratio less one, with as many digits as its interval allows: ``+68 % [+61, +75]``."""
+    if one.ratio is None:
+        return "–"
+    if one.low is None or one.high is None:
+        return f"{_percent(one.ratio, 1)} %"
+    half = (one.high - one.low) * 50
+    digits = 0 if half >= 3 else 1 if half >= 0.3 else 2
+    low, high = _percent(one.low, digits), _percent(one.high, digits)
+    return f"{_percent(one.ratio, digits)} % [{low}, {high}]"
+
+
+def _percent(ratio: float, digits: int) -> str:
+    return f"{(ratio - 1) * 100:+.{digits}f}".replace("-", "−")
+
+
+def _word(one: Comparison) -> str:
+    text, colour = _WORDS[one.verdict]
+    if colour is not None and has_colour(sys.stdout):
+        text = click.style(text, fg=colour)
+    return f"{text}: {one.note}" if one.note else text

@@ -1,0 +1,52 @@
+"""`tare export`: every measurement as one tidy row."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from tare.errors import UsageError
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "json", "parquet"]),
+    default="csv",
+    show_default=True,
+    help="What to write.",
+)
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="File to write instead of stdout."
+)
+def command(folder: Path, form: str, output: Path | None) -> None:
+    """Write every measurement of the campaign in DIR as one tidy row.
+
+    Columns: the run (schema_version, campaign, case, block, attempt, state, started_at), the case's
+    settings, the coordinates of the value, then fom, unit, better and value. Rows of warm-up passes
+    (block 0 and below) and of runs that do not count are there too: keep block ≥ 1 and state done.
+
+    \b
+    Examples:
+      tare export campaigns/demo > demo.csv
+      tare export campaigns/demo --format parquet --output demo.parquet
+    """
+    from tare.store.campaign import read_campaign
+    from tare.store.export import Format, export
+
+    campaign = read_campaign(folder)
+    if output is None:
+        if form == "parquet" and sys.stdout.isatty():
+            raise UsageError("Parquet is not for a terminal; give --output FILE or redirect")
+        export(campaign, Format(form), sys.stdout.buffer)
+        sys.stdout.flush()
+        return
+    try:
+        with output.open("wb") as file:
+            export(campaign, Format(form), file)
+    except OSError as error:
+        raise UsageError(f"{output}: cannot write: {error.strerror}; choose another --output") from error

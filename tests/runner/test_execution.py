@@ -1,0 +1,203 @@
+"""One attempt, run for real on this machine: never a number from a run that did not come out well."""
+
+from __future__ import annotations
+
+import errno
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from support.doubles import DoubleWorkload
+from tare.backends import marks
+from tare.backends.process import ProcessBackend
+from tare.compose import Composer
+from tare.errors import CampaignError, DiskFull
+from tare.model.attempt import Attempt, State, Traffic
+from tare.model.backend import Counters
+from tare.model.case import Case, Layout, Run
+from tare.model.launch import Invocation, Placement
+from tare.model.plan import Plan
+from tare.model.site import Network, Platform, Site
+from tare.model.workload import Stage
+from tare.runner import execution
+from tare.runner.execution import Executor
+
+
+class DoubleLauncher:
+    """Stands for an MPI: starts one rank, here."""
+
+    name = "double"
+
+    def launch(self, program: Invocation, placement: Placement) -> Invocation:
+        return program
+
+
+class DoubleRuntime:
+    """Stands for a container runtime: wraps nothing."""
+
+    name = "double"
+
+    def wrap(self, program: Invocation, platform: Platform) -> Invocation:
+        return program
+
+
+SITE = Site(
+    name="here",
+    nodes=("n1", "n2"),
+    platforms={"bare": Platform()},
+    networks={"host": Network(interface="fab0")},
+    storage={"scratch": "/scratch"},
+)
+Execute = Callable[..., Attempt]
+
+
+@pytest.fixture
+def execute(tmp_path: Path) -> Iterator[Execute]:
+    """Run one attempt of a workload that is the given program."""
+    prefix = marks.new_prefix("execution")
+    with ProcessBackend(label=prefix) as backend:
+
+        def execute(
+            *argv: str,
+            stages: Sequence[Stage] = (),
+            traffic: Sequence[Traffic] = ({}, {}),
+            needs_transport: bool = False,
+            nodes: int = 1,
+            timeout_s: float = 20,
+        ) -> Attempt:
+            workload = DoubleWorkload(
+                argv=argv or ("true",), stage_list=tuple(stages), needs_transport=needs_transport
+            )
+            readings = iter(traffic)
+            case = Case(
+                id="c", workload="double", platform="bare", network="host", storage="scratch",
+                layout=Layout(nodes=nodes, ranks=nodes),
+            )  # fmt: skip
+            return Executor(
+                folder=tmp_path,
+                plan=Plan(study="s", site="here", cases=(case,), timeout_s=timeout_s),
+                composer=Composer(
+                    SITE, {"double": workload}, lambda _: DoubleLauncher(), lambda _: DoubleRuntime()
+                ),
+                backend=backend,
+                counters=lambda _: next(readings),
+                environment=lambda _: "e",
+                label=prefix,
+            ).execute(case, Run(1, "c"), 1)
+
+        yield execute
+
+
+def test_a_run_that_came_out_well_is_done_with_its_figures_and_evidence(
+    execute: Execute, tmp_path: Path
+) -> None:
+    attempt = execute("sh", "-c", "echo value: 2.5")
+    assert attempt.state is State.DONE
+    assert [(one.fom, one.values) for one in attempt.series] == [("value", [2.5])]
+    work = tmp_path / attempt.folder
+    assert (work / "stdout").read_text() == "value: 2.5\n"
+    assert json.loads((work / "command.json").read_text())[0]["argv"] == ["sh", "-c", "echo value: 2.5"]
+    assert not (work / "stderr").exists(), "an empty one is not kept"
+
+
+@pytest.mark.parametrize(
+    ("script", "state", "reason"),
+    [
+        ("echo value: 1; exit 3", State.FAILED, "exit code 3: value: 1"),
+        ("echo value: 1; echo boom >&2; exit 3", State.FAILED, "exit code 3: boom"),
+        ("echo value: 1; kill -SEGV $$", State.FAILED, "ended by signal SIGSEGV"),
+        ("echo valu", State.INVALID, "no line 'value:'"),
+        ("true", State.INVALID, "no line 'value:'"),
+    ],
+)
+def test_what_went_wrong_is_told_and_gives_no_number(
+    execute: Execute, script: str, state: State, reason: str
+) -> None:
+    attempt = execute("sh", "-c", script)
+    assert attempt.state is state
+    assert reason in attempt.reason
+    assert attempt.series == []
+
+
+def test_a_program_that_hangs_is_ended_and_failed(execute: Execute) -> None:
+    attempt = execute("sh", "-c", "echo value: 1; sleep 60", timeout_s=0.3)
+    assert (attempt.state, attempt.check, attempt.series) == (State.FAILED, "timeout", [])
+    assert "still running after 0.3 s" in attempt.reason
+
+
+def test_a_missing_program_says_its_name(execute: Execute) -> None:
+    assert "no-such-program: No such file" in execute("no-such-program").reason
+
+
+def test_a_failed_stage_stops_the_rest_and_is_named(execute: Execute, tmp_path: Path) -> None:
+    stages = [
+        Stage(name="mesher", argv=("sh", "-c", "echo meshing; exit 4"), is_mpi=False),
+        Stage(name="solver", argv=("sh", "-c", "echo value: 1"), is_mpi=False),
+    ]
+    attempt = execute(stages=stages)
+    assert attempt.state is State.FAILED
+    assert attempt.reason == "stage mesher exit code 4: meshing"
+    assert not (tmp_path / attempt.folder / "stdout").exists()
+
+
+def test_stages_share_the_working_folder_and_its_input_files(execute: Execute) -> None:
+    stages = [
+        Stage(name="prepare", argv=("sh", "-c", "cp input.txt out.txt"), files={"input.txt": "value: 7\n"}, is_mpi=False),
+        Stage(name="run", argv=("sh", "-c", "cat {work}/out.txt"), is_mpi=False),
+    ]  # fmt: skip
+    assert execute(stages=stages).series[0].values == [7.0]
+
+
+def test_an_input_file_outside_the_working_folder_is_refused(execute: Execute) -> None:
+    with pytest.raises(CampaignError, match="outside its working folder"):
+        execute(stages=[Stage(argv=("true",), files={"../../harm": ""}, is_mpi=False)])
+
+
+def test_the_storage_path_is_filled_in(execute: Execute, tmp_path: Path) -> None:
+    attempt = execute("echo", "value: 1", "{storage}/x")
+    assert (tmp_path / attempt.folder / "stdout").read_text() == "value: 1 /scratch/x\n"
+
+
+def network(fab0: int) -> Traffic:
+    return {host: {"fab0": Counters(rx_bytes=fab0)} for host in ("n1", "n2")}
+
+
+def test_a_run_over_another_network_is_invalid_whatever_its_figures(execute: Execute) -> None:
+    attempt = execute("echo", "value: 1", needs_transport=True, nodes=2, traffic=(network(500), network(500)))
+    assert (attempt.state, attempt.check, attempt.series) == (State.INVALID, "transport", [])
+
+
+def test_counters_are_taken_as_differences(execute: Execute) -> None:
+    attempt = execute(
+        "echo", "value: 1", needs_transport=True, nodes=2, traffic=(network(500), network(9500))
+    )
+    assert attempt.state is State.DONE
+    assert attempt.traffic["n1"]["fab0"].rx_bytes == 9000
+    assert "fab0 carried" in attempt.transport
+
+
+def test_one_node_needs_no_network(execute: Execute) -> None:
+    assert execute("echo", "value: 1", needs_transport=True).state is State.DONE
+
+
+def test_a_full_disk_stops_the_campaign_rather_than_fail_the_run(
+    execute: Execute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no room a program's output may be cut short and still look whole."""
+    monkeypatch.setattr(execution, "_LEAST_ROOM", sys.maxsize)
+    with pytest.raises(DiskFull, match="Everything recorded so far is safe"):
+        execute("echo", "value: 1")
+
+
+def test_no_room_for_the_evidence_is_a_full_disk_too(
+    execute: Execute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", no_room)
+    with pytest.raises(DiskFull):
+        execute("echo", "value: 1")
