@@ -1,0 +1,16 @@
+"""Runtime `native`: ranks run on the host as they are."""
+
+from __future__ import annotations
+
+from tare.model.launch import Invocation
+from tare.model.site import Platform
+
+
+class Native:
+    """Wraps nothing around a rank."""
+
+    name = "native"
+
+    def wrap(self, program: Invocation, platform: Platform) -> Invocation:
+        """Return `program` as it is."""
+        return program
