@@ -1,0 +1,1 @@
+"""Performance goals, measured side by side on the machine at hand: `make bench`."""

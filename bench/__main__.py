@@ -1,0 +1,22 @@
+"""Print one table: what was measured, beside what it is held against, and the goal."""
+
+from __future__ import annotations
+
+import sys
+
+from bench import overhead, planning, startup
+
+SUITES = {"startup": startup.measure, "planning": planning.measure, "overhead": overhead.measure}
+
+
+def main() -> None:
+    """Run the suites named on the command line, or all."""
+    names = sys.argv[1:] or list(SUITES)
+    print(f"{'what':58} {'measured':>14} {'against':>14}  goal")
+    for name in names:
+        for row in SUITES[name]():
+            print(f"{row.what:58} {row.measured:>14} {row.against:>14}  {row.goal}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
