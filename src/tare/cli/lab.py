@@ -62,7 +62,7 @@ def up(nodes: int | None, spec_path: Path | None, name: str) -> None:
     if running is None:
         running = lab.start(wanted, name=name, owned=False)
         click.echo(f"The lab {name!r} is up.\n")
-    elif spec_path is None and nodes is None or running.spec == wanted:
+    elif (spec_path is None and nodes is None) or running.spec == wanted:
         click.echo(f"The lab {name!r} is up already.\n")
     else:
         raise click.UsageError(

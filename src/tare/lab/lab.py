@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import IO, NoReturn, cast
 
 import msgspec
 
@@ -29,7 +30,7 @@ _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 20.0
 
 _ENTER = 'cd -- "$1" || exit 255; shift; exec "$@"'
-"""nsenter(1) leaves the working directory in the old mount namespace; its --wdns is younger than some machines."""
+"""nsenter(1) leaves the working directory in the old mount namespace; its --wdns is still rare."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,8 +82,16 @@ class Lab:
         options = (self.folder / "hosts" / host).read_text().split()
         return ["nsenter", *options, "--", "/bin/sh", "-c", _ENTER, "sh", str(Path.cwd()), *argv]
 
+    def become(self, host: str, argv: Sequence[str]) -> NoReturn:
+        """Turn this process into `argv` on `host`; terminal, signals and exit code are then the command's."""
+        command = self.command(host, argv)
+        try:
+            os.execvpe(command[0], command, os.environ | self.env)  # noqa: S606  # there is no shell
+        except FileNotFoundError:
+            raise LabError("nsenter is not there; install util-linux") from None
+
     def stop(self) -> None:
-        """End every process of the lab, and with them its links and mounts. Does nothing when it has ended."""
+        """End every process of the lab, and with them its links and mounts; nothing when it has ended."""
         _kill(self.record.holder)
         if self._keeper is not None:
             if self._keeper.stdin is not None:
@@ -157,14 +166,13 @@ def _launch(request: Request, folder: Path) -> subprocess.Popen[bytes] | None:
             cwd="/",
             start_new_session=True,
         )
-    assert keeper.stdin is not None
-    assert keeper.stdout is not None
+    requests, answers = cast(IO[bytes], keeper.stdin), cast(IO[bytes], keeper.stdout)
     with _ended_on_error(keeper):
-        keeper.stdin.write(msgspec.json.encode(request) + b"\n")
-        keeper.stdin.flush()
-        ready, _, _ = select.select([keeper.stdout], [], [], _START_TIMEOUT_S)
-        line = keeper.stdout.readline() if ready else b""
-        keeper.stdout.close()
+        requests.write(msgspec.json.encode(request) + b"\n")
+        requests.flush()
+        ready, _, _ = select.select([answers], [], [], _START_TIMEOUT_S)
+        line = answers.readline() if ready else b""
+        answers.close()
         if not line:
             log_text = (folder / "holder.log").read_text(errors="replace").strip()
             reason = (
@@ -176,7 +184,7 @@ def _launch(request: Request, folder: Path) -> subprocess.Popen[bytes] | None:
             raise LabError(f"the lab cannot be built: {report.error}")
     if request.is_owned:
         return keeper
-    keeper.stdin.close()
+    requests.close()
     keeper.wait(_STOP_TIMEOUT_S)
     return None
 

@@ -76,7 +76,7 @@ class Links:
         )
 
     def forward(self, index: int, mac: str, to: str) -> None:
-        """Have a VXLAN send frames for `mac` to the address `to`; `_ANY_MAC` means those for all or unknown."""
+        """Have a VXLAN send frames for `mac` (`_ANY_MAC`: for all, or unknown) to the address `to`."""
         self._socket.fdb("append", ifindex=index, lladdr=mac, dst=to)
 
 
@@ -134,15 +134,12 @@ class _Builder:
         self._pids = pids
 
     def build(self, fabric: Fabric) -> None:
-        match fabric.kind:
-            case LabNetworkKind.BRIDGE:
-                self._bridge(fabric)
-            case LabNetworkKind.VXLAN:
-                for number, port in enumerate(fabric.ports):
-                    self._vxlan_port(fabric, number, port)
-            case LabNetworkKind.MACVLAN:
-                for number, port in enumerate(fabric.ports):
-                    self._macvlan_port(fabric, number, port)
+        if fabric.over is None:
+            self._bridge(fabric)
+            return
+        attach = self._vxlan_port if fabric.kind is LabNetworkKind.VXLAN else self._macvlan_port
+        for number, port in enumerate(fabric.ports):
+            attach(fabric, fabric.over, number, port)
 
     def _bridge(self, fabric: Fabric) -> None:
         bridge = self._switch.add(fabric.interface, "bridge", mtu=fabric.mtu, state="up", br_mcast_snooping=0)
@@ -161,10 +158,9 @@ class _Builder:
                 self._switch.shape(near, fabric.rate_bits_per_s)
                 self._hosts[port.host].shape(far, fabric.rate_bits_per_s)
 
-    def _vxlan_port(self, fabric: Fabric, number: int, port: Port) -> None:
+    def _vxlan_port(self, fabric: Fabric, over: Fabric, number: int, port: Port) -> None:
         """On the pod's node: veth to the pod, bridge, VXLAN; with the forwarding entries of a controller."""
-        assert fabric.over is not None
-        below = fabric.over.ports[number]
+        below = over.ports[number]
         node = self._hosts[below.host]
         bridge = node.add(f"br-{fabric.interface}", "bridge", mtu=fabric.mtu, state="up", br_mcast_snooping=0)
         vxlan = node.add(
@@ -190,17 +186,16 @@ class _Builder:
         self._hosts[port.host].attach(port)
         others = [i for i in range(len(fabric.ports)) if i != number]
         for other in others:
-            node.forward(vxlan, _ANY_MAC, fabric.over.ports[other].address)
-            node.forward(vxlan, fabric.ports[other].mac, fabric.over.ports[other].address)
+            node.forward(vxlan, _ANY_MAC, over.ports[other].address)
+            node.forward(vxlan, fabric.ports[other].mac, over.ports[other].address)
 
-    def _macvlan_port(self, fabric: Fabric, number: int, port: Port) -> None:
-        assert fabric.over is not None
-        node = self._hosts[fabric.over.ports[number].host]
+    def _macvlan_port(self, fabric: Fabric, over: Fabric, number: int, port: Port) -> None:
+        node = self._hosts[over.ports[number].host]
         node.send(
             port.interface,
             "macvlan",
             macvlan_mode="bridge",
-            link=node.index(fabric.over.interface),
+            link=node.index(over.interface),
             address=port.mac,
             mtu=fabric.mtu,
             net_ns_pid=self._pids[port.host],

@@ -1,4 +1,4 @@
-"""The system calls of namespaces and mounts, which Python 3.11 lacks (unshare(2), setns(2), mount(2), prctl(2))."""
+"""The system calls that Python 3.11 lacks: unshare(2), setns(2), mount(2), prctl(2)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def enter_user_namespace() -> None:
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if status != 0:
             raise OSError(status, f"write the id maps: {os.strerror(status)}")
-        # The kernel may have made this process undumpable, and then nobody but root could enter its namespaces.
+        # The kernel may have made us undumpable; then nobody but root could enter our namespaces.
         _check(_libc().prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
 
 

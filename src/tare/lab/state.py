@@ -1,8 +1,8 @@
 """Where a lab writes down that it is there, so that other processes find it.
 
-A lab's folder holds ``lab.json`` (the record) and ``hosts/``, one file for each name and address of each host,
-with the options with which nsenter(1) enters it. In the lab's own mount namespace a tmpfs lies over the
-folder, with the same files as they read from inside: the same path is right on both sides.
+A lab's folder holds ``lab.json`` (the record) and ``hosts/``: for each name and address of each host, one
+file with the options with which nsenter(1) enters it. In the lab's own mount namespace a tmpfs lies over
+the folder, with the same files as they read from inside: the same path is right on both sides.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def remove(folder: Path) -> None:
 
 
 def is_stale(record: Record) -> bool:
-    """Return whether the lab has ended. One of another PID namespace cannot be judged from here: it has not."""
+    """Return whether the lab has ended; one of another PID namespace cannot be judged, so it has not."""
     return record.holder.pid_namespace == own_pid_namespace() and not record.holder.is_alive()
 
 

@@ -1,8 +1,8 @@
 """What a lab is made of: hosts, fabrics, ports, and the names by which they are known. Pure.
 
-Addresses lie in 10.77.0.0/16, one /24 a fabric, the same in every lab (each lab has network namespaces of
-its own, so that they never meet): management 10.77.0, fabK 10.77.(K+1), ethK 10.77.(K+101), netK 10.77.(K+200).
-The last byte is the number of the node; on the management network, pods follow from 101.
+Addresses lie in 10.77.0.0/16, one /24 a fabric: management 10.77.0, fabK 10.77.(K+1), ethK 10.77.(K+101),
+netK 10.77.(K+200). They are the same in every lab: labs have network namespaces of their own and never
+meet. The last byte is the number of the node; on the management network, pods follow from 101.
 """
 
 from __future__ import annotations

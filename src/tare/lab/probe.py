@@ -1,0 +1,90 @@
+"""Try what a lab needs in a child that leaves nothing behind: ``python -m tare.lab.probe``.
+
+Prints one JSON object: what was tried, and why it failed (empty where it did not).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+import msgspec
+
+from tare.errors import LabError
+from tare.lab import namespaces
+from tare.lab.namespaces import Mount, Namespace, attempting, mount
+
+TRIALS = ("namespaces", "vxlan", "macvlan", "tbf")
+"""What is tried. The links need the namespaces; where those fail, so do they."""
+
+
+def main() -> None:
+    """Try everything and print what came of it."""
+    failures = {"namespaces": _failure(_enter)}
+    if failures["namespaces"]:
+        failures |= dict.fromkeys(TRIALS[1:], "needs the namespaces")
+    else:
+        failures |= _try_links()
+    sys.stdout.buffer.write(msgspec.json.encode(failures))
+
+
+def _failure(trial: Callable[[], object]) -> str:
+    try:
+        trial()
+    except LabError as error:
+        return str(error)
+    return ""
+
+
+def _enter() -> None:
+    """Go where the holder goes: into new namespaces, as PID 1's parent, with a /proc."""
+    namespaces.enter_user_namespace()
+    with attempting("create the lab's namespaces", namespaces.userns_cure):
+        namespaces.unshare(
+            Namespace.PID | Namespace.NETWORK | Namespace.MOUNT | Namespace.UTS | Namespace.IPC
+        )
+        child = os.fork()
+        if child == 0:
+            os._exit(_mount_proc())
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with attempting("mount the lab's /proc", namespaces.container_cure):
+        if status != 0:
+            raise OSError(status, os.strerror(status))
+
+
+def _mount_proc() -> int:
+    try:
+        mount("none", "/", flags=Mount.PRIVATE | Mount.RECURSIVE)
+        mount("proc", "/proc", "proc", Mount.NOSUID | Mount.NODEV | Mount.NOEXEC)
+    except OSError as error:
+        return error.errno or 1
+    return 0
+
+
+def _try_links() -> dict[str, str]:
+    from pyroute2 import IPRoute
+    from pyroute2.netlink.exceptions import NetlinkError
+
+    from tare.lab.links import Links
+
+    with IPRoute() as socket:
+        links = Links(socket)
+        below = links.add("below", "veth", peer={"ifname": "peer"})
+
+        def failure(trial: Callable[[], object]) -> str:
+            try:
+                trial()
+            except NetlinkError as error:
+                return str(error.args[1])
+            return ""
+
+        return {
+            "vxlan": failure(lambda: links.add("vxlan", "vxlan", vxlan_id=1, vxlan_link=below)),
+            "macvlan": failure(lambda: links.add("macvlan", "macvlan", macvlan_mode="bridge", link=below)),
+            "tbf": failure(lambda: links.shape(below, 1e9)),
+        }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""What the lab needs of this machine, each point tried for real."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+
+from tare.lab.mpi import DISTRIBUTIONS, is_installed, mpi_folder
+
+MINIMUM_PYTHON = (3, 11)
+_TIMEOUT_S = 60.0
+
+
+class Requirement(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is needed: whether it is there, what was found, why it matters, how to get it.
+
+    `is_needed` says that nothing goes without it; the rest is for some networks or platforms only.
+    """
+
+    name: str
+    is_met: bool
+    is_needed: bool
+    found: str
+    why: str
+    cure: str
+
+
+def check() -> tuple[Requirement, ...]:
+    """Return every requirement of the lab and its MPIs, the most fundamental first."""
+    return (_python(), _nsenter(), *_kernel(), *_mpis(mpi_folder()))
+
+
+def _python() -> Requirement:
+    return Requirement(
+        name="python",
+        is_met=sys.version_info >= MINIMUM_PYTHON,
+        is_needed=True,
+        found=".".join(map(str, sys.version_info[:3])),
+        why="Tare is written in it",
+        cure="install Python {}.{} or later".format(*MINIMUM_PYTHON),
+    )
+
+
+def _nsenter() -> Requirement:
+    path = shutil.which("nsenter")
+    found = ""
+    if path is not None:  # BusyBox's has no --preserve-credentials, and does not know --version either
+        found = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, check=False
+        ).stdout.strip()
+    return Requirement(
+        name="nsenter",
+        is_met="util-linux" in found,
+        is_needed=True,
+        found=found or "not the one of util-linux",
+        why="starts commands on the lab's nodes",
+        cure="install util-linux (apt install util-linux, dnf install util-linux-core)",
+    )
+
+
+def _kernel() -> tuple[Requirement, ...]:
+    failures = _probe()
+    cure = "as root: modprobe {}; or use a lab without such networks"
+    return (
+        Requirement(
+            name="namespaces",
+            is_met=not failures["namespaces"],
+            is_needed=True,
+            found=_found(failures["namespaces"].partition("; ")[0]),
+            why="the lab's nodes are made of them",
+            cure=failures["namespaces"].partition("; ")[2],
+        ),
+        *(
+            Requirement(
+                name=name,
+                is_met=not failures[name],
+                is_needed=False,
+                found=_found(failures[name]),
+                why=why,
+                cure=cure.format(module),
+            )
+            for name, module, why in (
+                ("vxlan", "vxlan", "overlay networks of the lab"),
+                ("macvlan", "macvlan", "macvlan networks of the lab"),
+                ("tbf", "sch_tbf", "networks of the lab with a rate"),
+            )
+        ),
+    )
+
+
+def _probe() -> dict[str, str]:
+    """Return what the probe says of each trial; where it says nothing, why."""
+    from tare.lab.probe import TRIALS
+
+    try:
+        probe = subprocess.run(
+            [sys.executable, "-P", "-m", "tare.lab.probe"],
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_TIMEOUT_S,
+            check=True,
+        )
+        return {str(name): str(reason) for name, reason in json.loads(probe.stdout).items()}
+    except subprocess.CalledProcessError as error:
+        return dict.fromkeys(TRIALS, f"the probe failed: {error.stderr.strip().rpartition(chr(10))[2]}")
+    except (subprocess.TimeoutExpired, json.JSONDecodeError) as error:
+        return dict.fromkeys(TRIALS, f"the probe failed: {error}")
+
+
+def _found(failure: str) -> str:
+    return failure or "works"
+
+
+def _mpis(folder: Path) -> tuple[Requirement, ...]:
+    return tuple(
+        Requirement(
+            name=name,
+            is_met=is_installed(name, folder),
+            is_needed=False,
+            found=str(folder / name) if is_installed(name, folder) else f"not in {folder}",
+            why=f"the platform {name} of the lab",
+            cure=f"tare lab setup --mpi {name}",
+        )
+        for name in DISTRIBUTIONS
+    )
