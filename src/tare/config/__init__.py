@@ -1,0 +1,20 @@
+"""YAML files to the model: every fault at once, with file:line:column and the cure."""
+
+from __future__ import annotations
+
+from tare.config.schema import json_schema
+from tare.config.site_file import SiteSource, load_lab_spec, load_site, read_site, site_from_text, site_text
+from tare.config.study_file import Catalogue, load_study, study_from_text
+
+__all__ = [
+    "Catalogue",
+    "SiteSource",
+    "json_schema",
+    "load_lab_spec",
+    "load_site",
+    "load_study",
+    "read_site",
+    "site_from_text",
+    "site_text",
+    "study_from_text",
+]

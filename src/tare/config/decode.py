@@ -257,11 +257,13 @@ def _found(node: Node) -> str:
 def _expected(kind: inspect.Type) -> str:
     """Return what `kind` is in a user's words, with its example."""
     examples = _examples(kind)
-    name = _noun(_bare(kind))
+    name = _noun(kind)
     return f"{name} such as {as_yaml(examples[0])}" if examples else name
 
 
 def _examples(kind: inspect.Type) -> Sequence[object]:
+    if isinstance(kind, inspect.UnionType):
+        return next(filter(None, map(_examples, kind.types)), ())
     if not isinstance(kind, inspect.Metadata):
         return ()
     found = (kind.extra_json_schema or {}).get("examples", ())
@@ -282,10 +284,11 @@ _NOUNS: Mapping[type, str] = {
 
 
 def _noun(kind: inspect.Type) -> str:
+    if isinstance(kind, inspect.Metadata):
+        is_quantity = "dimension" in (kind.extra or {})
+        return "a quantity" if is_quantity else _noun(kind.type)
     if isinstance(kind, inspect.UnionType):
-        nouns = list(
-            dict.fromkeys(_noun(_bare(one)) for one in kind.types if not isinstance(one, inspect.NoneType))
-        )
+        nouns = list(dict.fromkeys(_noun(one) for one in kind.types if not isinstance(one, inspect.NoneType)))
         return " or ".join([", ".join(nouns[:-1]), nouns[-1]]) if len(nouns) > 1 else nouns[0]
     if isinstance(kind, inspect.EnumType):
         return f"one of {', '.join(str(member.value) for member in kind.cls)}"

@@ -78,6 +78,24 @@ class Position(NamedTuple):
 START = Position(1, 1)
 
 
+def child(node: Node | None, key: str) -> Node | None:
+    """Return the value of `key` where `node` is a mapping that has it."""
+    entry = node.entries.get(key) if isinstance(node, MapNode) else None
+    return entry.value if entry else None
+
+
+def find(node: Node, path: Path) -> Node:
+    """Return the node at `path`, or the last one on the way to it that exists."""
+    for step in path:
+        if isinstance(node, MapNode) and step in node.entries:
+            node = node.entries[str(step)].value
+        elif isinstance(node, ListNode) and isinstance(step, int) and step < len(node.items):
+            node = node.items[step]
+        else:
+            break
+    return node
+
+
 def decode_text(raw: bytes, faults: Faults) -> str | None:
     """Return the bytes of a file as text, or record why they are none."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -275,7 +293,8 @@ def resolve(text: str) -> Scalar | None:
 
 
 def _place(event: events.Event) -> Position:
-    return Position(event.start_mark.line + 1, event.start_mark.column + 1)
+    mark = event.start_mark
+    return START if mark is None else Position(mark.line + 1, mark.column + 1)
 
 
 def _position(error: yaml.MarkedYAMLError) -> Position:

@@ -1,0 +1,69 @@
+"""What a site file writes short: ``${NAME}``, ``~`` and ranges of nodes such as ``n[1-4]``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tare.config.faults import shown
+
+_VARIABLE = re.compile(r"\$\{([^}]*)\}?")
+_RANGES = re.compile(r"\[([^\[\]]*)\]")
+_NUMBERS = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+
+MOST_NODES = 100_000
+
+
+def expand_environment(text: str, environment: Mapping[str, str]) -> str:
+    """Return `text` with each ``${NAME}`` and a leading ``~`` filled in.
+
+    ``${TARE_MPI}`` is where the MPIs from PyPI are installed, share/tare/mpi beside Python, unless it is set.
+    Raises ValueError with the cure where a variable is not set.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        if not match[0].endswith("}") or not name.isidentifier():
+            raise ValueError(f"{shown(match[0])} is not a variable; write ${{NAME}}")
+        if name == "TARE_MPI":
+            return environment.get(name) or str(Path(sys.prefix, "share", "tare", "mpi"))
+        if name not in environment:
+            raise ValueError(f"the environment variable {name} is not set; set it, or write its value here")
+        return environment[name]
+
+    if text == "~" or text.startswith("~/"):
+        text = environment.get("HOME", str(Path.home())) + text[1:]
+    return _VARIABLE.sub(value, text)
+
+
+def expand_nodes(text: str) -> tuple[str, ...]:
+    """Return the nodes of ``node[01-32,40]``: node01 … node32 and node40. Leading zeros are kept.
+
+    Raises ValueError with the cure.
+    """
+    names = [text]
+    while match := _RANGES.search(names[0]):
+        numbers = tuple(_numbers(match[1], text))
+        if len(names) * len(numbers) > MOST_NODES:
+            raise ValueError(f"{shown(text)} stands for more than {MOST_NODES} nodes; name fewer")
+        names = [_RANGES.sub(number, name, count=1) for name in names for number in numbers]
+    if "[" in names[0] or "]" in names[0]:
+        raise ValueError(f"{shown(text)} has a bracket alone; write a range such as n[1-4]")
+    return tuple(names)
+
+
+def _numbers(ranges: str, text: str) -> Iterator[str]:
+    for one in ranges.split(","):
+        match = _NUMBERS.fullmatch(one.strip())
+        if match is None or len(one) > 40:
+            raise ValueError(
+                f"{shown(one)} in {shown(text)} is not a range; write for example n[1-4] or n[01-16,20]"
+            )
+        first, last = match[1], match[2] or match[1]
+        if int(last) < int(first):
+            raise ValueError(f"{shown(one)} in {shown(text)} runs backwards; write {last}-{first}")
+        if int(last) - int(first) >= MOST_NODES:
+            raise ValueError(f"{shown(text)} stands for more than {MOST_NODES} nodes; name fewer")
+        yield from (str(number).zfill(len(first)) for number in range(int(first), int(last) + 1))

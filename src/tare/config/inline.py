@@ -1,0 +1,197 @@
+"""Workloads that a study declares in YAML, as the model's definitions."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+
+from tare.config.document import MapNode, Node, ScalarNode, find
+from tare.config.faults import Faults, Path, nearest, shown
+from tare.config.settings import convert
+from tare.config.study_types import CheckFile, FomFile, ParameterFile, WorkloadFile
+from tare.model.study import DESIGN_SETTINGS
+from tare.model.values import Scalar
+from tare.model.workload import Fom, InlineCheck, InlineDefinition, InlineFom, Parameter, ParameterKind
+
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+_SHELL_WORDS = frozenset(("|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1"))
+_PLACES = ("work", "storage", *DESIGN_SETTINGS)
+_KINDS: Mapping[type, ParameterKind] = {
+    bool: ParameterKind.FLAG,
+    int: ParameterKind.WHOLE,
+    float: ParameterKind.NUMBER,
+    str: ParameterKind.TEXT,
+}
+
+
+def define_workloads(
+    files: Mapping[str, WorkloadFile], node: Node | None, faults: Faults
+) -> tuple[InlineDefinition, ...]:
+    """Return the definitions of `files`, which were decoded from the mapping `node`."""
+    if not isinstance(node, MapNode):
+        return ()
+    return tuple(
+        _Definition(name, file, node.entries[name].value, faults).define() for name, file in files.items()
+    )
+
+
+class _Definition:
+    """One definition in the making."""
+
+    def __init__(self, name: str, file: WorkloadFile, node: Node, faults: Faults) -> None:
+        self.name = name
+        self.file = file
+        self.node = node
+        self.faults = faults
+
+    def define(self) -> InlineDefinition:
+        """Return the definition, with every fault of it recorded."""
+        file = self.file
+        parameters = tuple(self._parameter(name, one) for name, one in file.parameters.items())
+        command = self._command()
+        known = (*(one.name for one in parameters), *_PLACES)
+        self._check_placeholders(command, ("command",), known)
+        self._check_placeholders(file.env.values(), ("env",), known)
+        self._check_files()
+        has_primary = any(one.primary for one in file.foms.values())
+        foms = [
+            self._fom(name, one, one.primary or (not has_primary and number == 0))
+            for number, (name, one) in enumerate(file.foms.items())
+        ]
+        if not foms:
+            self._fault(("foms",), "a workload measures something; add a figure of merit")
+        return InlineDefinition(
+            name=self.name,
+            command=command,
+            summary=file.summary,
+            env=file.env,
+            files=file.files,
+            parameters=parameters,
+            foms=tuple(foms),
+            checks=tuple(self._check(number, one) for number, one in enumerate(file.checks)),
+            output=file.output,
+            is_mpi=file.mpi,
+            needs_transport=file.mpi if file.needs_transport is None else file.needs_transport,
+        )
+
+    def _fault(self, path: Path, message: str) -> None:
+        self.faults.add(find(self.node, path), ("workloads", self.name, *path), message)
+
+    def _command(self) -> tuple[str, ...]:
+        command = self.file.command
+        if isinstance(command, str):
+            try:
+                words = shlex.split(command)
+            except ValueError as error:
+                self._fault(("command",), f"{error}; close the quotes, or write the command as a list")
+                return ()
+            for word in words:
+                if word in _SHELL_WORDS:
+                    cure = "call a script, or write the command as a list if it is an argument"
+                    self._fault(("command",), f"{shown(word)} needs a shell, and no shell runs this; {cure}")
+        else:
+            words = command
+        if not words:
+            self._fault(("command",), "the command is empty; write a program and its arguments")
+        return tuple(words)
+
+    def _check_placeholders(self, words: Iterable[str], path: Path, known: tuple[str, ...]) -> None:
+        for word in words:
+            for name in _PLACEHOLDER.findall(word.replace("{{", "").replace("}}", "")):
+                if name not in known:
+                    message = f"{shown('{' + name + '}')} is neither a parameter nor a setting"
+                    self._fault(path, f"{message}; {nearest(name, known)}")
+
+    def _check_files(self) -> None:
+        for name in (*self.file.files, self.file.output):
+            path = PurePosixPath(name)
+            if path.is_absolute() or ".." in path.parts or not path.parts or not name.isprintable():
+                where: Path = ("files", name) if name in self.file.files else ("output",)
+                self._fault(
+                    where, f"{shown(name)} is outside the working folder; use a relative name inside it"
+                )
+
+    def _parameter(self, name: str, file: Scalar | ParameterFile) -> Parameter:
+        where: Path = ("parameters", name)
+        if name in DESIGN_SETTINGS or not name.isidentifier():
+            cure = "letters, digits and _, and none of " + ", ".join(DESIGN_SETTINGS)
+            self._fault(where, f"{shown(name)} cannot be the name of a parameter; use {cure}")
+        if not isinstance(file, ParameterFile):
+            return Parameter(name=name, kind=_KINDS[type(file)], default=file, summary="")
+        kind = file.kind or _KINDS[type(file.default if file.default is not None else "")]
+        bare = Parameter(name=name, kind=kind, default=None, summary=file.summary, minimum=file.minimum)
+        choices = tuple(self._convert(bare, (*where, "choices", n)) for n in range(len(file.choices)))
+        full = Parameter(
+            name=name,
+            kind=kind,
+            default=None,
+            summary=file.summary,
+            choices=tuple(choice for choice in choices if choice is not None),
+            minimum=file.minimum,
+        )
+        if file.default is None:
+            return full
+        return Parameter(
+            name=name,
+            kind=kind,
+            default=self._convert(full, (*where, "default")),
+            summary=file.summary,
+            choices=full.choices,
+            minimum=file.minimum,
+        )
+
+    def _convert(self, parameter: Parameter, path: Path) -> Scalar | None:
+        node = find(self.node, path)
+        try:
+            return convert(parameter, node) if isinstance(node, ScalarNode) else None
+        except ValueError as error:
+            self._fault(path, str(error))
+            return None
+
+    def _fom(self, name: str, file: FomFile, is_primary: bool) -> InlineFom:
+        by = (file.by,) if isinstance(file.by, str) else tuple(file.by)
+        where: Path = ("foms", name)
+        if (file.regex is None) == (file.json is None):
+            self._fault(where, "a figure of merit is read by 'regex' or by 'json'; give one of them")
+        elif file.regex is not None:
+            for message in _regex_faults(file.regex, by):
+                self._fault((*where, "regex"), message)
+        elif by:
+            self._fault((*where, "by"), "coordinates are named groups of a regex; use 'regex', or drop 'by'")
+        fom = Fom(
+            name=name, unit=file.unit, better=file.better, by=by, summary=file.summary, is_primary=is_primary
+        )
+        return InlineFom(fom=fom, regex=file.regex, json=file.json)
+
+    def _check(self, number: int, file: CheckFile) -> InlineCheck:
+        where: Path = ("checks", number)
+        if (file.matches is None) == (file.lacks is None):
+            self._fault(where, "a check 'matches' or 'lacks' a regex; give one of them")
+        for key, regex in (("matches", file.matches), ("lacks", file.lacks)):
+            problem = _compile_problem(regex or "")
+            if problem:
+                self._fault((*where, key), problem)
+        return InlineCheck(matches=file.matches, lacks=file.lacks)
+
+
+def _compile_problem(regex: str) -> str | None:
+    try:
+        re.compile(regex)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"{shown(regex)} is not a regex: {error}; see Python's re"
+    return None
+
+
+def _regex_faults(regex: str, by: tuple[str, ...]) -> Iterator[str]:
+    problem = _compile_problem(regex)
+    if problem:
+        yield problem
+        return
+    compiled = re.compile(regex)
+    if compiled.groups < 1:
+        yield "the regex has no group; put the number in brackets, as in 'Triad: *([0-9.]+)'"
+    for name in by:
+        if name not in compiled.groupindex:
+            yield f"the regex has no group {shown(name)}; name one with (?P<{name}>…)"

@@ -1,0 +1,71 @@
+"""The reference of a study: settings that at least one of its cases has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from tare.config.document import MapNode, Node, ScalarNode
+from tare.config.faults import Faults, nearest, shown
+from tare.config.settings import Vocabulary, site_names
+from tare.model.study import Factor, Level
+from tare.model.values import Scalar
+
+
+class ReferenceReader:
+    """Reads the reference among the levels that the study has."""
+
+    def __init__(
+        self, vocabulary: Vocabulary, faults: Faults, factors: Sequence[Factor], levels: Iterable[Level]
+    ) -> None:
+        self.vocabulary = vocabulary
+        self.faults = faults
+        self.factors = {factor.name: factor for factor in factors}
+        self._written: dict[str, list[Scalar]] = {}
+        for level in levels:
+            for name, value in level.settings.items():
+                values = self._written.setdefault(name, [])
+                if value not in values:
+                    values.append(value)
+
+    def read(self, node: Node | None) -> dict[str, Scalar]:
+        """Return the settings of the reference; a factor's named level stands for the level's settings."""
+        reference: dict[str, Scalar] = {}
+        for name, entry in node.entries.items() if isinstance(node, MapNode) else ():
+            path = ("reference", name)
+            if self.vocabulary.is_known(name):
+                value = self.vocabulary.read(name, entry.value, path, self.faults)
+                if value is not None and self._is_had(name, value, entry.value):
+                    reference[name] = value
+            elif name in self.factors:
+                reference.update(self._named_level(self.factors[name], entry.value))
+            else:
+                self.faults.add(entry, path, self.vocabulary.unknown(name))
+        return reference
+
+    def _is_had(self, name: str, value: Scalar, node: Node) -> bool:
+        """Return whether some case may have `value`; record a fault when none has."""
+        written = self._written.get(name, [])
+        known = [*written, *(one for one in self._defaults(name) if one not in written)]
+        if not known or value in known:
+            return True  # where nothing sets it, the plan computes it
+        message = f"no case has {name} {shown(str(value))}; {nearest(str(value), map(str, known))}"
+        self.faults.add(node, ("reference", name), message)
+        return False
+
+    def _defaults(self, name: str) -> Iterator[Scalar]:
+        site = self.vocabulary.site
+        if site is not None and name in ("platform", "network", "storage"):
+            yield from site_names(site, name)[:1]
+        for parameter in self.vocabulary.parameters.get(name, ()):
+            if parameter.default is not None:
+                yield parameter.default
+
+    def _named_level(self, factor: Factor, node: Node) -> dict[str, Scalar]:
+        text = node.text if isinstance(node, ScalarNode) else ""
+        named = {level.name: level for level in factor.levels if level.name is not None}
+        if text in named:
+            return dict(named[text].settings)
+        message = f"factor {factor.name} has no level named {shown(text)}; "
+        message += nearest(text, named) if named else "give its levels a 'name', or refer to their settings"
+        self.faults.add(node, ("reference", factor.name), message)
+        return {}

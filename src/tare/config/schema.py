@@ -1,0 +1,34 @@
+"""The JSON Schema of study and site files, from the types that the decoder uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tare.config.site_types import SiteFile
+from tare.config.study_types import StudyFile
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_KINDS = {"study": (StudyFile, "A study of Tare"), "site": (SiteFile, "A site of Tare")}
+
+
+def json_schema(kind: str) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of ``study`` or ``site`` files."""
+    struct, title = _KINDS[kind]
+    body = msgspec.json.schema(struct)
+    _widen(body)
+    return {"$schema": _DIALECT, "$id": f"urn:tare:schema:{kind}:1", "title": title, **body}
+
+
+def _widen(schema: object) -> None:
+    """Give each type the second JSON type that its file may hold (see fields.py), in place."""
+    if isinstance(schema, list):
+        for one in schema:
+            _widen(one)
+    elif isinstance(schema, dict):
+        also = schema.pop("x-also", None)
+        if also is not None and "type" in schema:  # the names of properties have none
+            schema["type"] = [schema["type"], also]
+        for one in schema.values():
+            _widen(one)

@@ -1,0 +1,201 @@
+"""What a setting's name means in one study, and how its value is checked and converted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+
+from tare.config.document import Node, ScalarNode
+from tare.config.faults import Faults, Path, nearest, shown
+from tare.errors import UsageError
+from tare.model.site import Site
+from tare.model.study import DESIGN_SETTINGS
+from tare.model.values import Scalar
+from tare.model.workload import Parameter, ParameterKind, Workload
+from tare.units import Dimension, parse_bytes, parse_quantity
+
+_COUNTS: Mapping[str, str] = {
+    "nodes": "node count",
+    "ranks": "rank count",
+    "ranks_per_node": "count of ranks per node",
+    "threads": "thread count",
+}
+_DIMENSIONS: Mapping[ParameterKind, Dimension] = {
+    ParameterKind.SECONDS: Dimension.SECONDS,
+    ParameterKind.FRACTION: Dimension.FRACTION,
+}
+_MULTIPLES: Mapping[str, int] = {"k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9}
+
+
+class Vocabulary:
+    """The names that a study may use: `used` are its workloads, `workloads` all that there are.
+
+    `faulty` workloads are declared by the study, but so wrongly that they cannot be used.
+    `site` is None where the site file is faulty; then its names are not checked.
+    """
+
+    def __init__(
+        self,
+        site: Site | None,
+        workloads: Mapping[str, Workload],
+        used: Iterable[str],
+        faulty: Collection[str] = (),
+    ) -> None:
+        self.site = site
+        self.faulty = faulty
+        self.workloads = workloads
+        found = (self.workload(name) for name in dict.fromkeys(used))
+        self.used = tuple(one for one in found if one is not None)
+        self.parameters: dict[str, list[Parameter]] = {}
+        for workload in self.used:
+            for parameter in workload.parameters:
+                self.parameters.setdefault(parameter.name, []).append(parameter)
+
+    def workload(self, name: str) -> Workload | None:
+        """Return a workload by its name, or None; `read` says why."""
+        try:
+            return self.workloads[name]
+        except (KeyError, UsageError):
+            return None
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Return every name that a level may set."""
+        return (*DESIGN_SETTINGS, *self.parameters)
+
+    def read(
+        self, name: str, node: Node, path: Path, faults: Faults, workload: Workload | None = None
+    ) -> Scalar | None:
+        """Return the value of setting `name`, checked and in the unit that it is kept in.
+
+        A parameter is that of `workload`, or of any workload of the study. None with a fault recorded.
+        """
+        if not isinstance(node, ScalarNode) or node.value is None:
+            return None  # the decoder has said that a value belongs here
+        if name == "workload" and node.text in self.faulty:
+            return None
+        try:
+            return self._value(name, node, workload)
+        except (ValueError, UsageError) as error:  # UsageError: its plug-in is broken
+            faults.add(node, path, str(error))
+            return None
+
+    def is_known(self, name: str, workload: Workload | None = None) -> bool:
+        """Return whether `name` can be set, for `workload` or for any of the study."""
+        if workload is None:
+            return name in DESIGN_SETTINGS or name in self.parameters
+        return name in DESIGN_SETTINGS or any(one.name == name for one in workload.parameters)
+
+    def unknown(self, name: str, workload: Workload | None = None) -> str:
+        """Return the message and the cure for a `name` that cannot be set."""
+        if workload is None:
+            return (
+                f"{shown(name)} is neither a setting nor a parameter of this study's workloads; "
+                + nearest(name, self.settings)
+            )
+        names = [*(parameter.name for parameter in workload.parameters), *DESIGN_SETTINGS]
+        return f"{workload.name} has no parameter {shown(name)}; {nearest(name, names)}"
+
+    def _value(self, name: str, node: ScalarNode, workload: Workload | None) -> Scalar:
+        if name in _COUNTS:
+            return _count(name, node)
+        if name == "workload":
+            return _one_of(node, "workload", self.workloads, "there is no workload")
+        if name == "io":
+            return node.text
+        if name in ("platform", "network", "storage"):
+            return self._offered(name, node)
+        if workload is not None:
+            own = next(one for one in workload.parameters if one.name == name)
+            return convert(own, node)
+        return self._shared(name, node)
+
+    def _offered(self, name: str, node: ScalarNode) -> str:
+        if self.site is None:
+            return node.text
+        site = self.site
+        kind = "storage path" if name == "storage" else name
+        return _one_of(node, kind, site_names(site, name), f"site {site.name} has no {kind}")
+
+    def _shared(self, name: str, node: ScalarNode) -> Scalar:
+        values = {repr(value): value for value in (convert(one, node) for one in self.parameters[name])}
+        if len(values) > 1:
+            raise ValueError(
+                f"{node.text} means different things to the workloads that have {shown(name)}; "
+                "set it under each workload"
+            )
+        return next(iter(values.values()))
+
+
+def site_names(site: Site, name: str) -> tuple[str, ...]:
+    """Return what `site` offers as setting `name`: platform, network or storage."""
+    if name == "platform":
+        return tuple(site.platforms)
+    return tuple(site.networks if name == "network" else site.storage)
+
+
+def _one_of(node: ScalarNode, kind: str, known: Collection[str], message: str) -> str:
+    if isinstance(node.value, bool):
+        raise ValueError(f"{node.text} is not the name of a {kind}; put it in quotes if it is")
+    if node.text not in known:
+        raise ValueError(f"{message} {shown(node.text)}; {nearest(node.text, known)}")
+    return node.text
+
+
+def _count(name: str, node: ScalarNode) -> int:
+    value = node.value
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{_text(node)} is not a {_COUNTS[name]}; use 1 or more")
+    return value
+
+
+def convert(parameter: Parameter, node: ScalarNode) -> Scalar:
+    """Return a parameter's value in the unit that it is kept in.
+
+    Raises ValueError with the cure when it is of another kind, no choice, or too small.
+    """
+    value = _of_kind(parameter, node)
+    if parameter.choices and value not in parameter.choices:
+        choices = [str(choice) for choice in parameter.choices]
+        raise ValueError(f"{_text(node)} is no choice of {parameter.name}; {nearest(node.text, choices)}")
+    if parameter.minimum is not None and isinstance(value, (int, float)) and value < parameter.minimum:
+        raise ValueError(
+            f"{_text(node)} is too small for {parameter.name}; use {parameter.minimum:g} or more"
+        )
+    return value
+
+
+def _of_kind(parameter: Parameter, node: ScalarNode) -> Scalar:
+    kind, value = parameter.kind, node.value
+    if kind is ParameterKind.TEXT:
+        return node.text
+    if kind is ParameterKind.FLAG:
+        if isinstance(value, bool):
+            return value
+        raise ValueError(f"{_text(node)} is not a flag; {parameter.name} is true or false")
+    if isinstance(value, bool) or value is None:
+        raise ValueError(f"{_text(node)} is not a number; {parameter.name} takes {kind.value}")
+    if kind is ParameterKind.BYTES:
+        return parse_bytes(value)
+    if kind in _DIMENSIONS:
+        quantity = parse_quantity(value, _DIMENSIONS[kind])
+        if not math.isfinite(quantity):
+            raise ValueError(f"{_text(node)} is too large; use a finite number")
+        return quantity
+    number: float | None = _multiple(value) if isinstance(value, str) else value
+    if number is None or (kind is ParameterKind.WHOLE and not float(number).is_integer()):
+        raise ValueError(f"{_text(node)} is not a {kind.value}; {parameter.name} takes one such as 20 or 20M")
+    return int(number) if kind is ParameterKind.WHOLE else float(number)
+
+
+def _multiple(text: str) -> float | None:
+    """Return ``20M`` as 20000000; None where `text` is no number with a decimal prefix."""
+    digits, prefix = text[:-1].strip(), text[-1:]
+    if prefix not in _MULTIPLES or not digits.replace(".", "", 1).isdecimal():
+        return None
+    number = float(digits) * _MULTIPLES[prefix]
+    return number if math.isfinite(number) else None
+
+
+def _text(node: ScalarNode) -> str:
+    return shown(node.text) if isinstance(node.value, str) else node.text

@@ -1,0 +1,232 @@
+"""Load a site file, or one of the built-in sites: what a place offers to a study."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+from tare.config.decode import decode
+from tare.config.document import START, MapNode, Node, child, decode_text, find, read_document
+from tare.config.expansion import expand_environment, expand_nodes
+from tare.config.faults import Faults, nearest, shown
+from tare.config.faults import Path as KeyPath
+from tare.config.site_types import LabFile, LabNetworkFile, PlatformFile, SiteFile
+from tare.errors import UsageError
+from tare.model.site import LabNetwork, LabNetworkKind, LabSpec, Network, Platform, Site
+
+BUILT_IN = ("local", "lab")
+_LAB_MANAGEMENT = ("mgmt0",)
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
+
+
+class SiteSource(NamedTuple):
+    """A site, and the text and the name of the file that it was read from."""
+
+    site: Site
+    text: str
+    file_name: str
+
+
+def load_site(
+    name_or_path: str, near: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Site:
+    """Return a built-in site, ``local`` or ``lab``, or that of a file; a relative path starts at `near`.
+
+    `environment` fills in ``${NAME}``; by default it is this process's own.
+    Raises FileFaults with every fault, UsageError when there is no such site.
+    """
+    return read_site(name_or_path, near, environment).site
+
+
+def read_site(
+    name_or_path: str, near: Path | None = None, environment: Mapping[str, str] | None = None
+) -> SiteSource:
+    """Return what `load_site` does, with its text, which a campaign keeps."""
+    raw, file_name = _read(name_or_path, near)
+    site = site_from_text(raw, file_name, environment)
+    return SiteSource(site, raw.decode("utf-8-sig"), file_name)
+
+
+def site_from_text(text: str | bytes, file_name: str, environment: Mapping[str, str] | None = None) -> Site:
+    """Return the site that `text` holds, such as the copy that a campaign keeps."""
+    faults = Faults(file_name)
+    root = _root(text, faults)
+    site = None
+    if root is not None and (file := decode(root, SiteFile, faults)) is not None:
+        site = _SiteReader(faults, root, os.environ if environment is None else environment).read(file)
+    faults.raise_any()
+    if site is None:
+        raise UsageError(f"site {file_name} cannot be read")  # unreachable: what is missing is a fault
+    return site
+
+
+def site_text(name_or_path: str, near: Path | None = None) -> str:
+    """Return the text of a site file or a built-in site, as it is now: a campaign keeps a copy."""
+    return _read(name_or_path, near)[0].decode("utf-8-sig")
+
+
+def load_lab_spec(path: Path | str) -> LabSpec:
+    """Return the cluster that a file describes: a lab's own, or the `lab` of a site (``lab`` is built in)."""
+    text, file_name = _read(str(path), None)
+    faults = Faults(file_name)
+    root = _root(text, faults)
+    is_site = isinstance(root, MapNode) and "lab" in root.entries
+    if is_site:
+        spec = site_from_text(text, file_name).lab
+    else:
+        file = decode(root, LabFile, faults) if root is not None else None
+        spec = _lab_spec(file, root, (), faults) if file and root else None
+    faults.raise_any()
+    if spec is None:
+        raise UsageError(f"{file_name} describes no lab; give it 'nodes' and 'networks'")
+    return spec
+
+
+def _read(name_or_path: str, near: Path | None) -> tuple[bytes, str]:
+    if name_or_path in BUILT_IN:
+        file = resources.files("tare").joinpath("sites", f"{name_or_path}.yaml")
+        return file.read_bytes(), f"<{name_or_path}>"
+    try:
+        path = (near or Path()) / Path(name_or_path).expanduser()
+        return path.read_bytes(), str(path)
+    except (OSError, ValueError, RuntimeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(
+            f"site {shown(name_or_path)} cannot be read: {problem}; use local, lab or the path of a site file"
+        ) from error
+
+
+def _root(text: str | bytes, faults: Faults) -> Node | None:
+    decoded = decode_text(text, faults) if isinstance(text, bytes) else text
+    return read_document(decoded, faults) if decoded is not None else None
+
+
+class _SiteReader:
+    """Turns a decoded site file into a site."""
+
+    def __init__(self, faults: Faults, root: Node, environment: Mapping[str, str]) -> None:
+        self.faults = faults
+        self.root = root
+        self.environment = environment
+
+    def read(self, file: SiteFile) -> Site:
+        """Return the site, with every fault of it recorded."""
+        lab = _lab_spec(file.lab, child(self.root, "lab"), ("lab",), self.faults) if file.lab else None
+        nodes = self._nodes(file, lab)
+        if not file.platforms:
+            self._fault(("platforms",), "a site offers at least one platform; add one, such as 'bare: {}'")
+        networks = {
+            name: Network(interface=one.interface, host=one.host, provider=one.provider, options=one.options)
+            for name, one in file.networks.items()
+        }
+        management = tuple(file.management) or (_LAB_MANAGEMENT if lab else ())
+        return Site(
+            name=file.site,
+            nodes=nodes,
+            slots_per_node=_cores() if file.slots_per_node == "cores" else int(file.slots_per_node),
+            platforms={name: self._platform(name, one) for name, one in file.platforms.items()},
+            networks=networks or (lab.site_networks() if lab else {}),
+            storage={name: self._folder(path, ("storage", name)) for name, path in file.storage.items()},
+            agent=self._agent(file),
+            management=management,
+            lab=lab,
+        )
+
+    def _fault(self, path: KeyPath, message: str) -> None:
+        self.faults.add(find(self.root, path), path, message)
+
+    def _attempt(self, path: KeyPath, text: str, expand: Callable[[str], str]) -> str:
+        try:
+            return expand(text)
+        except ValueError as error:
+            self._fault(path, str(error))
+            return text
+
+    def _expand(self, text: str, path: KeyPath) -> str:
+        return self._attempt(path, text, lambda one: expand_environment(one, self.environment))
+
+    def _folder(self, text: str, path: KeyPath) -> str:
+        folder = self._expand(text, path)
+        if not folder.startswith(("/", "${", "~")):
+            self._fault(path, f"{shown(text)} is relative, and to nothing; write /…, ~/… or ${{NAME}}/…")
+        return folder
+
+    def _nodes(self, file: SiteFile, lab: LabSpec | None) -> tuple[str, ...]:
+        written = [file.nodes] if isinstance(file.nodes, str) else file.nodes
+        nodes: dict[str, None] = {}
+        for number, text in enumerate(written):
+            path: KeyPath = ("nodes",) if isinstance(file.nodes, str) else ("nodes", number)
+            try:
+                names = expand_nodes(text)
+            except ValueError as error:
+                self._fault(path, str(error))
+                continue
+            for name in names:
+                if not _HOST.fullmatch(name):
+                    self._fault(
+                        path, f"{shown(name)} is not the name of a host; use letters, digits, - and ."
+                    )
+                elif name in nodes:
+                    self._fault(path, f"node {name} is there twice; remove one")
+                nodes[name] = None
+        if not written and lab is None:
+            self._fault((), "a site has nodes; add 'nodes: [localhost]', or a 'lab'")
+        return tuple(nodes) or (lab.node_names if lab else ())
+
+    def _platform(self, name: str, file: PlatformFile) -> Platform:
+        path: KeyPath = ("platforms", name)
+        folders = [file.path] if isinstance(file.path, str) else file.path
+        prefix = self._folder(file.prefix, (*path, "prefix")) if file.prefix is not None else None
+        return Platform(
+            backend=file.backend,
+            launcher=file.launcher,
+            runtime=file.runtime,
+            prefix=prefix,
+            path=tuple(self._folder(one, (*path, "path", n)) for n, one in enumerate(folders)),
+            env={key: self._expand(value, (*path, "env", key)) for key, value in file.env.items()},
+        )
+
+    def _agent(self, file: SiteFile) -> tuple[str, ...]:
+        try:
+            words = shlex.split(file.agent) if isinstance(file.agent, str) else file.agent
+        except ValueError as error:
+            self._fault(("agent",), f"{error}; close the quotes, or write the agent as a list")
+            return ()
+        return tuple(self._expand(word, ("agent",)) for word in words)
+
+
+def _lab_spec(file: LabFile, node: Node | None, path: KeyPath, faults: Faults) -> LabSpec:
+    networks = {name: _lab_network(one) for name, one in file.networks.items()}
+    bridges = [name for name, one in networks.items() if one.kind is LabNetworkKind.BRIDGE]
+    for name, network in networks.items():
+        here: KeyPath = ("networks", name)
+        message = _lab_fault(network, bridges)
+        if message:
+            faults.add(find(node, here) if node else START, (*path, *here), message)
+    return LabSpec(nodes=file.nodes, networks=networks)
+
+
+def _lab_network(file: LabNetworkFile) -> LabNetwork:
+    return LabNetwork(kind=file.kind, over=file.over, mtu=file.mtu, rate_bits_per_s=file.rate)
+
+
+def _lab_fault(network: LabNetwork, bridges: list[str]) -> str | None:
+    if network.kind is LabNetworkKind.BRIDGE:
+        return "a bridge lies over nothing; remove 'over'" if network.over is not None else None
+    if network.rate_bits_per_s is not None:
+        return "only a bridge has a rate; shape the network that carries this one"
+    if network.over is None:
+        return f"'over' is missing: the bridge that carries it; {nearest('', bridges)}"
+    if network.over not in bridges:
+        return f"{shown(network.over)} is not a bridge of this lab; {nearest(network.over, bridges)}"
+    return None
+
+
+def _cores() -> int:
+    """Return how many cores this process may use (sched_getaffinity(2))."""
+    return len(os.sched_getaffinity(0))

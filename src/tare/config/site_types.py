@@ -1,0 +1,113 @@
+"""A site file as a user writes it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from tare.config.fields import BitRate, Count, Name, Variables, Word, Words
+from tare.model.site import LabNetworkKind
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Part of a file; a key that it does not know is a fault."""
+
+
+class PlatformFile(_File, frozen=True, kw_only=True):
+    """How a case becomes processes."""
+
+    backend: Annotated[Word, Meta(description="Where processes run.", examples=["process"])] = "process"
+    launcher: Annotated[
+        Word, Meta(description="How ranks start; none for programs without MPI.", examples=["openmpi4"])
+    ] = "none"
+    runtime: Annotated[Word, Meta(description="What wraps a rank.", examples=["native"])] = "native"
+    prefix: Annotated[
+        Word | None, Meta(description="Where its MPI is installed.", examples=["/opt/openmpi"])
+    ] = None
+    path: Annotated[
+        Words, Meta(description="Folders in which workloads find programs.", examples=[["/opt/imb/bin"]])
+    ] = []
+    env: Annotated[Variables, Meta(description="Environment variables of every rank.")] = {}
+
+
+class NetworkFile(_File, frozen=True, kw_only=True):
+    """A named choice of fabric."""
+
+    interface: Annotated[
+        Word, Meta(description="The network interface that must carry the traffic.", examples=["eth0"])
+    ]
+    host: Annotated[
+        Word,
+        Meta(description="The host where its ranks start, on node {node}.", examples=["'{node}-pod'"]),
+    ] = "{node}"
+    provider: Annotated[Word, Meta(description="The transport, as libfabric calls it.", examples=["tcp"])] = (
+        "tcp"
+    )
+    options: Annotated[
+        dict[str, Variables],
+        Meta(
+            description="Further environment variables, by launcher.",
+            examples=[{"mpich": {"UCX_TLS": "tcp"}}],
+        ),
+    ] = {}
+
+
+class LabNetworkFile(_File, frozen=True, kw_only=True):
+    """One network of the lab."""
+
+    kind: Annotated[LabNetworkKind, Meta(description="How it is made.", examples=["bridge"])]
+    over: Annotated[
+        Word | None, Meta(description="The bridge that carries a vxlan or macvlan.", examples=["host"])
+    ] = None
+    mtu: Annotated[
+        Annotated[int, Meta(ge=576, le=65535)] | None, Meta(description="Largest packet.", examples=[1450])
+    ] = None
+    rate: Annotated[BitRate | None, Meta(description="Shape a bridge's links to this.")] = None
+
+
+class LabFile(_File, frozen=True, kw_only=True):
+    """A cluster of network namespaces on this machine."""
+
+    nodes: Annotated[int, Meta(ge=1, le=200, description="How many nodes.", examples=[2])]
+    networks: Annotated[
+        dict[Name, LabNetworkFile],
+        Meta(description="The networks between them.", examples=[{"host": {"kind": "bridge"}}]),
+    ]
+
+
+class SiteFile(_File, frozen=True, kw_only=True):
+    """What a place offers to studies: nodes, platforms, networks and storage paths."""
+
+    site: Annotated[Name, Meta(description="The site's name.", examples=["venus"])]
+    nodes: Annotated[Words, Meta(description="Its nodes; 'n[1-4]' is a range.", examples=[["n1", "n2"]])] = []
+    slots_per_node: Annotated[
+        Count | Literal["cores"],
+        Meta(description="Ranks that a node has room for; 'cores' are this machine's.", examples=[32]),
+    ] = 1
+    platforms: Annotated[
+        dict[Name, PlatformFile],
+        Meta(
+            description="Platforms; the first is what a study gets that names none.",
+            examples=[{"bare": {"launcher": "openmpi4"}}],
+        ),
+    ]
+    networks: Annotated[
+        dict[Name, NetworkFile],
+        Meta(
+            description="Networks; the first is what a study gets that names none.",
+            examples=[{"host": {"interface": "eth0"}}],
+        ),
+    ] = {}
+    storage: Annotated[
+        dict[Name, Word],
+        Meta(description="Storage paths by name.", examples=[{"scratch": "/mnt/scratch"}]),
+    ] = {}
+    agent: Annotated[
+        Words, Meta(description="What starts a command on a node, called as ssh is.", examples=["ssh -q"])
+    ] = []
+    management: Annotated[
+        list[Word], Meta(description="Interfaces of start-up traffic only.", examples=[["mgmt0"]])
+    ] = []
+    lab: Annotated[LabFile | None, Meta(description="The lab to build for it.")] = None

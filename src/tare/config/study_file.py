@@ -1,0 +1,254 @@
+"""Load a study file: decode it, then read it in the terms of its site and its workloads."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tare.config.conditions import ConditionReader, levels_of
+from tare.config.decode import decode
+from tare.config.document import START, MapNode, Node, ScalarNode, child, decode_text, read_document
+from tare.config.faults import Faults, shown
+from tare.config.faults import Path as KeyPath
+from tare.config.inline import define_workloads
+from tare.config.levels import LevelReader, named_workloads
+from tare.config.reference import ReferenceReader
+from tare.config.settings import Vocabulary
+from tare.config.site_file import SiteSource, read_site
+from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyFile
+from tare.errors import Fault, FileFaults, UsageError
+from tare.model.site import Site
+from tare.model.study import DESIGN_SETTINGS, Budget, Level, Repeats, Study
+from tare.model.values import Scalar
+from tare.model.workload import InlineDefinition, Workload
+from tare.units import Dimension, parse_quantity
+
+Catalogue = Callable[[Sequence[InlineDefinition]], Mapping[str, Workload]]
+"""Returns every workload by name, those that a study declares included."""
+
+_DEFAULT_MIN = 5
+_DEFAULT_MAX = 30
+_RUNS = re.compile(r"([0-9]{1,9})\s*runs?")
+_COMMON = tuple(name for name in DESIGN_SETTINGS if name != "workload")
+
+
+def load_study(path: Path, catalogue: Catalogue, site: Path | None = None) -> tuple[Study, SiteSource]:
+    """Return the study of a file and its site: that of the file `site`, or else the one that the study names.
+
+    Raises FileFaults with every fault of both files, UsageError when the file cannot be read.
+    """
+    faults = Faults(str(path))
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"study {path} cannot be read: {error.strerror}; name a study file") from error
+    text = decode_text(raw, faults)
+    root = read_document(text, faults) if text is not None else None
+    source, foreign = _read_site(root, path.parent, site, faults)
+    study = _StudyReader(faults, catalogue, source.site if source else None).read(root)
+    faults.raise_any(foreign)
+    if study is None or source is None:
+        raise UsageError(f"study {path} cannot be read")  # unreachable: what is missing is a fault
+    return study, source
+
+
+def study_from_text(text: str, file_name: str, catalogue: Catalogue, site: Site) -> Study:
+    """Return the study that `text` holds, such as the copy that a campaign keeps.
+
+    Raises FileFaults with every fault, located in `file_name`.
+    """
+    faults = Faults(file_name)
+    study = _StudyReader(faults, catalogue, site).read(read_document(text, faults))
+    faults.raise_any()
+    if study is None:
+        raise UsageError(f"study {file_name} cannot be read")  # unreachable: what is missing is a fault
+    return study
+
+
+def _read_site(
+    root: Node | None, near: Path, site: Path | None, faults: Faults
+) -> tuple[SiteSource | None, Sequence[Fault]]:
+    """Return the site of the file `site`, or that the study names; or None and the faults of its file."""
+    node = child(root, "site")
+    try:
+        if site is not None:
+            return read_site(str(site)), ()
+        return read_site(node.text if isinstance(node, ScalarNode) and node.text else "local", near), ()
+    except FileFaults as error:
+        return None, error.faults
+    except UsageError as error:
+        if site is not None:
+            raise
+        faults.add(node or START, ("site",), str(error))
+        return None, ()
+
+
+class _StudyReader:
+    """Reads one study."""
+
+    def __init__(self, faults: Faults, catalogue: Catalogue, site: Site | None) -> None:
+        self.faults = faults
+        self.catalogue = catalogue
+        self.site = site
+
+    def read(self, root: Node | None) -> Study | None:
+        """Return the study, or None; look at the faults in either case."""
+        if root is None:
+            return None
+        file = decode(root, StudyFile, self.faults)
+        if not isinstance(root, MapNode):
+            return None
+        declared = define_workloads(file.workloads if file else {}, child(root, "workloads"), self.faults)
+        workloads = self._all_workloads(declared)
+        named = _keys(child(root, "workloads"))
+        faulty = [name for name in named if name not in workloads]
+        vocabulary = Vocabulary(self.site, workloads, named_workloads(root), faulty)
+        return self._translate(root, file, declared, vocabulary)
+
+    def _all_workloads(self, declared: Sequence[InlineDefinition]) -> Mapping[str, Workload]:
+        """Return every workload; without the study's own when the catalogue cannot take faulty ones."""
+        try:
+            return self.catalogue(declared)
+        except (UsageError, ValueError):
+            if not self.faults.found:
+                raise
+            return self.catalogue(())
+
+    def _translate(
+        self,
+        root: MapNode,
+        file: StudyFile | None,
+        declared: tuple[InlineDefinition, ...],
+        vocabulary: Vocabulary,
+    ) -> Study | None:
+        reader = LevelReader(vocabulary, self.faults)
+        factors = reader.factors(child(root, "factors"), ("factors",))
+        cases = reader.cases(child(root, "cases"), ("cases",))
+        common = self._common(root, reader)
+        levels = [*levels_of(factors, cases), Level(settings=common)]
+        conditions = ConditionReader(vocabulary, self.faults, levels)
+        exclude = conditions.read(child(root, "exclude"), ("exclude",))
+        where = conditions.read(child(root, "where"), ("where",))
+        reference = ReferenceReader(vocabulary, self.faults, factors, levels).read(child(root, "reference"))
+        if not any(True for _ in named_workloads(root)):
+            message = "no workload is named; add one, such as 'factors: {workload: [imb.pingpong]}'"
+            self.faults.add(root, (), message)
+        if file is None:
+            return None
+        self._check_scaling(root, file.scaling, conditions)
+        return Study(
+            name=file.study,
+            question=" ".join(file.question.split()),
+            site=file.site,
+            workloads=declared,
+            factors=factors,
+            cases=cases,
+            common=common,
+            exclude=exclude,
+            where=where,
+            reference=reference,
+            repeats=self._repeats(root, file.repeats),
+            warmup=int(file.warmup),
+            margin=file.margin,
+            bind=file.bind,
+            timeout_s=file.timeout,
+            retries=file.retries,
+            seed=_seed(file.study) if file.seed is None else file.seed,
+            scaling=_scaling(file.scaling),
+        )
+
+    def _common(self, root: MapNode, reader: LevelReader) -> dict[str, Scalar]:
+        """Return the settings that all cases share: the design settings at the top of the file."""
+        common: dict[str, Scalar] = {}
+        node = child(root, "workload")
+        levels = reader.workload(node, ("workload",)) if node is not None else []
+        if len(levels) > 1:
+            self.faults.add(
+                node or root, ("workload",), "a list has no place here; use 'factors: {workload: [...]}'"
+            )
+        for level in levels[:1]:
+            common.update(level.settings)
+        for name in _COMMON:
+            node = child(root, name)
+            # Counts are checked by the decoder: their type says all that there is to say.
+            if isinstance(node, ScalarNode) and not (isinstance(node.value, int) and node.value < 1):
+                value = reader.vocabulary.read(name, node, (name,), self.faults)
+                if value is not None:
+                    common[name] = value
+        return common
+
+    def _repeats(self, root: MapNode, file: int | RepeatsFile) -> Repeats:
+        if isinstance(file, int):
+            return Repeats(min=file, max=file)
+        node = child(root, "repeats") or root
+        least = file.min or min(_DEFAULT_MIN, file.max or _DEFAULT_MIN)
+        most = file.max or (least if file.until is None else max(least, _DEFAULT_MAX))
+        if most < least:
+            self.faults.add(node, ("repeats",), f"max {most} is less than min {least}; swap them")
+        if file.until == 0:
+            self.faults.add(node, ("repeats", "until"), "no interval is that narrow; use for example 2 %")
+        if most > least and file.until is None and file.budget is None:
+            message = f"nothing stops this before {most}; add 'until: 2 %', or write 'repeats: {most}'"
+            self.faults.add(node, ("repeats",), message)
+        return Repeats(min=least, max=most, until=file.until, budget=self._budget(node, file.budget))
+
+    def _budget(self, repeats: Node, file: str | BudgetFile | None) -> Budget:
+        if file is None:
+            return Budget()
+        if isinstance(file, BudgetFile):
+            return Budget(runs=file.runs, hours=file.hours, node_hours=file.node_hours)
+        budget = _parse_budget(file)
+        if budget is None:
+            node = child(repeats, "budget") or repeats
+            message = f"{shown(file)} is not a budget; write '400 node-hours', '12 h' or '500 runs'"
+            self.faults.add(node, ("repeats", "budget"), message)
+        return budget or Budget()
+
+    def _check_scaling(self, root: MapNode, file: ScalingFile | None, conditions: ConditionReader) -> None:
+        for kind, names in (_scaling_names(file) if file else {}).items():
+            path: KeyPath = ("scaling", kind)
+            node = child(child(root, "scaling"), kind) or root
+            for name in names:
+                if not conditions.knows(name):
+                    self.faults.add(node, path, conditions.vocabulary.unknown(name))
+
+
+def _parse_budget(text: str) -> Budget | None:
+    if match := _RUNS.fullmatch(text.strip()):
+        return Budget(runs=int(match[1])) if int(match[1]) else None
+    if not text.strip()[-1:].isalpha():
+        return None  # a bare number: of what?
+    for dimension in (Dimension.NODE_HOURS, Dimension.SECONDS):
+        try:
+            value = parse_quantity(text, dimension)
+        except ValueError:
+            continue
+        if not 0 < value < float("inf"):
+            return None
+        return Budget(node_hours=value) if dimension is Dimension.NODE_HOURS else Budget(hours=value / 3600)
+    return None
+
+
+def _scaling_names(file: ScalingFile) -> dict[str, list[str]]:
+    kinds = {"strong": file.strong, "weak": file.weak}
+    return {
+        kind: [names] if isinstance(names, str) else list(names)
+        for kind, names in kinds.items()
+        if names is not None
+    }
+
+
+def _scaling(file: ScalingFile | None) -> dict[str, Scalar | list[Scalar]]:
+    names = _scaling_names(file) if file else {}
+    return {kind: one[0] if len(one) == 1 else list(one) for kind, one in names.items()}
+
+
+def _keys(node: Node | None) -> tuple[str, ...]:
+    return tuple(node.entries) if isinstance(node, MapNode) else ()
+
+
+def _seed(name: str) -> int:
+    """Return a seed that is the study's own, and the same wherever it is run."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big")

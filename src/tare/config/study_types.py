@@ -1,0 +1,217 @@
+"""A study file as a user writes it. What its factors mean depends on workloads and site: see `levels`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from tare.config.fields import Count, Fraction, Name, Scalar, Seconds, Variables, Word, Words
+from tare.model.case import Binding
+from tare.model.workload import Better, ParameterKind
+
+Amount = Annotated[float, Meta(gt=0)]
+
+Values = Scalar | list[Scalar]
+
+LevelFile = Annotated[
+    Scalar | dict[str, Scalar | list[Scalar] | dict[str, Values] | None],
+    Meta(
+        description="A value; or a mapping that sets several things at once, "
+        "in which a list stands for each of its values."
+    ),
+]
+
+CaseFile = Annotated[
+    dict[str, Values],
+    Meta(
+        description="Settings that belong together; a list stands for each of its values.",
+        examples=[{"ranks": 16, "ranks_per_node": 2}],
+    ),
+]
+
+PartFile = Annotated[
+    str | dict[str, Values],
+    Meta(
+        description="The settings that leave a case out, or a condition such as 'nodes > 2 and size == 768'.",
+        examples=[{"workload": "imb.pingpong", "nodes": 4}],
+    ),
+]
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Part of a file; a key that it does not know is a fault."""
+
+
+class BudgetFile(_File, frozen=True, kw_only=True):
+    """What a campaign may spend; whichever limit is reached first ends it."""
+
+    runs: Annotated[Count | None, Meta(description="Runs, warm-up not counted.")] = None
+    hours: Annotated[Amount | None, Meta(description="Hours by the clock.", examples=[12])] = None
+    node_hours: Annotated[Amount | None, Meta(description="Nodes × hours.", examples=[400])] = None
+
+
+class RepeatsFile(_File, frozen=True, kw_only=True):
+    """How often each case is run: until its intervals are narrow, within limits."""
+
+    min: Annotated[Count | None, Meta(description="Blocks that are always run. Default: 5.")] = None
+    max: Annotated[
+        Count | None, Meta(description="Blocks at most. Default: 30 where 'until' is given, else 'min'.")
+    ] = None
+    until: Annotated[
+        Fraction | None, Meta(description="Stop when every 95 % interval is within ± this share.")
+    ] = None
+    budget: Annotated[
+        Word | BudgetFile | None, Meta(description="What it may spend.", examples=["400 node-hours"])
+    ] = None
+
+
+class ScalingFile(_File, frozen=True, kw_only=True):
+    """The settings along which the report draws scaling."""
+
+    strong: Annotated[
+        Words | None, Meta(description="Grows while the problem stays.", examples=["nodes"])
+    ] = None
+    weak: Annotated[
+        Words | None, Meta(description="Grow together with the problem.", examples=[["nex", "ranks"]])
+    ] = None
+
+
+class ParameterFile(_File, frozen=True, kw_only=True):
+    """A parameter of a workload that the study declares."""
+
+    kind: Annotated[ParameterKind | None, Meta(description="Default: what the default value is.")] = None
+    default: Annotated[Scalar | None, Meta(description="Absent: each case must set it.")] = None
+    summary: Annotated[str, Meta(description="What it is, in one line.")] = ""
+    choices: Annotated[list[Scalar], Meta(description="The only values it may have.")] = []
+    minimum: Annotated[float | None, Meta(description="The least value it may have.")] = None
+
+
+class FomFile(_File, frozen=True, kw_only=True):
+    """A figure of merit of a workload that the study declares."""
+
+    unit: Annotated[Word, Meta(description="Its unit.", examples=["MB/s"])]
+    better: Annotated[Better, Meta(description="The direction in which it improves.", examples=["higher"])]
+    regex: Annotated[
+        str | None, Meta(description="Group 1 is its value; the groups named in 'by' its coordinates.")
+    ] = None
+    json: Annotated[
+        str | None, Meta(description="Where its value is in a JSON output.", examples=["result.gflops"])
+    ] = None
+    by: Annotated[Words, Meta(description="Its coordinates: named groups of the regex.")] = []
+    summary: Annotated[str, Meta(description="What it is, in one line.")] = ""
+    primary: Annotated[bool, Meta(description="Whether a summary shows it. Default: the first one.")] = False
+
+
+class CheckFile(_File, frozen=True, kw_only=True):
+    """A condition on the output; a run that breaks it does not count."""
+
+    matches: Annotated[str | None, Meta(description="A regex that some line must match.")] = None
+    lacks: Annotated[str | None, Meta(description="A regex that no line may match.")] = None
+
+
+class WorkloadFile(_File, frozen=True, kw_only=True):
+    """A workload that needs no Python: a command, its parameters, and where its numbers are."""
+
+    command: Annotated[
+        Words,
+        Meta(
+            description="The program and its arguments; {name} is a setting.",
+            examples=["stream --size {size}"],
+        ),
+    ]
+    summary: Annotated[str, Meta(description="What it measures, in one line.")] = ""
+    env: Annotated[Variables, Meta(description="Environment variables.")] = {}
+    files: Annotated[dict[str, str], Meta(description="Files to write first, by relative name.")] = {}
+    parameters: Annotated[
+        dict[Name, Scalar | ParameterFile], Meta(description="Its parameters: a default value, or more.")
+    ] = {}
+    foms: Annotated[
+        dict[Name, FomFile],
+        Meta(
+            description="Its figures of merit.",
+            examples=[{"triad": {"unit": "MB/s", "better": "higher", "regex": "Triad: *([0-9.]+)"}}],
+        ),
+    ]
+    checks: Annotated[list[CheckFile], Meta(description="What the output must be like.")] = []
+    output: Annotated[Word, Meta(description="The file to read: stdout, or one that it writes.")] = "stdout"
+    mpi: Annotated[bool, Meta(description="Whether the launcher starts it on every rank.")] = False
+    needs_transport: Annotated[
+        bool | None, Meta(description="Whether its ranks must use the network. Default: as 'mpi'.")
+    ] = None
+
+
+class StudyFile(_File, frozen=True, kw_only=True):
+    """A question about platforms, and the factors that answer it."""
+
+    study: Annotated[Name, Meta(description="The study's name.", examples=["network-tax"])]
+    question: Annotated[str, Meta(description="What it asks, in one sentence.")] = ""
+    site: Annotated[
+        Word,
+        Meta(description="local, lab, or a site file relative to this one.", examples=["sites/venus.yaml"]),
+    ] = "local"
+    reference: Annotated[
+        dict[str, Scalar],
+        Meta(description="The settings that everything is held against.", examples=[{"network": "host"}]),
+    ] = {}
+    factors: Annotated[
+        dict[str, Annotated[list[LevelFile], Meta(min_length=1, examples=[[2, 4]])]],
+        Meta(
+            description="What is varied: settings, parameters, or mappings that set several.",
+            examples=[{"network": ["host", "overlay"]}],
+        ),
+    ] = {}
+    cases: Annotated[list[CaseFile], Meta(description="Settings that are listed instead of multiplied.")] = []
+    exclude: Annotated[PartFile | list[PartFile], Meta(description="Cases to leave out.")] = []
+    where: Annotated[
+        str | list[str],
+        Meta(description="Conditions that every case must satisfy.", examples=["size % nodes == 0"]),
+    ] = []
+    repeats: Annotated[
+        Count | RepeatsFile,
+        Meta(
+            description="How often each case is run.",
+            examples=[5, {"min": 5, "max": 30, "until": "2 %"}],
+        ),
+    ] = 5
+    warmup: Annotated[
+        bool | Annotated[int, Meta(ge=0)],
+        Meta(description="Blocks that are run first and do not count; true is one.", examples=[True]),
+    ] = False
+    margin: Annotated[
+        Fraction, Meta(description="Differences smaller than this are none.", examples=["3 %"])
+    ] = 0.02
+    workload: Annotated[
+        Word | dict[str, dict[str, Scalar] | None] | None,
+        Meta(description="The one workload of a study that varies none.", examples=["imb.pingpong"]),
+    ] = None
+    platform: Annotated[Word | None, Meta(description="The platform of all cases.", examples=["bare"])] = None
+    network: Annotated[Word | None, Meta(description="The network of all cases.", examples=["host"])] = None
+    storage: Annotated[
+        Word | None, Meta(description="The storage path of all cases.", examples=["scratch"])
+    ] = None
+    io: Annotated[Word | None, Meta(description="How much all cases write.", examples=["none"])] = None
+    nodes: Annotated[Count | None, Meta(description="Nodes of all cases.")] = None
+    ranks: Annotated[Count | None, Meta(description="Ranks of all cases.")] = None
+    ranks_per_node: Annotated[Count | None, Meta(description="Ranks on each node.")] = None
+    threads: Annotated[Count | None, Meta(description="OpenMP threads of each rank.")] = None
+    bind: Annotated[Binding, Meta(description="What a rank is bound to.", examples=["core"])] = Binding.NONE
+    timeout: Annotated[Seconds, Meta(description="When a run is given up.", examples=["10 min"])] = 600.0
+    retries: Annotated[
+        int, Meta(ge=0, description="Further attempts after an infrastructure fault.", examples=[2])
+    ] = 2
+    seed: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="Seed of the order of runs. Default: from the name.", examples=[1]),
+    ] = None
+    scaling: Annotated[
+        ScalingFile | None, Meta(description="The scaling to draw.", examples=[{"strong": "nodes"}])
+    ] = None
+    telemetry: Annotated[
+        dict[Literal["period", "packets"], Scalar],
+        Meta(description="What to watch while a case runs.", examples=[{"period": "1 s"}]),
+    ] = {}
+    workloads: Annotated[
+        dict[Name, WorkloadFile], Meta(description="Workloads that this study declares.")
+    ] = {}
