@@ -15,6 +15,8 @@ from tare.model.plan import Plan
 from tare.model.study import Repeats
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Better, Fom
+from tare.store.campaign import JOURNAL, freeze
+from tare.store.journal import AttemptEnded, BlockBegan, Journal
 
 PINGPONG_FOMS = (
     Fom(name="latency", unit="us", better=Better.LOWER, by=("bytes",), is_primary=True),
@@ -80,6 +82,17 @@ def make_campaign(
             )
     orders = {block: [case.id for case in plan.order(block)] for block in range(1, blocks + 1)}
     return Campaign(folder=folder, plan=plan, attempts=tuple(attempts), orders=orders)
+
+
+def write_campaign(campaign: Campaign, folder: Path) -> Path:
+    """Write `campaign` into `folder` as the runner does, and return it."""
+    freeze(folder, campaign.plan, {})
+    with Journal(folder / JOURNAL) as journal:
+        for block, order in campaign.orders.items():
+            journal.append(BlockBegan(block, order), is_synced=False)
+        for attempt in campaign.attempts:
+            journal.append(AttemptEnded(attempt), is_synced=False)
+    return folder
 
 
 def make_plan(

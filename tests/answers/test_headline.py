@@ -1,0 +1,75 @@
+"""The few numbers of the report's sentence."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from support.synthetic import make_campaign, make_case
+from tare.answers.headline import Aspect, aspect_of, headlines
+from tare.answers.table import Cell
+from tare.model.comparison import Verdict
+from tare.model.values import Scalar
+from tare.model.workload import Better
+
+
+@pytest.mark.parametrize(
+    ("unit", "better", "at", "aspect"),
+    [
+        ("us", Better.LOWER, {"bytes": 1}, Aspect.LATENCY),
+        ("us", Better.LOWER, {"bytes": 1024}, Aspect.LATENCY),
+        ("us", Better.LOWER, {"bytes": 65536}, None),
+        ("us", Better.LOWER, {}, Aspect.LATENCY),
+        ("s", Better.LOWER, {}, Aspect.TIME),
+        ("MB/s", Better.HIGHER, {"bytes": 1}, None),
+        ("MB/s", Better.HIGHER, {"bytes": 65536}, Aspect.BANDWIDTH),
+        ("Gbit/s", Better.HIGHER, {}, Aspect.BANDWIDTH),
+        ("MiB/s", Better.HIGHER, {"threads": 4}, Aspect.BANDWIDTH),
+        ("ns/day", Better.HIGHER, {}, Aspect.RATE),
+        ("GFLOP/s", Better.HIGHER, {}, Aspect.RATE),
+        ("widgets", None, {}, None),
+    ],
+)
+def test_a_number_is_filed_under_what_it_says_of_the_platform(
+    unit: str, better: Better | None, at: dict[str, Scalar], aspect: Aspect | None
+) -> None:
+    assert aspect_of(Cell("figure", unit, better, tuple(at.items()))) is aspect
+
+
+def test_each_contender_has_its_latency_and_its_bandwidth_told() -> None:
+    cases = [make_case(network, nodes=n) for network in ("host", "overlay", "macvlan") for n in (2, 4)]
+    campaign = make_campaign(cases, ratio={"overlay": 1.6, "macvlan": 1.0}, noise=0.002)
+    found = {(one.contender["network"], one.aspect): one for one in headlines(campaign)}
+    assert set(found) == {(n, a) for n in ("overlay", "macvlan") for a in (Aspect.LATENCY, Aspect.BANDWIDTH)}
+    latency, bandwidth = (found["overlay", aspect] for aspect in (Aspect.LATENCY, Aspect.BANDWIDTH))
+    assert latency.ratio == pytest.approx(1.6, rel=0.01)
+    assert bandwidth.ratio == pytest.approx(1 / 1.6, rel=0.01)
+    assert latency.verdict is bandwidth.verdict is Verdict.WORSE
+    assert latency.n_blocks == 5
+    assert latency.workloads == ("synthetic.pingpong",)
+    assert found["macvlan", Aspect.LATENCY].verdict is Verdict.EQUIVALENT
+
+
+def test_a_workload_with_many_sizes_weighs_no_more_than_one_with_few() -> None:
+    cases = [make_case(network, nodes=n) for network in ("host", "overlay") for n in (2, 4)]
+    slow, fast = (
+        make_campaign(cases[::2], ratio=4, noise=0, sizes=(1, 2, 3, 4)),
+        make_campaign(cases[1::2], ratio=1, noise=0, sizes=(1,)),
+    )
+    both = msgspec.structs.replace(make_campaign(cases), attempts=slow.attempts + fast.attempts)
+    [latency] = [one for one in headlines(both) if one.aspect is Aspect.LATENCY]
+    assert latency.ratio == pytest.approx(2)  # √(4 · 1), not ⁵√(4⁴ · 1)
+
+
+def test_a_case_that_failed_on_one_side_is_left_out_and_counted() -> None:
+    cases = [make_case(network, nodes=n) for network in ("host", "overlay") for n in (2, 4)]
+    campaign = make_campaign(cases, noise=0.001)
+    kept = tuple(one for one in campaign.attempts if one.case != cases[3].id)
+    found = headlines(msgspec.structs.replace(campaign, attempts=kept))
+    assert found[0].verdict is Verdict.WORSE
+    assert found[0].note.startswith("1 of 2 cases left out")
+
+
+def test_two_blocks_have_no_interval_to_tell() -> None:
+    for one in headlines(make_campaign(blocks=2)):
+        assert (one.low, one.high, one.verdict) == (None, None, Verdict.UNDECIDED)
