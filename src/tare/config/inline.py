@@ -55,10 +55,10 @@ class _Definition:
         self._check_placeholders(command, ("command",), known)
         self._check_placeholders(file.env.values(), ("env",), known)
         self._check_files()
-        has_primary = any(one.primary for one in file.foms.values())
+        has_primary = any(one.primary for one in file.foms)
         foms = [
-            self._fom(name, one, one.primary or (not has_primary and number == 0))
-            for number, (name, one) in enumerate(file.foms.items())
+            self._fom(number, one, one.primary or (not has_primary and number == 0))
+            for number, one in enumerate(file.foms)
         ]
         if not foms:
             self._fault(("foms",), "a workload measures something; add a figure of merit")
@@ -150,9 +150,11 @@ class _Definition:
             self._fault(path, str(error))
             return None
 
-    def _fom(self, name: str, file: FomFile, is_primary: bool) -> InlineFom:
+    def _fom(self, number: int, file: FomFile, is_primary: bool) -> InlineFom:
         by = (file.by,) if isinstance(file.by, str) else tuple(file.by)
-        where: Path = ("foms", name)
+        where: Path = ("foms", number)
+        if any(file.name == other.name for other in self.file.foms[:number]):
+            self._fault((*where, "name"), f"figure of merit {shown(file.name)} is there twice; rename one")
         if (file.regex is None) == (file.json is None):
             self._fault(where, "a figure of merit is read by 'regex' or by 'json'; give one of them")
         elif file.regex is not None:
@@ -161,7 +163,12 @@ class _Definition:
         elif by:
             self._fault((*where, "by"), "coordinates are named groups of a regex; use 'regex', or drop 'by'")
         fom = Fom(
-            name=name, unit=file.unit, better=file.better, by=by, summary=file.summary, is_primary=is_primary
+            name=file.name,
+            unit=file.unit,
+            better=file.better,
+            by=by,
+            summary=file.summary,
+            is_primary=is_primary,
         )
         return InlineFom(fom=fom, regex=file.regex, json=file.json)
 

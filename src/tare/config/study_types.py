@@ -91,6 +91,7 @@ class ParameterFile(_File, frozen=True, kw_only=True):
 class FomFile(_File, frozen=True, kw_only=True):
     """A figure of merit of a workload that the study declares."""
 
+    name: Annotated[Name, Meta(description="Its name.", examples=["triad"])]
     unit: Annotated[Word, Meta(description="Its unit.", examples=["MB/s"])]
     better: Annotated[Better, Meta(description="The direction in which it improves.", examples=["higher"])]
     regex: Annotated[
@@ -128,10 +129,12 @@ class WorkloadFile(_File, frozen=True, kw_only=True):
         dict[Name, Scalar | ParameterFile], Meta(description="Its parameters: a default value, or more.")
     ] = {}
     foms: Annotated[
-        dict[Name, FomFile],
+        list[FomFile],
         Meta(
             description="Its figures of merit.",
-            examples=[{"triad": {"unit": "MB/s", "better": "higher", "regex": "Triad: *([0-9.]+)"}}],
+            examples=[
+                [{"name": "triad", "unit": "MB/s", "better": "higher", "regex": "Triad: *([0-9.]+)"}]
+            ],
         ),
     ]
     checks: Annotated[list[CheckFile], Meta(description="What the output must be like.")] = []
