@@ -1,0 +1,198 @@
+"""Everything that the page says, computed before any HTML."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from tare.answers.headline import Headline
+from tare.model.campaign import Campaign
+from tare.model.comparison import Comparison, Estimate
+from tare.model.workload import Better
+from tare.report.accounting import Account, account
+from tare.report.environment import Surroundings, surroundings
+from tare.report.figures import Figure, figures
+from tare.report.heatmap import SIGNS, HeatMap, heat_map, paint
+from tare.report.panels import block_panels, measured_panels, node_panels, ratio_panels, words
+from tare.report.runs import RunRow, moment, run_rows
+from tare.report.sentence import Answer, answer, reading
+from tare.report.sides import Sides, lay_out
+from tare.report.traffic import Crossing, crossings
+from tare.report.trust import Noise, facts, noises
+from tare.report.wording import (
+    bracket,
+    coordinate,
+    cost_interval,
+    count,
+    percent,
+    ratio,
+    visible,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class ReportAnswers:
+    """What the statistics say of a campaign: see tare.answers."""
+
+    estimates: Sequence[Estimate]
+    comparisons: Sequence[Comparison]
+    overview: Sequence[Comparison]
+    headlines: Sequence[Headline]
+
+
+@dataclasses.dataclass(frozen=True)
+class VerdictRow:
+    """One comparison as a row of the full table."""
+
+    side: str
+    place: str
+    fom: str
+    at: str
+    ratio: str
+    interval: str
+    cost: str
+    n_blocks: int
+    sign: str
+    verdict: str
+    paint: str
+    note: str
+    cases: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Content:
+    """The page, section by section."""
+
+    study: str
+    question: str
+    subtitle: str
+    progress: str
+    is_running: bool
+    answers: tuple[Answer, ...]
+    reading: str
+    nothing_yet: str
+    sides: Sides
+    heat_map: HeatMap
+    figures: tuple[Figure, ...]
+    crossings: tuple[Crossing, ...]
+    facts: tuple[tuple[str, str], ...]
+    noises: tuple[Noise, ...]
+    account: Account
+    surroundings: Surroundings
+    verdicts: tuple[VerdictRow, ...]
+    runs: tuple[RunRow, ...]
+    margin: str
+    confidence: str
+
+
+def content(campaign: Campaign, answers: ReportAnswers) -> Content:
+    """Return all that the page says about `campaign`."""
+    plan = campaign.plan
+    sides = lay_out(campaign, answers.comparisons)
+    balance = account(campaign)
+    noise = noises(answers.estimates, campaign, sides)
+    return Content(
+        study=visible(plan.study),
+        question=visible(plan.question) or _question(sides),
+        subtitle=_subtitle(campaign),
+        progress=f"{balance.n_done}/{balance.n_planned} runs",
+        is_running=campaign.is_running,
+        answers=tuple(_answers(answers, sides, plan.margin)),
+        reading=reading(answers.headlines, plan.margin),
+        nothing_yet=_nothing_yet(campaign, sides, balance),
+        sides=sides,
+        heat_map=heat_map(answers.overview, sides),
+        figures=tuple(_figures(campaign, answers, sides)),
+        crossings=tuple(crossings(campaign, list(answers.comparisons))),
+        facts=tuple(facts(campaign, balance, noise)),
+        noises=tuple(noise),
+        account=balance,
+        surroundings=surroundings(campaign, {case: side.name for case, side in sides.side_of.items()}),
+        verdicts=tuple(_verdict_row(one, campaign, sides) for one in answers.comparisons),
+        runs=tuple(run_rows(campaign, sides)),
+        margin=percent(plan.margin, is_signed=False, decimals=0),
+        confidence=_confidence(answers),
+    )
+
+
+def _answers(answers: ReportAnswers, sides: Sides, margin: float) -> list[Answer]:
+    """Return an answer for each contender whose side the headlines and the overview speak of."""
+    side_of = {
+        (frozenset(one.contender.items()), frozenset(one.reference.items())): sides.side_of[one.contender_case]
+        for one in answers.overview
+    }
+    found = []
+    for side in sides.contenders:
+        headlines = [
+            one
+            for one in answers.headlines
+            if side_of.get((frozenset(one.contender.items()), frozenset(one.reference.items()))) == side
+        ]
+        overview = [one for one in answers.overview if sides.side_of[one.contender_case] == side]
+        if overview:
+            found.append(answer(side, sides, headlines, overview, margin))
+    return found
+
+
+def _figures(campaign: Campaign, answers: ReportAnswers, sides: Sides) -> list[Figure]:
+    groups = {
+        "time": measured_panels(answers.estimates, campaign, sides, Better.LOWER),
+        "rate": measured_panels(answers.estimates, campaign, sides, Better.HIGHER),
+        "ratio": ratio_panels(answers.comparisons, campaign, sides),
+        "nodes": node_panels(answers.overview, sides),
+        "blocks": block_panels(campaign, sides),
+    }
+    reference = sides.reference.name if sides.reference else "the reference"
+    return figures(groups, reference, campaign.plan.margin)
+
+
+def _question(sides: Sides) -> str:
+    names = " and ".join(side.name for side in sides.contenders)
+    return f"What does {names} cost, next to {sides.reference.name}?" if sides.reference and names else "What was measured?"
+
+
+def _subtitle(campaign: Campaign) -> str:
+    nodes = max(case.layout.nodes for case in campaign.plan.cases) if campaign.plan.cases else 0
+    parts = [f"{visible(campaign.plan.site)}, {count(nodes, 'node')}"]
+    if campaign.attempts:
+        first = moment(min(one.started_at for one in campaign.attempts)).date()
+        last = moment(max(one.started_at for one in campaign.attempts)).date()
+        parts.append(f"{first}" if first == last else f"{first} to {last}")
+    return " · ".join(parts)
+
+
+def _nothing_yet(campaign: Campaign, sides: Sides, balance: Account) -> str:
+    if balance.n_done == 0:
+        return f"No run is done yet, so nothing can be said. {balance.sentence}"
+    if sides.reference is None:
+        return "The study names no reference, so nothing is compared; below is what was measured."
+    if not sides.contenders:
+        return "The plan has no contender beside the reference, so nothing is compared."
+    return ""
+
+
+def _confidence(answers: ReportAnswers) -> str:
+    level = next((one.confidence for one in answers.comparisons), 0.95)
+    return percent(level, is_signed=False, decimals=0)
+
+
+def _verdict_row(one: Comparison, campaign: Campaign, sides: Sides) -> VerdictRow:
+    shared = {"workload"} | (set(campaign.cases[one.contender_case].settings) & set(campaign.plan.varied))
+    at = " · ".join(coordinate(name, value) for name, value in one.at.items() if name not in shared)
+    bounds = cost_interval(one.low, one.high, one.better)
+    decimals = 0 if one.cost is not None and abs(one.cost) >= 0.0995 else 1
+    return VerdictRow(
+        side=sides.side_of[one.contender_case].name,
+        place=sides.place_of[one.contender_case].label,
+        fom=words(one.fom),
+        at=at,
+        ratio=ratio(one.ratio),
+        interval=f"[{one.low:.3f}, {one.high:.3f}]" if one.low is not None and one.high is not None else "",
+        cost="" if one.cost is None else f"{percent(one.cost, decimals=decimals)} {bracket(bounds, decimals)}".rstrip(),
+        n_blocks=one.n_blocks,
+        sign=SIGNS[one.verdict] if one.ratio is not None else "–",
+        verdict=one.verdict.value if one.ratio is not None else "not measured",
+        paint=paint(one).split("-")[0],
+        note=visible(one.note),
+        cases=(one.reference_case, one.contender_case),
+    )

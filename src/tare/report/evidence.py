@@ -1,0 +1,101 @@
+"""Gather what an attempt left behind, small enough to travel inside the page."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from tare.model.attempt import Attempt, State
+from tare.report.wording import visible
+
+RUN_LIMIT = 64 * 1024
+"""Bytes of each output stream that a run may bring."""
+
+PAGE_LIMIT = 2_200_000
+"""Characters that the evidence of all runs may take in the page, packed."""
+
+_TAIL = 16 * 1024
+
+
+class Command(msgspec.Struct, frozen=True):
+    """One stage of an attempt as it was started, from its ``command.json``."""
+
+    argv: list[str]
+    env: dict[str, str] = {}
+    host: str | None = None
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What the page shows when a run is opened. A stream is None where there is no such file."""
+
+    commands: list[Command]
+    stdout: str | None
+    stderr: str | None
+
+
+def read_evidence(folder: Path) -> Evidence:
+    """Return what lies in an attempt's `folder`; what cannot be read is left out."""
+    return Evidence(_commands(folder), _stream(folder / "stdout"), _stream(folder / "stderr"))
+
+
+def pack(evidence: Evidence) -> str:
+    """Return `evidence` as base64 of deflated JSON (RFC 1950), which the page's script unpacks."""
+    return base64.b64encode(zlib.compress(msgspec.json.encode(evidence), 9)).decode("ascii")
+
+
+def pack_all(
+    attempts: Iterable[Attempt], campaign_folder: Path, page_limit: int = PAGE_LIMIT
+) -> dict[str, str]:
+    """Return the packed evidence by attempt folder, those that need explaining first.
+
+    Attempts for which `page_limit` leaves no room are absent: the page then links to their folder.
+    """
+    packed: dict[str, str] = {}
+    left = page_limit
+    for attempt in sorted(attempts, key=lambda one: (one.state is State.DONE, one.block)):
+        folder = campaign_folder / attempt.folder
+        if not folder.is_dir():
+            continue
+        text = pack(read_evidence(folder))
+        if len(text) <= left:
+            packed[attempt.folder] = text
+            left -= len(text)
+    return packed
+
+
+def _commands(folder: Path) -> list[Command]:
+    try:
+        found = msgspec.json.decode((folder / "command.json").read_bytes(), type=list[Command])
+    except (OSError, msgspec.MsgspecError):
+        return []
+    return [
+        Command(
+            [visible(word) for word in one.argv],
+            {visible(name): visible(value) for name, value in one.env.items()},
+            one.host and visible(one.host),
+        )
+        for one in found
+    ]
+
+
+def _stream(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(RUN_LIMIT + 1)
+            if len(head) <= RUN_LIMIT:
+                return visible(head.decode("utf-8", "replace"))
+            size = path.stat().st_size
+            file.seek(-_TAIL, 2)
+            tail = file.read()
+    except OSError:
+        return None
+    head = head[: RUN_LIMIT - _TAIL]
+    left_out = size - len(head) - len(tail)
+    parts = (head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"))
+    return f"\n\n[ … {left_out} bytes left out here; the file in the campaign folder has them … ]\n\n".join(
+        visible(part) for part in parts
+    )

@@ -1,0 +1,110 @@
+"""The figures of the page: what each shows, its live charts and its picture for paper."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tare.report.charts import LABEL_ROOM, Style, config, describe, panel_charts, side_by_side
+from tare.report.panels import Panel
+from tare.report.wording import NARROW, percent
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_LONG_DECIMALS = re.compile(r"(\d\.\d\d)\d+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """One kind of chart, a panel for each place. `specs` are Vega-Lite as JSON, a spec a panel."""
+
+    name: str
+    title: str
+    text: str
+    specs: tuple[str, ...]
+    descriptions: tuple[str, ...]
+    svg: str
+    png: bytes
+    panels: tuple[Panel, ...]
+
+
+def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float) -> list[Figure]:
+    """Return a figure for each group that has panels: ``time``, ``rate``, ``ratio``, ``nodes``, ``blocks``."""
+    within = f"±{NARROW}{percent(margin, is_signed=False, decimals=0)}"
+    ratio_text = (
+        f"1 is {reference}; the grey band is the margin ({within}) in which a difference counts as none; "
+        "coloured bands are the intervals. Above 1 is worse for times, below 1 is worse for rates."
+    )
+    kinds = {
+        "time": (Style("time"), f"Time against {_axes(groups.get('time', ()))}", "Lower is better."),
+        "rate": (
+            Style("rate", is_log=False),
+            f"Bandwidth and rates against {_axes(groups.get('rate', ()))}",
+            "Higher is better.",
+        ),
+        "ratio": (_ratio_style(reference, margin), f"Next to {reference}, against message size", ratio_text),
+        "nodes": (
+            _ratio_style(reference, margin),
+            f"Next to {reference}, against the number of nodes",
+            ratio_text,
+        ),
+        "blocks": (
+            Style("run / average of its case", is_log=False, is_ratio=True, has_lines=False),
+            "Run by run",
+            "Each run next to the average of its own case, in the order of time. "
+            "Drift and single outliers show here; both sides of a block are compared with each other only.",
+        ),
+    }
+    return [
+        _figure(name, title, text, groups[name], style)
+        for name, (style, title, text) in kinds.items()
+        if groups.get(name)
+    ]
+
+
+def _axes(panels: Sequence[Panel]) -> str:
+    names = {"bytes": "message size", "nodes": "the number of nodes"}
+    return " and ".join(dict.fromkeys(names.get(panel.x, panel.x) for panel in panels)) or "size"
+
+
+def _ratio_style(reference: str, margin: float) -> Style:
+    return Style(f"ratio to {reference}", is_ratio=True, margin=margin)
+
+
+def _figure(name: str, title: str, text: str, panels: Sequence[Panel], style: Style) -> Figure:
+    import vl_convert
+
+    charts = panel_charts(panels, style)
+    whole = side_by_side(charts, title).to_json(validate=False)
+    svg = vl_convert.vegalite_to_svg(whole, vl_version=vegalite_version())
+    return Figure(
+        name=name,
+        title=title,
+        text=text,
+        specs=tuple(_spec(chart, LABEL_ROOM if style.has_lines else 8) for chart in charts),
+        descriptions=tuple(describe(panel, style) for panel in panels),
+        svg=_LONG_DECIMALS.sub(r"\1", svg),
+        png=vl_convert.svg_to_png(svg, scale=2),
+        panels=tuple(panels),
+    )
+
+
+def vegalite_version() -> str:
+    """Return the version of Vega-Lite that Altair writes, as vl-convert names it: ``6.4``."""
+    import altair as alt
+
+    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
+def _spec(chart: alt.LayerChart, right: int) -> str:
+    """Return a chart that stands on its own; in a concatenation a chart may have neither of these."""
+    spec = chart.to_dict(validate=False)
+    spec["config"] = config()
+    spec["padding"] = {"left": 4, "top": 4, "bottom": 4, "right": right}
+    spec.pop("$schema", None)
+    return msgspec.json.encode(spec).decode()

@@ -1,0 +1,117 @@
+"""The table at the top: what each contender costs, for each workload and scale."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+
+from tare.model.comparison import Comparison, Verdict
+from tare.report.panels import words
+from tare.report.sides import Place, Side, Sides
+from tare.report.wording import bracket, cost_interval, count, percent, ratio
+
+SIGNS = {Verdict.WORSE: "▲", Verdict.BETTER: "▼", Verdict.EQUIVALENT: "≈", Verdict.UNDECIDED: "?"}
+"""A shape for each verdict, so that none rests on colour alone."""
+
+_STEPS = (0.05, 0.15, 0.4, 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One contender at one place: the number, how it is painted, and all of it in words."""
+
+    sign: str
+    number: str
+    interval: str
+    paint: str
+    label: str
+    details: tuple[tuple[str, str], ...]
+    cases: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One contender; a cell is None where the plan has no such case."""
+
+    side: Side
+    cells: tuple[Cell | None, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class HeatMap:
+    """Contenders × places. `groups` are the workloads with how many places each has."""
+
+    groups: tuple[tuple[str, int], ...]
+    places: tuple[Place, ...]
+    rows: tuple[Row, ...]
+
+
+def heat_map(overview: Sequence[Comparison], sides: Sides) -> HeatMap:
+    """Return the overview as a table, its columns in the order of the plan."""
+    by_cell = {
+        (sides.side_of[one.contender_case], sides.place_of[one.contender_case]): one for one in overview
+    }
+    used = {place for _, place in by_cell}
+    places = tuple(place for place in sides.places if place in used)
+    grouped = itertools.groupby(places, key=lambda place: place.title)
+    return HeatMap(
+        groups=tuple((title, len(list(found))) for title, found in grouped),
+        places=places,
+        rows=tuple(
+            Row(side, tuple(_cell(by_cell.get((side, place)), sides) for place in places))
+            for side in sides.contenders
+        ),
+    )
+
+
+def _cell(one: Comparison | None, sides: Sides) -> Cell | None:
+    if one is None:
+        return None
+    label = f"{sides.side_of[one.contender_case].name}, {sides.place_of[one.contender_case].label}"
+    if one.ratio is None or one.cost is None:
+        reason = one.note or "no direction"
+        details = (("Result", reason),)
+        return Cell("–", "none", "", "missing", f"{label}: {reason}", details, _cases(one))
+    bounds = cost_interval(one.low, one.high, one.better)
+    decimals = 0 if abs(one.cost) >= 0.0995 else 1
+    number = percent(one.cost, decimals=decimals)
+    interval = bracket(bounds, decimals) or "no interval"
+    details = (
+        ("Figure of merit", f"{words(one.fom)}, {one.better} is better"),
+        ("Ratio", f"{ratio(one.ratio)} {_factors(one)}".rstrip()),
+        ("Cost", f"{number} {interval}"),
+        (
+            "Evidence",
+            f"{count(one.n_blocks, 'block')}, {percent(one.confidence, is_signed=False, decimals=0)} interval",
+        ),
+        ("Verdict", one.verdict.value),
+        *((("Note", one.note),) if one.note else ()),
+    )
+    return Cell(
+        SIGNS[one.verdict],
+        number,
+        interval,
+        paint(one),
+        f"{label}: {one.verdict.value}, cost {number} {interval}, {count(one.n_blocks, 'block')}",
+        details,
+        _cases(one),
+    )
+
+
+def paint(one: Comparison) -> str:
+    """Return the class that paints a comparison: its verdict and, where it is decided, how much."""
+    if one.ratio is None:
+        return "missing"
+    if one.verdict not in (Verdict.WORSE, Verdict.BETTER):
+        return one.verdict.value
+    farness = max(one.ratio, 1 / one.ratio) - 1
+    return f"{one.verdict.value}-{1 + sum(farness >= step for step in _STEPS)}"
+
+
+def _factors(one: Comparison) -> str:
+    return f"[{one.low:.3g}, {one.high:.3g}]" if one.low is not None and one.high is not None else ""
+
+
+def _cases(one: Comparison) -> tuple[str, ...]:
+    return (one.reference_case, one.contender_case)

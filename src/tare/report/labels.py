@@ -1,0 +1,40 @@
+"""Keep the labels at the ends of lines apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def end_labels(wanted: Sequence[float], least: float) -> list[float]:
+    """Return where labels go, at least `least` apart and as near as may be to where they are `wanted`.
+
+    Positions are shares of the panel's height, 0 at the bottom. Neighbours that would overlap are
+    merged into a group around their mean, until no two groups touch (pool adjacent violators).
+    """
+    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
+    groups: list[list[int]] = []
+    for index in order:
+        groups.append([index])
+        while len(groups) > 1 and _top(groups[-2], wanted, least) + least > _bottom(
+            groups[-1], wanted, least
+        ):
+            last = groups.pop()
+            groups[-1] += last
+    placed = [0.0] * len(wanted)
+    for group in groups:
+        bottom = _bottom(group, wanted, least)
+        for step, index in enumerate(group):
+            placed[index] = bottom + step * least
+    return placed
+
+
+def _centre(group: Sequence[int], wanted: Sequence[float]) -> float:
+    return sum(wanted[index] for index in group) / len(group)
+
+
+def _bottom(group: Sequence[int], wanted: Sequence[float], least: float) -> float:
+    return _centre(group, wanted) - least * (len(group) - 1) / 2
+
+
+def _top(group: Sequence[int], wanted: Sequence[float], least: float) -> float:
+    return _centre(group, wanted) + least * (len(group) - 1) / 2

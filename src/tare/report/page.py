@@ -1,0 +1,144 @@
+"""Put the page together: one HTML file that needs nothing but itself, and the charts beside it."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tare.errors import UsageError
+from tare.model.campaign import Campaign
+from tare.report.content import Content, ReportAnswers, content
+from tare.report.evidence import pack_all
+from tare.report.figures import Figure, vegalite_version
+from tare.report.palette import dark_by_light, sign_of, tone_of
+from tare.report.wording import number, percent, ratio, visible
+from tare.units import format_bytes
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+TEMPLATES = ("template.html", "style.css", "page.js")
+"""The files that make the page; a folder given as template may replace any of them."""
+
+
+def write_report(
+    campaign: Campaign, answers: ReportAnswers, folder: Path, template: Path | None = None
+) -> Path:
+    """Write ``index.html`` and ``charts/`` into `folder`; return the path of the page.
+
+    `template` is a folder whose files take the place of those of the same name in TEMPLATES.
+    Raises UsageError when it holds none of them, or one that Jinja cannot read.
+    """
+    found = content(campaign, answers)
+    page = render(campaign, found, template)
+    charts = folder / "charts"
+    charts.mkdir(parents=True, exist_ok=True)
+    for figure in found.figures:
+        (charts / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8")
+        (charts / f"{figure.name}.png").write_bytes(figure.png)
+    path = folder / "index.html"
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def render(campaign: Campaign, found: Content, template: Path | None = None) -> str:
+    """Return the page as HTML."""
+    from jinja2 import TemplateError
+
+    try:
+        environment = _environment(template)
+        scripts = [_script(text) for text in _scripts(environment, found)]
+        page = environment.get_template("template.html")
+        return page.render(
+            found=found,
+            style=_raw(environment.get_template("style.css").render(colours=_side_colours(found))),
+            scripts=[_raw(text) for text in scripts],
+            hashes=" ".join(f"'sha256-{_digest(text)}'" for text in scripts),
+            specs=json_block([figure.specs for figure in found.figures]),
+            dark=json_block(dark_by_light()),
+            evidence=json_block(pack_all(campaign.attempts, campaign.folder)),
+        )
+    except TemplateError as error:
+        raise UsageError(f"template {template or 'of the report'}: {error}; mend the template") from error
+
+
+def json_block(value: object) -> Markup:
+    """Return `value` as JSON that is inert inside a script element, whatever its strings hold.
+
+    ``<``, ``>`` and ``&`` become escapes, so that no ``</script>`` or ``<!--`` can end or turn the
+    element (HTML, 4.12.1.3 Restrictions for contents of script elements).
+    """
+    text = msgspec.json.encode(value).decode()
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return _raw(text)
+
+
+def picture(figure: Figure) -> str:
+    """Return a figure as a data URI: as an image its ids and scripts cannot meet the page's."""
+    return "data:image/svg+xml;base64," + base64.b64encode(figure.svg.encode()).decode("ascii")
+
+
+def _environment(template: Path | None) -> Environment:
+    from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
+
+    loaders: list[FileSystemLoader | PackageLoader] = [PackageLoader("tare.report", "")]
+    if template is not None:
+        if not any((template / name).is_file() for name in TEMPLATES):
+            raise UsageError(f"template {template}: no file there is called {', '.join(TEMPLATES)}")
+        loaders.insert(0, FileSystemLoader(template))
+    environment = Environment(
+        loader=ChoiceLoader(loaders),
+        autoescape=lambda name: name is not None and name.endswith(".html"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "picture": picture,
+        "sign": sign_of,
+        "number": number,
+        "percent": functools.partial(percent, is_signed=False),
+        "ratio": ratio,
+        "size": format_bytes,
+        "visible": visible,
+    }
+    return environment
+
+
+def _scripts(environment: Environment, found: Content) -> list[str]:
+    own = environment.get_template("page.js").render()
+    return [_vega(), own] if found.figures else [own]
+
+
+@functools.cache
+def _vega() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script, with no address to fetch anything from."""
+    import vl_convert
+
+    bundle: str = vl_convert.javascript_bundle(vl_version=vegalite_version())
+    return bundle
+
+
+def _script(text: str) -> str:
+    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def _raw(text: str) -> Markup:
+    from markupsafe import Markup
+
+    return Markup(text)  # noqa: S704  # our own files and escaped JSON only
+
+
+def _side_colours(found: Content) -> list[tuple[int, str, str]]:
+    return [(side.index, tone_of(side).light, tone_of(side).dark) for side in found.sides.sides]

@@ -1,0 +1,219 @@
+"""Which lines are drawn where: estimates and ratios as panels, before any chart grammar."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from tare.model.campaign import Campaign
+from tare.model.comparison import Comparison, Estimate
+from tare.model.values import Settings
+from tare.model.workload import Better, Fom
+from tare.report.sides import Place, Side, Sides
+from tare.report.wording import (
+    bracket_values,
+    coordinate,
+    cost_interval,
+    cost_with_interval,
+    quantity,
+    ratio,
+    unit_name,
+)
+
+ZERO_AT = 0.5
+"""Where a message of 0 bytes is drawn on a logarithmic axis: one step left of 1 byte."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """One point with its interval, and how it is told in words."""
+
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+    at: str
+    value: str
+    interval: str
+    n_blocks: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """The points of one side, from left to right."""
+
+    side: Side
+    points: tuple[Point, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """The lines of one workload, for one FOM."""
+
+    title: str
+    subtitle: str
+    lines: tuple[Line, ...]
+    x: str
+    better: Better | None
+
+
+_Grouped = dict[tuple[str, str, str, str], dict[Side, list[Point]]]
+"""Points by title, subtitle, coordinate and FOM of their panel, and by side."""
+
+
+def measured_panels(
+    estimates: Sequence[Estimate], campaign: Campaign, sides: Sides, better: Better
+) -> list[Panel]:
+    """Return primary FOMs that are better in the given direction, against size, one panel a place.
+
+    A FOM without coordinates is drawn against the number of nodes, one panel a workload.
+    """
+    grouped: _Grouped = defaultdict(lambda: defaultdict(list))
+    for one in estimates:
+        place = sides.place_of[one.case]
+        found = _axis(one.at or {"nodes": place.nodes})
+        if one.better is better and found and is_shown(campaign, one.case, one.fom):
+            axis, x, rest = found
+            title = place.label if one.at else place.title
+            point = Point(
+                x=x,
+                y=one.value,
+                low=one.low,
+                high=one.high,
+                at=coordinate(axis, one.at.get(axis, place.nodes)),
+                value=quantity(one.value, one.unit),
+                interval=bracket_values(one.low, one.high),
+                n_blocks=one.n_blocks,
+            )
+            subtitle = f"{words(one.fom)}, {unit_name(one.unit)}{rest}"
+            grouped[title, subtitle, axis, one.fom][sides.side_of[one.case]].append(point)
+    return _panels(grouped, sides, better)
+
+
+def ratio_panels(comparisons: Sequence[Comparison], campaign: Campaign, sides: Sides) -> list[Panel]:
+    """Return primary FOMs as contender / reference against size, one panel a place and FOM."""
+    grouped: _Grouped = defaultdict(lambda: defaultdict(list))
+    directions: dict[str, Better | None] = {}
+    for one in comparisons:
+        coordinates = {name: value for name, value in one.at.items() if name not in _shared(campaign, one)}
+        found = _axis(coordinates)
+        if found and one.ratio is not None and is_shown(campaign, one.contender_case, one.fom):
+            axis, x, rest = found
+            directions[one.fom] = one.better
+            key = (sides.place_of[one.contender_case].label, f"{words(one.fom)}{rest}", axis, one.fom)
+            grouped[key][sides.side_of[one.contender_case]].append(
+                _ratio_point(one, x, coordinate(axis, one.at[axis]))
+            )
+    panels = []
+    for key, lines in grouped.items():
+        panels += _panels({key: lines}, sides, directions[key[3]])
+    return panels
+
+
+def node_panels(overview: Sequence[Comparison], sides: Sides) -> list[Panel]:
+    """Return overall ratios against the number of nodes, one panel a workload that has several."""
+    grouped: dict[str, dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
+    foms: dict[str, Comparison] = {}
+    for one in overview:
+        place = sides.place_of[one.contender_case]
+        if one.ratio is not None:
+            foms[place.title] = one
+            side = sides.side_of[one.contender_case]
+            grouped[place.title][side].append(
+                _ratio_point(one, place.nodes, coordinate("nodes", place.nodes))
+            )
+    return [
+        Panel(title, words(foms[title].fom), _lines(lines, sides), "nodes", foms[title].better)
+        for title, lines in grouped.items()
+        if len({point.x for points in lines.values() for point in points}) > 1
+    ]
+
+
+def block_panels(campaign: Campaign, sides: Sides) -> list[Panel]:
+    """Return each run next to the average of its case, against the block, one panel a place.
+
+    A run counts as the geometric mean of its first primary FOM over all sizes; 1 is the geometric
+    mean of the case over its blocks. Drift that hits all sides alike shows as points that move together.
+    """
+    logs: dict[str, dict[int, float]] = defaultdict(dict)
+    for attempt in campaign.measured():
+        fom = _first_fom(campaign, attempt.case)
+        values = [value for series in attempt.series if series.fom == fom for value in series.values]
+        if values and min(values) > 0:
+            logs[attempt.case][attempt.block] = math.fsum(map(math.log, values)) / len(values)
+    grouped: dict[Place, dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
+    for case, by_block in logs.items():
+        mean = math.fsum(by_block.values()) / len(by_block)
+        for block, log in sorted(by_block.items()):
+            y = math.exp(log - mean)
+            point = Point(block, y, None, None, f"block {block}", ratio(y), "", 1)
+            grouped[sides.place_of[case]][sides.side_of[case]].append(point)
+    return [
+        Panel(
+            place.label, "each run next to its case's average", _lines(grouped[place], sides), "block", None
+        )
+        for place in sides.places
+        if place in grouped
+    ]
+
+
+def is_shown(campaign: Campaign, case: str, fom: str) -> bool:
+    """Return whether charts show a FOM: the primary ones, or the first where a workload has none."""
+    foms = campaign.plan.foms.get(campaign.cases[case].workload, ())
+    primary = [one.name for one in foms if one.is_primary]
+    return fom in primary if primary else bool(foms) and fom == foms[0].name
+
+
+def words(fom: str) -> str:
+    """Return a FOM's name as prose: ``message rate``."""
+    return fom.replace("_", " ")
+
+
+def _first_fom(campaign: Campaign, case: str) -> str | None:
+    foms: Iterable[Fom] = campaign.plan.foms.get(campaign.cases[case].workload, ())
+    return next((one.name for one in foms if is_shown(campaign, case, one.name)), None)
+
+
+def _shared(campaign: Campaign, one: Comparison) -> set[str]:
+    return {"workload"} | (set(campaign.cases[one.contender_case].settings) & set(campaign.plan.varied))
+
+
+def _axis(at: Settings) -> tuple[str, float, str] | None:
+    """Return the coordinate to draw against, where on it, and the other coordinates in words."""
+    numeric = [
+        name for name, value in at.items() if isinstance(value, (int, float)) and not isinstance(value, bool)
+    ]
+    if not numeric:
+        return None
+    axis = "bytes" if "bytes" in numeric else numeric[0]
+    rest = "".join(f" · {coordinate(name, value)}" for name, value in at.items() if name != axis)
+    x = float(at[axis])
+    return axis, ZERO_AT if axis == "bytes" and x == 0 else x, rest
+
+
+def _ratio_point(one: Comparison, x: float, at: str) -> Point:
+    value = one.ratio or 0.0
+    cost = (
+        "" if one.cost is None else cost_with_interval(one.cost, cost_interval(one.low, one.high, one.better))
+    )
+    return Point(x, value, one.low, one.high, at, ratio(value), f"cost {cost}, {one.verdict}", one.n_blocks)
+
+
+def _panels(grouped: _Grouped, sides: Sides, better: Better | None) -> list[Panel]:
+    titles = [title for place in sides.places for title in (place.label, place.title)]
+    ordered = sorted(grouped.items(), key=lambda item: titles.index(item[0][0]))
+    return [
+        Panel(title, subtitle, _lines(lines, sides), axis, better)
+        for (title, subtitle, axis, _), lines in ordered
+        if len({point.x for points in lines.values() for point in points}) > 1
+    ]
+
+
+def _lines(by_side: dict[Side, list[Point]], sides: Sides) -> tuple[Line, ...]:
+    return tuple(
+        Line(side, tuple(sorted(by_side[side], key=lambda point: point.x)))
+        for side in sides.sides
+        if side in by_side
+    )

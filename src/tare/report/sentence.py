@@ -1,0 +1,181 @@
+"""Say the answer in words that a manager can repeat and an engineer can check."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from tare.answers.headline import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Aspect, Headline
+from tare.model.comparison import Comparison, Verdict
+from tare.report.sides import Side, Sides
+from tare.report.wording import NARROW, cost_interval, cost_with_interval, count, percent
+from tare.units import format_bytes
+
+_MOST_BLOCKS = 100
+_DECIDED = (Verdict.WORSE, Verdict.BETTER)
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """One contender's answer: what is said of it, what would settle the rest, and the cases behind it."""
+
+    side: Side
+    text: str
+    settles: str
+    cases: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Return the answer with its subject: ``overlay adds 68 % [61, 75] to small-message latency …``."""
+        return f"{self.side.name} {self.text}"
+
+
+def answer(
+    side: Side, sides: Sides, headlines: Sequence[Headline], overview: Sequence[Comparison], margin: float
+) -> Answer:
+    """Return what is known of one contender, from its `headlines` and its rows of the `overview`.
+
+    Equivalence is said only where the verdict is equivalent; undecided is said as such.
+    """
+    reference = sides.reference.name if sides.reference else "the reference"
+    if all(one.ratio is None for one in headlines):
+        return Answer(side, f"has not been measured beside {reference} yet.", "", ())
+    parts = (_effects(headlines), _equivalents(headlines, reference, margin), _undecided(headlines))
+    text = f"{'; '.join(filter(None, parts))}. {_balance(overview, sides)}".rstrip()
+    cases = dict.fromkeys(case for one in overview for case in (one.reference_case, one.contender_case))
+    return Answer(side, text, settles(overview, margin), tuple(cases))
+
+
+def reading(headlines: Sequence[Headline], margin: float) -> str:
+    """Return how to read the numbers of the sentences: what they average, over what, how surely."""
+    blocks = sorted({one.n_blocks for one in headlines if one.ratio is not None})
+    if not blocks:
+        return ""
+    n = f"{blocks[0]}" if len(blocks) == 1 else f"{blocks[0]} to {blocks[-1]}"
+    confidence = percent(headlines[0].confidence, is_signed=False, decimals=0)
+    aspects = {one.aspect for one in headlines}
+    parts = [f"In brackets: {confidence} intervals from n = {n} paired {'block' if n == '1' else 'blocks'}."]
+    if Aspect.LATENCY in aspects:
+        parts.append(f"Small messages are those up to {_size(SMALL_MESSAGE_BYTES)}.")
+    if Aspect.BANDWIDTH in aspects:
+        parts.append(f"Bandwidth is taken from {_size(LARGE_MESSAGE_BYTES)} up.")
+    parts.append("Each is the geometric mean over its workloads, scales and sizes.")
+    parts.append(f"Equivalent: the whole interval lies within {_within(margin)}.")
+    return " ".join(parts)
+
+
+def settles(comparisons: Sequence[Comparison], margin: float) -> str:
+    """Return what would settle the undecided among `comparisons`; empty when there are none."""
+    undecided = [one for one in comparisons if one.verdict is Verdict.UNDECIDED]
+    if not undecided:
+        return ""
+    few = [one for one in undecided if one.low is None]
+    if few:
+        return (
+            f"{count(len(few), 'comparison')} had too few blocks for an interval; "
+            "three that both sides finish are the least."
+        )
+    needed = [blocks_needed(one, margin) for one in undecided]
+    known = [blocks for blocks in needed if blocks is not None and blocks <= _MOST_BLOCKS]
+    if not known:
+        return "The undecided lie too near the margin for any sensible number of blocks to settle them."
+    rest = len(undecided) - len(known)
+    but = f"; {rest} more would take over {_MOST_BLOCKS}" if rest else ""
+    whose = (
+        "the undecided comparison" if len(undecided) == 1 else f"{len(known)} of {len(undecided)} undecided"
+    )
+    return (
+        f"What would settle it: about {max(known)} blocks instead of {max(one.n_blocks for one in undecided)} "
+        f"for {whose}, if the noise stays as it is{but}."
+    )
+
+
+def blocks_needed(one: Comparison, margin: float) -> int | None:
+    """Return how many blocks would decide a comparison whose centre stays where it is.
+
+    The half width of a log-ratio interval shrinks about as 1/√n. It must fit between the ratio and
+    1, or between the ratio and the nearer end of the margin, whichever is sooner. None without an
+    interval.
+    """
+    if one.ratio is None or one.low is None or one.high is None or not 0 < one.low < one.high:
+        return None
+    half = math.log(one.high / one.low) / 2
+    distance = abs(math.log(one.ratio))
+    room = max(distance, math.log1p(margin) - distance)
+    return max(one.n_blocks + 1, math.ceil(one.n_blocks * (half / room) ** 2))
+
+
+def _effects(headlines: Sequence[Headline]) -> str:
+    return " and ".join(_effect(one) for one in headlines if one.verdict in _DECIDED)
+
+
+def _effect(one: Headline) -> str:
+    """Return the change of the figure itself: ``takes 22 % [19, 25] off bandwidth``."""
+    if one.ratio is None or one.low is None or one.high is None:
+        return ""
+    if one.ratio >= 1:
+        change = cost_with_interval(one.ratio - 1, (one.low - 1, one.high - 1), is_signed=False)
+        return f"adds {change} to {one.aspect}"
+    change = cost_with_interval(1 - one.ratio, (1 - one.high, 1 - one.low), is_signed=False)
+    return f"takes {change} off {one.aspect}"
+
+
+def _equivalents(headlines: Sequence[Headline], reference: str, margin: float) -> str:
+    same = [one for one in headlines if one.verdict is Verdict.EQUIVALENT]
+    if not same:
+        return ""
+    aspects = " and ".join(f"{one.aspect} ({_cost(one)})" for one in same)
+    return f"is equivalent to {reference}, within {_within(margin)}, in {aspects}"
+
+
+def _undecided(headlines: Sequence[Headline]) -> str:
+    parts = []
+    for one in headlines:
+        if one.verdict is not Verdict.UNDECIDED:
+            continue
+        if one.ratio is None:
+            parts.append(f"{one.aspect} has not been measured on both sides")
+        elif one.low is None:
+            parts.append(
+                f"{one.aspect} is undecided ({_cost(one)} in {count(one.n_blocks, 'block')}, no interval)"
+            )
+        else:
+            parts.append(f"{one.aspect} is undecided ({_cost(one)})")
+    return " and ".join(parts)
+
+
+def _balance(overview: Sequence[Comparison], sides: Sides) -> str:
+    """Return the balance over workloads and scales, with the farthest of them."""
+    if len(overview) < 2:
+        return ""
+    verdicts = Counter(one.verdict for one in overview)
+    parts = [f"{verdict.value} in {verdicts[verdict]}" for verdict in Verdict if verdicts[verdict]]
+    total = len(overview)
+    if len(parts) == 1:
+        text = f"Of {total} workloads and scales, all are {overview[0].verdict.value}"
+    else:
+        text = f"Of {total} workloads and scales it is {', '.join(parts)}"
+    decided = [one for one in overview if one.verdict in _DECIDED and one.cost is not None]
+    if not decided:
+        return f"{text}."
+    far = max(decided, key=lambda one: abs(math.log(one.ratio or 1)))
+    return f"{text}; farthest is {sides.place_of[far.contender_case].label}, {_cost(far)}."
+
+
+def _cost(one: Headline | Comparison) -> str:
+    if one.ratio is None or one.better is None:
+        return "no direction"
+    cost = one.ratio - 1 if one.better == "lower" else 1 - one.ratio
+    bounds = cost_interval(one.low, one.high, one.better)
+    return cost_with_interval(cost, bounds)
+
+
+def _within(margin: float) -> str:
+    decimals = 0 if (margin * 100).is_integer() else 1
+    return f"±{NARROW}{percent(margin, is_signed=False, decimals=decimals)}"
+
+
+def _size(n_bytes: int) -> str:
+    return format_bytes(n_bytes).replace(" ", NARROW)

@@ -1,0 +1,156 @@
+"""How the page lays out a plan: the sides that are compared, and the places where they meet."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from tare.model.campaign import Campaign
+from tare.model.case import Case
+from tare.model.comparison import Comparison
+from tare.model.values import Scalar
+from tare.report.wording import coordinate, count, visible
+
+_DERIVED = ("ranks", "ranks_per_node", "threads")
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """The reference or a contender. `index` is 0 for the reference and picks colour and shape."""
+
+    name: str
+    is_reference: bool
+    index: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where sides meet: a workload with its varied parameters, at a number of nodes."""
+
+    workload: str
+    title: str
+    nodes: int
+
+    @property
+    def label(self) -> str:
+        """Return it in one line: ``imb.pingpong · 2 nodes``."""
+        return f"{self.title} · {count(self.nodes, 'node')}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Sides:
+    """Every case of the plan by its side and its place, both in the plan's order."""
+
+    sides: tuple[Side, ...]
+    places: tuple[Place, ...]
+    side_of: dict[str, Side]
+    place_of: dict[str, Place]
+
+    @property
+    def reference(self) -> Side | None:
+        """Return the side that the others are held against, if the study names one."""
+        return next((side for side in self.sides if side.is_reference), None)
+
+    @property
+    def contenders(self) -> tuple[Side, ...]:
+        """Return the other sides."""
+        return tuple(side for side in self.sides if not side.is_reference)
+
+    def cases(self, side: Side, place: Place) -> tuple[str, ...]:
+        """Return the ids of the cases of `side` at `place`."""
+        return tuple(
+            case for case in self.side_of if self.side_of[case] == side and self.place_of[case] == place
+        )
+
+    def case_label(self, case: str) -> str:
+        """Return what a case is called: its side and its place."""
+        return f"{self.side_of[case].name} · {self.place_of[case].label}"
+
+
+def lay_out(campaign: Campaign, comparisons: Iterable[Comparison]) -> Sides:
+    """Return the sides and places of the cases of `campaign`.
+
+    The settings that tell sides apart are those in which any contender differs from its reference.
+    """
+    cases = campaign.plan.cases
+    keys = _side_keys(campaign, comparisons)
+    named_by = _naming_factors(cases, keys)
+    names = {case.id: _side_name(case, keys, named_by) for case in cases}
+    has_reference = bool(campaign.plan.reference)
+    is_reference = {names[case.id] for case in cases if has_reference and campaign.plan.is_reference(case)}
+    ordered = sorted(dict.fromkeys(names.values()), key=lambda name: name not in is_reference)
+    offset = 0 if is_reference else 1
+    sides = {name: Side(name, name in is_reference, index + offset) for index, name in enumerate(ordered)}
+    places = {case.id: _place(case, cases, keys, campaign.plan.varied) for case in cases}
+    titles = list(dict.fromkeys(place.title for place in places.values()))
+    return Sides(
+        sides=tuple(sides.values()),
+        places=tuple(
+            sorted(dict.fromkeys(places.values()), key=lambda place: (titles.index(place.title), place.nodes))
+        ),
+        side_of={case: sides[name] for case, name in names.items()},
+        place_of=places,
+    )
+
+
+def _side_keys(campaign: Campaign, comparisons: Iterable[Comparison]) -> tuple[str, ...]:
+    differing = {name for one in comparisons for name in (*one.reference, *one.contender)}
+    differing |= set(campaign.plan.reference)
+    if not differing:
+        differing = {"platform", "network", "storage", "io"}
+    order = ("platform", "network", "storage", "io")
+    known = [*order, *sorted(differing.difference(order))]
+    rows = [case.settings for case in campaign.plan.cases]
+    varying = tuple(name for name in known if name in differing and len({row.get(name) for row in rows}) > 1)
+    return varying or tuple(name for name in known if name in campaign.plan.reference)
+
+
+def _naming_factors(cases: tuple[Case, ...], keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the factors whose level names tell the same sides apart as `keys` do."""
+    factors = dict.fromkeys(factor for case in cases for factor in case.names)
+    found = []
+    for factor in factors:
+        pairs = {(case.names.get(factor), _values(case, keys)) for case in cases}
+        is_one_to_one = len(pairs) == len({name for name, _ in pairs}) == len({row for _, row in pairs})
+        if is_one_to_one and len(pairs) > 1:
+            found.append(factor)
+    return tuple(found)
+
+
+def _values(case: Case, keys: tuple[str, ...]) -> tuple[Scalar | None, ...]:
+    return tuple(case.settings.get(key) for key in keys)
+
+
+def _side_name(case: Case, keys: tuple[str, ...], named_by: tuple[str, ...]) -> str:
+    for factor in named_by:
+        if factor in case.names:
+            return visible(case.names[factor])
+    values = [_level(key, case.settings[key]) for key in keys if key in case.settings]
+    return visible(" · ".join(values)) or "all cases"
+
+
+def _level(key: str, value: Scalar) -> str:
+    return str(value) if isinstance(value, str) else coordinate(key, value)
+
+
+def _place(case: Case, cases: tuple[Case, ...], keys: tuple[str, ...], varied: tuple[str, ...]) -> Place:
+    alike = [other.settings for other in cases if other.workload == case.workload]
+    row = case.settings
+    shown = [
+        name
+        for name in row
+        if name in varied
+        and name not in keys
+        and name not in ("workload", "nodes")
+        and len({other.get(name) for other in alike}) > 1
+        and not (name in _DERIVED and _follows_nodes(name, alike))
+    ]
+    title = " · ".join([case.workload, *(coordinate(name, row[name]) for name in shown)])
+    return Place(case.workload, visible(title), case.layout.nodes)
+
+
+def _follows_nodes(name: str, rows: list[dict[str, Scalar]]) -> bool:
+    by_nodes: dict[Scalar, set[Scalar]] = {}
+    for row in rows:
+        by_nodes.setdefault(row["nodes"], set()).add(row[name])
+    return all(len(values) == 1 for values in by_nodes.values())

@@ -1,0 +1,120 @@
+"""Can I trust it? Noise, load, repeats, retries, and the proof of the network, in figures."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Sequence
+
+from tare.model.campaign import Campaign
+from tare.model.comparison import Estimate
+from tare.report.accounting import Account
+from tare.report.panels import is_shown
+from tare.report.sides import Place, Side, Sides
+from tare.report.wording import NARROW, coordinate, count, number, percent
+
+
+@dataclasses.dataclass(frozen=True)
+class Noise:
+    """How a case scatters from block to block: the coefficient of variation over its sizes."""
+
+    side: Side
+    place: Place
+    case: str
+    n_blocks: int
+    median: float
+    largest: float
+    largest_at: str
+
+
+def noises(estimates: Sequence[Estimate], campaign: Campaign, sides: Sides) -> list[Noise]:
+    """Return the noise of each case's primary figures of merit, in the order of places and sides."""
+    found: dict[str, list[Estimate]] = {}
+    for one in estimates:
+        if one.cv is not None and is_shown(campaign, one.case, one.fom):
+            found.setdefault(one.case, []).append(one)
+    rows = [_noise(case, alike, sides) for case, alike in found.items()]
+    return sorted(rows, key=lambda row: (sides.places.index(row.place), row.side.index))
+
+
+def _noise(case: str, alike: list[Estimate], sides: Sides) -> Noise:
+    worst = max(alike, key=lambda one: one.cv or 0.0)
+    where = " · ".join(coordinate(name, value) for name, value in worst.at.items())
+    return Noise(
+        side=sides.side_of[case],
+        place=sides.place_of[case],
+        case=case,
+        n_blocks=max(one.n_blocks for one in alike),
+        median=statistics.median(one.cv or 0.0 for one in alike),
+        largest=worst.cv or 0.0,
+        largest_at=f"{worst.fom.replace('_', ' ')} {where}".rstrip(),
+    )
+
+
+def facts(campaign: Campaign, account: Account, noise: Sequence[Noise]) -> list[tuple[str, str]]:
+    """Return what bears on trust, as a term and a sentence each."""
+    return [
+        ("Noise", _noise_sentence(noise)),
+        ("Load", _load_sentence(campaign)),
+        ("Transport", _transport_sentence(campaign)),
+        ("Repeats", _repeats_sentence(campaign, account)),
+        (
+            "Order",
+            f"Each block passes once over all cases, in a random order of its own (seed {campaign.plan.seed}).",
+        ),
+    ]
+
+
+def _noise_sentence(noise: Sequence[Noise]) -> str:
+    if not noise:
+        return "Not known: no case has two measured blocks."
+    low, high = min(row.median for row in noise), max(row.median for row in noise)
+    span = (
+        percent(low, is_signed=False) if low == high else f"{_bare(low)} to {percent(high, is_signed=False)}"
+    )
+    return f"Runs of one case scatter by {span} (coefficient of variation, median over sizes, by case)."
+
+
+def _bare(share: float) -> str:
+    return percent(share, is_signed=False).removesuffix(f"{NARROW}%")
+
+
+def _load_sentence(campaign: Campaign) -> str:
+    loads = [one.load for one in campaign.measured() if one.load is not None]
+    if not loads:
+        return "The load of the machine was not recorded."
+    return (
+        f"The one-minute load average was {number(min(loads), 2)} to {number(max(loads), 2)} when runs started "
+        f"(median {number(statistics.median(loads), 2)})."
+    )
+
+
+def _transport_sentence(campaign: Campaign) -> str:
+    cases = campaign.cases
+    runs = [
+        one for one in campaign.measured() if cases[one.case].layout.nodes > 1 and cases[one.case].network
+    ]
+    if not runs:
+        return "No measured run spans several nodes over a named network; there was nothing to prove."
+    proven = [one for one in runs if one.transport]
+    if len(proven) == len(runs):
+        return (
+            f"Proven on every one of {count(len(runs), 'measured run')}: byte counters show that the network "
+            "which was asked for carried the data."
+        )
+    return (
+        f"Proven on {len(proven)} of {count(len(runs), 'measured run')} by byte counters; "
+        f"not on the other {len(runs) - len(proven)}."
+    )
+
+
+def _repeats_sentence(campaign: Campaign, account: Account) -> str:
+    blocks = {one.block for one in campaign.measured()}
+    warm = f", after {count(account.n_warmup, 'warm-up run')} that do not count" if account.n_warmup else ""
+    again = (
+        f"{count(account.n_repeated, 'further attempt was', 'further attempts were')} made because "
+        "the infrastructure had failed."
+        if account.n_repeated
+        else "No run had to be tried again."
+    )
+    return f"{count(len(blocks), 'block')} measured{warm}. {again}"

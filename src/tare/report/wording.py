@@ -1,0 +1,130 @@
+"""How the report writes numbers: signs, units and intervals that a reader can repeat."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+
+from tare.model.comparison import Comparison
+from tare.model.values import Scalar
+from tare.model.workload import Better
+from tare.units import format_bytes
+
+NARROW = "\u202f"
+"""Narrow no-break space: keeps a number and its unit on one line (ISO 80000-1, 7.1.4)."""
+
+_UNITS = {"us": "µs", "usec": "µs", "Mbytes/s": "MB/s", "Mbytes/sec": "MB/s", "": ""}
+_KEPT_CONTROLS = frozenset("\n\t")
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return `value` to `digits` significant digits, without exponents between 1e-3 and 1e6."""
+    if value == 0:
+        return "0"
+    magnitude = math.floor(math.log10(abs(value)))
+    if not -4 < magnitude < 7:
+        return f"{value:.{digits - 1}e}".replace("-", "−")
+    decimals = max(0, digits - 1 - magnitude)
+    return f"{value:,.{decimals}f}".replace(",", NARROW).replace("-", "−")
+
+
+def unit_name(unit: str) -> str:
+    """Return `unit` as it is set in print: ``µs`` for ``us``."""
+    return _UNITS.get(unit, unit)
+
+
+def quantity(value: float, unit: str) -> str:
+    """Return a value with its unit: ``2.41 µs``."""
+    name = unit_name(unit)
+    return f"{number(value)}{NARROW}{name}" if name else number(value)
+
+
+def _decimals(share: float) -> int:
+    return 0 if abs(share) >= 0.0995 else 1
+
+
+def percent(share: float, *, is_signed: bool = True, decimals: int | None = None) -> str:
+    """Return a share as percent: ``+68 %``, ``−0.4 %``; one decimal below ten percent."""
+    digits = _decimals(share) if decimals is None else decimals
+    text = f"{share * 100:+.{digits}f}" if is_signed else f"{share * 100:.{digits}f}"
+    if float(text) == 0:
+        text = f"{0:.{digits}f}"
+    return text.replace("-", "−") + f"{NARROW}%"
+
+
+def cost_interval(low: float | None, high: float | None, better: Better | None) -> tuple[float, float] | None:
+    """Turn an interval of contender / reference into one of the share that the contender costs."""
+    if low is None or high is None or better is None:
+        return None
+    return (low - 1, high - 1) if better is Better.LOWER else (1 - high, 1 - low)
+
+
+def bracket(bounds: tuple[float, float] | None, decimals: int) -> str:
+    """Return an interval of shares in percent: ``[61, 75]``; empty when there is none."""
+    if bounds is None:
+        return ""
+    low, high = (f"{end * 100:.{decimals}f}" for end in bounds)
+    low, high = (f"{0:.{decimals}f}" if float(end) == 0 else end for end in (low, high))
+    return f"[{low}, {high}]".replace("-", "−")
+
+
+def bracket_values(low: float | None, high: float | None) -> str:
+    """Return an interval of plain values: ``[2.38, 2.44]``; empty when there is none."""
+    return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
+
+
+def cost_with_interval(share: float, bounds: tuple[float, float] | None, *, is_signed: bool = True) -> str:
+    """Return a cost and its interval with the same decimals: ``68 % [61, 75]``."""
+    decimals = _decimals(share)
+    text = percent(share, is_signed=is_signed, decimals=decimals)
+    return f"{text} {bracket(bounds, decimals)}".rstrip()
+
+
+def ratio(value: float | None) -> str:
+    """Return contender / reference as a factor: ``× 1.68``, with what is needed to tell it from 1."""
+    if value is None:
+        return "–"
+    decimals = 3 if abs(value - 1) < 0.0995 else 2
+    return f"×{NARROW}{value:.{decimals}f}"
+
+
+def count(n: int, noun: str, plural: str | None = None) -> str:
+    """Return a count with its noun: ``1 run``, ``3 runs``."""
+    return f"{n} {noun if n == 1 else plural or noun + 's'}"
+
+
+def coordinate(name: str, value: Scalar) -> str:
+    """Return one coordinate or setting as a table shows it: message sizes in binary prefixes."""
+    if name == "bytes" and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return format_bytes(value).replace(" ", NARROW)
+    if name.endswith("bytes") and isinstance(value, int) and not isinstance(value, bool):
+        return f"{name.replace('_', ' ')} {format_bytes(value)}".replace(" ", NARROW)
+    if name in ("nodes", "ranks", "threads") and isinstance(value, int):
+        return count(value, name[:-1]).replace(" ", NARROW)
+    if isinstance(value, bool):
+        return f"{name.replace('_', ' ')} {'on' if value else 'off'}"
+    return f"{name.replace('_', ' ')} {value}"
+
+
+def visible(text: str) -> str:
+    """Return `text` with every character that would hide or reorder others shown as a sign.
+
+    Control characters become Unicode's control pictures (␛ for escape); format characters, such as
+    the overrides of the bidirectional algorithm (UAX 9), their code point.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_picture(character) for character in text)
+
+
+def _picture(character: str) -> str:
+    code = ord(character)
+    if character in _KEPT_CONTROLS:
+        return character
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs"):
+        return f"⟨U+{code:04X}⟩"
+    return character
