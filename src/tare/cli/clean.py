@@ -20,8 +20,6 @@ def command(dry_run: bool) -> None:
         click.echo(f"{'would end' if dry_run else 'ended'} process {pid} of {label}")
         if not dry_run:
             marks.end_marked(label)
-    stale = lab.clean_stale(is_dry_run=dry_run)
-    for name in stale:
-        click.echo(f"{'would forget' if dry_run else 'forgot'} the state of lab {name}, which is gone")
-    if not leftovers and not stale:
+    lab.find()  # forgets the state of labs that have ended
+    if not leftovers:
         click.echo("nothing is left behind")

@@ -84,7 +84,7 @@ def command(
     if as_json:
         print_json("tare.compare/1", {"comparisons": [_body(one) for one in found]})
         return
-    _print(campaign, found, reference or campaign.plan.reference, margin)
+    print_comparisons(campaign, found, reference or campaign.plan.reference, margin)
 
 
 def _reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar] | None:
@@ -137,12 +137,10 @@ def _body(one: Comparison) -> dict[str, object]:
     }
 
 
-def _print(
-    campaign: Campaign, found: Sequence[Comparison], reference: Settings, margin: float | None
+def print_comparisons(
+    campaign: Campaign, found: Sequence[Comparison], reference: Settings, margin: float | None = None
 ) -> None:
-    if not found:
-        click.echo("Nothing to compare yet; 'tare status' shows what has run.")
-        return
+    """Print one row a comparison, and what its columns mean."""
     cases = campaign.cases
     against = " · ".join(str(value) for value in reference.values())
     places = _telling(found, leave_out=reference)

@@ -126,7 +126,9 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
             f"{folder} holds another state of this study ({_extent(old)}; now {_extent(new)}); "
             "add --extend to extend it, or choose another --out"
         )
-    rest = msgspec.structs.replace(new, cases=old.cases, repeats=old.repeats, varied=old.varied, foms=old.foms)
+    rest = msgspec.structs.replace(
+        new, cases=old.cases, repeats=old.repeats, varied=old.varied, foms=old.foms
+    )
     if rest != old and not is_extending:
         raise UsageError(f"{folder}: the study's settings have changed since; add --extend to accept them")
 
@@ -138,8 +140,6 @@ def _extent(plan: Plan) -> str:
 
 
 def _print_summary(campaign: Campaign, counts: Counter[State]) -> None:
-    from tare.cli.compare import print_overview
-
     click.echo(summary_line(campaign, counts))
     why = Counter(
         (attempt.state, attempt.reason)
@@ -148,8 +148,13 @@ def _print_summary(campaign: Campaign, counts: Counter[State]) -> None:
     )
     for (state, reason), count in why.most_common(5):
         click.echo(f"  {count} × {state}: {reason}")
-    print_overview(campaign)
-    click.echo(f"next: tare report {campaign.folder}")
+    if campaign.plan.reference and counts[State.DONE]:
+        from tare.answers.compare import aggregates
+        from tare.cli.compare import print_comparisons
+
+        click.echo()
+        print_comparisons(campaign, aggregates(campaign), campaign.plan.reference)
+    click.echo(f"\nnext: tare report {campaign.folder}")
 
 
 @contextmanager

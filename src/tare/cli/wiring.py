@@ -48,22 +48,23 @@ def load(path: Path, n_blocks: int | None = None) -> Loaded:
         study_path, site_path = path / STUDY, path / SITE
         if not study_path.is_file():
             raise UsageError(f"{path}: neither a study file nor a campaign folder; it holds no {STUDY}")
-    known: dict[str, Workload] = {}
+    known: Mapping[str, Workload] = {}
 
     def catalogue(inline: Sequence[InlineDefinition]) -> Mapping[str, Workload]:
-        known.update(plugins.workloads(inline))
+        nonlocal known
+        known = plugins.workloads(inline)
         return known
 
-    study, site_source = config.load_study(study_path, catalogue, site_path)
+    study, source = config.load_study(study_path, catalogue, site_path)
     if n_blocks is not None:
         study = msgspec.structs.replace(study, repeats=study.repeats.exactly(n_blocks))
-    site = site_source.site
+    site = source.site
     if site.lab is not None:
         from tare import lab
 
         site = msgspec.structs.replace(site, agent=(str(lab.AGENT),))
     composer = Composer(site, known, plugins.launcher, plugins.runtime)
-    texts = {STUDY: study_path.read_text(encoding="utf-8"), SITE: site_source.text}
+    texts = {STUDY: study_path.read_text(encoding="utf-8-sig"), SITE: source.text}
     return Loaded(study, make_plan(study, site, known), composer, texts)
 
 

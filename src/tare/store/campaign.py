@@ -39,6 +39,7 @@ def freeze(folder: Path, plan: Plan, texts: dict[str, str]) -> None:
     Each file is replaced as a whole or not at all. Raises DiskFull or CampaignError.
     """
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
             _replace(folder / name, text.encode())
         _replace(folder / PLAN, msgspec.json.format(msgspec.json.encode(plan), indent=1))

@@ -1,0 +1,161 @@
+"""kill -9 at any moment, a full disk, an interrupt: nothing that ended is lost or run again."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import TARE, Tare
+from tare.backends import marks
+from tare.model.attempt import State
+from tare.store.campaign import JOURNAL, read_campaign
+from tare.store.journal import AttemptEnded, read_events
+
+Study = Callable[..., Path]
+
+
+def ended_runs(campaign: Path) -> Counter[tuple[int, str]]:
+    """Return how often each run is on record as done."""
+    return Counter(
+        (event.attempt.block, event.attempt.case)
+        for event in read_events(campaign / JOURNAL)
+        if isinstance(event, AttemptEnded) and event.attempt.state is State.DONE
+    )
+
+
+def test_twenty_kills_lose_nothing_and_repeat_nothing(tare: Tare, study: Study, tmp_path: Path) -> None:
+    """Each killed tare is followed by a resume; what had ended before stays, once."""
+    campaign = tmp_path / "campaign"
+    script = (
+        "echo $$ >> {work}/../../../pids; sleep 0.01; (setsid sleep 30 &) >/dev/null 2>&1; echo value: 1.0"
+    )
+    path = study(script, repeats=100)
+    randomness = random.Random(7)
+    known: Counter[tuple[int, str]] = Counter()
+    for _ in range(20):
+        runner = subprocess.Popen(
+            [TARE, "run", str(path), "--out", str(campaign)], cwd=tmp_path, stdout=subprocess.DEVNULL
+        )
+        time.sleep(randomness.uniform(0.15, 0.7))
+        runner.kill()
+        runner.wait()
+        if (campaign / JOURNAL).exists():
+            now = ended_runs(campaign)
+            assert known <= now, "a run that had ended is gone"
+            known = now
+    assert len(known) > 0, "no kill came after a first run"
+    assert tare("run", path, "--out", campaign).returncode == 0
+    assert set(ended_runs(campaign).values()) == {1}, "a run was repeated"
+    assert len(ended_runs(campaign)) == 200
+    accounted = json.loads(tare("status", campaign, "--json").stdout)["counts"]
+    assert accounted["done"] == 200
+    assert sum(accounted.values()) == 200
+    assert [pid for pid, label in marks.orphaned() if str(campaign) in label] == []
+    assert left_over() == []
+
+
+def left_over(within_s: float = 5) -> list[tuple[int, str]]:
+    """Return the marked processes of dead campaigns that are still there after a moment."""
+    deadline = time.monotonic() + within_s
+    while marks.orphaned() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return marks.orphaned()
+
+
+def test_an_unfinished_attempt_is_on_record_as_lost_and_its_run_is_done_again(
+    tare: Tare, study: Study, tmp_path: Path
+) -> None:
+    campaign = tmp_path / "campaign"
+    path = study("sleep 0.5; echo value: 1.0", repeats=1)
+    runner = subprocess.Popen([TARE, "run", str(path), "--out", str(campaign)], cwd=tmp_path)
+    wait_for(lambda: any(campaign.glob("attempts/*/1.1")))
+    runner.kill()
+    runner.wait()
+    states = [one.state for one in read_campaign(campaign).attempts]
+    assert states == [State.LOST]
+    assert tare("run", campaign).returncode == 0
+    attempts = read_campaign(campaign).attempts
+    assert Counter(one.state for one in attempts) == {State.LOST: 1, State.DONE: 2}
+    assert (campaign / attempts[0].folder / "command.json").exists(), "the evidence of a lost attempt is kept"
+
+
+def test_an_interrupt_cleans_up_and_says_how_to_go_on(study: Study, tmp_path: Path) -> None:
+    campaign = tmp_path / "campaign"
+    path = study("setsid sleep 60 & sleep 60")
+    runner = subprocess.Popen(
+        [TARE, "run", str(path), "--out", str(campaign)], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    wait_for(lambda: any(campaign.glob("attempts/*/1.1/stdout")))
+    runner.send_signal(signal.SIGINT)
+    _, said = runner.communicate(timeout=30)
+    assert runner.returncode == 130
+    assert f"tare run {campaign}" in said
+    assert left_over() == []
+    assert [one.reason for one in read_campaign(campaign).attempts] == ["interrupted"]
+
+
+def test_two_tares_do_not_run_one_campaign(tare: Tare, study: Study, tmp_path: Path) -> None:
+    campaign = tmp_path / "campaign"
+    path = study("sleep 30; echo value: 1")
+    first = subprocess.Popen([TARE, "run", str(path), "--out", str(campaign)], cwd=tmp_path)
+    wait_for(lambda: any(campaign.glob("attempts/*/1.1")))
+    try:
+        second = tare("run", path, "--out", campaign)
+        assert second.returncode == 3
+        assert "another tare is running this campaign" in second.stderr
+        running = json.loads(tare("status", campaign, "--json").stdout)
+        assert (running["is_running"], running["counts"]["running"]) == (True, 1)
+    finally:
+        first.terminate()
+        first.wait()
+
+
+def test_a_full_disk_is_a_clear_error_and_the_campaign_goes_on_when_there_is_room(
+    study: Study, tmp_path: Path
+) -> None:
+    """A small tmpfs, mounted in a user namespace of its own, is the disk."""
+    if shutil.which("unshare") is None:
+        pytest.skip("unshare(1) of util-linux is not installed")
+    path = study("head -c 20000 /dev/zero | tr '\\0' x; echo; echo value: 1.0", repeats=20)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    script = f"""
+set -u
+mount -t tmpfs -o size=400k tmpfs {disk} || exit 77
+{TARE} run {path} --out {disk}/campaign; echo "first: $?"
+{TARE} status {disk}/campaign | head -1
+mount -o remount,size=40m {disk}
+{TARE} run {path} --out {disk}/campaign; echo "second: $?"
+cat {disk}/campaign/journal.jsonl > {tmp_path}/journal.jsonl
+"""
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    if done.returncode == 77 or "unshare failed" in done.stderr:
+        pytest.skip(f"this kernel lets no user mount a tmpfs: {done.stderr.strip()}")
+    assert "first: 3" in done.stdout, done.stdout + done.stderr
+    assert "no room left on this file system" in done.stderr
+    assert "second: 0" in done.stdout, done.stdout + done.stderr
+    runs = ended_runs(tmp_path)
+    assert len(runs) == 40
+    assert set(runs.values()) == {1}
+
+
+def wait_for(condition: Callable[[], bool], within_s: float = 20) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
