@@ -86,6 +86,7 @@ def make_campaign(
 
 def write_campaign(campaign: Campaign, folder: Path) -> Path:
     """Write `campaign` into `folder` as the runner does, and return it."""
+    folder.mkdir(parents=True, exist_ok=True)
     freeze(folder, campaign.plan, {})
     with Journal(folder / JOURNAL) as journal:
         for block, order in campaign.orders.items():

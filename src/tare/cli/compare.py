@@ -141,6 +141,9 @@ def print_comparisons(
     campaign: Campaign, found: Sequence[Comparison], reference: Settings, margin: float | None = None
 ) -> None:
     """Print one row a comparison, and what its columns mean."""
+    if not found:
+        click.echo("Nothing to compare yet; 'tare status' shows what has run.")
+        return
     cases = campaign.cases
     against = " · ".join(str(value) for value in reference.values())
     places = _telling(found, leave_out=reference)

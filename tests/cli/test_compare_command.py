@@ -1,0 +1,154 @@
+"""`tare compare`, from a campaign folder to what it prints."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from support.synthetic import SIZES, make_campaign, make_case, write_campaign
+from tare.cli.compare import command, format_ratio
+from tare.errors import UsageError
+from tare.model.campaign import Campaign
+from tare.model.comparison import Comparison, Verdict
+
+KEYS = {
+    *("fom", "unit", "better", "at", "reference", "contender", "n_blocks"),
+    *("ratio", "low", "high", "confidence", "verdict", "note"),
+}
+
+COLUMNS = ["contender", "workload", "at", "figure of merit", "against host", "n", "verdict"]
+
+
+@pytest.fixture
+def campaign() -> Campaign:
+    cases = [
+        make_case(network, nodes=nodes) for network in ("host", "overlay", "macvlan") for nodes in (2, 4)
+    ]
+    return make_campaign(cases, ratio={"overlay": 1.68, "macvlan": 1.0}, noise=0.001)
+
+
+@pytest.fixture
+def folder(campaign: Campaign, tmp_path: Path) -> Path:
+    return write_campaign(campaign, tmp_path / "campaign")
+
+
+def compare(folder: Path, *options: str) -> Result:
+    return CliRunner().invoke(command, [str(folder), *options], catch_exceptions=False)
+
+
+def test_the_table_has_one_row_a_contender_scale_and_fom_in_words(folder: Path) -> None:
+    lines = compare(folder).stdout.splitlines()
+    assert re.split(r"\s{2,}", lines[0]) == COLUMNS
+    rows = [line for line in lines if line.startswith(("overlay", "macvlan"))]
+    assert len(rows) == 2 * 2 * 2
+    assert "+68.0 % [" in rows[0]
+    assert rows[0].endswith("■ worse")
+    assert rows[-1].endswith("□ same")
+    assert "nodes=2" in rows[0]
+    assert "ranks=" not in rows[0]  # the nodes imply them
+
+
+def test_all_shows_every_size_and_fom_only_what_it_names(folder: Path) -> None:
+    lines = compare(folder, "--all", "--fom", "latency").stdout.splitlines()
+    rows = [line for line in lines if line.startswith(("overlay", "macvlan"))]
+    assert len(rows) == 2 * 2 * len(SIZES)
+    assert all("latency, us" in row for row in rows)
+    assert "bytes=1024" in rows[1]
+
+
+def test_json_holds_every_fom_and_coordinate_under_exactly_the_documented_keys(folder: Path) -> None:
+    document = json.loads(compare(folder, "--json").stdout)
+    assert set(document) == {"schema", "comparisons"}
+    assert document["schema"] == "tare.compare/1"
+    assert len(document["comparisons"]) == 2 * 2 * 2 * len(SIZES)
+    assert all(set(one) == KEYS for one in document["comparisons"])
+    first = document["comparisons"][0]
+    assert first["at"] == {"workload": "synthetic.pingpong", "nodes": 2, "ranks": 2, "bytes": 1}
+    assert (first["reference"], first["contender"]) == ({"network": "host"}, {"network": "overlay"})
+    assert (first["better"], first["verdict"], first["n_blocks"]) == ("lower", "worse", 5)
+
+
+def test_another_reference_and_margin_give_another_verdict(folder: Path) -> None:
+    turned = compare(folder, "--reference", "network=overlay", "--fom", "latency").stdout
+    assert "against overlay" in turned
+    assert "■ better" in turned
+    assert "■" not in compare(folder, "--margin", "80 %").stdout
+
+
+def test_a_reference_of_numbers_is_written_as_text(folder: Path) -> None:
+    document = json.loads(
+        compare(folder, "--reference", "nodes=2", "--reference", "ranks=2", "--json").stdout
+    )
+    assert document["comparisons"][0]["contender"] == {"nodes": 4, "ranks": 4}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--reference", "network"), "write KEY=VALUE"),
+        (("--reference", "network=hots"), "network is one of host, overlay, macvlan"),
+        (("--fom", "latencies"), "choose from bandwidth, latency"),
+    ],
+)
+def test_a_wrong_option_says_what_would_be_right(
+    folder: Path, options: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        compare(folder, *options)
+
+
+@pytest.mark.parametrize("margin", ["much", "-1%"])
+def test_a_margin_must_be_a_share(folder: Path, margin: str) -> None:
+    result = compare(folder, "--margin", margin)
+    assert result.exit_code == 2
+    assert "margin" in result.stderr
+
+
+def test_a_study_without_a_reference_asks_for_one(tmp_path: Path) -> None:
+    folder = write_campaign(make_campaign(reference={}), tmp_path / "campaign")
+    with pytest.raises(UsageError, match=r"--reference KEY=VALUE.*network"):
+        compare(folder)
+
+
+def test_a_campaign_that_has_not_measured_anything_says_so(campaign: Campaign, tmp_path: Path) -> None:
+    nothing = msgspec.structs.replace(campaign, attempts=(), orders={})
+    folder = write_campaign(nothing, tmp_path / "campaign")
+    assert "Nothing to compare yet" in compare(folder).stdout
+    assert json.loads(compare(folder, "--json").stdout)["comparisons"] == []
+
+
+@pytest.mark.parametrize(
+    ("ratio", "low", "high", "text"),
+    [
+        (1.68, 1.61, 1.75, "+68 % [+61, +75]"),
+        (0.78, 0.775, 0.785, "−22.0 % [−22.5, −21.5]"),
+        (1.0, 0.9995, 1.0005, "+0.00 % [−0.05, +0.05]"),
+        (2.5, None, None, "+150.0 %"),
+        (None, None, None, "–"),
+    ],
+)
+def test_a_ratio_is_written_with_the_digits_that_its_interval_allows(
+    ratio: float | None, low: float | None, high: float | None, text: str
+) -> None:
+    one = Comparison(
+        fom="latency",
+        unit="us",
+        better=None,
+        at={},
+        reference={},
+        contender={},
+        reference_case="a",
+        contender_case="b",
+        n_blocks=5,
+        ratio=ratio,
+        low=low,
+        high=high,
+        confidence=0.95,
+        verdict=Verdict.UNDECIDED,
+    )
+    assert format_ratio(one) == text

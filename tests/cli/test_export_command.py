@@ -1,0 +1,45 @@
+"""`tare export`, from a campaign folder to bytes."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from support.synthetic import SIZES, make_campaign, write_campaign
+from tare.cli.export import command
+from tare.errors import UsageError
+
+N_ROWS = 2 * 5 * 2 * len(SIZES)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_campaign(make_campaign(), tmp_path / "campaign")
+
+
+def test_stdout_gets_csv_unless_told_otherwise(folder: Path) -> None:
+    result = CliRunner().invoke(command, [str(folder)], catch_exceptions=False)
+    assert len(pl.read_csv(result.stdout_bytes)) == N_ROWS
+
+
+def test_parquet_goes_to_stdout_too(folder: Path) -> None:
+    result = CliRunner().invoke(command, [str(folder), "--format", "parquet"], catch_exceptions=False)
+    assert len(pl.read_parquet(io.BytesIO(result.stdout_bytes))) == N_ROWS
+
+
+def test_a_file_gets_the_same_bytes_as_stdout(folder: Path, tmp_path: Path) -> None:
+    arguments = [str(folder), "--format", "json"]
+    shown = CliRunner().invoke(command, arguments, catch_exceptions=False).stdout_bytes
+    target = tmp_path / "rows.json"
+    CliRunner().invoke(command, [*arguments, "--output", str(target)], catch_exceptions=False)
+    assert target.read_bytes() == shown
+
+
+def test_a_file_that_cannot_be_written_says_which(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "missing" / "rows.csv"
+    with pytest.raises(UsageError, match=r"rows\.csv: cannot write"):
+        CliRunner().invoke(command, [str(folder), "-o", str(target)], catch_exceptions=False)
