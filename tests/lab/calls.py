@@ -1,0 +1,67 @@
+"""Ways to talk to the hosts of a lab."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tare.lab import AGENT, Lab
+
+_EXCHANGE = Path(__file__).with_name("exchange.py")
+_TIMEOUT_S = 60
+
+
+class Hosts:
+    """The hosts of a lab, reached as a user reaches them: through the agent."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._env = os.environ | lab.env
+
+    def call(
+        self, *words: str, stdin: str = "", cwd: Path | None = None, **env: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Call the agent as ssh is called."""
+        return subprocess.run(
+            [AGENT, *words],
+            env=self._env | env,
+            input=stdin,
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start a command through the agent, with a pipe for what it prints."""
+        return subprocess.Popen([AGENT, *words], env=self._env, stdout=subprocess.PIPE, text=True)
+
+    def exchange(self, sender: str, receiver: str, address: str, count: int) -> float:
+        """Send bytes from one host to an address of another; return the seconds that it took."""
+        with self.start(receiver, sys.executable, str(_EXCHANGE), "receive", address) as server:
+            assert server.stdout is not None
+            port = server.stdout.readline().strip()
+            done = self.call(sender, sys.executable, str(_EXCHANGE), "send", address, port, str(count))
+            received = int(server.stdout.readline())
+        assert received == count
+        return float(done.stdout)
+
+    def sent_bytes(self, host: str) -> dict[str, int]:
+        """Read how many bytes each interface of a host has sent (field 9 of /proc/net/dev)."""
+        lines = self.call(host, "cat /proc/net/dev").stdout.splitlines()[2:]
+        rows = (line.split(":") for line in lines)
+        return {name.strip(): int(counters.split()[8]) for name, counters in rows}
+
+
+def tare(*words: str) -> subprocess.CompletedProcess[str]:
+    """Call the `tare` command as a user does."""
+    return subprocess.run(
+        [sys.executable, "-P", "-c", "from tare.cli.main import main; main()", *words],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=_TIMEOUT_S,
+        check=False,
+    )
