@@ -45,13 +45,14 @@ def comparisons(
     there too, without a ratio. Raises UsageError when no case has the settings of `reference`.
     """
     table = tabulate(campaign)
-    subjects, below, above = [], [], []
+    subjects: list[Subject] = []
+    below: list[int] = []
+    above: list[int] = []
     for pair in pairs(campaign, reference):
-        one, other = (table.columns.get(case.id, {}) for case in (pair.reference_case, pair.contender_case))
-        for cell in other | one:
-            subjects.append(Subject(pair, cell.fom, cell.unit, cell.better, _place(pair, cell)))
-            below.append(one.get(cell, table.nothing))
-            above.append(other.get(cell, table.nothing))
+        cells = table.cells(pair.contender_case.id, pair.reference_case.id)
+        subjects += [Subject(pair, cell.fom, cell.unit, cell.better, _place(pair, cell)) for cell in cells]
+        below += table.find(pair.reference_case.id, cells)
+        above += table.find(pair.contender_case.id, cells)
     found = ratios(table.values[:, below], table.values[:, above], confidence)
     return answers(campaign.plan, subjects, found, margin, confidence)
 
@@ -109,18 +110,17 @@ def primary_foms(plan: Plan, workload: str) -> frozenset[str]:
 
 def common_cells(table: Table, pair: Pair) -> list[list[Cell]]:
     """Return the cells of a pair by FOM and unit: those that both sides have, else those of either."""
-    one, other = (table.columns.get(case.id, {}) for case in (pair.reference_case, pair.contender_case))
     grouped: dict[tuple[str, str], list[Cell]] = {}
-    for cell in other | one:
+    for cell in table.cells(pair.contender_case.id, pair.reference_case.id):
         grouped.setdefault((cell.fom, cell.unit), []).append(cell)
+    one, other = (table.columns.get(case.id, {}) for case in (pair.reference_case, pair.contender_case))
     return [[cell for cell in cells if cell in one and cell in other] or cells for cells in grouped.values()]
 
 
 def sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> tuple[Floats, Floats, str]:
     """Return the mean over `cells` of each block, of the reference and of the contender, and a note."""
     one, other = (
-        table.values[:, [table.columns.get(case.id, {}).get(cell, table.nothing) for cell in cells]]
-        for case in (pair.reference_case, pair.contender_case)
+        table.values[:, table.find(case.id, cells)] for case in (pair.reference_case, pair.contender_case)
     )
     (below, above), left_out = block_means(one, other)
     if not left_out:

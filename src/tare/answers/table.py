@@ -40,10 +40,14 @@ class Table:
     values: Floats
     columns: dict[str, dict[Cell, int]]
 
-    @property
-    def nothing(self) -> int:
-        """Return the column that stands in for what was never measured."""
-        return int(self.values.shape[1]) - 1
+    def cells(self, *cases: str) -> list[Cell]:
+        """Return the cells that any of `cases` has, those of the first case first."""
+        return list(dict.fromkeys(cell for case in cases for cell in self.columns.get(case, {})))
+
+    def find(self, case: str, cells: Iterable[Cell]) -> list[int]:
+        """Return the column of each of `cells` in `case`: the last one where it was never measured."""
+        columns, nothing = self.columns.get(case, {}), self.values.shape[1] - 1
+        return [columns.get(cell, nothing) for cell in cells]
 
 
 def tabulate(campaign: Campaign) -> Table:
