@@ -40,6 +40,9 @@ class DoubleWorkload(msgspec.Struct, frozen=True, kw_only=True):
     def stages(self, case: Case) -> tuple[Stage, ...]:
         return self.stage_list or (Stage(argv=self.argv, is_mpi=False),)
 
+    def expecting(self, case: Case) -> DoubleWorkload:
+        return self
+
     def parse(self, lines: Iterable[str]) -> Parsed:
         for line in lines:
             name, _, value = line.partition(":")

@@ -193,6 +193,13 @@ class Workload(Protocol):
         """Return the programs to run, in order; the first that fails stops the rest."""
         ...
 
+    def expecting(self, case: Case) -> Workload:
+        """Return this workload with a parser that knows what `case` asked for.
+
+        For outputs that do not announce where they end; others return themselves.
+        """
+        ...
+
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read `lines` of the output once, keeping only figures in memory.
 

@@ -139,7 +139,7 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
         evidence = ""
         parsed = Parsed()
         if outcome is None:
-            parsed = parse_output(workload, work)
+            parsed = parse_output(workload.expecting(case), work)
             outcome = _judge_figures(workload, parsed)
         if (
             outcome.state is State.DONE

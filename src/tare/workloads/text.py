@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 """Control sequences of a terminal (ECMA-48): CSI, OSC and two-character ones."""
 
 
-def plain(lines: Iterable[str]) -> Iterator[str]:
+def plain(lines: Iterable[str], on_torn: Callable[[str], None] | None = None) -> Iterator[str]:
     """Yield `lines` as they would be read on paper, without line ends.
 
     Takes off a byte order mark and terminal colours, and splits at the carriage returns with which progress
     bars overwrite themselves. A file's last line that has no line end was cut short: it is left out,
-    because half a number looks like a number. Lines that never had ends (``splitlines``) are all kept.
+    because half a number looks like a number; `on_torn` is given it instead, for formats that show whether
+    a line is whole. Lines that never had ends (``splitlines``) are all kept.
     """
     has_ends: bool | None = None
     for line in lines:
         if has_ends is None:
             has_ends = line.endswith("\n")
             line = line.removeprefix("\ufeff")
-        if has_ends and not line.endswith("\n"):
-            return
+        is_torn = has_ends and not line.endswith("\n")
         if "\x1b" in line:
             line = _ESCAPE.sub("", line)
         line = line.rstrip()
+        if is_torn:
+            if on_torn is not None:
+                on_torn(line.rpartition("\r")[2])
+            return
         if "\r" in line:
             yield from line.split("\r")
         else:
