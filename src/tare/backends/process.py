@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 
 from tare.backends import marks
@@ -47,6 +46,7 @@ class ProcessBackend:
         self._env = {**os.environ, **(env or {})}
         self._guard: subprocess.Popen[bytes] | None = None
         self._children = f"/proc/self/task/{threading.get_native_id()}/children"
+        self._kin: set[int] = set()
 
     def __enter__(self) -> ProcessBackend:
         _become_subreaper()
@@ -61,6 +61,7 @@ class ProcessBackend:
             env=self._env,
             start_new_session=True,
         )
+        self._kin = self._read_children()
         return self
 
     def __exit__(
@@ -73,7 +74,6 @@ class ProcessBackend:
 
     def run(self, job: Job) -> Exit:
         """Run `job` to its end or time-out (see model.Backend.run)."""
-        before = self._read_children()
         started = time.monotonic()
         try:
             process = self._start(job)
@@ -88,7 +88,7 @@ class ProcessBackend:
             self._end(process, job)
         code = process.wait()
         elapsed_s = time.monotonic() - started
-        self._end_leftovers(job, before, is_abnormal=code != 0)
+        self._end_leftovers(job, is_abnormal=code != 0)
         if code == _UNREACHABLE and job.host is not None and not is_timeout:
             return Exit(code=code, elapsed_s=elapsed_s, fault=f"host {job.host} could not be reached")
         return Exit(
@@ -170,9 +170,9 @@ class ProcessBackend:
                 break
         self.clean(job.label)
 
-    def _end_leftovers(self, job: Job, before: set[int], *, is_abnormal: bool) -> None:
+    def _end_leftovers(self, job: Job, *, is_abnormal: bool) -> None:
         """End what outlives its job: orphans come to this process, as it is their subreaper."""
-        orphans = self._read_children() - before
+        orphans = self._read_children() - self._kin
         if orphans or is_abnormal:
             marks.end_marked(job.label)
         for pid in orphans:
@@ -219,7 +219,8 @@ def _read_here(paths: Sequence[str]) -> dict[str, str]:
     texts = {}
     for path in paths:
         try:
-            texts[path] = Path(path).read_text(errors="replace")
+            with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123  # read twice in every run
+                texts[path] = file.read()
         except OSError:
             continue
     return texts

@@ -49,7 +49,7 @@ def command(study: Path, out: Path | None, extend: bool, blocks: int | None, ret
     loaded = wiring.load(study, blocks)
     folder = study if study.is_dir() else out or _default_folder(loaded.plan)
     click.echo(f"campaign {folder}")
-    with _terminated_like_interrupted(), open_journal(folder) as journal:
+    with _terminated_like_interrupted(folder), open_journal(folder) as journal:
         if is_campaign(folder):
             _require_same(read_plan(folder), loaded.plan, folder, is_extending=extend)
         freeze(folder, loaded.plan, loaded.texts)
@@ -93,7 +93,7 @@ class _JournalLog:
                 self.attempt_ended(attempt)
 
     def block_began(self, block: int, order: list[str]) -> None:
-        self._journal.append(BlockBegan(block, order))
+        self._journal.append(BlockBegan(block, order), is_synced=False)
 
     def attempt_began(self, case: str, block: int, attempt: int, at: float) -> None:
         self._journal.append(AttemptBegan(case, block, attempt, at), is_synced=False)
@@ -158,8 +158,8 @@ def _print_summary(campaign: Campaign, counts: Counter[State]) -> None:
 
 
 @contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP clean up as Ctrl-C does."""
+def _terminated_like_interrupted(folder: Path) -> Iterator[None]:
+    """Let SIGTERM and SIGHUP clean up as Ctrl-C does, and say how to go on."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -167,6 +167,9 @@ def _terminated_like_interrupted() -> Iterator[None]:
     before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
+    except KeyboardInterrupt:
+        click.echo(f"tare: interrupted; go on with: tare run {folder}", err=True)
+        raise click.exceptions.Exit(130) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

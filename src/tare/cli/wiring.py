@@ -85,7 +85,7 @@ def executor(folder: Path, loaded: Loaded) -> Iterator[Executor]:
     ):
         backend.clean(f"{campaign}:")
         yield Executor(
-            folder=folder,
+            folder=folder.resolve(),
             plan=loaded.plan,
             composer=loaded.composer,
             backend=backend,

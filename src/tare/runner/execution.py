@@ -35,7 +35,7 @@ class Outcome(NamedTuple):
 
 
 class Executor(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs attempts of one campaign.
+    """Runs attempts of the campaign in `folder`, an absolute path.
 
     `counters` returns what has crossed each interface of the hosts so far; `environment` the hash of
     the recorded facts of the hosts that a case uses. `label` prefixes the marks of its processes.
@@ -89,8 +89,8 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
 
     def _prepare(self, case: Case, work: Path) -> list[tuple[Stage, Invocation]]:
         """Make the attempt's folder, with the exact commands and the input files in it."""
-        work.mkdir(parents=True)
-        stages = list(self.composer.compose(case, work.resolve()))
+        _make_folder(work)
+        stages = list(self.composer.compose(case, work))
         head = self.composer.head(case)
         record = [
             {"stage": stage.name, "host": head, "argv": command.argv, "env": command.env}
@@ -117,7 +117,7 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
                 label=label,
                 invocation=invocation,
                 host=head,
-                folder=work.resolve(),
+                folder=work,
                 stdout=f"{prefix}stdout",
                 stderr=f"{prefix}stderr",
                 timeout_s=max(self.plan.timeout_s - elapsed_s, 0.001),
@@ -171,6 +171,13 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+def _make_folder(work: Path) -> None:
+    try:
+        work.mkdir()
+    except FileNotFoundError:  # the first attempt of its case
+        work.mkdir(parents=True)
+
+
 class _StagesEnd(NamedTuple):
     exit: Exit
     job: Job
@@ -185,7 +192,7 @@ def parse_output(workload: Workload, work: Path) -> Parsed:
             return workload.parse(lines)
     except FileNotFoundError:
         return Parsed(problems=(f"the program wrote no {workload.output}",))
-    except Exception as error:  # noqa: BLE001  # a plug-in's parser may do anything; the run is on record all the same
+    except Exception as error:  # a plug-in's parser may do anything; the run is on record all the same
         return Parsed(problems=(f"the parser of {workload.name} broke: {type(error).__name__}: {error}",))
 
 

@@ -73,6 +73,7 @@ class Loop:
         self._done: dict[str, list[Attempt]] = {}
         self._spent = _Spending()
         self._faults_in_a_row = 0
+        self._n_runs = _count_runs(plan, self._orders)
         for attempt in history:
             run = Run(attempt.block, attempt.case)
             self._n_attempts[run] = attempt.attempt
@@ -84,7 +85,8 @@ class Loop:
 
         Raises what `execute` and the log raise; the attempt under way is then on record as lost.
         """
-        cases = {case.id: case for case in self.plan.cases}
+        plan = self.plan
+        cases = {case.id: case for case in plan.cases}
         for block in self._blocks():
             if block < 1 and self._spent.n_measured:
                 continue  # a campaign that goes on is warm enough for the passes it has had
@@ -92,6 +94,8 @@ class Loop:
             if self._orders.get(block) != order:
                 self._log.block_began(block, order)
                 self._orders[block] = order
+                if block > plan.repeats.min:
+                    self._n_runs = _count_runs(plan, self._orders)
             for case_id in order:
                 run = Run(block, case_id)
                 if run not in self._settled:
@@ -162,11 +166,9 @@ class Loop:
             self._done.setdefault(run.case, []).append(attempt)
 
     def _report(self, case: Case, run: Run, last: Attempt | None) -> None:
-        later = (len(order) for block, order in self._orders.items() if block > self.plan.repeats.min)
-        n_runs = self.plan.n_runs + sum(later)
         n_done = self._spent.n_measured
-        eta_s = self._spent.mean_s * (n_runs - n_done) if n_done else None
-        self._on_progress(Progress(n_done, n_runs, eta_s, case, run, last))
+        eta_s = self._spent.mean_s * (self._n_runs - n_done) if n_done else None
+        self._on_progress(Progress(n_done, self._n_runs, eta_s, case, run, last))
 
 
 class _Spending:
@@ -193,6 +195,11 @@ class _Spending:
             or (budget.hours is not None and self.elapsed_s >= budget.hours * 3600)
             or (budget.node_hours is not None and self.node_s >= budget.node_hours * 3600)
         )
+
+
+def _count_runs(plan: Plan, orders: Mapping[int, list[str]]) -> int:
+    """Return how many measured runs there are: those of the plan, and of the blocks begun beyond it."""
+    return plan.n_runs + sum(len(order) for block, order in orders.items() if block > plan.repeats.min)
 
 
 def is_settled(attempt: Attempt) -> bool:
