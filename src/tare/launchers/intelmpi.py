@@ -1,0 +1,57 @@
+"""Launcher `intelmpi`: Intel MPI 2019 and later, over libfabric (Intel MPI Library Developer Reference)."""
+
+from __future__ import annotations
+
+from tare.launchers.hydra import hydra_command
+from tare.launchers.placing import library_folder
+from tare.model.case import Binding
+from tare.model.launch import Invocation, Placement
+from tare.model.site import Network
+
+_INTERFACE = {"tcp": "FI_TCP_IFACE", "verbs": "FI_VERBS_IFACE", "sockets": "FI_SOCKETS_IFACE"}
+"""Where libfabric's providers read the interface's name (fi_tcp(7), fi_verbs(7), fi_sockets(7))."""
+
+_PROVIDER = {"ucx": "mlx"}
+"""Providers that Intel MPI calls by another name: its way to UCX is mlx."""
+
+_PIN: dict[Binding, dict[str, str]] = {
+    Binding.NONE: {"I_MPI_PIN": "0"},
+    # A domain of OMP_NUM_THREADS cores; without the cell, hardware threads would count as cores.
+    Binding.CORE: {"I_MPI_PIN": "1", "I_MPI_PIN_CELL": "core", "I_MPI_PIN_DOMAIN": "omp"},
+    Binding.SOCKET: {"I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": "socket"},
+}
+
+
+class IntelMpi:
+    """Starts ranks with Intel MPI's mpiexec.hydra."""
+
+    name = "intelmpi"
+
+    def launch(self, program: Invocation, placement: Placement) -> Invocation:
+        """Return the command that starts `program` (see model.Launcher)."""
+        own = _PIN[placement.layout.bind] | _library(placement)
+        if placement.network is not None:
+            own |= _network(placement.network)
+        return hydra_command(
+            self.name,
+            program,
+            placement,
+            own=own,
+            agent_words_variable="I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
+        )
+
+
+def _library(placement: Placement) -> dict[str, str]:
+    libraries, prefix = library_folder(placement), placement.platform.prefix
+    if not libraries or not prefix:
+        return {}
+    return {"I_MPI_ROOT": prefix, "FI_PROVIDER_PATH": libraries}
+
+
+def _network(network: Network) -> dict[str, str]:
+    env = {
+        "I_MPI_FABRICS": "shm:ofi",
+        "FI_PROVIDER": _PROVIDER.get(network.provider, network.provider),
+    }
+    interface = _INTERFACE.get(network.provider)
+    return env | {interface: network.interface} if interface else env

@@ -1,0 +1,63 @@
+"""Placements that launchers are tested in."""
+
+from __future__ import annotations
+
+from tare.model.case import Binding, Layout
+from tare.model.launch import Invocation, Placement
+from tare.model.site import Network, Platform
+
+LAUNCHERS = ("intelmpi", "mpich", "openmpi4", "openmpi5", "none")
+
+PROGRAM = Invocation(argv=("/apps/imb", "-npmin", "2", "a b"), env={"APP_MODE": "fast, 'safe'"})
+
+TWO_NODES = Placement(
+    hosts=("n1", "n2"),
+    layout=Layout(nodes=2, ranks=4, ranks_per_node=2),
+    platform=Platform(prefix="/opt/mpi"),
+    network=Network(interface="fab0"),
+    network_name="host",
+    agent=("/opt/tare/agent",),
+    management=("mgmt0",),
+    slots_per_node=2,
+)
+
+SITUATIONS: dict[str, Placement] = {
+    "two-nodes": TWO_NODES,
+    "this-machine": Placement(
+        hosts=("laptop",), layout=Layout(nodes=1, ranks=1), platform=Platform(prefix=None), slots_per_node=4
+    ),
+    "threads-on-cores": Placement(
+        hosts=("n1", "n2"),
+        layout=Layout(nodes=2, ranks=4, ranks_per_node=2, threads=4, bind=Binding.CORE),
+        platform=Platform(prefix="/opt/mpi", env={"LD_LIBRARY_PATH": "/opt/app/lib"}),
+        network=Network(interface="fab0"),
+        agent=("ssh", "-p", "2222"),
+        slots_per_node=8,
+    ),
+    "sockets-and-more-ranks-than-slots": Placement(
+        hosts=("n1",),
+        layout=Layout(nodes=1, ranks=8, ranks_per_node=8, bind=Binding.SOCKET),
+        platform=Platform(),
+        slots_per_node=4,
+    ),
+    "infiniband": Placement(
+        hosts=("n1-pod", "n2-pod", "n3-pod"),
+        layout=Layout(nodes=3, ranks=5, ranks_per_node=2),
+        platform=Platform(),
+        network=Network(
+            interface="ib0",
+            provider="verbs",
+            options={
+                name: {"UCX_NET_DEVICES": "mlx5_0:1"}
+                for name in ("intelmpi", "mpich", "openmpi4", "openmpi5")
+            },
+        ),
+        slots_per_node=2,
+    ),
+    "psm3": Placement(
+        hosts=("n1", "n2"),
+        layout=Layout(nodes=2, ranks=2),
+        platform=Platform(),
+        network=Network(interface="eth0", provider="psm3"),
+    ),
+}
