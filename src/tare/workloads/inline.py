@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Self
 
 import msgspec
 
@@ -17,13 +18,12 @@ from tare.model.study import DESIGN_SETTINGS
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Fom, InlineDefinition, InlineFom, Parsed, Stage
 from tare.workloads.benchmark import Findings
-from tare.workloads.text import plain
+from tare.workloads.text import figure, plain
 
 _LATER = ("work", "storage")
 """Places that are filled in when a run starts (see model.Stage); until then they stay as they are."""
 
 _TOKEN = re.compile(r"(\{\{|\}\}|\{[A-Za-z_][A-Za-z0-9_]*\}|[{}])")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 _SHOWN = 120  # characters of an output line that a problem quotes
 
@@ -65,6 +65,10 @@ class InlineWorkload:
         for name, text in definition.files.items():
             yield from _template_faults(f"files.{name}", text, values, ())
 
+    def expecting(self, case: Case) -> Self:
+        """Return the workload as it is."""
+        return self
+
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the command with its placeholders filled in."""
         definition, values = self._definition, case.settings
@@ -82,7 +86,9 @@ class InlineWorkload:
         figures = {fom.name: _Figure(fom) for fom in self.foms}
         unmet = list(self._must)
         document: list[str] = []
-        for line in plain(_keep(lines, document) if self._paths else lines):
+        torn: list[str] = []
+        kept = _keep(lines, document) if self._paths else lines
+        for line in plain(kept, torn.append, keeps_blanks=True):
             for regex in self._regexes:
                 regex.read(line, figures[regex.fom.name])
             if unmet:
@@ -96,8 +102,8 @@ class InlineWorkload:
             _read_json(document, self._paths, figures, findings)
         for pattern in unmet:
             findings.problem(f"no line of the output matches {pattern.pattern!r}")
-        for figure in figures.values():
-            figure.report(findings)
+        for one in figures.values():
+            one.report(findings, is_torn=bool(torn))
         return findings.parsed(is_complete=not unmet and all(one.values for one in figures.values()))
 
 
@@ -124,10 +130,11 @@ class _Figure:
     def add(self, text: str, at: tuple[Scalar, ...] = ()) -> None:
         self.values[at] = None if at in self.values else text
 
-    def report(self, findings: Findings) -> None:
+    def report(self, findings: Findings, *, is_torn: bool) -> None:
         """Tell the values that are single numbers, and what is wrong with the others."""
         if not self.values:
-            findings.problem(f"{self.fom.name} is not in the output")
+            torn = ", whose last line has no end and was left out: it may be cut short" if is_torn else ""
+            findings.problem(f"{self.fom.name} is not in the output{torn}")
         for coordinates, text in self.values.items():
             at = dict(zip(self.fom.by, coordinates, strict=True))
             place = "".join(f" at {name} {value}" for name, value in at.items())
@@ -136,8 +143,8 @@ class _Figure:
                     "" if at else "; name what tells them apart as a group of the regex, and list it in 'by'"
                 )
                 findings.problem(f"{self.fom.name}{place} is in the output more than once{cure}")
-            elif _NUMBER.fullmatch(text):
-                findings.measure(self.fom.name, float(text), **at)
+            elif (value := figure(text)) is not None:
+                findings.measure(self.fom.name, value, **at)
             else:
                 findings.problem(f"{self.fom.name}{place} is {_shown(text)!r}, which is not a number")
 
@@ -163,12 +170,10 @@ class _FomRegex:
             )
         self._value = groups[0]
 
-    def read(self, line: str, figure: _Figure) -> None:
-        """Add what `line` holds to `figure`."""
+    def read(self, line: str, into: _Figure) -> None:
+        """Add what `line` holds."""
         for match in self._pattern.finditer(line):
-            figure.add(
-                match[self._value] or "", tuple(_coordinate(match[name] or "") for name in self.fom.by)
-            )
+            into.add(match[self._value] or "", tuple(_coordinate(match[name] or "") for name in self.fom.by))
 
 
 def _compile(workload: str, regex: str) -> re.Pattern[str]:
@@ -181,8 +186,8 @@ def _compile(workload: str, regex: str) -> re.Pattern[str]:
 def _coordinate(text: str) -> Scalar:
     if _WHOLE.fullmatch(text):
         return int(text)
-    number = float(text) if _NUMBER.fullmatch(text) else math.inf
-    return number if math.isfinite(number) else text
+    number = figure(text)
+    return number if number is not None and math.isfinite(number) else text
 
 
 # JSON

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 """Control sequences of a terminal (ECMA-48): CSI, OSC and two-character ones."""
 
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eEdD][+-]?[0-9]{1,3})?")
 
-def plain(lines: Iterable[str], on_torn: Callable[[str], None] | None = None) -> Iterator[str]:
-    """Yield `lines` as they would be read on paper, without line ends.
+
+def number(text: str) -> float | None:
+    """Return the finite number that `text` is, as C or Fortran print it; None for ``nan``, ``****`` and words."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    value = float(text.replace("D", "e").replace("d", "e"))
+    return value if math.isfinite(value) else None
+
+
+def plain(
+    lines: Iterable[str], on_torn: Callable[[str], None] | None = None, *, keeps_blanks: bool = False
+) -> Iterator[str]:
+    """Yield `lines` as they would be read on paper, without line ends and the blanks before them.
 
     Takes off a byte order mark and terminal colours, and splits at the carriage returns with which progress
     bars overwrite themselves. A file's last line that has no line end was cut short: it is left out,
     because half a number looks like a number; `on_torn` is given it instead, for formats that show whether
-    a line is whole. Lines that never had ends (``splitlines``) are all kept.
+    a line is whole. Lines that never had ends (``splitlines``) are all kept. `keeps_blanks` is for patterns
+    that were not written for this parser.
     """
     has_ends: bool | None = None
+    ends = "\r\n" if keeps_blanks else None
     for line in lines:
         if has_ends is None:
             has_ends = line.endswith("\n")
@@ -25,7 +40,7 @@ def plain(lines: Iterable[str], on_torn: Callable[[str], None] | None = None) ->
         is_torn = has_ends and not line.endswith("\n")
         if "\x1b" in line:
             line = _ESCAPE.sub("", line)
-        line = line.rstrip()
+        line = line.rstrip(ends)
         if is_torn:
             if on_torn is not None:
                 on_torn(line.rpartition("\r")[2])
@@ -34,3 +49,19 @@ def plain(lines: Iterable[str], on_torn: Callable[[str], None] | None = None) ->
             yield from line.split("\r")
         else:
             yield line
+
+
+_FIGURE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NO_FIGURE = re.compile(r"[+-]?(?:nan|inf(?:inity)?)(?:\(\w*\))?|\*+", re.IGNORECASE)
+
+
+def figure(word: str) -> float | None:
+    """Return the number that `word` is, NaN where a program printed NaN, infinity or stars, else None."""
+    if _FIGURE.fullmatch(word):
+        return float(word)
+    return math.nan if _NO_FIGURE.fullmatch(word) else None
+
+
+def aborts(line: str) -> bool:
+    """Return whether `line` is an MPI's word that a rank called MPI_Abort (Open MPI; MPICH, Intel MPI)."""
+    return "MPI_A" in line and ("MPI_ABORT was invoked" in line or "alled MPI_Abort(" in line)
