@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import io
+import math
 
 import pytest
 
-from tare.workloads.text import plain
+from tare.workloads.text import aborts, figure, plain
 
 
 def test_lines_lose_their_ends_and_trailing_blanks() -> None:
@@ -37,3 +38,28 @@ def test_lines_that_never_had_ends_are_all_kept() -> None:
 
 def test_no_lines_are_no_lines() -> None:
     assert list(plain([])) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"), [("1", 1.0), ("-1.5e3", -1500.0), (".5", 0.5), ("2.", 2.0), ("1e400", math.inf)]
+)
+def test_a_number_is_a_figure(word: str, expected: float) -> None:
+    assert figure(word) == expected
+
+
+@pytest.mark.parametrize("word", ["nan", "-nan", "NaN", "inf", "-Infinity", "nan(ind)", "****"])
+def test_what_was_printed_for_a_number_is_none(word: str) -> None:
+    read = figure(word)
+    assert read is not None
+    assert math.isnan(read)
+
+
+@pytest.mark.parametrize("word", ["", "-", "1_000", "٣", "0x10", "1.2.3", "12k", "e5", "N/A"])
+def test_other_words_are_no_figures(word: str) -> None:
+    assert figure(word) is None
+
+
+def test_an_abort_is_seen() -> None:
+    assert aborts("MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD")
+    assert aborts("application called MPI_Abort(MPI_COMM_WORLD, 1) - process 0")
+    assert not aborts("see the manual page of MPI_Abort")

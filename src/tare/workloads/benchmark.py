@@ -41,6 +41,11 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
         return self
 
 
+def tell_apart(number: int, count: int) -> dict[str, Scalar]:
+    """Return the coordinate of run `number` of the `count` runs in one output: none where it is alone."""
+    return {"run": number} if count > 1 else {}
+
+
 class Findings:
     """What a parser has found so far; `foms` give the units, and nothing else may be measured."""
 
