@@ -9,6 +9,7 @@ import pytest
 
 from support.synthetic import SIZES, make_attempt, make_campaign, make_case
 from tare.answers.compare import aggregates, comparisons, overview
+from tare.answers.estimate import estimates
 from tare.errors import UsageError
 from tare.model.attempt import Series, State
 from tare.model.campaign import Campaign
@@ -128,11 +129,30 @@ def test_several_values_at_one_point_of_a_run_count_as_one() -> None:
         msgspec.structs.replace(one, series=[doubled(series) for series in one.series])
         for one in campaign.attempts
     )
-    found = comparisons(msgspec.structs.replace(campaign, attempts=twice))
-    for one, other in zip(found, comparisons(campaign), strict=True):
+    found = estimates(msgspec.structs.replace(campaign, attempts=twice))
+    for one, other in zip(found, estimates(campaign), strict=True):
         assert one.n_blocks == other.n_blocks == 4
-        assert one.low == pytest.approx(other.low)
+        assert one.value == pytest.approx(other.value)
         assert one.high == pytest.approx(other.high)
+
+
+def test_sizes_that_come_in_another_order_in_each_block_are_still_told_apart() -> None:
+    campaign = make_campaign(blocks=4)
+
+    def turned(series: Series) -> Series:
+        return msgspec.structs.replace(
+            series, at={"bytes": series.at["bytes"][::-1]}, values=series.values[::-1]
+        )
+
+    attempts = tuple(
+        msgspec.structs.replace(one, series=[turned(series) for series in one.series])
+        if one.block % 2
+        else one
+        for one in campaign.attempts
+    )
+    found = comparisons(msgspec.structs.replace(campaign, attempts=attempts))
+    expected = {(one.fom, one.at["bytes"]): one for one in comparisons(campaign)}
+    assert {(one.fom, one.at["bytes"]): one for one in found} == expected
 
 
 def test_another_reference_turns_the_comparison_round() -> None:

@@ -70,6 +70,13 @@ def test_a_case_that_failed_on_one_side_is_left_out_and_counted() -> None:
     assert found[0].note.startswith("1 of 2 cases left out")
 
 
+def test_figures_that_are_not_primary_are_not_told() -> None:
+    campaign = make_campaign()
+    foms = {name: (latency,) for name, (latency, _) in campaign.plan.foms.items()}
+    plan = msgspec.structs.replace(campaign.plan, foms=foms)
+    assert [one.aspect for one in headlines(msgspec.structs.replace(campaign, plan=plan))] == [Aspect.LATENCY]
+
+
 def test_two_blocks_have_no_interval_to_tell() -> None:
     for one in headlines(make_campaign(blocks=2)):
         assert (one.low, one.high, one.verdict) == (None, None, Verdict.UNDECIDED)

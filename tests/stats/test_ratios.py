@@ -187,7 +187,7 @@ def _assert_same(one: Ratios, other: Ratios) -> None:
         (0.99, 1.03, Better.LOWER, Verdict.UNDECIDED),
         (1.0, 1.03, Better.LOWER, Verdict.UNDECIDED),
         (1.01, 1.03, Better.LOWER, Verdict.WORSE),
-        (0.979, 1.0, Better.LOWER, Verdict.UNDECIDED),
+        (0.9802, 1.0, Better.LOWER, Verdict.UNDECIDED),  # 1/1.02 = 0.98039
         (1 / 1.02, 1.02, Better.HIGHER, Verdict.EQUIVALENT),
         (1.61, 1.75, None, Verdict.UNDECIDED),
         (0.99, 1.01, None, Verdict.EQUIVALENT),
