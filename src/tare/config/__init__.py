@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tare.config.schema import json_schema
-from tare.config.site_file import SiteSource, load_lab_spec, load_site, read_site, site_from_text, site_text
+from tare.config.site_file import SiteSource, load_lab_spec, load_site, read_site, site_from_text
 from tare.config.study_file import Catalogue, load_study, study_from_text
 
 __all__ = [
@@ -15,6 +15,5 @@ __all__ = [
     "load_study",
     "read_site",
     "site_from_text",
-    "site_text",
     "study_from_text",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -29,6 +29,8 @@ class _Faulty:
 
 
 _FAULTY = _Faulty()
+
+_TEXTS = (inspect.StrType, inspect.EnumType, inspect.LiteralType)
 
 
 def decode(node: Node, kind: type[StructT], faults: Faults, path: Path = ()) -> StructT | None:
@@ -130,17 +132,18 @@ class _Decoder:
         if kind.min_length and len(items) < kind.min_length:
             return self._fault(spot, f"the list is empty; expected {_expected(spot.whole)}")
         values = [self.decode(item, kind.item_type, (*spot.path, n)) for n, item in enumerate(items)]
-        return [value for value in values if value is not _FAULTY]
+        return _FAULTY if _FAULTY in values else values  # without it, indices would mislead
 
     def _tuple(self, spot: _Spot, kind: inspect.VarTupleType) -> object:
         values = self._list(spot, kind)
         return tuple(values) if isinstance(values, list) else values
 
     def _union(self, spot: _Spot, kind: inspect.UnionType) -> object:
-        for candidate in kind.types:
-            if _suits(spot.node, candidate):
-                return self._read(spot, candidate)
-        return self._unexpected(spot)
+        candidates = [one for one in kind.types if _suits(spot.node, one)]
+        if not candidates:
+            return self._unexpected(spot)
+        # A number is text only where nothing else takes it.
+        return self._read(spot, min(candidates, key=lambda one: isinstance(_bare(one), _TEXTS)))
 
     def _enum(self, spot: _Spot, kind: inspect.EnumType) -> object:
         by_value = {member.value: member for member in kind.cls}
@@ -213,6 +216,8 @@ def _suits(node: Node, kind: inspect.Type) -> bool:
     if isinstance(kind, inspect.Metadata) and "dimension" in (kind.extra or {}):
         return isinstance(node, ScalarNode) and node.value is not None and not isinstance(node.value, bool)
     bare = _bare(kind)
+    if isinstance(bare, inspect.UnionType):
+        return any(_suits(node, one) for one in bare.types)
     if isinstance(node, MapNode):
         return isinstance(bare, (inspect.StructType, inspect.DictType))
     if isinstance(node, ListNode):
@@ -222,11 +227,10 @@ def _suits(node: Node, kind: inspect.Type) -> bool:
         return isinstance(bare, inspect.NoneType)
     if isinstance(value, bool):
         return isinstance(bare, inspect.BoolType)
-    texts = (inspect.StrType, inspect.EnumType, inspect.LiteralType)
     if isinstance(value, str):
-        return isinstance(bare, texts)
+        return isinstance(bare, _TEXTS)
     numbers = (inspect.IntType, inspect.FloatType) if isinstance(value, int) else (inspect.FloatType,)
-    return isinstance(bare, (*numbers, *texts))
+    return isinstance(bare, (*numbers, *_TEXTS))
 
 
 def _beyond(value: float, kind: inspect.IntType | inspect.FloatType) -> str | None:
@@ -281,6 +285,7 @@ _NOUNS: Mapping[type, str] = {
     inspect.BoolType: "true or false",
     inspect.NoneType: "nothing",
 }
+_ANY_SCALAR = frozenset(("text", "a whole number", "a number", "true or false"))
 
 
 def _noun(kind: inspect.Type) -> str:
@@ -288,13 +293,19 @@ def _noun(kind: inspect.Type) -> str:
         is_quantity = "dimension" in (kind.extra or {})
         return "a quantity" if is_quantity else _noun(kind.type)
     if isinstance(kind, inspect.UnionType):
-        nouns = list(dict.fromkeys(_noun(one) for one in kind.types if not isinstance(one, inspect.NoneType)))
-        return " or ".join([", ".join(nouns[:-1]), nouns[-1]]) if len(nouns) > 1 else nouns[0]
+        return _nouns(one for one in kind.types if not isinstance(one, inspect.NoneType))
     if isinstance(kind, inspect.EnumType):
         return f"one of {', '.join(str(member.value) for member in kind.cls)}"
     if isinstance(kind, inspect.LiteralType):
         return f"one of {', '.join(str(value) for value in kind.values)}"
     return _NOUNS[type(kind)]
+
+
+def _nouns(kinds: Iterable[inspect.Type]) -> str:
+    nouns = list(dict.fromkeys(_noun(kind) for kind in kinds))
+    if _ANY_SCALAR.issubset(nouns):
+        nouns = ["a value", *(noun for noun in nouns if noun not in _ANY_SCALAR)]
+    return f"{', '.join(nouns[:-1])} or {nouns[-1]}" if len(nouns) > 1 else nouns[0]
 
 
 def _example_entry(name: str, kind: inspect.Type) -> str:

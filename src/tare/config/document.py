@@ -135,7 +135,7 @@ def read_document(text: str, faults: Faults) -> Node | None:
     except _Refused:
         return None
     if builder.root is None:
-        faults.add(START, (), "the file is empty; write at least its name, such as 'study: my-study'")
+        faults.add(START, (), "the file is empty; write a study or a site into it")
     return builder.root
 
 

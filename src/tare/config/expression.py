@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 import warnings
 from collections.abc import Callable, Mapping
 
@@ -24,6 +25,7 @@ _LONGEST = 2000
 _MOST_DIGITS = 300
 _DEEPEST = 100
 _TOO_DEEP = "the condition is nested too deep; split it into a list"
+_SINGLE_EQUALS = re.compile(r"(?<![=!<>])=(?!=)")
 _CONSTANTS: Mapping[str, bool] = {"true": True, "false": False}
 _NUMBERS = frozenset((int, float, bool))
 
@@ -41,9 +43,9 @@ class Expression:
         self.names = frozenset(
             node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id not in _CONSTANTS
         )
+        self._evaluate = _compile(tree)
         if not _is_condition(tree):
             raise ValueError(f"{shown(text)} is a value, not a condition; compare it, as in '… == 0'")
-        self._evaluate = _compile(tree)
 
     def holds(self, settings: Settings) -> bool | None:
         """Return whether it holds for `settings`, or None where they lack a name that it needs.
@@ -98,7 +100,7 @@ def _syntax_cure(text: str, error: Exception) -> str:
     problem = error.msg if isinstance(error, SyntaxError) else str(error)
     if "decimal literal" in problem:
         return "write numbers without units: 65536, not 64KiB"
-    if "'=='" in problem or "assign" in problem:
+    if _SINGLE_EQUALS.search(text):
         return "compare with '=='"
     return f"{problem}; write for example 'nodes >= 2 and size % nodes == 0'"
 

@@ -20,12 +20,10 @@ class ReferenceReader:
         self.vocabulary = vocabulary
         self.faults = faults
         self.factors = {factor.name: factor for factor in factors}
-        self._written: dict[str, list[Scalar]] = {}
+        self._written: dict[str, dict[Scalar, None]] = {}
         for level in levels:
             for name, value in level.settings.items():
-                values = self._written.setdefault(name, [])
-                if value not in values:
-                    values.append(value)
+                self._written.setdefault(name, {})[value] = None
 
     def read(self, node: Node | None) -> dict[str, Scalar]:
         """Return the settings of the reference; a factor's named level stands for the level's settings."""
@@ -44,8 +42,7 @@ class ReferenceReader:
 
     def _is_had(self, name: str, value: Scalar, node: Node) -> bool:
         """Return whether some case may have `value`; record a fault when none has."""
-        written = self._written.get(name, [])
-        known = [*written, *(one for one in self._defaults(name) if one not in written)]
+        known = dict.fromkeys((*self._written.get(name, {}), *self._defaults(name)))
         if not known or value in known:
             return True  # where nothing sets it, the plan computes it
         message = f"no case has {name} {shown(str(value))}; {nearest(str(value), map(str, known))}"

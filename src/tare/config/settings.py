@@ -20,6 +20,13 @@ _COUNTS: Mapping[str, str] = {
     "ranks_per_node": "count of ranks per node",
     "threads": "thread count",
 }
+_TAKES: Mapping[ParameterKind, str] = {
+    ParameterKind.WHOLE: "a whole number such as 20 or 20M",
+    ParameterKind.NUMBER: "a number such as 2.5",
+    ParameterKind.BYTES: "a size such as 64KiB",
+    ParameterKind.SECONDS: "a time such as 120 s",
+    ParameterKind.FRACTION: "a share such as 80 %",
+}
 _DIMENSIONS: Mapping[ParameterKind, Dimension] = {
     ParameterKind.SECONDS: Dimension.SECONDS,
     ParameterKind.FRACTION: Dimension.FRACTION,
@@ -174,7 +181,7 @@ def _of_kind(parameter: Parameter, node: ScalarNode) -> Scalar:
             return value
         raise ValueError(f"{_text(node)} is not a flag; {parameter.name} is true or false")
     if isinstance(value, bool) or value is None:
-        raise ValueError(f"{_text(node)} is not a number; {parameter.name} takes {kind.value}")
+        raise ValueError(f"{_text(node)} is not {_TAKES[kind]}")
     if kind is ParameterKind.BYTES:
         return parse_bytes(value)
     if kind in _DIMENSIONS:
@@ -184,7 +191,7 @@ def _of_kind(parameter: Parameter, node: ScalarNode) -> Scalar:
         return quantity
     number: float | None = _multiple(value) if isinstance(value, str) else value
     if number is None or (kind is ParameterKind.WHOLE and not float(number).is_integer()):
-        raise ValueError(f"{_text(node)} is not a {kind.value}; {parameter.name} takes one such as 20 or 20M")
+        raise ValueError(f"{_text(node)} is not {_TAKES[kind]}")
     return int(number) if kind is ParameterKind.WHOLE else float(number)
 
 

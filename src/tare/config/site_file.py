@@ -65,11 +65,6 @@ def site_from_text(text: str | bytes, file_name: str, environment: Mapping[str, 
     return site
 
 
-def site_text(name_or_path: str, near: Path | None = None) -> str:
-    """Return the text of a site file or a built-in site, as it is now: a campaign keeps a copy."""
-    return _read(name_or_path, near)[0].decode("utf-8-sig")
-
-
 def load_lab_spec(path: Path | str) -> LabSpec:
     """Return the cluster that a file describes: a lab's own, or the `lab` of a site (``lab`` is built in)."""
     text, file_name = _read(str(path), None)
@@ -174,7 +169,7 @@ class _SiteReader:
                 elif name in nodes:
                     self._fault(path, f"node {name} is there twice; remove one")
                 nodes[name] = None
-        if not written and lab is None:
+        if lab is None and child(self.root, "nodes") is None:
             self._fault((), "a site has nodes; add 'nodes: [localhost]', or a 'lab'")
         return tuple(nodes) or (lab.node_names if lab else ())
 

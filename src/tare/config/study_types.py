@@ -132,9 +132,7 @@ class WorkloadFile(_File, frozen=True, kw_only=True):
         list[FomFile],
         Meta(
             description="Its figures of merit.",
-            examples=[
-                [{"name": "triad", "unit": "MB/s", "better": "higher", "regex": "Triad: *([0-9.]+)"}]
-            ],
+            examples=[[{"name": "triad", "unit": "MB/s", "better": "higher", "regex": "Triad: *([0-9.]+)"}]],
         ),
     ]
     checks: Annotated[list[CheckFile], Meta(description="What the output must be like.")] = []

@@ -1,0 +1,166 @@
+# ruff: noqa: E501 - messages stand whole, as a user reads them
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tare.config import load_lab_spec, load_site, site_from_text
+from tare.config.expansion import expand_nodes
+from tare.errors import FileFaults, UsageError
+from tare.model.site import LabNetworkKind, Network, Platform, Site
+
+HEAD = "site: s\nnodes: [n1]\nplatforms: {bare: {}}\n"
+
+
+def read(text: str, environment: dict[str, str] | None = None) -> Site:
+    return site_from_text(text, "site.yaml", environment or {"HOME": "/home/me"})
+
+
+def faults_of(text: str) -> list[str]:
+    with pytest.raises(FileFaults) as raised:
+        read(text)
+    return [str(fault) for fault in raised.value.faults]
+
+
+def test_a_site_file_becomes_a_site() -> None:
+    site = read(
+        """\
+site: venus
+nodes: [login, "n[1-3]"]
+slots_per_node: 32
+agent: ssh -q
+management: [mgmt0]
+platforms:
+  bare: {launcher: openmpi4, prefix: ~/mpi, path: "${APPS}/bin", env: {OMP_NUM_THREADS: 4}}
+networks:
+  host: {interface: ib0, provider: verbs, options: {mpich: {UCX_TLS: rc}}}
+  pod: {interface: eth0, host: "{node}-pod"}
+storage: {scratch: "${APPS}/data"}
+""",
+        {"HOME": "/home/me", "APPS": "/apps"},
+    )
+    assert site == Site(
+        name="venus",
+        nodes=("login", "n1", "n2", "n3"),
+        slots_per_node=32,
+        platforms={
+            "bare": Platform(
+                launcher="openmpi4", prefix="/home/me/mpi", path=("/apps/bin",), env={"OMP_NUM_THREADS": "4"}
+            )
+        },
+        networks={
+            "host": Network(interface="ib0", provider="verbs", options={"mpich": {"UCX_TLS": "rc"}}),
+            "pod": Network(interface="eth0", host="{node}-pod"),
+        },
+        storage={"scratch": "/apps/data"},
+        agent=("ssh", "-q"),
+        management=("mgmt0",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "nodes"),
+    [
+        ("n1", ["n1"]),
+        ("n[1-4]", ["n1", "n2", "n3", "n4"]),
+        ("node[01-03,40]", ["node01", "node02", "node03", "node40"]),
+        ("n[9-11]", ["n9", "n10", "n11"]),
+        ("r[1-2]n[1,3].net", ["r1n1.net", "r1n3.net", "r2n1.net", "r2n3.net"]),
+    ],
+)
+def test_ranges_stand_for_nodes(written: str, nodes: list[str]) -> None:
+    assert list(expand_nodes(written)) == nodes
+
+
+@pytest.mark.parametrize(
+    "written", ["n[4-1]", "n[]", "n[a-b]", "n[1-4", "n]1[", "n[1-999999999]", "n[1-9999]m[1-9999]"]
+)
+def test_what_is_no_range_of_nodes_is_refused(written: str) -> None:
+    with pytest.raises(ValueError, match=r"; write|; name fewer"):
+        expand_nodes(written)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEAD + "storage: {a: '${NOWHERE}/x'}\n", "site.yaml:4:14: storage.a: the environment variable NOWHERE is not set; set it, or write its value here"),
+        (HEAD + "storage: {a: '${x'}\n", "site.yaml:4:14: storage.a: '${x' is not a variable; write ${NAME}"),
+        (HEAD + "storage: {a: data}\n", "site.yaml:4:14: storage.a: 'data' is relative, and to nothing; write /…, ~/… or ${NAME}/…"),
+        (HEAD + "network: {}\n", "site.yaml:4:1: network: unknown key 'network'; did you mean 'networks'?"),
+        (HEAD + "networks: {host: {}}\n", "site.yaml:4:18: networks.host: 'interface' is missing; add 'interface: eth0'"),
+        ("site: s\nnodes: [n1]\nplatforms: {}\n", "site.yaml:3:12: platforms: a site offers at least one platform; add one, such as 'bare: {}'"),
+        ("site: s\nplatforms: {bare: {}}\n", "site.yaml:1:1: a site has nodes; add 'nodes: [localhost]', or a 'lab'"),
+        (HEAD.replace("[n1]", "[n1, n2, n1]"), "site.yaml:2:17: nodes[2]: node n1 is there twice; remove one"),
+        (HEAD.replace("[n1]", "[-oProxyCommand=x]"), "site.yaml:2:9: nodes[0]: '-oProxyCommand=x' is not the name of a host; use letters, digits, - and ."),
+        (HEAD + "agent: \"ssh 'x\"\n", "site.yaml:4:8: agent: No closing quotation; close the quotes, or write the agent as a list"),
+        (HEAD + "slots_per_node: core\n", "site.yaml:4:17: slots_per_node: 'core' is unknown here; did you mean 'cores'?"),
+        (HEAD + "lab: {nodes: 2, networks: {o: {kind: vxlan, over: host, rate: 1 Gbit/s}, host: {kind: bridge}}}\n", "site.yaml:4:31: lab.networks.o: only a bridge has a rate; shape the network that carries this one"),
+        (HEAD + "lab: {nodes: 2, networks: {o: {kind: vxlan, over: hots}, host: {kind: bridge}}}\n", "site.yaml:4:31: lab.networks.o: 'hots' is not a bridge of this lab; did you mean 'host'?"),
+        (HEAD + "lab: {nodes: 0, networks: {}}\n", "site.yaml:4:14: lab.nodes: 0 is out of range; use 1 or more"),
+        (HEAD + "lab: {nodes: 1, networks: {a: {kind: bridge, rate: fast}}}\n", "site.yaml:4:52: lab.networks.a.rate: 'fast' is not a quantity; write a number and a unit, such as 1 Gbit/s"),
+    ],
+)  # fmt: skip
+def test_a_broken_site_says_where_what_and_the_cure(text: str, message: str) -> None:
+    assert faults_of(text) == [message]
+
+
+def test_a_site_with_a_lab_gets_nodes_and_networks_from_it() -> None:
+    site = read(
+        "site: s\nplatforms: {bare: {}}\nlab:\n  nodes: 2\n  networks:\n    host: {kind: bridge}\n"
+        "    slow: {kind: bridge, rate: 1 Gbit/s, mtu: 1400}\n    sdn: {kind: vxlan, over: host}\n"
+    )
+    assert site.nodes == ("n1", "n2")
+    assert {name: (one.interface, one.host) for name, one in site.networks.items()} == {
+        "host": ("fab0", "{node}"),
+        "slow": ("fab1", "{node}"),
+        "sdn": ("eth0", "{node}-pod"),
+    }
+    assert site.management == ("mgmt0",)
+    assert site.lab is not None
+    assert site.lab.networks["slow"].rate_bits_per_s == 1e9
+
+
+def test_the_built_in_sites_load_wherever_one_stands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    local = load_site("local")
+    assert local.nodes == ("localhost",)
+    assert local.slots_per_node == len(os.sched_getaffinity(0))
+    lab = load_site("lab", tmp_path)
+    assert lab.lab is not None
+    assert lab.nodes == lab.lab.node_names
+
+
+def test_the_mpis_lie_beside_python_unless_the_environment_says_otherwise() -> None:
+    assert (
+        load_site("local", environment={}).platforms["mpich"].prefix == f"{sys.prefix}/share/tare/mpi/mpich"
+    )
+    assert load_site("local", environment={"TARE_MPI": "/opt"}).platforms["mpich"].prefix == "/opt/mpich"
+
+
+def test_a_site_path_starts_at_the_study(tmp_path: Path) -> None:
+    (tmp_path / "sites").mkdir()
+    (tmp_path / "sites" / "x.yaml").write_text(HEAD)
+    assert load_site("sites/x.yaml", tmp_path).name == "s"
+    assert load_site(str(tmp_path / "sites" / "x.yaml"), Path("/elsewhere")).name == "s"
+
+
+@pytest.mark.parametrize("name", ["lba", "sites", "", "a\0b", "x" * 5000])
+def test_a_site_that_is_no_file_is_a_usage_error(tmp_path: Path, name: str) -> None:
+    (tmp_path / "sites").mkdir()
+    with pytest.raises(UsageError, match="use local, lab or the path of a site file"):
+        load_site(name, tmp_path)
+
+
+def test_a_lab_is_described_by_a_file_of_its_own_or_by_a_site(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("nodes: 3\nnetworks: {host: {kind: bridge}}\n")
+    site = tmp_path / "site.yaml"
+    site.write_text("site: s\nplatforms: {bare: {}}\nlab: {nodes: 3, networks: {host: {kind: bridge}}}\n")
+    assert load_lab_spec(own) == load_lab_spec(site)
+    assert load_lab_spec(own).networks["host"].kind is LabNetworkKind.BRIDGE
+    own.write_text("nodes: 3\nnetworks: {sdn: {kind: vxlan}}\n")
+    with pytest.raises(FileFaults, match=r"own\.yaml:2:17: networks\.sdn: 'over' is missing"):
+        load_lab_spec(own)
