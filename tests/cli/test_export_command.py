@@ -43,3 +43,12 @@ def test_a_file_that_cannot_be_written_says_which(folder: Path, tmp_path: Path) 
     target = tmp_path / "missing" / "rows.csv"
     with pytest.raises(UsageError, match=r"rows\.csv: cannot write"):
         CliRunner().invoke(command, [str(folder), "-o", str(target)], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full, full(4)")
+def test_a_full_disk_is_a_clear_error_in_every_format(folder: Path, form: str) -> None:
+    with pytest.raises(UsageError, match="No space left on device"):
+        CliRunner().invoke(
+            command, [str(folder), "-o", "/dev/full", "--format", form], catch_exceptions=False
+        )
