@@ -1,0 +1,66 @@
+"""What applications share: the I/O factor, the place of heavy output, and inputs that are copied or edited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tare.model.case import Case
+from tare.model.workload import Stage
+
+_IO_LEVELS = ("none", "heavy")
+
+IO_NOTE = """\
+The factor `io` tells computing from storing: `none` (as without it) writes no results, `heavy` writes them as
+often as users who suffer from it do. Heavy output goes to the case's storage path, into a folder
+`tare-<case>` that each run empties first, or into the working folder where the case names no storage."""
+
+
+def is_heavy(case: Case) -> bool:
+    """Return whether `case` asks for heavy output."""
+    return case.io == "heavy"
+
+
+def io_faults(case: Case) -> Iterator[str]:
+    """Yield a fault where `case` asks for a level of I/O that applications do not have."""
+    if case.io is not None and case.io not in _IO_LEVELS:
+        yield f"io is {case.io!r}, but {case.workload} knows {' and '.join(_IO_LEVELS)}; set io: heavy"
+
+
+def output_folder(case: Case) -> str:
+    """Return where `case` writes its results: on its storage path if that is what it measures."""
+    return f"{{storage}}/tare-{case.id}" if is_heavy(case) and case.storage else "."
+
+
+def fresh_output_folder(case: Case) -> tuple[Stage, ...]:
+    """Return the stages that leave `case` with an empty output folder; none where it is the working folder.
+
+    The folder is the case's own, so that a campaign never holds more than one run's output of each case.
+    """
+    folder = output_folder(case)
+    if folder == ".":
+        return ()
+    return (serial("clear", "rm", "-rf", folder), serial("folder", "mkdir", "-p", folder))
+
+
+def serial(
+    name: str,
+    *argv: str,
+    files: dict[str, str] | None = None,
+    keeps: Iterable[str] = (),
+    inputs: Iterable[str] = (),
+) -> Stage:
+    """Return a stage of one process, without MPI."""
+    return Stage(
+        name=name, argv=argv, files=files or {}, is_mpi=False, keeps=tuple(keeps), inputs=tuple(inputs)
+    )
+
+
+def linked(folder: str) -> Stage:
+    """Return the stage that puts a symbolic link to each file of `folder` into the working folder."""
+    return serial("link", "cp", "--recursive", "--symbolic-link", "--no-target-directory", folder, ".")
+
+
+def edited(name: str, file: str, *expressions: str) -> Stage:
+    """Return the stage that edits `file` with sed(1) `expressions`; a link becomes a file of its own."""
+    words = [word for expression in expressions for word in ("-e", expression)]
+    return serial(name, "sed", "--in-place", "--regexp-extended", *words, file)
