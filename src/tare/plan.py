@@ -14,7 +14,7 @@ from tare.errors import Fault, FileFaults
 from tare.model.case import Case, Layout
 from tare.model.plan import Plan
 from tare.model.site import Site
-from tare.model.study import Factor, Level, Origin, Study
+from tare.model.study import DESIGN_SETTINGS, Factor, Level, Origin, Study
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Workload
 
@@ -42,7 +42,7 @@ def make_plan(study: Study, site: Site, workloads: Mapping[str, Workload]) -> Pl
         question=study.question,
         site=site.name,
         cases=cases,
-        varied=tuple(name for name in gathering.first if name in gathering.varied),
+        varied=tuple(sorted(gathering.varied, key=_place)),
         reference=study.reference,
         repeats=study.repeats,
         warmup=study.warmup,
@@ -91,8 +91,8 @@ class _Gathering:
         self.workloads = workloads
         self.cases: dict[str, Case] = {}
         self.faults: dict[tuple[str, Origin | None], Fault] = {}
-        self.first: dict[str, Scalar] = {}
-        self.varied: set[str] = set()
+        self.varied: dict[str, None] = {}
+        self._first: dict[tuple[str, str], Scalar] = {}
         self._layouts: dict[tuple[Scalar | None, ...], Layout | str] = {}
         self._parameters = {
             name: tuple((parameter.name, parameter.default) for parameter in workload.parameters)
@@ -120,8 +120,10 @@ class _Gathering:
             self._report(f"{name}: {reason}", combination)
         self.cases[case.id] = case
         for setting, value in row.items():
-            if self.first.setdefault(setting, value) != value:
-                self.varied.add(setting)
+            # A parameter varies within its workload: that two workloads differ in it tells nothing.
+            owner = "" if setting in DESIGN_SETTINGS else name
+            if self._first.setdefault((owner, setting), value) != value:
+                self.varied[setting] = None
 
     def _case(
         self, workload: Workload, settings: Settings, layout: Layout, combination: _Combination
@@ -221,6 +223,11 @@ def _used(study: Study, workloads: Mapping[str, Workload]) -> Iterator[tuple[str
     for name in names:
         if isinstance(name, str) and name in workloads:
             yield name, workloads[name]
+
+
+def _place(setting: str) -> int:
+    """Return where a setting stands among a case's: design settings in their order, then parameters."""
+    return DESIGN_SETTINGS.index(setting) if setting in DESIGN_SETTINGS else len(DESIGN_SETTINGS)
 
 
 def _text(value: Scalar | None) -> str | None:
