@@ -1,0 +1,133 @@
+"""`tare parse`: figures of merit out of output that is there already."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from tare.cli.output import json_option, print_json, print_table
+from tare.errors import UsageError
+from tare.model.workload import Measurement, Parsed, Workload
+
+_STDIN = "-"
+
+
+class _File(NamedTuple):
+    name: str
+    parsed: Parsed
+
+    @property
+    def is_good(self) -> bool:
+        return self.parsed.is_complete and not self.parsed.problems
+
+
+@click.command()
+@click.argument("workload")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--study", type=click.Path(path_type=Path), help="A study file that declares WORKLOAD, or a campaign."
+)
+@json_option
+def command(workload: str, files: tuple[str, ...], study: Path | None, as_json: bool) -> None:
+    """Read the figures of merit of WORKLOAD out of existing output; FILE - is standard input.
+
+    Exits with 1 when a file is not complete or has problems: its figures are shown, but a campaign would
+    not count them. A number is shown only when it stands whole in the file.
+
+    \b
+    Examples:
+      tare parse imb.pingpong slurm-4711.out
+      mpirun IMB-MPI1 Alltoall | tare parse imb.alltoall - --json
+      tare parse --study studies/ours.yaml our-solver run-*.log
+    """
+    parser = _workloads(study)[workload]
+    read = [_File(click.format_filename(name), _parse(parser, name)) for name in files]
+    if as_json:
+        print_json("tare.parse/1", _body(read))
+    else:
+        _print(read)
+    if not all(file.is_good for file in read):
+        raise click.exceptions.Exit(1)
+
+
+def _workloads(study: Path | None) -> Mapping[str, Workload]:
+    from tare import plugins
+
+    if study is None:
+        return plugins.workloads()
+    from tare import config
+    from tare.cli.wiring import SITE, STUDY
+
+    path, site = (study / STUDY, study / SITE) if study.is_dir() else (study, None)
+    declaring, _ = config.load_study(path, plugins.workloads, site)
+    return plugins.workloads(declaring.workloads)
+
+
+def _parse(workload: Workload, name: str) -> Parsed:
+    """Return what is in one file. It is read as a stream; bytes that are not UTF-8 are replaced."""
+    if name == _STDIN:
+        return workload.parse(io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace"))
+    try:
+        with Path(name).open(encoding="utf-8", errors="replace") as lines:
+            return workload.parse(lines)
+    except OSError as error:
+        raise UsageError(
+            f"{click.format_filename(name)}: cannot be read: {error.strerror}; name a file that holds the "
+            f"output of {workload.name}, or - for standard input"
+        ) from error
+
+
+def _body(read: Sequence[_File]) -> dict[str, object]:
+    """Return the JSON body. The problems of several files carry their names."""
+    is_one = len(read) == 1
+    return {
+        "measurements": [
+            {"file": file.name, "fom": one.fom, "value": one.value, "unit": one.unit, "at": one.at}
+            for file in read
+            for one in file.parsed.measurements
+        ],
+        "complete": all(file.parsed.is_complete for file in read),
+        "problems": [
+            problem if is_one else f"{file.name}: {problem}"
+            for file in read
+            for problem in file.parsed.problems
+        ],
+        "files": [
+            {"file": file.name, "complete": file.parsed.is_complete, "problems": file.parsed.problems}
+            for file in read
+        ],
+    }
+
+
+def _print(read: Sequence[_File]) -> None:
+    rows = [(file.name, one) for file in read for one in file.parsed.measurements]
+    if rows:
+        _print_measurements(rows, has_files=len(read) > 1)
+        click.echo()
+    for file in read:
+        count = len(file.parsed.measurements)
+        state = "complete" if file.parsed.is_complete else "not complete"
+        click.echo(f"{file.name}: {state}, {count} measurement{'' if count == 1 else 's'}")
+        for problem in file.parsed.problems:
+            click.echo(f"{file.name}: {problem}", err=True)
+
+
+def _print_measurements(rows: Sequence[tuple[str, Measurement]], *, has_files: bool) -> None:
+    coordinates = list(dict.fromkeys(name for _, one in rows for name in one.at))
+    files = ["file"] if has_files else []
+    table = [
+        [
+            *([name] if has_files else []),
+            one.fom,
+            *(str(one.at.get(coordinate, "")) for coordinate in coordinates),
+            f"{one.value:.10g}",
+            one.unit,
+        ]
+        for name, one in rows
+    ]
+    print_table([*files, "fom", *coordinates, "value", "unit"], table, frozenset({*coordinates, "value"}))

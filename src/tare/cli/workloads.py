@@ -1,0 +1,165 @@
+"""`tare workloads`: list the workloads, or explain one."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from itertools import groupby
+
+import click
+
+from tare.cli.output import json_option, print_json, print_table
+from tare.model.case import Case, Layout
+from tare.model.values import Scalar
+from tare.model.workload import Parameter, ParameterKind, Workload
+from tare.units import format_bytes
+
+
+@click.command()
+@click.argument("name", required=False)
+@json_option
+def command(name: str | None, as_json: bool) -> None:
+    """List the workloads; with NAME, those of one family, or all there is to know of one workload.
+
+    \b
+    Examples:
+      tare workloads
+      tare workloads imb
+      tare workloads imb.pingpong
+    """
+    from tare import plugins
+
+    known = plugins.workloads()
+    if name is not None and name not in known.families:
+        chosen = [known[name]]
+    else:
+        chosen = [one for one in known.values() if name in {None, _family(one)}]
+    if name is not None and len(chosen) == 0:
+        chosen = [known[name]]  # says why the family is empty
+    if as_json:
+        print_json("tare.workloads/1", {"workloads": [_described(one) for one in chosen]})
+    elif name is not None and len(chosen) == 1:
+        _explain(chosen[0])
+    else:
+        _list(chosen)
+    for problem in known.problems:
+        click.secho(f"tare: {problem}", err=True, fg="yellow")
+
+
+def _family(workload: Workload) -> str:
+    return workload.name.partition(".")[0]
+
+
+def _list(workloads: Iterable[Workload]) -> None:
+    """Print a line for each workload, families apart from each other."""
+    rows: list[tuple[str, str]] = []
+    for _, members in groupby(sorted(workloads, key=_family), key=_family):
+        rows += [("", "")] if rows else []
+        rows += [(one.name, one.summary) for one in members]
+    print_table(("workload", "what it measures"), rows)
+    click.echo("\nMore on one of them: tare workloads NAME")
+
+
+def _explain(workload: Workload) -> None:
+    _head(workload.name)
+    click.echo(workload.summary)
+    if workload.description:
+        click.echo(f"\n{workload.description}")
+    if workload.parameters:
+        _head("\nParameters")
+        print_table(
+            ("name", "default", "kind", "meaning"),
+            [(one.name, _default(one), _kind(one), one.summary) for one in workload.parameters],
+        )
+    _head("\nFigures of merit (* in summaries)")
+    print_table(
+        ("name", "unit", "better", "by", "meaning"),
+        [
+            (
+                f"{one.name}{'*' if one.is_primary else ''}",
+                one.unit,
+                one.better,
+                ", ".join(one.by),
+                one.summary,
+            )
+            for one in workload.foms
+        ],
+    )
+    commands = _example_commands(workload)
+    if commands:
+        _head("\nCommand, with the defaults on 2 nodes")
+        click.echo("\n".join(commands))
+    _head("\nIn a study")
+    click.echo(_study_lines(workload))
+
+
+def _head(text: str) -> None:
+    click.secho(text, bold=True)
+
+
+def _kind(parameter: Parameter) -> str:
+    """Return what may be written for a parameter."""
+    if parameter.choices:
+        return "one of " + ", ".join(map(str, parameter.choices))
+    least = "" if parameter.minimum is None else f", {parameter.minimum:g} or more"
+    return f"{parameter.kind}{least}"
+
+
+def _default(parameter: Parameter) -> str:
+    """Return the default as a study would write it."""
+    value = parameter.default
+    if value is None:
+        return "(must be set)"
+    if parameter.kind is ParameterKind.BYTES and isinstance(value, (int, float)):
+        return format_bytes(value).replace(" ", "")
+    if parameter.kind is ParameterKind.SECONDS and isinstance(value, (int, float)):
+        return f"{value:g} s"
+    if parameter.kind is ParameterKind.FRACTION and isinstance(value, (int, float)):
+        return f"{100 * value:g} %"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _example_commands(workload: Workload) -> list[str]:
+    """Return its commands with every default; none where a parameter has none, for they would be made up."""
+    parameters: dict[str, Scalar] = {}
+    for one in workload.parameters:
+        if one.default is None:
+            return []
+        parameters[one.name] = one.default
+    case = Case(
+        id="example",
+        workload=workload.name,
+        platform="example",
+        layout=Layout(nodes=2, ranks=2, ranks_per_node=1),
+        parameters=parameters,
+    )
+    if any(True for _ in workload.faults(case)):
+        return []
+    return [shlex.join(stage.argv) for stage in workload.stages(case)]
+
+
+def _study_lines(workload: Workload) -> str:
+    settings = ", ".join(f"{one.name}: {_example(one)}" for one in workload.parameters[:2])
+    entry = f"{workload.name}: {{{settings}}}" if settings else workload.name
+    return f"factors:\n  workload:\n    - {entry}"
+
+
+def _example(parameter: Parameter) -> str:
+    if parameter.default is None:
+        return str(parameter.choices[0]) if parameter.choices else "…"
+    return _default(parameter)
+
+
+def _described(workload: Workload) -> dict[str, object]:
+    """Return the JSON description of one workload; sizes are in bytes, times in seconds."""
+    return {
+        "name": workload.name,
+        "family": _family(workload),
+        "summary": workload.summary,
+        "description": workload.description,
+        "output": workload.output,
+        "needs_transport": workload.needs_transport,
+        "parameters": workload.parameters,
+        "foms": workload.foms,
+        "example": _example_commands(workload),
+    }

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Tare = Callable[..., "subprocess.CompletedProcess[str]"]
+
+BARRIER = """\
+#    Intel(R) MPI Benchmarks 2021.11, MPI-1 part
+# Benchmarking Barrier
+# #processes = 4
+ #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+         1000         0.32         0.36         0.34
+
+# All processes entering MPI_Finalize
+"""
+WITHOUT_END = BARRIER.partition("# All")[0]
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    path = tmp_path / "good.out"
+    path.write_text(BARRIER)
+    return path
+
+
+def test_figures_are_shown_as_a_table(tare: Tare, good: Path) -> None:
+    ended = tare("parse", "imb.barrier", good.name)
+    assert ended.returncode == 0
+    assert ended.stdout.splitlines() == [
+        "fom       value  unit",
+        "time_min   0.32  us",
+        "time_max   0.36  us",
+        "time_avg   0.34  us",
+        "",
+        "good.out: complete, 3 measurements",
+    ]
+
+
+def test_json_is_the_documented_contract(tare: Tare, good: Path) -> None:
+    ended = tare("parse", "imb.barrier", good.name, "--json")
+    assert ended.returncode == 0
+    body = json.loads(ended.stdout)
+    assert body["measurements"][0] == {
+        "file": "good.out",
+        "fom": "time_min",
+        "value": 0.32,
+        "unit": "us",
+        "at": {},
+    }
+    del body["measurements"]
+    assert body == {
+        "schema": "tare.parse/1",
+        "complete": True,
+        "problems": [],
+        "files": [{"file": "good.out", "complete": True, "problems": []}],
+    }
+
+
+def test_one_file_that_is_not_complete_makes_the_exit_code_1(tare: Tare, good: Path) -> None:
+    good.with_name("cut.out").write_text(WITHOUT_END)
+    ended = tare("parse", "imb.barrier", "good.out", "cut.out", "--json")
+    assert ended.returncode == 1
+    body = json.loads(ended.stdout)
+    problem = "the output lacks IMB's closing line; the run did not come to its end"
+    assert body["complete"] is False
+    assert body["problems"] == [f"cut.out: {problem}"]
+    assert [one["complete"] for one in body["files"]] == [True, False]
+    assert len(body["measurements"]) == 6
+    shown = tare("parse", "imb.barrier", "good.out", "cut.out")
+    assert shown.returncode == 1
+    assert "cut.out: not complete, 3 measurements" in shown.stdout
+    assert shown.stderr == f"cut.out: {problem}\n"
+
+
+def test_standard_input_is_a_file_called_dash(tare: Tare) -> None:
+    command = [str(Path(sys.executable).with_name("tare")), "parse", "imb.barrier", "-", "--json"]
+    ended = subprocess.run(command, input=BARRIER.encode(), capture_output=True, check=False)
+    assert ended.returncode == 0
+    assert json.loads(ended.stdout)["files"] == [{"file": "-", "complete": True, "problems": []}]
+
+
+def test_bytes_that_are_no_text_do_no_harm(tare: Tare, good: Path) -> None:
+    good.write_bytes(b"\xff\xfe\x00 noise \x80\n" + BARRIER.encode())
+    assert tare("parse", "imb.barrier", good.name).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["nowhere.out", "."])
+def test_a_file_that_cannot_be_read_is_named_with_the_cure(tare: Tare, name: str) -> None:
+    ended = tare("parse", "imb.barrier", name)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(f"tare: {name}: cannot be read: ")
+    assert "name a file that holds the output of imb.barrier" in ended.stderr
+
+
+def test_an_unknown_workload_is_answered_with_the_nearest(tare: Tare, good: Path) -> None:
+    ended = tare("parse", "imb.barier", good.name)
+    assert ended.returncode == 2
+    assert "did you mean 'imb.barrier'?" in ended.stderr
+
+
+def test_a_workload_that_a_study_declares_is_known_with_that_study(
+    tare: Tare, study: Callable[..., Path], tmp_path: Path
+) -> None:
+    (tmp_path / "own.out").write_text("value: 2.5\n")
+    ended = tare("parse", "--study", study(), "echo", "own.out", "--json")
+    assert ended.returncode == 0, ended.stderr
+    (measurement,) = json.loads(ended.stdout)["measurements"]
+    assert (measurement["fom"], measurement["value"], measurement["unit"]) == ("value", 2.5, "s")
+    assert tare("parse", "echo", "own.out").returncode == 2
