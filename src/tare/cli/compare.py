@@ -50,7 +50,9 @@ def _share(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option(
     "--fom", "foms", multiple=True, metavar="NAME", help="Only this figure of merit; may be repeated."
 )
-@click.option("--all", "is_all", is_flag=True, help="Show every coordinate, such as each message size.")
+@click.option(
+    "--all", "is_all", is_flag=True, help="Show every figure and coordinate, such as each message size."
+)
 @json_option
 def command(
     folder: Path,
@@ -81,10 +83,17 @@ def command(
     _require_known(foms, campaign)
     if foms:
         found = [one for one in found if one.fom in foms]
+    elif not (is_all or as_json):
+        found = main_rows(found)
     if as_json:
         print_json("tare.compare/1", {"comparisons": [_body(one) for one in found]})
         return
     print_comparisons(campaign, found, reference or campaign.plan.reference, margin)
+
+
+def main_rows(found: Sequence[Comparison]) -> list[Comparison]:
+    """Return the figures of merit that people quote, or all where no workload has such."""
+    return [one for one in found if one.is_primary] or list(found)
 
 
 def _reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar] | None:

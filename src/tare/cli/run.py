@@ -150,10 +150,10 @@ def _print_summary(campaign: Campaign, counts: Counter[State]) -> None:
         click.echo(f"  {count} × {state}: {reason}")
     if campaign.plan.reference and counts[State.DONE]:
         from tare.answers.compare import aggregates
-        from tare.cli.compare import print_comparisons
+        from tare.cli.compare import main_rows, print_comparisons
 
         click.echo()
-        print_comparisons(campaign, aggregates(campaign), campaign.plan.reference)
+        print_comparisons(campaign, main_rows(aggregates(campaign)), campaign.plan.reference)
     click.echo(f"\nnext: tare report {campaign.folder}")
 
 
