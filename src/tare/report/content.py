@@ -16,8 +16,8 @@ from tare.report.heatmap import SIGNS, HeatMap, heat_map, paint
 from tare.report.panels import block_panels, measured_panels, node_panels, ratio_panels, words
 from tare.report.runs import RunRow, moment, run_rows
 from tare.report.sentence import Answer, answer, reading
-from tare.report.sides import Sides, lay_out
-from tare.report.traffic import Crossing, crossings
+from tare.report.sides import Side, Sides, lay_out
+from tare.report.traffic import Crossing, crossings, summaries
 from tare.report.trust import Noise, facts, noises
 from tare.report.wording import (
     bracket,
@@ -26,6 +26,7 @@ from tare.report.wording import (
     count,
     percent,
     ratio,
+    ratio_bounds,
     visible,
 )
 
@@ -75,6 +76,7 @@ class Content:
     heat_map: HeatMap
     figures: tuple[Figure, ...]
     crossings: tuple[Crossing, ...]
+    traffic: tuple[tuple[Side, str], ...]
     facts: tuple[tuple[str, str], ...]
     noises: tuple[Noise, ...]
     account: Account
@@ -90,6 +92,7 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
     plan = campaign.plan
     sides = lay_out(campaign, answers.comparisons)
     balance = account(campaign)
+    crossed = crossings(campaign, list(answers.comparisons))
     noise = noises(answers.estimates, campaign, sides)
     return Content(
         study=visible(plan.study),
@@ -103,7 +106,8 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
         sides=sides,
         heat_map=heat_map(answers.overview, sides),
         figures=tuple(_figures(campaign, answers, sides)),
-        crossings=tuple(crossings(campaign, list(answers.comparisons))),
+        crossings=tuple(crossed),
+        traffic=tuple(summaries(crossed, sides)),
         facts=tuple(facts(campaign, balance, noise)),
         noises=tuple(noise),
         account=balance,
@@ -118,7 +122,9 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
 def _answers(answers: ReportAnswers, sides: Sides, margin: float) -> list[Answer]:
     """Return an answer for each contender whose side the headlines and the overview speak of."""
     side_of = {
-        (frozenset(one.contender.items()), frozenset(one.reference.items())): sides.side_of[one.contender_case]
+        (frozenset(one.contender.items()), frozenset(one.reference.items())): sides.side_of[
+            one.contender_case
+        ]
         for one in answers.overview
     }
     found = []
@@ -148,7 +154,11 @@ def _figures(campaign: Campaign, answers: ReportAnswers, sides: Sides) -> list[F
 
 def _question(sides: Sides) -> str:
     names = " and ".join(side.name for side in sides.contenders)
-    return f"What does {names} cost, next to {sides.reference.name}?" if sides.reference and names else "What was measured?"
+    return (
+        f"What does {names} cost, next to {sides.reference.name}?"
+        if sides.reference and names
+        else "What was measured?"
+    )
 
 
 def _subtitle(campaign: Campaign) -> str:
@@ -187,8 +197,10 @@ def _verdict_row(one: Comparison, campaign: Campaign, sides: Sides) -> VerdictRo
         fom=words(one.fom),
         at=at,
         ratio=ratio(one.ratio),
-        interval=f"[{one.low:.3f}, {one.high:.3f}]" if one.low is not None and one.high is not None else "",
-        cost="" if one.cost is None else f"{percent(one.cost, decimals=decimals)} {bracket(bounds, decimals)}".rstrip(),
+        interval=ratio_bounds(one.ratio, one.low, one.high),
+        cost=""
+        if one.cost is None
+        else f"{percent(one.cost, decimals=decimals)} {bracket(bounds, decimals)}".rstrip(),
         n_blocks=one.n_blocks,
         sign=SIGNS[one.verdict] if one.ratio is not None else "–",
         verdict=one.verdict.value if one.ratio is not None else "not measured",

@@ -30,16 +30,20 @@ class Command(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What the page shows when a run is opened. A stream is None where there is no such file."""
+    """What the page shows when a run is opened: the stages, and each stream by its file's name."""
 
     commands: list[Command]
-    stdout: str | None
-    stderr: str | None
+    streams: dict[str, str]
 
 
 def read_evidence(folder: Path) -> Evidence:
-    """Return what lies in an attempt's `folder`; what cannot be read is left out."""
-    return Evidence(_commands(folder), _stream(folder / "stdout"), _stream(folder / "stderr"))
+    """Return what lies in an attempt's `folder`; what cannot be read is left out.
+
+    The streams of the last stage are ``stdout`` and ``stderr``; earlier ones carry their stage's name.
+    """
+    paths = sorted(path for path in folder.iterdir() if path.name.split(".")[-1] in ("stdout", "stderr"))
+    streams = {visible(path.name): _stream(path) for path in paths if path.is_file()}
+    return Evidence(_commands(folder), {name: text for name, text in streams.items() if text is not None})
 
 
 def pack(evidence: Evidence) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tare.report.charts import LABEL_ROOM, Style, config, describe, panel_charts, side_by_side
+from tare.report.charts import Style, describe, label_room, panel_charts, side_by_side
+from tare.report.look import look
 from tare.report.panels import Panel
 from tare.report.wording import NARROW, percent
 
@@ -34,11 +35,11 @@ class Figure:
 
 
 def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float) -> list[Figure]:
-    """Return a figure for each group that has panels: ``time``, ``rate``, ``ratio``, ``nodes``, ``blocks``."""
+    """Return a figure for each group with panels: ``time``, ``rate``, ``ratio``, ``nodes``, ``blocks``."""
     within = f"±{NARROW}{percent(margin, is_signed=False, decimals=0)}"
     ratio_text = (
         f"1 is {reference}; the grey band is the margin ({within}) in which a difference counts as none; "
-        "coloured bands are the intervals. Above 1 is worse for times, below 1 is worse for rates."
+        "coloured bands are the intervals."
     )
     kinds = {
         "time": (Style("time"), f"Time against {_axes(groups.get('time', ()))}", "Lower is better."),
@@ -54,7 +55,7 @@ def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float
             ratio_text,
         ),
         "blocks": (
-            Style("run / average of its case", is_log=False, is_ratio=True, has_lines=False),
+            Style("run / average of its case", is_ratio=True, has_lines=False),
             "Run by run",
             "Each run next to the average of its own case, in the order of time. "
             "Drift and single outliers show here; both sides of a block are compared with each other only.",
@@ -80,13 +81,14 @@ def _figure(name: str, title: str, text: str, panels: Sequence[Panel], style: St
     import vl_convert
 
     charts = panel_charts(panels, style)
-    whole = side_by_side(charts, title).to_json(validate=False)
+    right = label_room(panels) if style.has_lines else 8
+    whole = side_by_side(charts, right).to_json(validate=False)
     svg = vl_convert.vegalite_to_svg(whole, vl_version=vegalite_version())
     return Figure(
         name=name,
         title=title,
         text=text,
-        specs=tuple(_spec(chart, LABEL_ROOM if style.has_lines else 8) for chart in charts),
+        specs=tuple(_spec(chart, right) for chart in charts),
         descriptions=tuple(describe(panel, style) for panel in panels),
         svg=_LONG_DECIMALS.sub(r"\1", svg),
         png=vl_convert.svg_to_png(svg, scale=2),
@@ -104,7 +106,7 @@ def vegalite_version() -> str:
 def _spec(chart: alt.LayerChart, right: int) -> str:
     """Return a chart that stands on its own; in a concatenation a chart may have neither of these."""
     spec = chart.to_dict(validate=False)
-    spec["config"] = config()
+    spec["config"] = look().to_dict()
     spec["padding"] = {"left": 4, "top": 4, "bottom": 4, "right": right}
     spec.pop("$schema", None)
     return msgspec.json.encode(spec).decode()

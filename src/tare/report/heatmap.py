@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tare.model.comparison import Comparison, Verdict
 from tare.report.panels import words
 from tare.report.sides import Place, Side, Sides
-from tare.report.wording import bracket, cost_interval, count, percent, ratio
+from tare.report.wording import bracket, cost_interval, count, percent, ratio, ratio_bounds
 
 SIGNS = {Verdict.WORSE: "▲", Verdict.BETTER: "▼", Verdict.EQUIVALENT: "≈", Verdict.UNDECIDED: "?"}
 """A shape for each verdict, so that none rests on colour alone."""
@@ -77,14 +77,12 @@ def _cell(one: Comparison | None, sides: Sides) -> Cell | None:
     decimals = 0 if abs(one.cost) >= 0.0995 else 1
     number = percent(one.cost, decimals=decimals)
     interval = bracket(bounds, decimals) or "no interval"
+    confidence = percent(one.confidence, is_signed=False, decimals=0)
     details = (
         ("Figure of merit", f"{words(one.fom)}, {one.better} is better"),
-        ("Ratio", f"{ratio(one.ratio)} {_factors(one)}".rstrip()),
+        ("Ratio", f"{ratio(one.ratio)} {ratio_bounds(one.ratio, one.low, one.high)}".rstrip()),
         ("Cost", f"{number} {interval}"),
-        (
-            "Evidence",
-            f"{count(one.n_blocks, 'block')}, {percent(one.confidence, is_signed=False, decimals=0)} interval",
-        ),
+        ("Evidence", f"{count(one.n_blocks, 'block')}, {confidence} interval"),
         ("Verdict", one.verdict.value),
         *((("Note", one.note),) if one.note else ()),
     )
@@ -107,10 +105,6 @@ def paint(one: Comparison) -> str:
         return one.verdict.value
     farness = max(one.ratio, 1 / one.ratio) - 1
     return f"{one.verdict.value}-{1 + sum(farness >= step for step in _STEPS)}"
-
-
-def _factors(one: Comparison) -> str:
-    return f"[{one.low:.3g}, {one.high:.3g}]" if one.low is not None and one.high is not None else ""
 
 
 def _cases(one: Comparison) -> tuple[str, ...]:

@@ -137,7 +137,7 @@
     button.textContent = "open";
     button.setAttribute("aria-expanded", "false");
     button.setAttribute("aria-label", "Open run " + link.dataset.run);
-    button.addEventListener("click", () => toggle(link.closest("tr"), button, link));
+    button.addEventListener("click", () => toggle(button.closest("tr"), button, link));
     link.replaceWith(button);
   }
   async function unpack(text) {
@@ -159,11 +159,10 @@
     cell.colSpan = row.cells.length;
     for (const stage of found.commands) {
       const variables = Object.entries(stage.env).map(([name, value]) => name + "=" + value);
-      add(cell, "Command" + (stage.host ? " on " + stage.host : ""), stage.argv.map(quoted).join(" "));
-      if (variables.length) add(cell, "Environment variables", variables.join("\n"));
+      add(cell, "Command" + (stage.host ? " on " + stage.host : ""), stage.argv.map(quoted).join(" "), "wraps");
+      if (variables.length) add(cell, "Environment variables", variables.join("\n"), "wraps");
     }
-    if (found.stdout !== null) add(cell, "Output", found.stdout);
-    if (found.stderr !== null) add(cell, "Standard error", found.stderr);
+    for (const [name, text] of Object.entries(found.streams)) add(cell, name, text);
     const folder = document.createElement("p");
     link.textContent = link.dataset.run;
     folder.append("In the campaign’s folder: ", link);
@@ -172,11 +171,12 @@
     row.after(opened);
     button.setAttribute("aria-expanded", "true");
   }
-  function add(cell, title, text) {
+  function add(cell, title, text, kind = "") {
     const head = document.createElement("h4");
     const block = document.createElement("pre");
     head.textContent = title;
     block.textContent = text;
+    block.className = kind;
     block.tabIndex = 0;
     cell.append(head, block);
   }

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 TEMPLATES = ("template.html", "style.css", "page.js")
 """The files that make the page; a folder given as template may replace any of them."""
 
+_EXPORT = "window.vegaEmbed = vegaEmbed;"
+
 
 def write_report(
     campaign: Campaign, answers: ReportAnswers, folder: Path, template: Path | None = None
@@ -86,7 +88,14 @@ def picture(figure: Figure) -> str:
 
 
 def _environment(template: Path | None) -> Environment:
-    from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
+    from jinja2 import (
+        ChoiceLoader,
+        Environment,
+        FileSystemLoader,
+        PackageLoader,
+        StrictUndefined,
+        select_autoescape,
+    )
 
     loaders: list[FileSystemLoader | PackageLoader] = [PackageLoader("tare.report", "")]
     if template is not None:
@@ -95,7 +104,7 @@ def _environment(template: Path | None) -> Environment:
         loaders.insert(0, FileSystemLoader(template))
     environment = Environment(
         loader=ChoiceLoader(loaders),
-        autoescape=lambda name: name is not None and name.endswith(".html"),
+        autoescape=select_autoescape(["html"]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -122,7 +131,7 @@ def _vega() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script, with no address to fetch anything from."""
     import vl_convert
 
-    bundle: str = vl_convert.javascript_bundle(vl_version=vegalite_version())
+    bundle: str = vl_convert.javascript_bundle(_EXPORT, vl_version=vegalite_version())
     return bundle
 
 

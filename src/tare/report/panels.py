@@ -50,17 +50,17 @@ class Line:
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """The lines of one workload, for one FOM."""
+    """The lines of one workload, for one FOM. `x` names the coordinate; ratios have no `unit`."""
 
     title: str
     subtitle: str
     lines: tuple[Line, ...]
     x: str
-    better: Better | None
+    unit: str = ""
 
 
 _Grouped = dict[tuple[str, str, str, str], dict[Side, list[Point]]]
-"""Points by title, subtitle, coordinate and FOM of their panel, and by side."""
+"""Points by title, subtitle, coordinate and unit of their panel, and by side."""
 
 
 def measured_panels(
@@ -88,28 +88,28 @@ def measured_panels(
                 n_blocks=one.n_blocks,
             )
             subtitle = f"{words(one.fom)}, {unit_name(one.unit)}{rest}"
-            grouped[title, subtitle, axis, one.fom][sides.side_of[one.case]].append(point)
-    return _panels(grouped, sides, better)
+            grouped[title, subtitle, axis, one.unit][sides.side_of[one.case]].append(point)
+    return _panels(grouped, sides)
 
 
 def ratio_panels(comparisons: Sequence[Comparison], campaign: Campaign, sides: Sides) -> list[Panel]:
     """Return primary FOMs as contender / reference against size, one panel a place and FOM."""
     grouped: _Grouped = defaultdict(lambda: defaultdict(list))
-    directions: dict[str, Better | None] = {}
     for one in comparisons:
         coordinates = {name: value for name, value in one.at.items() if name not in _shared(campaign, one)}
         found = _axis(coordinates)
         if found and one.ratio is not None and is_shown(campaign, one.contender_case, one.fom):
             axis, x, rest = found
-            directions[one.fom] = one.better
-            key = (sides.place_of[one.contender_case].label, f"{words(one.fom)}{rest}", axis, one.fom)
+            key = (
+                sides.place_of[one.contender_case].label,
+                f"{words(one.fom)}{rest}{_direction(one.better)}",
+                axis,
+                "",
+            )
             grouped[key][sides.side_of[one.contender_case]].append(
                 _ratio_point(one, x, coordinate(axis, one.at[axis]))
             )
-    panels = []
-    for key, lines in grouped.items():
-        panels += _panels({key: lines}, sides, directions[key[3]])
-    return panels
+    return _panels(grouped, sides)
 
 
 def node_panels(overview: Sequence[Comparison], sides: Sides) -> list[Panel]:
@@ -125,7 +125,9 @@ def node_panels(overview: Sequence[Comparison], sides: Sides) -> list[Panel]:
                 _ratio_point(one, place.nodes, coordinate("nodes", place.nodes))
             )
     return [
-        Panel(title, words(foms[title].fom), _lines(lines, sides), "nodes", foms[title].better)
+        Panel(
+            title, f"{words(foms[title].fom)}{_direction(foms[title].better)}", _lines(lines, sides), "nodes"
+        )
         for title, lines in grouped.items()
         if len({point.x for points in lines.values() for point in points}) > 1
     ]
@@ -151,9 +153,7 @@ def block_panels(campaign: Campaign, sides: Sides) -> list[Panel]:
             point = Point(block, y, None, None, f"block {block}", ratio(y), "", 1)
             grouped[sides.place_of[case]][sides.side_of[case]].append(point)
     return [
-        Panel(
-            place.label, "each run next to its case's average", _lines(grouped[place], sides), "block", None
-        )
+        Panel(place.label, "each run next to its case’s average", _lines(grouped[place], sides), "block")
         for place in sides.places
         if place in grouped
     ]
@@ -201,12 +201,16 @@ def _ratio_point(one: Comparison, x: float, at: str) -> Point:
     return Point(x, value, one.low, one.high, at, ratio(value), f"cost {cost}, {one.verdict}", one.n_blocks)
 
 
-def _panels(grouped: _Grouped, sides: Sides, better: Better | None) -> list[Panel]:
+def _direction(better: Better | None) -> str:
+    return f", {better} is better" if better else ""
+
+
+def _panels(grouped: _Grouped, sides: Sides) -> list[Panel]:
     titles = [title for place in sides.places for title in (place.label, place.title)]
     ordered = sorted(grouped.items(), key=lambda item: titles.index(item[0][0]))
     return [
-        Panel(title, subtitle, _lines(lines, sides), axis, better)
-        for (title, subtitle, axis, _), lines in ordered
+        Panel(title, subtitle, _lines(lines, sides), axis, unit)
+        for (title, subtitle, axis, unit), lines in ordered
         if len({point.x for points in lines.values() for point in points}) > 1
     ]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tare.answers.headline import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Aspect, Headline
 from tare.model.comparison import Comparison, Verdict
 from tare.report.sides import Side, Sides
-from tare.report.wording import NARROW, cost_interval, cost_with_interval, count, percent
+from tare.report.wording import NARROW, cost_interval, cost_with_interval, count, listed, percent
 from tare.units import format_bytes
 
 _MOST_BLOCKS = 100
@@ -86,9 +86,10 @@ def settles(comparisons: Sequence[Comparison], margin: float) -> str:
     whose = (
         "the undecided comparison" if len(undecided) == 1 else f"{len(known)} of {len(undecided)} undecided"
     )
+    now = max(one.n_blocks for one in undecided)
     return (
-        f"What would settle it: about {max(known)} blocks instead of {max(one.n_blocks for one in undecided)} "
-        f"for {whose}, if the noise stays as it is{but}."
+        f"What would settle it: about {max(known)} blocks instead of {now} for {whose}, "
+        f"if the noise stays as it is{but}."
     )
 
 
@@ -108,7 +109,7 @@ def blocks_needed(one: Comparison, margin: float) -> int | None:
 
 
 def _effects(headlines: Sequence[Headline]) -> str:
-    return " and ".join(_effect(one) for one in headlines if one.verdict in _DECIDED)
+    return listed([_effect(one) for one in headlines if one.verdict in _DECIDED])
 
 
 def _effect(one: Headline) -> str:
@@ -126,7 +127,7 @@ def _equivalents(headlines: Sequence[Headline], reference: str, margin: float) -
     same = [one for one in headlines if one.verdict is Verdict.EQUIVALENT]
     if not same:
         return ""
-    aspects = " and ".join(f"{one.aspect} ({_cost(one)})" for one in same)
+    aspects = listed([f"{one.aspect} ({_cost(one)})" for one in same])
     return f"is equivalent to {reference}, within {_within(margin)}, in {aspects}"
 
 

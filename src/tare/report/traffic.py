@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison
+from tare.report.sides import Side, Sides
+from tare.report.wording import number, ratio, visible
 
 _LEAST_SHARE = 0.01
 
@@ -48,6 +50,33 @@ def crossings(campaign: Campaign, comparisons: list[Comparison]) -> list[Crossin
         if case in sums:
             found += _case_crossings(case, sums, references, len(by_case[case]))
     return found
+
+
+def summaries(found: list[Crossing], sides: Sides) -> list[tuple[Side, str]]:
+    """Return for each side what its busiest interface carried, next to the reference's."""
+    busiest: dict[str, Crossing] = {}
+    for one in found:
+        busiest.setdefault(one.case, one)
+    lines = []
+    for side in sides.sides:
+        mine = [one for case, one in busiest.items() if sides.side_of[case] == side]
+        if mine:
+            lines.append((side, _summary(mine)))
+    return lines
+
+
+def _summary(mine: list[Crossing]) -> str:
+    names = " and ".join(dict.fromkeys(visible(one.interface) for one in mine))
+    packets = [one.bytes_per_packet for one in mine if one.bytes_per_packet]
+    against = [one.against_reference for one in mine if one.against_reference]
+    text = f"most bytes leave through {names}, {_span([*map(number, packets)], packets)} bytes a packet"
+    return f"{text}; {_span([*map(ratio, against)], against)} the reference’s bytes" if against else text
+
+
+def _span(texts: list[str], values: list[float]) -> str:
+    """Return the least and the largest of `values` by their `texts`."""
+    low, high = (texts[values.index(end)] for end in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
 
 
 _Totals = Mapping[str, tuple[float, float]]

@@ -60,7 +60,7 @@ def facts(campaign: Campaign, account: Account, noise: Sequence[Noise]) -> list[
         ("Repeats", _repeats_sentence(campaign, account)),
         (
             "Order",
-            f"Each block passes once over all cases, in a random order of its own (seed {campaign.plan.seed}).",
+            f"Each block passes once over all cases, in a random order (seed {campaign.plan.seed}).",
         ),
     ]
 
@@ -84,8 +84,8 @@ def _load_sentence(campaign: Campaign) -> str:
     if not loads:
         return "The load of the machine was not recorded."
     return (
-        f"The one-minute load average was {number(min(loads), 2)} to {number(max(loads), 2)} when runs started "
-        f"(median {number(statistics.median(loads), 2)})."
+        f"The one-minute load average was {number(min(loads), 2)} to {number(max(loads), 2)} "
+        f"when runs started (median {number(statistics.median(loads), 2)})."
     )
 
 
@@ -113,7 +113,7 @@ def _repeats_sentence(campaign: Campaign, account: Account) -> str:
     warm = f", after {count(account.n_warmup, 'warm-up run')} that do not count" if account.n_warmup else ""
     again = (
         f"{count(account.n_repeated, 'further attempt was', 'further attempts were')} made because "
-        "the infrastructure had failed."
+        "the infrastructure had failed, or tare had ended before the run did."
         if account.n_repeated
         else "No run had to be tried again."
     )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Sequence
 
-from tare.model.comparison import Comparison
 from tare.model.values import Scalar
 from tare.model.workload import Better
 from tare.units import format_bytes
 
 NARROW = "\u202f"
 """Narrow no-break space: keeps a number and its unit on one line (ISO 80000-1, 7.1.4)."""
+
+SPACE = "\u00a0"
+"""No-break space: keeps a number and its interval on one line."""
 
 _UNITS = {"us": "µs", "usec": "µs", "Mbytes/s": "MB/s", "Mbytes/sec": "MB/s", "": ""}
 _KEPT_CONTROLS = frozenset("\n\t")
@@ -65,27 +68,41 @@ def bracket(bounds: tuple[float, float] | None, decimals: int) -> str:
         return ""
     low, high = (f"{end * 100:.{decimals}f}" for end in bounds)
     low, high = (f"{0:.{decimals}f}" if float(end) == 0 else end for end in (low, high))
-    return f"[{low}, {high}]".replace("-", "−")
+    return f"[{low},{SPACE}{high}]".replace("-", "−")
 
 
 def bracket_values(low: float | None, high: float | None) -> str:
     """Return an interval of plain values: ``[2.38, 2.44]``; empty when there is none."""
-    return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
+    return "" if low is None or high is None else f"[{number(low)},{SPACE}{number(high)}]"
 
 
 def cost_with_interval(share: float, bounds: tuple[float, float] | None, *, is_signed: bool = True) -> str:
     """Return a cost and its interval with the same decimals: ``68 % [61, 75]``."""
     decimals = _decimals(share)
     text = percent(share, is_signed=is_signed, decimals=decimals)
-    return f"{text} {bracket(bounds, decimals)}".rstrip()
+    return f"{text}{SPACE}{bracket(bounds, decimals)}".rstrip()
 
 
 def ratio(value: float | None) -> str:
     """Return contender / reference as a factor: ``× 1.68``, with what is needed to tell it from 1."""
-    if value is None:
-        return "–"
-    decimals = 3 if abs(value - 1) < 0.0995 else 2
-    return f"×{NARROW}{value:.{decimals}f}"
+    return "–" if value is None else f"×{NARROW}{value:.{_ratio_decimals(value)}f}"
+
+
+def ratio_bounds(value: float | None, low: float | None, high: float | None) -> str:
+    """Return the interval of a ratio to as many decimals as the ratio: ``[1.61, 1.75]``."""
+    if value is None or low is None or high is None:
+        return ""
+    decimals = _ratio_decimals(value)
+    return f"[{low:.{decimals}f},{SPACE}{high:.{decimals}f}]"
+
+
+def _ratio_decimals(value: float) -> int:
+    return 3 if abs(value - 1) < 0.0995 else 2
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Return parts as prose lists them: ``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else ""
 
 
 def count(n: int, noun: str, plural: str | None = None) -> str:
