@@ -40,9 +40,7 @@ def test_no_lines_are_no_lines() -> None:
     assert list(plain([])) == []
 
 
-@pytest.mark.parametrize(
-    ("word", "expected"), [("1", 1.0), ("-1.5e3", -1500.0), (".5", 0.5), ("2.", 2.0), ("1e400", math.inf)]
-)
+@pytest.mark.parametrize(("word", "expected"), [("1", 1.0), ("-1.5e3", -1500.0), (".5", 0.5), ("2.", 2.0), ("1e400", math.inf)])
 def test_a_number_is_a_figure(word: str, expected: float) -> None:
     assert figure(word) == expected
 

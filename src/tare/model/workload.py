@@ -168,7 +168,7 @@ class Workload(Protocol):
 
     @property
     def output(self) -> str:
-        """The file that `parse` reads: ``stdout``, or a file in the working folder."""
+        """The file that `parse` reads: ``stdout``, or a file in the working folder, by name or glob."""
         ...
 
     @property

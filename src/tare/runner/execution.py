@@ -186,7 +186,8 @@ class _StagesEnd(NamedTuple):
 
 def parse_output(workload: Workload, work: Path) -> Parsed:
     """Return what the workload's parser finds in its output file; a missing file is a problem."""
-    path = work / workload.output
+    # Some programs put the date into the name of their report; `output` is then a pattern.
+    path = max(work.glob(workload.output), default=work / workload.output)
     try:
         with path.open(encoding="utf-8", errors="replace") as lines:
             return workload.parse(lines)

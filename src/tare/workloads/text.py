@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 """Control sequences of a terminal (ECMA-48): CSI, OSC and two-character ones."""
 
+
 def plain(
     lines: Iterable[str], on_torn: Callable[[str], None] | None = None, *, keeps_blanks: bool = False
 ) -> Iterator[str]:
@@ -40,17 +41,14 @@ def plain(
             yield line
 
 
-_FIGURE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eEdD][+-]?[0-9]{1,3})?")
+_FIGURE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _NO_FIGURE = re.compile(r"[+-]?(?:nan|inf(?:inity)?)(?:\(\w*\))?|\*+", re.IGNORECASE)
 
 
 def figure(word: str) -> float | None:
-    """Return the number that `word` is, NaN where a program printed NaN, infinity or stars, else None.
-
-    Reads Fortran's double precision (``1.5D+02``) too.
-    """
+    """Return the number that `word` is, NaN where a program printed NaN, infinity or stars, else None."""
     if _FIGURE.fullmatch(word):
-        return float(word.replace("D", "e").replace("d", "e"))
+        return float(word)
     return math.nan if _NO_FIGURE.fullmatch(word) else None
 
 
