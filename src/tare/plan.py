@@ -69,8 +69,16 @@ def _combinations(study: Study) -> Iterator[_Combination]:
     for levels in itertools.product(*(factor.levels for factor in factors)):
         settings = dict(study.common)
         for index in ranking:
-            settings.update(levels[index].settings)
+            _merge(settings, levels[index].settings)
         yield _Combination(settings, levels)
+
+
+def _merge(settings: dict[str, Scalar], special: Settings) -> None:
+    """Let a more special place have the last word; so few ranks of its own take fewer nodes, too."""
+    ranks, nodes = special.get("ranks"), settings.get("nodes")
+    settings.update(special)
+    if ranks is not None and nodes is not None and "nodes" not in special:
+        settings["nodes"] = min(int(nodes), int(ranks))
 
 
 def _speciality(factor: Factor) -> int:

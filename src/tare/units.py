@@ -51,11 +51,15 @@ def parse_quantity(text: str | float, dimension: Dimension) -> float:
 
     Raises ValueError with the cure when the number or its unit cannot be read.
     """
+    value = _read_quantity(text, dimension)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is not finite; write a number such as {_EXAMPLE[dimension]}")
+    return value
+
+
+def _read_quantity(text: str | float, dimension: Dimension) -> float:
     if isinstance(text, (int, float)) and not isinstance(text, bool):
-        value = float(text)
-        if not math.isfinite(value):
-            raise ValueError(f"{text} is not finite; write a number such as {_EXAMPLE[dimension]}")
-        return value
+        return float(text)
     match = _NUMBER.fullmatch(str(text))
     if match is None:
         raise ValueError(

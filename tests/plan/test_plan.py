@@ -62,6 +62,12 @@ def test_the_most_special_place_has_the_last_word() -> None:
     assert column(made, "size") == [7]
 
 
+def test_a_workload_of_few_ranks_takes_fewer_nodes_than_the_study() -> None:
+    few = Level(settings={"workload": "double", "ranks": 2})
+    (case,) = plan(Factor("workload", (few,)), common={"nodes": 4}).cases
+    assert (case.layout.nodes, case.layout.ranks) == (2, 2)
+
+
 def test_an_id_depends_on_content_alone() -> None:
     one = plan(factor("network", "host", "overlay"), factor("size", 1, 2))
     other = plan(factor("size", 2, 1), factor("network", "overlay", "host"))
