@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from lab.calls import Hosts
-from tare.lab import Lab
+from tare.lab import Lab, start
+from tare.model.site import LabNetwork, LabNetworkKind, LabSpec
 
 pytestmark = pytest.mark.lab
 
 SENT_BYTES = 4_000_000
+
+
+@pytest.fixture
+def three_nodes(run_folder: Path) -> Iterator[Hosts]:
+    slow = LabNetwork(kind=LabNetworkKind.BRIDGE, rate_bits_per_s=100e6)
+    with start(LabSpec(nodes=3, networks={"slow": slow}), owned=True) as lab:
+        yield Hosts(lab)
 
 
 @pytest.mark.parametrize("network", ["host", "overlay", "macvlan", "slow"])
@@ -38,11 +49,29 @@ def test_a_pods_bytes_cross_the_interface_of_its_node(hosts: Hosts, network: str
     assert hosts.sent_bytes("n1")["fab0"] - before >= SENT_BYTES
 
 
-def test_a_rate_limits_both_directions(hosts: Hosts) -> None:
-    fast_s = hosts.exchange("n1", "n2", "n2.host", SENT_BYTES)
+def test_a_rate_slows_a_link_down(hosts: Hosts) -> None:
+    unshaped_s = hosts.exchange("n1", "n2", "n2.host", SENT_BYTES)
 
-    assert hosts.exchange("n1", "n2", "n2.slow", SENT_BYTES) > 3 * fast_s
-    assert hosts.exchange("n2", "n1", "n1.slow", SENT_BYTES) > 3 * fast_s
+    assert hosts.exchange("n1", "n2", "n2.slow", SENT_BYTES) > 3 * unshaped_s
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [(("n1", "n3"), ("n2", "n3")), (("n3", "n1"), ("n3", "n2"))],
+    ids=["into one node", "out of one node"],
+)
+def test_streams_share_the_rate_of_the_link_that_they_share(
+    three_nodes: Hosts, pairs: tuple[tuple[str, str], ...]
+) -> None:
+    def send(pair: tuple[str, str]) -> float:
+        sender, receiver = pair
+        return three_nodes.exchange(sender, receiver, f"{receiver}.slow", 2 * SENT_BYTES)
+
+    alone_s = send(pairs[0])
+    with ThreadPoolExecutor() as pool:
+        together_s = max(pool.map(send, pairs))
+
+    assert together_s > 1.4 * alone_s
 
 
 def test_hosts_know_their_name_and_each_others(lab: Lab, hosts: Hosts) -> None:
