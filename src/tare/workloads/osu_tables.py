@@ -1,0 +1,329 @@
+"""Read the tables of the OSU micro-benchmarks, versions 2 to 7 (util/osu_util_mpi.c: print_stats and so on).
+
+A table is a title, heads of columns and rows of numbers with two decimals; nothing closes it, so that only
+its last message size tells whether it is whole.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+
+import msgspec
+
+from tare.model.values import Scalar
+from tare.model.workload import Fom, Parsed
+from tare.workloads.benchmark import Findings
+from tare.workloads.ending import Ending
+from tare.workloads.text import plain
+
+COLUMNS = {
+    "latency (us)": "latency",
+    "latency(us)": "latency",
+    "avg latency(us)": "latency",
+    "min latency(us)": "latency_min",
+    "max latency(us)": "latency_max",
+    "bandwidth (mb/s)": "bandwidth",
+    "bi-bandwidth (mb/s)": "bandwidth",
+    "mb/s": "bandwidth",
+    "messages/s": "message_rate",
+    "overall(us)": "overall",
+    "compute(us)": "compute",
+    "coll. init(us)": "init",
+    "mpi_test(us)": "test",
+    "mpi_wait(us)": "wait",
+    "pure comm.(us)": "communication",
+    "min comm.(us)": "communication_min",
+    "max comm.(us)": "communication_max",
+    "overlap(%)": "overlap",
+}
+"""The figure of merit in each column, by the column's head in small letters; other columns are left alone."""
+
+SMALL_MEAN = "latency_small_mean"
+SMALL_SIZES = (1, 2, 4, 8, 16, 32, 64)
+"""The message sizes of one and two digits, whose mean latency people quote."""
+
+_TAIL = re.compile(r"p([0-9]{1,2}) tail (lat|bw)\S*")
+_VALIDATION = "validation"
+
+_TITLE = re.compile(
+    r"""(?P<label> \s* (?: \S+ [:\]] \s? )? ) (?P<hash> \# )? \s*
+    (?: OSU | OMB-Py ) \s+ (?P<name> \S.*? ) \s+ Test (?: \s+ v? (?P<version> [0-9]+ [0-9.]* \S* ) )? \s*""",
+    re.VERBOSE,
+)
+_SIZED_HEADS = re.compile(r"[#\s]*Size\b.*", re.DOTALL)
+_SIZELESS_HEADS = re.compile(r"[#\s]*(?:Avg |Overall|Latency)\s?\S*\(us\).*")
+_GAP = re.compile(r"\t+\s*|\s{2,}")
+_ASKED = re.compile(r"\bosu_\w+.*?\s(?:-m|--message-size)[ =](?:([0-9]{1,15}):)?([0-9]{1,15})(?=\s|$)")
+_LIMITED = re.compile(r"Limiting max message size to: ([0-9]{1,15})")
+_NUMBER_LIKE = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
+
+
+class Sizes(msgspec.Struct, frozen=True):
+    """The message sizes that a table should have, in bytes: they double from `first` while within `last`."""
+
+    first: int
+    last: int
+
+    @property
+    def end(self) -> int:
+        """Return the last size of the table."""
+        size = self.first or min(1, self.last)
+        while 0 < size * 2 <= self.last:
+            size *= 2
+        return size
+
+
+def benchmark_key(title: str) -> str:
+    """Return the part of a title that names the benchmark, alike for all versions, devices and spellings."""
+    name = re.sub(r"-(?:cuda|openacc|rocm|managed|cxl)\b(?: managed)?", "", title.lower())
+    name = re.sub(
+        r"\s+", " ", name.replace("personalized exchange ", "").replace("nonblocking", "non-blocking")
+    )
+    return name.removeprefix("mpi ").removeprefix("one sided ")
+
+
+class Expectation(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a benchmark's tables beforehand.
+
+    `key` is its title (see `benchmark_key`), `main` the figure that every row must have, `least` the smallest
+    size that it sends by default. `asked` are the sizes that the case asked for, where there is a case.
+    """
+
+    key: str
+    main: str
+    has_sizes: bool
+    least: int
+    largest: int
+    asked: Sizes | None = None
+
+
+def parse_tables(lines: Iterable[str], expected: Expectation, foms: Iterable[Fom]) -> Parsed:
+    """Return the figures of every table of one benchmark, numbered by `run` where there are several."""
+    log = _Log(expected, foms)
+    for line in plain(lines, on_torn=log.read_torn):
+        log.read(line)
+    return log.parsed()
+
+
+@dataclasses.dataclass
+class _Table:
+    """One table: what it announces, and its rows by column. `key` is that of its title."""
+
+    key: str
+    run: int
+    label: str
+    version: int | None
+    asked: Sizes | None
+    limit: int | None = None
+    heads: tuple[str, ...] = ()
+    pattern: re.Pattern[str] | None = None
+    rows: list[Mapping[str, str]] = dataclasses.field(default_factory=list)
+    is_cut: bool = False
+    """Whether the text ends in the middle of a row."""
+    lacks_end: bool = False
+    """Whether the text ends with a row that has no line end."""
+
+    def read_heads(self, line: str, has_sizes: bool) -> None:
+        """Take in the heads of the columns."""
+        names = [name.lower() for name in _GAP.split(line.strip("# \t")) if name]
+        self.heads = tuple(names)
+        fields = (self._field(name) for name in (names[1:] if has_sizes else names))
+        size = [r"([0-9]{1,15})"] if has_sizes else []
+        self.pattern = re.compile(r"\s*" + r"\s+".join([*size, *fields]))
+
+    @staticmethod
+    def _field(name: str) -> str:
+        return r"([0-9]{1,15}\.[0-9]{2})" if name in COLUMNS or _TAIL.fullmatch(name) else r"(\S+)"
+
+    def faults(self, expected: Expectation) -> Iterator[str]:
+        """Yield how the rows fall short of what they should be."""
+        if self.is_cut:
+            yield "breaks off in the middle of a row"
+        if not self.rows:
+            yield "has no rows"
+        elif not expected.has_sizes:
+            if len(self.rows) > 1:
+                yield f"has {len(self.rows)} rows instead of one"
+        else:
+            sizes = [int(row[self.heads[0]]) for row in self.rows]
+            for size, following in pairwise(sizes):
+                if following != (2 * size or 1):
+                    yield f"goes on from {size} bytes to {following} instead of {2 * size or 1}"
+            yield from self._faults_of_ends(sizes[0], sizes[-1], expected)
+
+    def _faults_of_ends(self, first: int, last: int, expected: Expectation) -> Iterator[str]:
+        asked = expected.asked or self.asked
+        end = asked.end if asked else expected.largest
+        if self.limit is not None:
+            end = min(end, self.limit)
+        if asked is None and last > end:  # sizes of the user's own; nothing tells where they should end
+            if self.lacks_end:
+                yield f"breaks off at {last} bytes"
+            return
+        if last != end:
+            yield f"stops at {last} of {end} bytes"
+        starts = self._starts(asked.first if asked else expected.least)
+        if first not in starts:
+            yield f"starts at {first} bytes instead of {min(starts)}"
+
+    def _starts(self, least: int) -> frozenset[int]:
+        """Return the sizes at which the table may start when asked to start at `least`.
+
+        From version 7 on, messages are whole numbers of a data type of 1 or 4 bytes, so none is empty. Before
+        version 5, one-sided messages may be.
+        """
+        if self.version is None or self.version >= 7:
+            return frozenset({least, max(least, 1), max(least, 4)})
+        if self.version < 5 and self.key.startswith("mpi_"):
+            return frozenset({least, 0})
+        return frozenset({least})
+
+
+class _Log:
+    """The tables of one benchmark, as the lines of a log give them."""
+
+    def __init__(self, expected: Expectation, foms: Iterable[Fom]) -> None:
+        foms = tuple(foms)
+        self._expected = expected
+        self._foms = frozenset(fom.name for fom in foms)
+        self._findings = Findings(foms)
+        self._tables: list[_Table] = []
+        self._open: _Table | None = None
+        self._asked: Sizes | None = None
+        self._limit: int | None = None
+        self._ending = Ending()
+
+    def read(self, line: str) -> None:
+        """Take in one line: title, heads, row, or what happened between them."""
+        table = self._open
+        if table is not None:
+            if table.label and line.startswith(table.label):
+                line = line[len(table.label) :]
+            first = line.lstrip()[:1]
+            if first.isdigit():
+                self._read_row(table, line)
+                return
+            if first in {"#", "S"} and self._read_heads(table, line):
+                return
+            if line.startswith("DATA VALIDATION ERROR"):
+                self._findings.problem(f"OMB found wrong data: {line.strip()}")
+        self._ending.read(line)
+        if "Test" in line and ("OSU " in line or "OMB-Py" in line):
+            self._read_title(line)
+        elif "osu_" in line:
+            if asked := _ASKED.search(line):
+                self._asked = Sizes(int(asked[1] or self._expected.least), int(asked[2]))
+        elif limited := "Limiting max" in line and _LIMITED.search(line):
+            self._limit = int(limited[1])
+            if table is not None and not table.rows:
+                table.limit = self._limit
+
+    def read_torn(self, line: str) -> None:
+        """Take in a last line without a line end: a row only when it ends in two decimals or a verdict."""
+        table = self._open
+        if table is None or not line.removeprefix(table.label).lstrip()[:1].isdigit():
+            return
+        row = table.pattern.fullmatch(line.removeprefix(table.label)) if table.pattern else None
+        last = table.heads[-1] if table.heads else ""
+        if row and (last in COLUMNS or _TAIL.fullmatch(last) or row.groups()[-1] == "Pass"):
+            table.lacks_end = True
+            self.read(line)
+        else:
+            table.is_cut = True
+
+    def _read_title(self, line: str) -> None:
+        title = _TITLE.fullmatch(line)
+        if title is None or not (title["hash"] or title["version"]):
+            return
+        version = int(title["version"].split(".")[0]) if title["version"] else None
+        key = benchmark_key(title["name"])
+        self._open = None
+        if key == self._expected.key:
+            label = title["label"] if title["label"].strip() else ""
+            self._open = self._new_table(key, label, version)
+        self._asked = self._limit = None
+
+    def _new_table(self, key: str, label: str, version: int | None) -> _Table:
+        table = _Table(key, len(self._tables) + 1, label, version, self._asked, self._limit)
+        self._tables.append(table)
+        return table
+
+    def _read_heads(self, table: _Table, line: str) -> bool:
+        expected = self._expected
+        heads = _SIZED_HEADS if expected.has_sizes else _SIZELESS_HEADS
+        if not heads.match(line):
+            return False
+        if table.rows:  # one table for each data type (-T) follows under the same title
+            table = self._open = self._new_table(table.key, table.label, table.version)
+            table.asked, table.limit = self._tables[-2].asked, self._tables[-2].limit
+        table.read_heads(line, expected.has_sizes)
+        if not any(COLUMNS.get(name) == expected.main for name in table.heads):
+            self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
+            table.pattern = None
+        return True
+
+    def _read_row(self, table: _Table, line: str) -> None:
+        if table.pattern is None:
+            return
+        row = table.pattern.fullmatch(line)
+        if row:
+            cells = dict(zip(table.heads, row.groups(), strict=True))
+            table.rows.append(cells)
+            if cells.get(_VALIDATION, "Pass") != "Pass":
+                self._findings.problem(
+                    f"{self._name(table)} has a row that failed its validation: {line.strip()}"
+                )
+            return
+        words = line.split()
+        if len(words) == len(table.heads) and all(_NUMBER_LIKE.fullmatch(word) for word in words):
+            self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")
+
+    def parsed(self) -> Parsed:
+        """Return the rows as measurements, and whether they are all that there should be."""
+        findings, expected = self._findings, self._expected
+        if not self._tables:
+            findings.problem(f"the output holds no table 'OSU MPI {expected.key.title()} Test'")
+        faults = [
+            f"{self._name(table)} {fault}" for table in self._tables for fault in table.faults(expected)
+        ]
+        for fault in faults:
+            findings.problem(fault)
+        for table in self._tables:
+            at = {"run": table.run} if len(self._tables) > 1 else {}
+            for row in table.rows:
+                self._measure(table, row, at)
+            self._measure_small_mean(table, at)
+        is_complete = bool(self._tables) and not faults
+        self._ending.report(findings, is_complete=is_complete)
+        payload = (
+            sum(int(row[t.heads[0]]) for t in self._tables for row in t.rows) if expected.has_sizes else 0
+        )
+        return findings.parsed(is_complete=is_complete, payload_bytes=payload or None)
+
+    def _measure(self, table: _Table, row: Mapping[str, str], at: Mapping[str, int]) -> None:
+        place: dict[str, Scalar] = {"bytes": int(row[table.heads[0]])} if self._expected.has_sizes else {}
+        for head, cell in row.items():
+            fom = COLUMNS.get(head, "")
+            tail = _TAIL.fullmatch(head)
+            if fom in self._foms:
+                self._findings.measure(fom, float(cell), **place, **at)
+            elif tail:
+                fom = "bandwidth_tail" if tail[2] == "bw" else "latency_tail"
+                if fom in self._foms:
+                    self._findings.measure(fom, float(cell), **place, percentile=int(tail[1]), **at)
+
+    def _measure_small_mean(self, table: _Table, at: Mapping[str, int]) -> None:
+        if SMALL_MEAN not in self._foms:
+            return
+        (column,) = {head for head in table.heads if COLUMNS.get(head) == "latency"} or {""}
+        latency = {int(row[table.heads[0]]): float(row[column]) for row in table.rows}
+        if all(size in latency for size in SMALL_SIZES):
+            mean = sum(latency[size] for size in SMALL_SIZES) / len(SMALL_SIZES)
+            self._findings.measure(SMALL_MEAN, round(mean, 6), **at)
+
+    def _name(self, table: _Table) -> str:
+        which = f"table {table.run}" if len(self._tables) > 1 else "the table"
+        return f"{which} of {self._expected.key}"

@@ -1,0 +1,535 @@
+"""OMB's parser on real output (corpus/INDEX.tsv names the origin of each file) and on damaged output."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tare.model.case import Layout
+from tare.model.workload import Parsed
+from tare.workloads.osu import WORKLOADS
+from workloads.cases import case_of
+
+OSU = {workload.name.removeprefix("osu."): workload for workload in WORKLOADS}
+
+
+def table(title: str, heads: str, rows: dict[int, str]) -> str:
+    lines = [f"# OSU MPI {title}", heads]
+    return "".join(f"{line}\n" for line in [*lines, *(f"{size:<10}{row:>18}" for size, row in rows.items())])
+
+
+SIZES = [0, *(1 << power for power in range(23))]
+LATENCY = table(
+    "Latency Test v5.8", "# Size          Latency (us)", {size: f"{1 + size / 100:.2f}" for size in SIZES}
+)
+BCAST = table(
+    "Broadcast Latency Test v5.8",
+    "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations",
+    {size: f"{size + 2:.2f}{size + 1:>18.2f}{size + 3:>18.2f}{1000:>12}" for size in SIZES[1:22]},
+)
+
+
+def parse(benchmark: str, text: str) -> Parsed:
+    return OSU[benchmark].parse(io.StringIO(text))
+
+
+def figures(parsed: Parsed, fom: str, **at: int) -> list[float]:
+    return [one.value for one in parsed.measurements if one.fom == fom and at.items() <= one.at.items()]
+
+
+# Real output
+
+
+class Expected(NamedTuple):
+    """What one file holds of one benchmark: `at` maps (run, bytes) to the first column; run None is alone."""
+
+    file: str
+    benchmark: str
+    is_complete: bool
+    n_sizes: tuple[int, ...]
+    at: dict[tuple[int | None, int], float]
+
+
+REAL = (
+    Expected("01-latency-ompi5-eks-busError-crash-at-start.out", "latency", False, (), {}),
+    Expected("02-bw-ompi-libfabric-busError-no-rows.out", "bw", False, (), {}),
+    Expected("03-bw-cancelled-at-2M.out", "bw", False, (21,), {(None, 8): 6.17, (None, 1048576): 10681.33}),
+    Expected(
+        "04-latency-cancelled-at-512K.out", "latency", False, (20,), {(None, 8): 16.01, (None, 262144): 81.10}
+    ),
+    Expected(
+        "05-cuda-latency-HH-cancelled-after-64B.out",
+        "latency",
+        False,
+        (8,),
+        {(None, 8): 20.79, (None, 64): 20.77},
+    ),
+    Expected("06-allreduce-cancelled-no-table.out", "allreduce", False, (), {}),
+    Expected(
+        "07-cuda-allreduce-DD-ompi-help-interleaved.out",
+        "allreduce",
+        True,
+        (19,),
+        {(None, 8): 879.03, (None, 1048576): 22740.41},
+    ),
+    Expected(
+        "08-cuda-allreduce-256rank-warnings.out",
+        "allreduce",
+        True,
+        (19,),
+        {(None, 8): 391.84, (None, 1048576): 4203.34},
+    ),
+    Expected(
+        "09-multi-pair-latency-bw-allreduce-UCX-errors.out", "latency", True, (24,) * 28, {(1, 8): 1.55}
+    ),
+    Expected(
+        "09-multi-pair-latency-bw-allreduce-UCX-errors.out", "bw", True, (23,) * 28, {(1, 4194304): 24671.94}
+    ),
+    Expected(
+        "09-multi-pair-latency-bw-allreduce-UCX-errors.out",
+        "allreduce",
+        False,
+        (19, 17, 19),
+        {(1, 8): 2511.07, (2, 262144): 307311.13, (3, 8): 2822.15, (3, 1048576): 19045.99},
+    ),
+    Expected(
+        "10-two-allreduce-tables-one-file.out",
+        "allreduce",
+        True,
+        (19, 19),
+        {(1, 8): 81.90, (2, 8): 112.30, (1, 1048576): 51357.86, (2, 1048576): 52498.01},
+    ),
+    Expected(
+        "11-cuda-DD-multi-pair-concatenated.out",
+        "latency",
+        True,
+        (24,) * 28,
+        {(1, 8): 17.36, (1, 4194304): 515.32},
+    ),
+    Expected("11-cuda-DD-multi-pair-concatenated.out", "bw", True, (23,) * 28, {(1, 4194304): 9204.28}),
+    Expected(
+        "11-cuda-DD-multi-pair-concatenated.out",
+        "allreduce",
+        True,
+        (19,) * 5,
+        {(5, 8): 189.48, (5, 1048576): 1316.79},
+    ),
+    Expected(
+        "12-latency-gke-flux-trailer.out",
+        "latency",
+        True,
+        (24,),
+        {(None, 8): 36.03, (None, 0): 36.20, (None, 4194304): 2416.95},
+    ),
+    Expected(
+        "13-latency-impi-verbs-v5.6.2.out", "latency", True, (24,), {(None, 8): 1.50, (None, 4194304): 642.53}
+    ),
+    Expected(
+        "14-bw-ompi4-ucx-v5.6.out",
+        "bw",
+        True,
+        (23,),
+        {(None, 8): 60.44, (None, 1048576): 12171.87, (None, 4194304): 12164.86},
+    ),
+    Expected(
+        "15-bibw-ompi3-ucx-csd3.out", "bibw", True, (23,), {(None, 8): 83.88, (None, 4194304): 24601.60}
+    ),
+    Expected(
+        "16-alltoall-ompi4-roce.out", "alltoall", True, (21,), {(None, 8): 36.25, (None, 1048576): 354525.59}
+    ),
+    Expected(
+        "17-mbw_mr-8pairs-ompi4.out", "mbw_mr", True, (23,), {(None, 8): 438.60, (None, 4194304): 12392.77}
+    ),
+    Expected(
+        "25-polaris-host-allreduce-v5.3-64rank.dat",
+        "allreduce",
+        True,
+        (28,),
+        {(None, 8): 12.58, (None, 536870912): 454241.73},
+    ),
+    Expected(
+        "26-polaris-cuda-alltoall-v5.3.dat",
+        "alltoall",
+        True,
+        (25,),
+        {(None, 8): 50.76, (None, 67108864): 70596.65},
+    ),
+    Expected("27-polaris-mpiexec-usage-error.dat", "allreduce", False, (), {}),
+    Expected("28-polaris-empty-file.dat", "alltoall", False, (), {}),
+    # It has no row of 4 MiB, and no line end: nothing tells whether it was cut off.
+    Expected(
+        "31-virtualclient-latency.txt", "latency", False, (23,), {(None, 8): 18.54, (None, 2097152): 563.25}
+    ),
+    Expected(
+        "32-virtualclient-allreduce.txt",
+        "allreduce",
+        True,
+        (19,),
+        {(None, 8): 17.35, (None, 1048576): 566.82},
+    ),
+    Expected(
+        "33-cuda-bw-v7.5-mpich-slingshot.extract.txt",
+        "bw",
+        True,
+        (23,),
+        {(None, 8): 0.74, (None, 4194304): 23974.34},
+    ),
+    Expected(
+        "34-alltoall-v7.5-validation-pass.extract.txt",
+        "alltoall",
+        True,
+        (21,),
+        {(None, 8): 11.84, (None, 1048576): 519.85},
+    ),
+    Expected("35-cuda-iallreduce-v7.5-segfault.extract.txt", "iallreduce", False, (), {}),
+    Expected(
+        "36-bw-v6.2-mpich-no-cxi.extract.txt", "bw", True, (23,), {(None, 8): 1.82, (None, 2097152): 1363.30}
+    ),
+    Expected(
+        "37-bw-v7.5-validation-ldso-warnings.extract.txt",
+        "bw",
+        True,
+        (23,),
+        {(None, 8): 7.07, (None, 4194304): 24007.69},
+    ),
+    Expected(
+        "38-lassen-spectrum-jsrun-20-runs.out",
+        "mbw_mr",
+        True,
+        (23,) * 20,
+        {(1, 8): 230.17, (1, 4194304): 110812.19},
+    ),
+    Expected(
+        "38-lassen-spectrum-jsrun-20-runs.out",
+        "latency",
+        True,
+        (24,) * 20,
+        {(1, 8): 1.15, (1, 4194304): 308.35},
+    ),
+    Expected(
+        "38-lassen-spectrum-jsrun-20-runs.out",
+        "allreduce",
+        True,
+        (19,) * 20,
+        {(20, 8): 4.72, (20, 1048576): 256.89},
+    ),
+)
+
+
+@pytest.mark.parametrize("expected", REAL, ids=lambda one: f"{one.file[:2]}-{one.benchmark}")
+def test_real_output_is_read(corpus: Path, expected: Expected) -> None:
+    parsed = parse(expected.benchmark, (corpus / "osu" / expected.file).read_text())
+    main = OSU[expected.benchmark].foms[0].name
+    assert parsed.is_complete == expected.is_complete
+    assert (parsed.problems == ()) == expected.is_complete
+    n_sizes = tuple(
+        len(figures(parsed, main, **({"run": run} if len(expected.n_sizes) > 1 else {})))
+        for run, _ in enumerate(expected.n_sizes, start=1)
+    )
+    assert n_sizes == expected.n_sizes
+    assert len(figures(parsed, main)) == sum(expected.n_sizes)
+    for (run, size), value in expected.at.items():
+        assert figures(parsed, main, bytes=size, **({"run": run} if run else {})) == [value]
+
+
+def test_every_file_of_the_collection_is_expected(corpus: Path) -> None:
+    assert {one.file for one in REAL} == {path.name for path in (corpus / "osu").iterdir()}
+
+
+def test_message_rates_are_read(corpus: Path) -> None:
+    parsed = parse("mbw_mr", (corpus / "osu/17-mbw_mr-8pairs-ompi4.out").read_text())
+    assert figures(parsed, "message_rate", bytes=8) == [54825405.31]
+    assert figures(parsed, "message_rate", bytes=4194304) == [2954.67]
+
+
+def test_the_mean_over_small_messages_is_that_of_the_rows(corpus: Path) -> None:
+    parsed = parse("latency", (corpus / "osu/13-latency-impi-verbs-v5.6.2.out").read_text())
+    (mean,) = figures(parsed, "latency_small_mean")
+    assert mean == pytest.approx((1.50 + 1.50 + 1.51 + 1.50 + 1.50 + 1.51 + 1.53) / 7, abs=1e-6)
+
+
+@pytest.mark.parametrize("expected", REAL, ids=lambda one: f"{one.file[:2]}-{one.benchmark}")
+def test_output_cut_anywhere_is_not_complete_with_fewer_figures(corpus: Path, expected: Expected) -> None:
+    text = (corpus / "osu" / expected.file).read_text()
+    main = OSU[expected.benchmark].foms[0].name
+    whole = [one.value for one in parse(expected.benchmark, text).measurements if one.fom == main]
+    for cut in range(0, len(text), max(len(text) // 40, 1)):
+        parsed = parse(expected.benchmark, text[:cut])
+        found = figures(parsed, main)
+        assert found == whole[: len(found)]
+        # Sizes of the user's own may end with any whole row; the text does not tell.
+        is_own_end = text[:cut].endswith("\n") and expected.file.startswith(("25", "26"))
+        if len(expected.n_sizes) < 2 and not is_own_end:
+            assert not parsed.is_complete or len(found) == len(whole)
+
+
+# Damaged output
+
+
+def test_the_examples_are_complete() -> None:
+    for benchmark, text in (("latency", LATENCY), ("bcast", BCAST)):
+        assert (parse(benchmark, text).is_complete, parse(benchmark, text).problems) == (True, ())
+
+
+def test_the_fastest_and_slowest_rank_are_read() -> None:
+    parsed = parse("bcast", BCAST)
+    assert [figures(parsed, fom, bytes=8) for fom in ("latency", "latency_min", "latency_max")] == [
+        [10],
+        [9],
+        [11],
+    ]
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 5, 23])
+def test_a_table_that_ends_early_is_not_complete(n_rows: int) -> None:
+    text = "".join(LATENCY.splitlines(keepends=True)[: 2 + n_rows])
+    parsed = parse("latency", text)
+    assert (parsed.is_complete, len(figures(parsed, "latency"))) == (False, n_rows)
+
+
+def test_the_small_mean_needs_all_its_sizes() -> None:
+    assert figures(parse("latency", LATENCY), "latency_small_mean") == [
+        pytest.approx(sum(round(1 + size / 100, 2) for size in (1, 2, 4, 8, 16, 32, 64)) / 7, abs=1e-6)
+    ]
+    without = "".join(line for line in LATENCY.splitlines(keepends=True) if not line.startswith("64 "))
+    assert figures(parse("latency", without), "latency_small_mean") == []
+
+
+@pytest.mark.parametrize("last", ["41944.0", "41944.", "41944", "4", ""])
+def test_a_row_cut_short_is_no_row(last: str) -> None:
+    text = LATENCY[: LATENCY.rindex("41944.04")]
+    for lines in (io.StringIO(text + last), (text + last).splitlines()):
+        parsed = OSU["latency"].parse(lines)
+        assert (parsed.is_complete, len(figures(parsed, "latency"))) == (False, 23)
+
+
+def test_a_last_row_without_a_line_end_is_whole_when_it_has_both_decimals() -> None:
+    assert parse("latency", LATENCY.rstrip("\n")) == parse("latency", LATENCY)
+
+
+def test_a_last_row_that_ends_in_a_whole_number_may_be_cut() -> None:
+    parsed = parse("bcast", BCAST.rstrip("\n"))
+    assert (parsed.is_complete, len(figures(parsed, "latency"))) == (False, 20)
+
+
+@pytest.mark.parametrize("broken", ["nan", "-nan", "inf", "****", "1.9.3", "1e400", "٣.٣٤"])
+def test_what_is_not_a_number_is_no_figure(broken: str) -> None:
+    parsed = parse("latency", LATENCY.replace("1.08", broken))
+    assert figures(parsed, "latency", bytes=8) == []
+    assert not parsed.is_complete
+    assert "the table of latency goes on from 4 bytes to 16 instead of 8" in parsed.problems
+
+
+def test_a_lost_row_keeps_the_run_from_being_complete() -> None:
+    for lost in range(len(SIZES)):
+        lines = LATENCY.splitlines(keepends=True)
+        assert not parse("latency", "".join(lines[: lost + 2] + lines[lost + 3 :])).is_complete
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "[n1:00042] UCX  ERROR  something timed out\n",
+        "\n",
+        "2 more processes have sent help message help-mpi-btl-tcp.txt / dropped inbound connection\n",
+        "slurmstepd: error: *** STEP 12.0 ON n1 CANCELLED AT 2026-01-01 ***\n",
+        "Start time: 1725077730\n",
+        "# note\n",
+        "12\n",
+        "\0\x07\ufffd\n",
+    ],
+)
+def test_noise_between_rows_changes_nothing(noise: str) -> None:
+    noisy = "".join(line + noise for line in LATENCY.splitlines(keepends=True))
+    assert parse("latency", noise + noisy) == parse("latency", LATENCY)
+
+
+@pytest.mark.parametrize("label", ["0: ", "[0] ", "[1,0]<stdout>:", "[prterun-n1-99@1,0]<stdout>: ", "    "])
+def test_labels_of_ranks_are_taken_off(label: str) -> None:
+    labelled = "".join(label + line for line in LATENCY.splitlines(keepends=True))
+    assert parse("latency", labelled) == parse("latency", LATENCY)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("OSU MPI Latency", "OSU MPI-CUDA Latency"),
+        ("OSU MPI Latency", "OSU MPI-CUDA MANAGED Latency"),
+        ("OSU MPI Latency", "OSU MPI-ROCM Latency"),
+        ("# OSU MPI Latency Test v5.8", "OSU MPI Latency Test v5.9"),
+        ("# Size  ", "  Size  "),
+        ("# Size          Latency (us)", "# Size\t\tLatency (us)"),
+        ("\n# Size", "\n# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n# Size"),
+        ("Test v5.8", "Test v3.1.1"),
+        ("\n", "\r\n"),
+    ],
+)
+def test_titles_and_heads_of_other_builds_are_known(old: str, new: str) -> None:
+    assert parse("latency", LATENCY.replace(old, new)) == parse("latency", LATENCY)
+
+
+def test_tables_of_version_7_start_at_one_byte() -> None:
+    rows = {size: f"{1 + size / 100:.2f}" for size in SIZES[1:]}
+    for heads in (
+        "# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)",
+        "# Size    Latency (us)\n# Datatype: MPI_CHAR.",
+    ):
+        assert parse("latency", table("Latency Test v7.5", heads, rows)).is_complete
+    assert not parse("latency", table("Latency Test v5.8", "# Size      Latency (us)", rows)).is_complete
+
+
+def test_tables_of_several_data_types_are_told_apart() -> None:
+    chars = table("Latency Test v7.5", "# Size   Avg Latency(us)", dict.fromkeys(SIZES[1:], "1.00"))
+    ints = table("", "# Size   Avg Latency(us)", dict.fromkeys(SIZES[3:], "2.00")).partition("\n")[2]
+    parsed = parse("latency", chars + "# Datatype: MPI_INT.\n" + ints)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert [figures(parsed, "latency", bytes=8, run=run) for run in (1, 2)] == [[1.0], [2.0]]
+
+
+def test_a_failed_validation_is_a_problem() -> None:
+    heads = "# Size      Bandwidth (MB/s)        Validation"
+    rows = {size: f"{size / 10:.2f}{'Pass':>18}" for size in SIZES[1:]}
+    assert parse("bw", table("Bandwidth Test v7.5", heads, rows)).problems == ()
+    rows[8] = f"{0.8:.2f}{'Fail':>18}"
+    (problem,) = parse("bw", table("Bandwidth Test v7.5", heads, rows)).problems
+    assert "failed its validation: 8 " in problem
+
+
+def test_percentiles_of_version_7_are_read() -> None:
+    heads = "# Size   Avg Latency(us)   P50 Tail Lat(us)   P99 Tail Lat(us)"
+    rows = dict.fromkeys(SIZES[1:], f"1.00{'0.90':>18}{'7.00':>18}")
+    parsed = parse("latency", table("Latency Test v7.5", heads, rows))
+    assert parsed.is_complete
+    assert figures(parsed, "latency_tail", bytes=8, percentile=99) == [7.0]
+
+
+def test_overlap_is_read() -> None:
+    heads = "# Size           Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)"
+    rows = dict.fromkeys(SIZES[3:22], f"8.77{5.32:>18}{4.43:>18}{22.08:>18}")
+    text = table(
+        "Non-blocking Allreduce Latency Test v5.6.3", "# Overall = Coll. Init + Compute\n\n" + heads, rows
+    )
+    parsed = parse("iallreduce", text)
+    assert parsed.is_complete
+    assert {one.fom: one.value for one in parsed.measurements if one.at["bytes"] == 8} == {
+        "overall": 8.77,
+        "compute": 5.32,
+        "communication": 4.43,
+        "overlap": 22.08,
+    }
+
+
+def test_a_barrier_has_no_sizes() -> None:
+    text = "\n# OSU MPI Barrier Latency Test v5.8\n# Avg Latency(us)\n             8.63\n\nreal\t0m7.832s\n"
+    parsed = parse("barrier", text)
+    assert (parsed.is_complete, parsed.problems, parsed.payload_bytes) == (True, (), None)
+    assert [(one.fom, one.value, one.at) for one in parsed.measurements] == [("latency", 8.63, {})]
+    assert not parse("barrier", text.replace("             8.63", "")).is_complete
+
+
+def test_a_size_that_the_log_announces_is_the_end() -> None:
+    short = "".join(LATENCY.splitlines(keepends=True)[:6])
+    assert not parse("latency", short).is_complete
+    assert parse("latency", "+ mpirun -n 2 ./osu_latency -i 100 -m 0:4\n" + short).is_complete
+    assert not parse("latency", "+ mpirun -n 2 ./osu_latency -m 0:8\n" + short).is_complete
+
+
+def test_a_size_that_the_memory_limits_is_the_end() -> None:
+    text = "".join(BCAST.splitlines(keepends=True)[:-1]).replace(
+        "Broadcast", "All-to-All Personalized Exchange"
+    )
+    assert not parse("alltoall", text).is_complete
+    assert parse(
+        "alltoall", "Warning! Limiting max message size to: 524288. Increase -M.\n" + text
+    ).is_complete
+
+
+def test_an_abort_after_the_table_is_a_problem() -> None:
+    parsed = parse("latency", LATENCY + "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\n")
+    assert parsed.problems == (
+        "the run was aborted: MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD",
+    )
+
+
+def test_prose_that_names_a_benchmark_is_no_table() -> None:
+    assert parse("latency", "Running the OSU MPI Latency Test now\n" + LATENCY) == parse("latency", LATENCY)
+
+
+def test_the_payload_is_at_least_one_message_of_each_size() -> None:
+    assert parse("latency", LATENCY).payload_bytes == sum(SIZES)
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -> None:
+    text = BCAST
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, min(len(text), start + 40)))
+        text = text[:start] + data.draw(st.text(max_size=12) | st.just(BCAST[300:600])) + text[end:]
+    for lines in (io.StringIO(text), text.splitlines()):
+        parsed = OSU["bcast"].parse(lines)
+        printed = [float(word) for word in re.findall(r"[0-9]+(?:\.[0-9]+)?", text)]
+        rows = [one for one in parsed.measurements if one.fom != "latency_small_mean"]
+        assert all(one.value in printed for one in rows)
+        assert not parsed.is_complete or len(figures(parsed, "latency")) >= 21
+
+
+# Commands and faults
+
+
+def test_a_default_case_is_plain_omb() -> None:
+    (stage,) = OSU["latency"].stages(case_of(OSU["latency"], Layout(nodes=4, ranks=16, ranks_per_node=4)))
+    assert stage.argv == ("osu_latency",)
+    assert stage.layout == Layout(nodes=2, ranks=2, ranks_per_node=1)
+
+
+def test_options_are_given_where_a_case_departs_from_the_defaults() -> None:
+    case = case_of(OSU["bw"], max_bytes=65536, iterations=50, device="cuda", buffers="D D")
+    assert " ".join(OSU["bw"].stages(case)[0].argv) == "osu_bw -m 1:65536 -i 50 -d cuda D D"
+    case = case_of(OSU["iallreduce"], min_bytes=8, full=True, device="rocm")
+    assert " ".join(OSU["iallreduce"].stages(case)[0].argv) == "osu_iallreduce -m 8:1048576 -f -d rocm"
+    case = case_of(OSU["barrier"], Layout(nodes=2, ranks=8, ranks_per_node=4))
+    assert (OSU["barrier"].stages(case)[0].argv, OSU["barrier"].stages(case)[0].layout) == (
+        ("osu_barrier",),
+        case.layout,
+    )
+
+
+def test_a_case_knows_where_its_tables_end() -> None:
+    short = "".join(LATENCY.splitlines(keepends=True)[:6])
+    workload = OSU["latency"]
+    for largest, is_complete in ((2, False), (4, True), (7, True), (8, False), (4 << 20, False)):
+        parsed = workload.expecting(case_of(workload, max_bytes=largest)).parse(io.StringIO(short))
+        assert parsed.is_complete == is_complete
+    assert OSU["barrier"].expecting(case_of(OSU["barrier"])) == OSU["barrier"]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "ranks", "parameters", "cure"),
+    [
+        ("latency", 1, {}, "set ranks: 2"),
+        ("mbw_mr", 3, {}, "set ranks: 4"),
+        ("bw", 2, {"min_bytes": 64, "max_bytes": 32}, "set min_bytes: 32"),
+        ("allreduce", 2, {"min_bytes": 1}, "set min_bytes: 4"),
+        ("alltoall", 1024, {}, "set max_bytes: 524288"),
+        ("iallgather", 1000, {}, "set max_bytes: 524288"),
+    ],
+)
+def test_what_omb_would_refuse_is_refused_with_the_cure(
+    benchmark: str, ranks: int, parameters: dict[str, int], cure: str
+) -> None:
+    case = case_of(OSU[benchmark], Layout(nodes=1, ranks=ranks, ranks_per_node=ranks), **parameters)
+    (fault,) = OSU[benchmark].faults(case)
+    assert fault.endswith(cure) or f"{cure}," in fault
+
+
+@pytest.mark.parametrize("benchmark", sorted(OSU))
+def test_a_default_case_has_no_faults(benchmark: str) -> None:
+    assert list(OSU[benchmark].faults(case_of(OSU[benchmark]))) == []
