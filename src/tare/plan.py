@@ -42,7 +42,7 @@ def make_plan(study: Study, site: Site, workloads: Mapping[str, Workload]) -> Pl
         question=study.question,
         site=site.name,
         cases=cases,
-        varied=tuple(sorted(gathering.varied, key=_place)),
+        varied=gathering.varied,
         reference=study.reference,
         repeats=study.repeats,
         warmup=study.warmup,
@@ -99,13 +99,14 @@ class _Gathering:
         self.workloads = workloads
         self.cases: dict[str, Case] = {}
         self.faults: dict[tuple[str, Origin | None], Fault] = {}
-        self.varied: dict[str, None] = {}
-        self._first: dict[tuple[str, str], Scalar] = {}
+        self._varied: set[str] = set()
+        self._first: dict[str, dict[str, Scalar]] = {}
         self._layouts: dict[tuple[Scalar | None, ...], Layout | str] = {}
         self._parameters = {
             name: tuple((parameter.name, parameter.default) for parameter in workload.parameters)
             for name, workload in _used(study, workloads)
         }
+        self._digests = {name: workloads[name].digest for name in self._parameters}
 
     def add(self, combination: _Combination) -> None:
         """Add the case of `combination`, unless the study leaves it out or it cannot be."""
@@ -127,11 +128,18 @@ class _Gathering:
         for reason in self.workloads[name].faults(case):
             self._report(f"{name}: {reason}", combination)
         self.cases[case.id] = case
-        for setting, value in row.items():
-            # A parameter varies within its workload: that two workloads differ in it tells nothing.
-            owner = "" if setting in DESIGN_SETTINGS else name
-            if self._first.setdefault((owner, setting), value) != value:
-                self.varied[setting] = None
+        first = self._first.setdefault(name, row)
+        self._varied.update(setting for setting, value in row.items() if first.get(setting) != value)
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """Return the settings that vary, design settings first.
+
+        A parameter counts within its workload: that two workloads differ in it tells nothing.
+        """
+        firsts = self._first.values()
+        across = {name for name in DESIGN_SETTINGS if len({row.get(name) for row in firsts}) > 1}
+        return tuple(sorted(self._varied | across, key=_place))
 
     def _case(
         self, workload: Workload, settings: Settings, layout: Layout, combination: _Combination
@@ -149,7 +157,7 @@ class _Gathering:
         io = _text(settings.get("io"))
         content = (
             workload.name,
-            workload.digest,
+            self._digests[workload.name],
             platform,
             network,
             storage,
@@ -233,9 +241,11 @@ def _used(study: Study, workloads: Mapping[str, Workload]) -> Iterator[tuple[str
             yield name, workloads[name]
 
 
-def _place(setting: str) -> int:
+def _place(setting: str) -> tuple[int, str]:
     """Return where a setting stands among a case's: design settings in their order, then parameters."""
-    return DESIGN_SETTINGS.index(setting) if setting in DESIGN_SETTINGS else len(DESIGN_SETTINGS)
+    if setting in DESIGN_SETTINGS:
+        return DESIGN_SETTINGS.index(setting), ""
+    return len(DESIGN_SETTINGS), setting
 
 
 def _text(value: Scalar | None) -> str | None:
