@@ -24,8 +24,13 @@ class Composer(msgspec.Struct, frozen=True):
     runtime: Callable[[str], Runtime]
 
     def hosts(self, case: Case) -> tuple[str, ...]:
-        """Return the hosts on which the ranks of `case` start: the site's first nodes, or their pods."""
-        nodes = self.site.nodes[: case.layout.nodes]
+        """Return the hosts on which the ranks of `case` start: the site's first nodes, or their pods.
+
+        They are as many as its widest stage takes: a ping-pong uses two nodes, however many there are.
+        """
+        stages = self.workloads[case.workload].stages(case)
+        n_nodes = max((stage.layout or case.layout).nodes for stage in stages)
+        nodes = self.site.nodes[:n_nodes]
         network = self.site.networks.get(case.network) if case.network else None
         return tuple(network.host_of(node) for node in nodes) if network else nodes
 

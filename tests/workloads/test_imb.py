@@ -209,6 +209,19 @@ def test_a_lost_row_keeps_the_run_from_being_complete() -> None:
     assert "the table of PingPong on 2 ranks goes on from 1 bytes to 4 instead of 2" in parsed.problems
 
 
+def test_lost_first_rows_keep_the_run_from_being_complete() -> None:
+    first = "            0         1000         0.31         0.00\n"
+    parsed = parse("PingPong", PINGPONG.replace(first, ""))
+    assert not parsed.is_complete
+    assert parsed.problems == ("the table of PingPong on 2 ranks starts at 1 bytes instead of 0",)
+
+
+def test_a_reduction_may_start_at_its_first_whole_number() -> None:
+    text = PINGPONG.replace("Minimum message length in bytes:   0", "Minimum message length in bytes:   2")
+    rows = text.index("            0 "), text.index("            4 ")
+    assert parse("PingPong", text[: rows[0]] + text[rows[1] :]).is_complete
+
+
 def test_a_missing_closing_line_keeps_the_run_from_being_complete() -> None:
     parsed = parse("PingPong", PINGPONG.replace(FOOTER, ""))
     assert not parsed.is_complete
@@ -275,6 +288,11 @@ def test_two_whole_runs_in_one_log_are_a_problem() -> None:
 def test_sizes_of_the_users_own_need_no_doubling() -> None:
     text = re.sub(r"# M\w+ message length.*\n", "# Message lengths were user defined\n", PINGPONG)
     assert parse("PingPong", text.replace("            2 ", "            3 ")).is_complete
+
+
+def test_the_sizes_of_one_run_are_not_asked_of_the_next() -> None:
+    second = re.sub(r"# M\w+ message length.*\n", "", PINGPONG).replace("            2 ", "            3 ")
+    assert parse("PingPong", PINGPONG.replace("PingPong", "PingPing") + second).is_complete
 
 
 def test_a_barrier_has_no_sizes() -> None:
