@@ -1,4 +1,4 @@
-"""What applications share: the I/O factor, the place of heavy output, and inputs that are copied or edited."""
+"""What applications share: the I/O factor, where heavy output goes, and inputs that are linked or edited."""
 
 from __future__ import annotations
 

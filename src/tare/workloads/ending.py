@@ -37,24 +37,23 @@ class Ending:
     """
 
     def __init__(self) -> None:
-        self._abort: str | None = None
-        self._kill: str | None = None
+        self._abort = ""
+        self._kill = ""
 
     def read(self, line: str) -> None:
         """Take in a line of the log."""
         if "MPI_A" in line or "TERMINATION" in line or "signal" in line or "forrtl" in line:
-            if self._abort is None and (aborts(line) or _ABORT.search(line)):
-                self._abort = line.strip()[:200]
-        elif self._kill is None and (
+            is_abort = aborts(line) or _ABORT.search(line)
+            self._abort = self._abort or (line.strip()[:200] if is_abort else "")
+        elif (
             "CANCEL" in line or "LIMIT" in line or "kill" in line or "Kill" in line or "fault" in line
             or "exception" in line or "Bus" in line
         ):  # fmt: skip
-            if _KILL.search(line):
-                self._kill = line.strip()[:200]
+            self._kill = self._kill or (line.strip()[:200] if _KILL.search(line) else "")
 
     def report(self, findings: Findings, *, is_complete: bool) -> None:
         """Add what was read to `findings`."""
-        if self._abort is not None:
+        if self._abort:
             findings.problem(f"the run was aborted: {self._abort}")
-        if self._kill is not None and not is_complete:
+        if self._kill and not is_complete:
             findings.problem(f"the run was ended from outside: {self._kill}")
