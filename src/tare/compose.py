@@ -46,7 +46,11 @@ class Composer(msgspec.Struct, frozen=True):
     def _invocation(self, case: Case, stage: Stage, work: Path | None) -> Invocation:
         platform = self.site.platforms[case.platform]
         layout = stage.layout or case.layout
-        places = {"{work}": str(work) if work else "{work}", "{storage}": self._storage(case, stage)}
+        places = {
+            "{work}": str(work) if work else "{work}",
+            "{storage}": self._storage(case, stage),
+            "{address0}": self._first_address(case),
+        }
         env = {**platform.env, **stage.env}
         if layout.threads > 1:
             env.setdefault("OMP_NUM_THREADS", str(layout.threads))
@@ -66,9 +70,13 @@ class Composer(msgspec.Struct, frozen=True):
             network_name=case.network,
             agent=self.site.agent,
             management=self.site.management,
-            slots_per_node=self.site.slots_per_node,
+            slots_per_node=self.site.slots(layout.nodes),
         )
         return self.launcher(platform.launcher).launch(program, placement)
+
+    def _first_address(self, case: Case) -> str:
+        node = self.site.nodes[0]
+        return self.site.networks[case.network].address_of(node) if case.network else node
 
     def _storage(self, case: Case, stage: Stage) -> str:
         if case.storage is not None:

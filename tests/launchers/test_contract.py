@@ -144,12 +144,19 @@ def test_open_mpi_refuses_an_agent_that_it_would_take_for_two(name: str) -> None
         plugins.launcher(name).launch(PROGRAM, placed(agent=("/opt/a:b/agent",)))
 
 
-@pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
-def test_ranks_spin_while_they_wait_only_where_each_has_a_slot(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("openmpi4", "mpi_yield_when_idle"),
+        ("openmpi5", "mpi_yield_when_idle"),
+        ("intelmpi", "I_MPI_WAIT_MODE"),
+    ],
+)
+def test_ranks_spin_while_they_wait_only_where_each_has_a_slot(name: str, word: str) -> None:
     roomy = plugins.launcher(name).launch(PROGRAM, placed(slots_per_node=2))
     crowded = plugins.launcher(name).launch(PROGRAM, placed(slots_per_node=1))
-    assert "mpi_yield_when_idle" not in roomy.argv
-    assert "mpi_yield_when_idle" in crowded.argv
+    assert word not in roomy.argv
+    assert word in crowded.argv
 
 
 def test_none_starts_one_rank_with_its_environment() -> None:

@@ -187,3 +187,9 @@ def test_each_contender_finds_its_reference() -> None:
         else:
             assert reference is not None
             assert reference.settings == {**case.settings, "network": "host"}
+
+
+def test_nodes_that_share_cores_have_fewer_slots_the_more_of_them_are_used() -> None:
+    lab = Site(name="lab", nodes=("n1", "n2", "n3", "n4"), platforms={}, slots_per_node=2, shared_cores=2)
+    assert [lab.slots(n_nodes) for n_nodes in (1, 2, 4)] == [2, 1, 0]
+    assert Site(name="real", nodes=("n1",), platforms={}, slots_per_node=48).slots(4) == 48

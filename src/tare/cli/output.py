@@ -16,7 +16,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 def print_json(schema: str, body: Mapping[str, Any]) -> None:
     """Print `body` as one JSON object that names its `schema`, such as ``tare.compare/1``."""
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode({"schema": schema, **body}), indent=1))
+    text = msgspec.json.encode({"schema": schema, **body})
+    sys.stdout.buffer.write(msgspec.json.format(text, indent=1) if sys.stdout.isatty() else text)
     sys.stdout.buffer.write(b"\n")
     sys.stdout.flush()
 

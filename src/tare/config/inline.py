@@ -15,7 +15,7 @@ from tare.model.study import DESIGN_SETTINGS
 from tare.model.values import Scalar
 from tare.model.workload import Fom, InlineCheck, InlineDefinition, InlineFom, Parameter, ParameterKind
 
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
 _SHELL_WORDS = frozenset(("|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1"))
 _PLACES = ("work", "storage", *DESIGN_SETTINGS)
 _KINDS: Mapping[type, ParameterKind] = {
@@ -99,8 +99,8 @@ class _Definition:
 
     def _check_placeholders(self, words: Iterable[str], path: Path, known: tuple[str, ...]) -> None:
         for word in words:
-            for name in _PLACEHOLDER.findall(word.replace("{{", "").replace("}}", "")):
-                if name not in known:
+            for name in _PLACEHOLDER.findall(word):  # empty for a doubled brace, which is a literal one
+                if name and name not in known:
                     message = f"{shown('{' + name + '}')} is neither a parameter nor a setting"
                     self._fault(path, f"{message}; {nearest(name, known)}")
 

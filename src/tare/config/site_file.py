@@ -116,7 +116,13 @@ class _SiteReader:
         if not file.platforms:
             self._fault(("platforms",), "a site offers at least one platform; add one, such as 'bare: {}'")
         networks = {
-            name: Network(interface=one.interface, host=one.host, provider=one.provider, options=one.options)
+            name: Network(
+                interface=one.interface,
+                host=one.host,
+                address=one.address,
+                provider=one.provider,
+                options=one.options,
+            )
             for name, one in file.networks.items()
         }
         management = tuple(file.management) or (_LAB_MANAGEMENT if lab else ())
@@ -130,6 +136,7 @@ class _SiteReader:
             agent=self._agent(file),
             management=management,
             lab=lab,
+            shared_cores=_cores() if lab else None,
         )
 
     def _fault(self, path: KeyPath, message: str) -> None:

@@ -42,6 +42,13 @@ class NetworkFile(_File, frozen=True, kw_only=True):
         Word,
         Meta(description="The host where its ranks start, on node {node}.", examples=["'{node}-pod'"]),
     ] = "{node}"
+    address: Annotated[
+        Word,
+        Meta(
+            description="What others on this network call that host: {host}, or a name made of {node}.",
+            examples=["'{node}-ib0'"],
+        ),
+    ] = "{host}"
     provider: Annotated[Word, Meta(description="The transport, as libfabric calls it.", examples=["tcp"])] = (
         "tcp"
     )

@@ -32,6 +32,9 @@ class IntelMpi:
         own = _PIN[placement.layout.bind] | _library(placement)
         if placement.network is not None:
             own |= _network(placement.network)
+        if placement.layout.ranks_per_node > placement.slots_per_node:
+            # Ranks that wait for each other on one core must not spin (6 ms instead of 75 µs in an allreduce).
+            own["I_MPI_WAIT_MODE"] = "1"
         return hydra_command(
             self.name,
             program,

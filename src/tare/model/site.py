@@ -35,19 +35,25 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
     """A named choice of fabric.
 
     `interface` is the network interface that must carry the traffic, on the host where ranks start.
-    That host's name is `host` with ``{node}`` filled in: a pod of the node, or the node itself.
+    That host's name is `host` with ``{node}`` filled in: a pod of the node, or the node itself. Others on
+    this network reach it by `address`, a name or number with ``{node}`` or ``{host}`` filled in.
     `provider` is the transport in libfabric's terms (fi_provider(7)): tcp, verbs, psm3 …
     `options` are further environment variables by launcher name, for what no field says.
     """
 
     interface: str
     host: str = "{node}"
+    address: str = "{host}"
     provider: str = "tcp"
     options: dict[str, dict[str, str]] = {}
 
     def host_of(self, node: str) -> str:
         """Return the name of the host on `node` where this network's ranks start."""
         return self.host.replace("{node}", node)
+
+    def address_of(self, node: str) -> str:
+        """Return the address on this network of the host on `node`."""
+        return self.address.replace("{node}", node).replace("{host}", self.host_of(node))
 
 
 class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +85,8 @@ class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
         found = {}
         for name, network in self.networks.items():
             host = "{node}" if network.kind is LabNetworkKind.BRIDGE else "{node}-pod"
-            found[name] = Network(interface=f"{names[network.kind]}{count[network.kind]}", host=host)
+            interface = f"{names[network.kind]}{count[network.kind]}"
+            found[name] = Network(interface=interface, host=host, address=f"{{node}}.{name}")
             count[network.kind] += 1
         return found
 
@@ -106,6 +113,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     the words of the command being joined and given to a shell. Empty means this machine itself.
     `management` names interfaces that carry start-up traffic; they never count as a data network.
     The first platform, network and storage path are what a study gets when it names none.
+    `shared_cores` is set where the nodes are not machines of their own, as in the lab: so many cores are
+    all that they have together.
     """
 
     name: str
@@ -117,3 +126,10 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     agent: tuple[str, ...] = ()
     management: tuple[str, ...] = ()
     lab: LabSpec | None = None
+    shared_cores: int | None = None
+
+    def slots(self, n_nodes: int) -> int:
+        """Return how many ranks have a core each on one of `n_nodes` nodes that are used together."""
+        if self.shared_cores is None:
+            return self.slots_per_node
+        return min(self.slots_per_node, self.shared_cores // n_nodes)
