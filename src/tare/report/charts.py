@@ -40,22 +40,17 @@ class Style:
 
 
 def panel_charts(panels: Sequence[Panel], style: Style) -> list[alt.LayerChart]:
-    """Return a chart a panel; those with the same unit share their scale, so that they compare."""
+    """Return a chart a panel. Those with the same unit share the scale of their values.
+
+    Sizes reach as far as a panel's own lines, so that names stand where the lines end.
+    """
     charts = []
     for panel in panels:
         alike = [other for other in panels if style.is_ratio or other.unit == panel.unit]
         ys = [value for other in alike for value in _heights(other)]
-        xs = [
-            point.x for other in alike if other.x == panel.x for line in other.lines for point in line.points
-        ]
-        charts.append(
-            _chart(
-                panel,
-                style,
-                x_domain(xs, panel.x),
-                y_domain(ys, is_log=style.is_log, least_reach=style.least_reach),
-            )
-        )
+        xs = [point.x for line in panel.lines for point in line.points]
+        y = y_domain(ys, is_log=style.is_log, least_reach=style.least_reach)
+        charts.append(_chart(panel, style, x_domain(xs, panel.x), y))
     return charts
 
 

@@ -15,7 +15,7 @@ from tare.report.figures import Figure, figures
 from tare.report.heatmap import SIGNS, HeatMap, heat_map, paint
 from tare.report.panels import block_panels, measured_panels, node_panels, ratio_panels, words
 from tare.report.runs import RunRow, moment, run_rows
-from tare.report.sentence import Answer, answer, reading
+from tare.report.sentence import Answer, answer_all, reading
 from tare.report.sides import Side, Sides, lay_out
 from tare.report.traffic import Crossing, crossings, summaries
 from tare.report.trust import Noise, facts, noises
@@ -92,7 +92,7 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
     plan = campaign.plan
     sides = lay_out(campaign, answers.comparisons)
     balance = account(campaign)
-    crossed = crossings(campaign, list(answers.comparisons))
+    crossed = crossings(campaign, answers.comparisons)
     noise = noises(answers.estimates, campaign, sides)
     return Content(
         study=visible(plan.study),
@@ -100,7 +100,7 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
         subtitle=_subtitle(campaign),
         progress=f"{balance.n_done}/{balance.n_planned} runs",
         is_running=campaign.is_running,
-        answers=tuple(_answers(answers, sides, plan.margin)),
+        answers=tuple(answer_all(answers.headlines, answers.overview, sides, plan.margin)),
         reading=reading(answers.headlines, plan.margin),
         nothing_yet=_nothing_yet(campaign, sides, balance),
         sides=sides,
@@ -117,27 +117,6 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
         margin=percent(plan.margin, is_signed=False, decimals=0),
         confidence=_confidence(answers),
     )
-
-
-def _answers(answers: ReportAnswers, sides: Sides, margin: float) -> list[Answer]:
-    """Return an answer for each contender whose side the headlines and the overview speak of."""
-    side_of = {
-        (frozenset(one.contender.items()), frozenset(one.reference.items())): sides.side_of[
-            one.contender_case
-        ]
-        for one in answers.overview
-    }
-    found = []
-    for side in sides.contenders:
-        headlines = [
-            one
-            for one in answers.headlines
-            if side_of.get((frozenset(one.contender.items()), frozenset(one.reference.items()))) == side
-        ]
-        overview = [one for one in answers.overview if sides.side_of[one.contender_case] == side]
-        if overview:
-            found.append(answer(side, sides, headlines, overview, margin))
-    return found
 
 
 def _figures(campaign: Campaign, answers: ReportAnswers, sides: Sides) -> list[Figure]:

@@ -88,7 +88,7 @@ def _figure(name: str, title: str, text: str, panels: Sequence[Panel], style: St
         name=name,
         title=title,
         text=text,
-        specs=tuple(_spec(chart, right) for chart in charts),
+        specs=tuple(_spec(chart) for chart in charts),
         descriptions=tuple(describe(panel, style) for panel in panels),
         svg=_LONG_DECIMALS.sub(r"\1", svg),
         png=vl_convert.svg_to_png(svg, scale=2),
@@ -103,10 +103,10 @@ def vegalite_version() -> str:
     return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
-def _spec(chart: alt.LayerChart, right: int) -> str:
+def _spec(chart: alt.LayerChart) -> str:
     """Return a chart that stands on its own; in a concatenation a chart may have neither of these."""
     spec = chart.to_dict(validate=False)
     spec["config"] = look().to_dict()
-    spec["padding"] = {"left": 4, "top": 4, "bottom": 4, "right": right}
+    spec["padding"] = 4
     spec.pop("$schema", None)
     return msgspec.json.encode(spec).decode()

@@ -32,6 +32,20 @@ class Answer:
         return f"{self.side.name} {self.text}"
 
 
+def answer_all(
+    headlines: Sequence[Headline], overview: Sequence[Comparison], sides: Sides, margin: float
+) -> list[Answer]:
+    """Return an answer for each contender that the `overview` speaks of, in the plan's order."""
+    side_of = {_differences(one): sides.side_of[one.contender_case] for one in overview}
+    found = []
+    for side in sides.contenders:
+        rows = [one for one in overview if sides.side_of[one.contender_case] == side]
+        if rows:
+            mine = [one for one in headlines if side_of.get(_differences(one)) == side]
+            found.append(answer(side, sides, mine, rows, margin))
+    return found
+
+
 def answer(
     side: Side, sides: Sides, headlines: Sequence[Headline], overview: Sequence[Comparison], margin: float
 ) -> Answer:
@@ -108,6 +122,11 @@ def blocks_needed(one: Comparison, margin: float) -> int | None:
     return max(one.n_blocks + 1, math.ceil(one.n_blocks * (half / room) ** 2))
 
 
+def _differences(one: Headline | Comparison) -> tuple[frozenset[object], frozenset[object]]:
+    """Return what tells the two sides of `one` apart, as a key."""
+    return frozenset(one.contender.items()), frozenset(one.reference.items())
+
+
 def _effects(headlines: Sequence[Headline]) -> str:
     return listed([_effect(one) for one in headlines if one.verdict in _DECIDED])
 
@@ -137,14 +156,12 @@ def _undecided(headlines: Sequence[Headline]) -> str:
         if one.verdict is not Verdict.UNDECIDED:
             continue
         if one.ratio is None:
-            parts.append(f"{one.aspect} has not been measured on both sides")
+            parts.append(f"{one.aspect} (not measured on both sides)")
         elif one.low is None:
-            parts.append(
-                f"{one.aspect} is undecided ({_cost(one)} in {count(one.n_blocks, 'block')}, no interval)"
-            )
+            parts.append(f"{one.aspect} ({_cost(one)} in {count(one.n_blocks, 'block')}, no interval)")
         else:
-            parts.append(f"{one.aspect} is undecided ({_cost(one)})")
-    return " and ".join(parts)
+            parts.append(f"{one.aspect} ({_cost(one)})")
+    return f"is undecided in {listed(parts)}" if parts else ""
 
 
 def _balance(overview: Sequence[Comparison], sides: Sides) -> str:

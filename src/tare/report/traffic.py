@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
@@ -37,7 +37,7 @@ class Crossing:
         return self.transmitted_bytes / self.packets if self.packets else None
 
 
-def crossings(campaign: Campaign, comparisons: list[Comparison]) -> list[Crossing]:
+def crossings(campaign: Campaign, comparisons: Iterable[Comparison]) -> list[Crossing]:
     """Return what crossed each interface that carried at least one percent of its case's busiest."""
     by_case: dict[str, list[Attempt]] = defaultdict(list)
     for attempt in campaign.measured():

@@ -1,0 +1,102 @@
+"""Campaigns for tests of the report, and their answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from support.synthetic import make_campaign, make_case
+from tare.answers.compare import comparisons, overview
+from tare.answers.estimate import estimates
+from tare.answers.headline import headlines
+from tare.model.attempt import State
+from tare.model.campaign import Campaign
+from tare.report.accounting import account
+from tare.report.content import Content, ReportAnswers, content
+from tare.report.page import render
+from tare.report.sentence import Answer, answer_all
+from tare.report.sides import lay_out
+from tare.report.trust import facts, noises
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}\u202e\x1b[31m"
+"""Ends a script, starts another, breaks attributes, expands templates, turns text round, colours it."""
+
+
+def answers_of(campaign: Campaign) -> ReportAnswers:
+    return ReportAnswers(
+        estimates=estimates(campaign),
+        comparisons=comparisons(campaign),
+        overview=overview(campaign),
+        headlines=headlines(campaign),
+    )
+
+
+def words_of(campaign: Campaign) -> list[Answer]:
+    answers = answers_of(campaign)
+    sides = lay_out(campaign, answers.comparisons)
+    return answer_all(answers.headlines, answers.overview, sides, campaign.plan.margin)
+
+
+def facts_of(campaign: Campaign) -> dict[str, str]:
+    answers = answers_of(campaign)
+    sides = lay_out(campaign, answers.comparisons)
+    return dict(facts(campaign, account(campaign), noises(answers.estimates, campaign, sides)))
+
+
+def content_of(campaign: Campaign) -> Content:
+    return content(campaign, answers_of(campaign))
+
+
+def page_of(campaign: Campaign) -> str:
+    return render(campaign, content_of(campaign))
+
+
+def three_networks(blocks: int = 5, noise: float = 0.004, folder: Path = Path("synthetic")) -> Campaign:
+    """Return a campaign in which overlay costs half as much again and macvlan nothing, on 2 and 4 nodes."""
+    cases = [
+        make_case(network, nodes=nodes) for nodes in (2, 4) for network in ("host", "overlay", "macvlan")
+    ]
+    return make_campaign(
+        cases, ratio={"overlay": 1.5, "macvlan": 1.0}, noise=noise, blocks=blocks, folder=folder
+    )
+
+
+def with_gaps(
+    campaign: Campaign, reason: str = "eth0 carried the data", check: str = "transport"
+) -> Campaign:
+    """Return `campaign` with one run failed, one invalid, one lost, one never begun, and one tried twice."""
+    attempts = list(campaign.attempts)
+    states = (State.FAILED, State.INVALID, State.LOST)
+    for index, state in enumerate(states):
+        attempts[index] = msgspec.structs.replace(
+            attempts[index], state=state, reason=reason, check=check, series=[]
+        )
+    attempts[5:6] = [
+        msgspec.structs.replace(attempts[5], state=State.LOST, reason="node went away", series=[]),
+        msgspec.structs.replace(attempts[5], attempt=2),
+    ]
+    del attempts[-1]
+    return msgspec.structs.replace(campaign, attempts=tuple(attempts))
+
+
+def hostile(folder: Path) -> Campaign:
+    """Return a campaign whose every free text is hostile, with evidence on disk that is, too."""
+    cases = [make_case(network, nodes=2, workload=f"w{HOSTILE}") for network in ("host", f"overlay{HOSTILE}")]
+    campaign = with_gaps(make_campaign(cases, ratio=1.5, blocks=6, folder=folder), HOSTILE, HOSTILE)
+    attempts = tuple(
+        msgspec.structs.replace(one, transport=HOSTILE, environment="e") for one in campaign.attempts
+    )
+    for one in attempts:
+        evidence = folder / one.folder
+        evidence.mkdir(parents=True)
+        (evidence / "stdout").write_text(HOSTILE)
+        (evidence / "command.json").write_bytes(
+            msgspec.json.encode([{"argv": [HOSTILE], "env": {HOSTILE: HOSTILE}, "host": HOSTILE}])
+        )
+    return msgspec.structs.replace(
+        campaign,
+        attempts=attempts,
+        plan=msgspec.structs.replace(campaign.plan, study=HOSTILE, question=HOSTILE, site=HOSTILE),
+        environments={"e": {HOSTILE: {HOSTILE: HOSTILE}, "n2": {HOSTILE: "other"}}},
+    )

@@ -1,0 +1,136 @@
+"""What is beside the numbers: sides and places, gaps, environment, traffic, trust."""
+
+from __future__ import annotations
+
+import msgspec
+
+from report.studies import answers_of, facts_of, three_networks, with_gaps
+from support.synthetic import make_campaign, make_case
+from tare.model.attempt import Attempt, State
+from tare.model.backend import Counters
+from tare.report.accounting import account, state_of
+from tare.report.environment import surroundings
+from tare.report.sides import lay_out
+from tare.report.traffic import crossings
+
+
+def test_sides_are_named_by_the_settings_in_which_they_differ() -> None:
+    cases = [
+        make_case(network, platform=platform)
+        for platform, network in (("bare", "host"), ("openshift", "host"), ("openshift", "sdn"))
+    ]
+    campaign = make_campaign(cases, reference={"platform": "bare", "network": "host"}, blocks=3)
+    sides = lay_out(campaign, answers_of(campaign).comparisons)
+    assert [side.name for side in sides.sides] == ["bare · host", "openshift · host", "openshift · sdn"]
+    assert [side.index for side in sides.sides] == [0, 1, 2]
+
+
+def test_a_level_that_carries_a_name_is_called_by_it() -> None:
+    cases = [
+        msgspec.structs.replace(make_case(network), names={"setup": name})
+        for network, name in (("host", "plain"), ("overlay", "SDN"))
+    ]
+    campaign = make_campaign(cases, blocks=3)
+    assert [side.name for side in lay_out(campaign, []).sides] == ["plain", "SDN"]
+
+
+def test_places_name_the_parameters_that_vary_and_not_those_that_follow_the_nodes() -> None:
+    cases = [
+        make_case(network, nodes=nodes, parameters={"size": size})
+        for network in ("host", "overlay") for nodes in (2, 4) for size in (768, 1536)
+    ]  # fmt: skip
+    campaign = make_campaign(cases, blocks=3)
+    sides = lay_out(campaign, answers_of(campaign).comparisons)
+    assert [place.label for place in sides.places] == [
+        f"synthetic.pingpong · size {size} · {nodes} nodes" for size in (768, 1536) for nodes in (2, 4)
+    ]
+
+
+def test_every_planned_run_is_counted_once() -> None:
+    campaign = with_gaps(three_networks())
+    found = account(campaign)
+    assert sum(found.states.values()) == found.n_planned == len(campaign.planned()) == 30
+    assert sum(len(gap.blocks) for gap in found.gaps) == found.n_planned - found.n_done == 4
+    assert found.n_repeated == 1
+
+
+def test_a_run_that_nobody_holds_is_lost_and_not_running() -> None:
+    attempt = Attempt(case="c", block=1, attempt=1, state=State.RUNNING, started_at=0)
+    assert state_of(attempt, is_running=True) is State.RUNNING
+    assert state_of(attempt, is_running=False) is State.LOST
+    assert state_of(None, is_running=False) is State.PENDING
+
+
+def test_facts_that_differ_between_sides_stand_apart_from_those_that_are_shared() -> None:
+    campaign = make_campaign(blocks=3)
+    sides = {case.id: str(case.network) for case in campaign.plan.cases}
+    attempts = tuple(msgspec.structs.replace(one, environment=sides[one.case]) for one in campaign.attempts)
+    environments = {
+        "host": {
+            "n1": {"kernel": "6.1", "mtu": "1500"},
+            "n2": {"kernel": "6.1", "mtu": "1500", "turbo": "on"},
+        },
+        "overlay": {
+            "n1": {"kernel": "6.1", "mtu": "1450"},
+            "n2": {"kernel": "6.1", "mtu": "1450", "turbo": "on"},
+        },
+    }
+    found = surroundings(
+        msgspec.structs.replace(campaign, attempts=attempts, environments=environments), sides
+    )
+    assert found.shared == {"kernel": "6.1"}
+    assert [(one.fact, one.is_between_sides) for one in found.differences] == [
+        ("mtu", True),
+        ("turbo", False),
+    ]
+    assert found.differences[0].by_side == {"host": ("1500",), "overlay": ("1450",)}
+
+
+def test_traffic_is_the_median_over_runs_and_held_against_the_references_busiest_interface() -> None:
+    campaign = make_campaign(blocks=3)
+    name = {case.id: case.network for case in campaign.plan.cases}
+    bytes_by_block = {1: 1000, 2: 1100, 3: 9000}
+    attempts = tuple(
+        msgspec.structs.replace(
+            one,
+            traffic={
+                host: {
+                    "fab0": Counters(
+                        tx_bytes=bytes_by_block[one.block] * (2 if name[one.case] == "overlay" else 1),
+                        tx_packets=10,
+                    ),
+                    "mgmt0": Counters(tx_bytes=1, tx_packets=1),
+                }
+                for host in one.hosts
+            },
+        )
+        for one in campaign.attempts
+    )
+    campaign = msgspec.structs.replace(campaign, attempts=attempts)
+    host, overlay = crossings(campaign, answers_of(campaign).comparisons)
+    assert (host.interface, host.transmitted_bytes, host.packets, host.bytes_per_packet) == (
+        "fab0",
+        2200,
+        20,
+        110,
+    )
+    assert (host.against_reference, overlay.against_reference) == (None, 2)
+
+
+def test_transport_is_called_proven_only_when_every_run_was() -> None:
+    campaign = make_campaign(blocks=3)
+    proven = tuple(msgspec.structs.replace(one, transport="fab0 carried it") for one in campaign.attempts)
+    whole = facts_of(msgspec.structs.replace(campaign, attempts=proven))
+    part = facts_of(msgspec.structs.replace(campaign, attempts=(*proven[:-1], campaign.attempts[-1])))
+    assert whole["Transport"].startswith("Proven on every one of 6 measured runs")
+    assert part["Transport"] == "Proven on 5 of 6 measured runs by byte counters; not on the other 1."
+
+
+def test_noise_and_load_are_told_in_figures() -> None:
+    campaign = make_campaign(blocks=4)
+    attempts = tuple(
+        msgspec.structs.replace(one, load=0.5 + index) for index, one in enumerate(campaign.attempts)
+    )
+    facts = facts_of(msgspec.structs.replace(campaign, attempts=attempts))
+    assert "0.50 to 7.5" in facts["Load"]
+    assert facts["Noise"].startswith("Runs of one case scatter by ")

@@ -1,0 +1,216 @@
+"""The page as a whole: nothing fetched, nothing run that is not ours, nothing left out."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from report.html_reader import Page
+from report.studies import HOSTILE, answers_of, content_of, hostile, page_of, three_networks, with_gaps
+from support.synthetic import make_campaign
+from tare.errors import UsageError
+from tare.model.attempt import State
+from tare.report import write_report
+from tare.report.page import json_block, render
+from tare.report.wording import ratio
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return page_of(with_gaps(three_networks()))
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> Page:
+    return Page(html)
+
+
+@pytest.fixture(scope="module")
+def hostile_html(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return page_of(hostile(tmp_path_factory.mktemp("hostile")))
+
+
+def test_the_page_fetches_nothing(page: Page, html: str) -> None:
+    loads = [
+        value
+        for element in page.elements
+        for name, value in element.attributes.items()
+        if name in ("src", "srcset", "data", "poster", "action") or (name == "href" and element.tag != "a")
+    ]
+    assert loads
+    assert all(value.startswith("data:") for value in loads)
+    style = page.all("style")[0].text
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "default-src 'none'" in html
+
+
+def test_links_lead_into_the_page_the_campaign_or_to_a_doi(page: Page) -> None:
+    targets = [element.attributes["href"] for element in page.all("a")]
+    assert all(re.match(r"#|\.\./attempts/|https://doi\.org/", target) for target in targets)
+
+
+def test_only_scripts_whose_hash_the_policy_names_may_run(page: Page) -> None:
+    (policy,) = [
+        element.attributes["content"] for element in page.all("meta") if "http-equiv" in element.attributes
+    ]
+    scripts = [element.text for element in page.all("script") if "type" not in element.attributes]
+    allowed = re.findall(r"'sha256-([^']+)'", policy)
+    assert allowed == [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
+    assert "unsafe-eval" not in policy
+    assert "script-src 'unsafe-inline'" not in policy
+
+
+def test_hostile_strings_add_no_element_to_the_page(hostile_html: str) -> None:
+    tame, wild = (Page(html) for html in (page_of(with_gaps(make_campaign(blocks=6))), hostile_html))
+    assert len(wild.all("script")) == len(tame.all("script"))
+    assert not [
+        element for element in wild.elements if any(name.startswith("on") for name in element.attributes)
+    ]
+    assert {element.attributes["src"][:5] for element in wild.all("img")} == {"data:"}
+    assert all(element.attributes.get("alt") is not None for element in wild.all("img"))
+
+
+def test_hostile_strings_are_shown_as_they_are_written_with_control_characters_as_signs(
+    hostile_html: str,
+) -> None:
+    shown = HOSTILE.replace("\u202e", "⟨U+202E⟩").replace("\x1b", "␛")
+    assert Page(hostile_html).one("question").text == shown
+    assert "\x1b" not in hostile_html
+    assert "\u202e" not in hostile_html
+    assert "49" not in Page(hostile_html).one("question").text
+
+
+def test_json_inside_the_page_cannot_end_its_script_element() -> None:
+    block = str(json_block({"<!--": "</script>&\u2028"}))
+    assert not set("<>&\u2028") & set(block)
+    assert json.loads(block) == {"<!--": "</script>&\u2028"}
+
+
+def test_every_planned_run_has_a_row_and_a_state(page: Page) -> None:
+    campaign = with_gaps(three_networks())
+    rows = [element for element in page.all("tr") if "data-state" in element.attributes]
+    assert len(rows) == len(campaign.attempts) + 1  # one planned run was never begun
+    by_state = {state: sum(row.attributes["data-state"] == state for row in rows) for state in State}
+    assert by_state[State.PENDING] == 1
+    assert by_state[State.LOST] == 2  # one of them was tried again
+    n_planned = len(campaign.planned())
+    assert f"{n_planned} runs planned: {n_planned - 4} done, 1 failed, 1 invalid, 1 lost, 1 pending." in (
+        page.one("missing").text
+    )
+
+
+def test_missing_runs_are_shown_with_their_reason_and_check(page: Page) -> None:
+    section = page.one("missing").text
+    assert section.count("eth0 carried the data (check: transport)") == 3
+    assert "not run yet" in section
+
+
+def test_numbers_on_the_page_are_those_of_the_comparisons(page: Page) -> None:
+    answers = answers_of(with_gaps(three_networks()))
+    cells = page.all("button", "cell")
+    assert len(cells) == len(answers.overview) == 4
+    for one, cell in zip(
+        sorted(answers.overview, key=lambda one: one.contender["network"], reverse=True), cells, strict=True
+    ):
+        assert one.cost is not None
+        assert f"{abs(one.cost) * 100:.{0 if one.cost > 0.1 else 1}f}" in cell.text
+        assert one.verdict.value in cell.attributes["aria-label"]
+    verdicts = page.one("verdicts").text
+    for one in answers.comparisons:
+        assert ratio(one.ratio) in verdicts
+
+
+def test_every_number_of_the_overview_leads_to_its_runs(page: Page) -> None:
+    overview = answers_of(with_gaps(three_networks())).overview
+    wanted = {f"{one.reference_case} {one.contender_case}" for one in overview}
+    assert wanted <= {link.attributes["data-cases"] for link in page.all("a", "evidence")}
+    rows = {row.attributes.get("data-case") for row in page.all("tr")}
+    assert {case for pair in wanted for case in pair.split()} <= rows
+
+
+def test_a_campaign_without_a_run_gives_a_page_that_says_so() -> None:
+    empty = msgspec.structs.replace(three_networks(), attempts=())
+    page = Page(page_of(empty))
+    assert "No run is done yet" in page.one("answer").text
+    assert "30 runs planned: 30 pending." in page.one("answer").text
+    assert "0/30 runs" in page.all("p", "campaign")[0].text
+    assert not page.all("figure")
+
+
+def test_a_campaign_without_a_reference_compares_nothing_and_says_so() -> None:
+    campaign = make_campaign(reference={}, blocks=3)
+    page = Page(page_of(campaign))
+    assert "names no reference" in page.one("answer").text
+    assert page.all("figure")
+
+
+def test_a_case_that_was_never_measured_is_marked_in_the_table() -> None:
+    campaign = three_networks()
+    lost = next(
+        case.id for case in campaign.plan.cases if case.network == "overlay" and case.layout.nodes == 4
+    )
+    attempts = tuple(one for one in campaign.attempts if one.case != lost)
+    cells = Page(page_of(msgspec.structs.replace(campaign, attempts=attempts))).all("button", "missing")
+    assert [cell.attributes["aria-label"] for cell in cells] == [
+        "overlay, synthetic.pingpong · 4 nodes: not measured on both sides"
+    ]
+
+
+def test_tables_have_captions_and_header_cells_have_a_scope(page: Page) -> None:
+    assert len(page.all("caption")) == len(page.all("table"))
+    assert all("scope" in element.attributes for element in page.all("th"))
+
+
+def test_each_chart_is_told_in_words_and_in_numbers(page: Page) -> None:
+    panels = page.all("div", "panel")
+    assert all(
+        "overlay from" in panel.attributes["aria-label"] or "from ×" in panel.attributes["aria-label"]
+        for panel in panels
+    )
+    assert all(figure.text.count("The numbers behind this chart") == 1 for figure in page.all("figure"))
+
+
+def test_three_hundred_runs_with_their_output_stay_under_five_megabytes(tmp_path: Path) -> None:
+    campaign = three_networks(blocks=50, folder=tmp_path)
+    noise = "".join(hashlib.sha256(str(line).encode()).hexdigest() + "\n" for line in range(1200))
+    for one in campaign.attempts:
+        (tmp_path / one.folder).mkdir(parents=True)
+        (tmp_path / one.folder / "stdout").write_text(one.folder + noise)
+    assert len(campaign.attempts) == 300
+    assert len(page_of(campaign).encode()) < 5_000_000
+
+
+def test_the_folder_holds_the_page_and_each_chart_as_svg_and_png(tmp_path: Path) -> None:
+    campaign = three_networks(blocks=3)
+    path = write_report(campaign, answers_of(campaign), tmp_path / "out")
+    assert path == tmp_path / "out" / "index.html"
+    names = {chart.name for chart in (tmp_path / "out" / "charts").iterdir()}
+    assert names == {
+        f"{name}.{kind}" for name in ("time", "rate", "ratio", "nodes", "blocks") for kind in ("svg", "png")
+    }
+    assert (tmp_path / "out" / "charts" / "time.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_template_folder_may_replace_one_file(tmp_path: Path) -> None:
+    (tmp_path / "style.css").write_text("body { color: rebeccapurple }")
+    campaign = make_campaign(blocks=3)
+    page = Page(render(campaign, content_of(campaign), tmp_path))
+    assert page.all("style")[0].text == "body { color: rebeccapurple }"
+    assert page.one("question").text == "What does the overlay cost?"
+
+
+def test_a_broken_template_is_a_usage_error_with_the_cure(tmp_path: Path) -> None:
+    campaign = make_campaign(blocks=3)
+    found = content_of(campaign)
+    with pytest.raises(UsageError, match=r"no file there is called template\.html"):
+        render(campaign, found, tmp_path)
+    (tmp_path / "template.html").write_text("{{ nothing.at.all }}")
+    with pytest.raises(UsageError, match="mend the template"):
+        render(campaign, found, tmp_path)

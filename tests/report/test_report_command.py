@@ -1,0 +1,43 @@
+"""`tare report`, from a campaign folder to the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from report.studies import three_networks
+from support.synthetic import write_campaign
+from tare.cli.report import command
+from tare.errors import CampaignError
+
+
+def test_the_path_of_the_page_is_all_that_is_printed(tmp_path: Path) -> None:
+    folder = write_campaign(three_networks(blocks=3), tmp_path / "campaign")
+    result = CliRunner().invoke(command, [str(folder)], catch_exceptions=False)
+    page = folder / "report" / "index.html"
+    assert result.stdout == f"{page}\n"
+    assert page.read_text().startswith("<!doctype html>")
+
+
+def test_json_names_the_page_and_its_charts(tmp_path: Path) -> None:
+    folder = write_campaign(three_networks(blocks=3), tmp_path / "campaign")
+    out = tmp_path / "out"
+    result = CliRunner().invoke(
+        command, [str(folder), "--output", str(out), "--json"], catch_exceptions=False
+    )
+    document = json.loads(result.stdout)
+    assert document["schema"] == "tare.report/1"
+    assert document["page"] == str(out / "index.html")
+    assert str(out / "charts" / "time.svg") in document["charts"]
+
+
+def test_a_place_that_cannot_be_written_is_an_error_with_the_cure(tmp_path: Path) -> None:
+    folder = write_campaign(three_networks(blocks=3), tmp_path / "campaign")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CampaignError, match="cannot write"):
+        CliRunner().invoke(
+            command, [str(folder), "--output", str(tmp_path / "file" / "x")], catch_exceptions=False
+        )

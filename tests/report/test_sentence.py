@@ -1,0 +1,115 @@
+"""The answer in words, for every verdict; it never says more than the verdict does."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from report.studies import answers_of, three_networks, words_of
+from support.synthetic import make_campaign
+from tare.model.comparison import Comparison, Verdict
+from tare.model.workload import Better
+from tare.report.sentence import blocks_needed, settles
+
+
+def sentence(ratio: Mapping[str, float] | float, *, noise: float = 0.003, blocks: int = 6) -> str:
+    (answer,) = words_of(make_campaign(ratio=ratio, noise=noise, blocks=blocks))
+    return plain(f"{answer.sentence} {answer.settles}")
+
+
+def plain(text: str) -> str:
+    return re.sub("[\u00a0\u202f]", " ", text)
+
+
+def test_a_worse_contender_adds_to_latency_and_takes_off_bandwidth() -> None:
+    assert re.match(
+        r"overlay adds 50 % \[\d+, \d+\] to small-message latency "
+        r"and takes 33 % \[\d+, \d+\] off bandwidth\.",
+        sentence(1.5),
+    )
+
+
+def test_a_better_contender_takes_off_latency_and_adds_to_bandwidth() -> None:
+    assert re.match(
+        r"overlay takes 20 % \[\d+, \d+\] off small-message latency "
+        r"and adds 25 % \[\d+, \d+\] to bandwidth\.",
+        sentence(0.8),
+    )
+
+
+def test_an_equivalent_contender_is_so_within_the_margin_and_with_its_interval() -> None:
+    said = sentence(1.0, blocks=12)
+    assert re.match(
+        r"overlay is equivalent to host, within ± 2 %, in small-message latency \([+−]?0\.\d % \[", said
+    )
+    assert "adds" not in said
+    assert "undecided" not in said
+
+
+def test_an_undecided_contender_is_said_to_be_so_with_what_would_settle_it() -> None:
+    said = sentence(1.0, noise=0.05, blocks=5)
+    assert re.match(r"overlay is undecided in small-message latency \([+−][\d.]+ % \[−", said)
+    assert "equivalent" not in said
+    assert re.search(r"What would settle it: about \d+ blocks instead of 5|any sensible number", said)
+
+
+def test_too_few_blocks_give_no_interval_and_no_verdict() -> None:
+    said = sentence(3.0, blocks=2)
+    assert "in 2 blocks, no interval" in said
+    assert "three that both sides finish are the least" in said
+    assert "worse" not in said
+    assert "adds" not in said
+
+
+def test_each_contender_has_a_sentence_of_its_own_and_the_farthest_place_is_named() -> None:
+    overlay, macvlan = (plain(answer.sentence) for answer in words_of(three_networks(blocks=12)))
+    assert overlay.startswith("overlay adds 50 %")
+    assert "Of 2 workloads and scales, all are worse; farthest is synthetic.pingpong · " in overlay
+    assert macvlan.startswith("macvlan is equivalent to host, within ± 2 %")
+    assert macvlan.endswith("all are equivalent.")
+
+
+@settings(max_examples=25, deadline=None)
+@given(ratio=st.floats(0.9, 1.1), noise=st.floats(0.001, 0.05), blocks=st.integers(1, 8))
+def test_a_sentence_says_equivalent_only_where_a_verdict_does(
+    ratio: float, noise: float, blocks: int
+) -> None:
+    campaign = make_campaign(ratio=ratio, noise=noise, blocks=blocks, sizes=(8, 1048576))
+    answers = answers_of(campaign)
+    (found,) = words_of(campaign)
+    text = found.text
+    verdicts = {one.verdict for one in answers.headlines} | {one.verdict for one in answers.overview}
+    assert ("equivalent to" in text) == (Verdict.EQUIVALENT in {one.verdict for one in answers.headlines})
+    assert ("equivalent" not in text) or Verdict.EQUIVALENT in verdicts
+    assert ("undecided" in text) == (Verdict.UNDECIDED in {one.verdict for one in answers.headlines})
+
+
+def comparison(ratio: float, low: float | None, high: float | None, n_blocks: int = 5) -> Comparison:
+    return Comparison(
+        fom="latency", unit="us", better=Better.LOWER, at={}, reference={}, contender={},
+        reference_case="r", contender_case="c", n_blocks=n_blocks, ratio=ratio, low=low, high=high,
+        confidence=0.95, verdict=Verdict.UNDECIDED,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ratio", "half", "blocks"),
+    [
+        (1.0, 0.04, 21),  # ln 1.02 = 0.0198 of room: 5 (0.04 / 0.0198)² = 20.4
+        (1.1, 0.19, 20),  # to exclude 1: 5 (0.19 / 0.0953)² = 19.9
+        (1.1, 0.0953, 6),  # at the brink: one more block at the least
+    ],
+)
+def test_blocks_needed_follow_the_root_of_n(ratio: float, half: float, blocks: int) -> None:
+    one = comparison(ratio, ratio * math.exp(-half), ratio * math.exp(half))
+    assert blocks_needed(one, 0.02) == blocks
+
+
+def test_what_is_decided_needs_no_settling() -> None:
+    assert settles([], 0.02) == ""
+    assert blocks_needed(comparison(1.1, None, None), 0.02) is None

@@ -1,0 +1,79 @@
+"""Numbers, signs and names as the report writes them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tare.model.workload import Better
+from tare.report.wording import (
+    coordinate,
+    cost_interval,
+    cost_with_interval,
+    listed,
+    number,
+    percent,
+    quantity,
+    ratio,
+    ratio_bounds,
+    visible,
+)
+
+
+def plain(text: str) -> str:
+    return text.replace("\u00a0", " ").replace("\u202f", " ")
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.683, "+68 %"), (-0.0041, "−0.4 %"), (0.0996, "+10 %"), (-0.00001, "0.0 %"), (6.12, "+612 %")],
+)
+def test_percent_has_a_sign_and_two_digits(share: float, text: str) -> None:
+    assert plain(percent(share)) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(2.4136, "2.41"), (0.0123, "0.0123"), (1234.5, "1 234"), (0, "0"), (-3.5, "−3.50"), (2.5e9, "2.50e+09")],
+)
+def test_numbers_have_three_digits(value: float, text: str) -> None:
+    assert plain(number(value)) == text
+
+
+def test_units_are_set_as_in_print() -> None:
+    assert plain(quantity(2.4136, "us")) == "2.41 µs"
+    assert quantity(3, "") == "3.00"
+
+
+def test_the_cost_interval_of_a_rate_is_turned_round() -> None:
+    assert cost_interval(0.75, 0.81, Better.HIGHER) == pytest.approx((0.19, 0.25))
+    assert cost_interval(1.61, 1.75, Better.LOWER) == pytest.approx((0.61, 0.75))
+    assert cost_interval(None, None, Better.LOWER) is None
+    assert plain(cost_with_interval(0.68, (0.61, 0.75))) == "+68 % [61, 75]"
+    assert plain(cost_with_interval(0.004, (-0.011, 0.019))) == "+0.4 % [−1.1, 1.9]"
+
+
+def test_a_ratio_near_one_has_a_third_decimal() -> None:
+    assert (plain(ratio(1.683)), plain(ratio(1.0041)), ratio(None)) == ("× 1.68", "× 1.004", "–")
+    assert plain(ratio_bounds(1.683, 1.6, 1.75)) == "[1.60, 1.75]"
+
+
+def test_coordinates_carry_their_unit() -> None:
+    assert plain(coordinate("bytes", 65536)) == "64 KiB"
+    assert plain(coordinate("nodes", 1)) == "1 node"
+    assert coordinate("size", 1536) == "size 1536"
+    assert coordinate("is_pinned", value=True) == "is pinned on"
+
+
+def test_lists_read_as_prose() -> None:
+    assert [listed(["a", "b", "c"][:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+
+
+@given(st.text())
+def test_visible_text_holds_nothing_that_hides_or_turns_text(text: str) -> None:
+    shown = visible(text)
+    assert not set(shown) & {"\x1b", "\x00", "\x7f", "\u202e", "\u2066", "\u200b"}
+    assert visible(shown) == shown
+    if text.isprintable():
+        assert shown == text
