@@ -37,7 +37,7 @@ platforms:
   bare: {launcher: openmpi4, prefix: ~/mpi, path: "${APPS}/bin", env: {OMP_NUM_THREADS: 4}}
 networks:
   host: {interface: ib0, provider: verbs, options: {mpich: {UCX_TLS: rc}}}
-  pod: {interface: eth0, host: "{node}-pod"}
+  pod: {interface: eth0, host: "{node}-pod", address: "{host}.cluster.local"}
 storage: {scratch: "${APPS}/data"}
 """,
         {"HOME": "/home/me", "APPS": "/apps"},
@@ -53,7 +53,7 @@ storage: {scratch: "${APPS}/data"}
         },
         networks={
             "host": Network(interface="ib0", provider="verbs", options={"mpich": {"UCX_TLS": "rc"}}),
-            "pod": Network(interface="eth0", host="{node}-pod"),
+            "pod": Network(interface="eth0", host="{node}-pod", address="{host}.cluster.local"),
         },
         storage={"scratch": "/apps/data"},
         agent=("ssh", "-q"),

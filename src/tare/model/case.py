@@ -26,6 +26,11 @@ class Layout(msgspec.Struct, frozen=True):
     threads: int = 1
     bind: Binding = Binding.NONE
 
+    def pair(self) -> Layout:
+        """Return where two ranks of this layout meet over the network: on two nodes where there are."""
+        nodes = min(self.nodes, 2)
+        return Layout(nodes=nodes, ranks=2, ranks_per_node=2 // nodes, threads=self.threads, bind=self.bind)
+
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One cell of the matrix. `id` is a hash of everything else but `names`.

@@ -84,9 +84,10 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """One program of a workload.
 
-    `argv` and `env` may hold ``{work}``, the attempt's working folder, and ``{storage}``, the named
-    storage path. `files` are written into the working folder first, by relative name. Ranks are
-    started by the platform's launcher where `is_mpi`, in `layout` or, when None, in the case's own.
+    `argv` and `env` may hold ``{work}``, the attempt's working folder, ``{storage}``, the named storage
+    path, and ``{address0}``, the address of the first host on the case's network. `files` are written into
+    the working folder first, by relative name. Ranks are started by the platform's launcher where `is_mpi`,
+    in `layout` or, when None, in the case's own.
 
     A stage with `keeps` is run once for all cases that need the same: those files and folders of the
     working folder are kept, keyed by the stage's command, files, layout and platform, by the content of

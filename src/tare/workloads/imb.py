@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import msgspec
 
-from tare.model.case import Case, Layout
+from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Benchmark, Findings
 from tare.workloads.text import plain
@@ -155,7 +155,7 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the one call of IMB-MPI1."""
-        layout = _pair(case.layout) if self.columns == _ONE_WAY else case.layout
+        layout = case.layout.pair() if self.columns == _ONE_WAY else case.layout
         argv = ["IMB-MPI1", "-npmin", str(layout.ranks)]
         if self.has_sizes:
             smallest, largest = _sizes(case)
@@ -178,12 +178,6 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
 
 def _sizes(case: Case) -> tuple[int, int]:
     return int(case.parameters["min_bytes"]), int(case.parameters["max_bytes"])
-
-
-def _pair(layout: Layout) -> Layout:
-    """Return where two ranks of `layout` meet over the network: on two nodes where there are."""
-    nodes = min(layout.nodes, 2)
-    return Layout(nodes=nodes, ranks=2, ranks_per_node=2 // nodes, threads=layout.threads, bind=layout.bind)
 
 
 _NUMBER_FIRST = re.compile(r"\s*[0-9]+\s")

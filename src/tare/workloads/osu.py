@@ -7,7 +7,7 @@ from typing import Self
 
 import msgspec
 
-from tare.model.case import Case, Layout
+from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Benchmark
 from tare.workloads.osu_tables import SMALL_MEAN, Expectation, Sizes, parse_tables
@@ -174,7 +174,7 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
         if case.parameters["device"] != "none":
             argv += ["-d", str(case.parameters["device"])]
             argv += [] if self.is_collective else str(case.parameters["buffers"]).split()
-        return (Stage(argv=tuple(argv), layout=_pair(case.layout) if self.is_pair else case.layout),)
+        return (Stage(argv=tuple(argv), layout=case.layout.pair() if self.is_pair else case.layout),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the tables of this benchmark (see model.Workload.parse)."""
@@ -183,12 +183,6 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
 
 def _sizes(case: Case) -> Sizes:
     return Sizes(int(case.parameters["min_bytes"]), int(case.parameters["max_bytes"]))
-
-
-def _pair(layout: Layout) -> Layout:
-    """Return where two ranks of `layout` meet over the network: on two nodes where there are."""
-    nodes = min(layout.nodes, 2)
-    return Layout(nodes=nodes, ranks=2, ranks_per_node=2 // nodes, threads=layout.threads, bind=layout.bind)
 
 
 def _parameters(least: int, largest: int, *, has_sizes: bool, is_collective: bool) -> tuple[Parameter, ...]:

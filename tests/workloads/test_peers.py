@@ -1,0 +1,114 @@
+"""Server and client, started for real on loopback by the script that a case ships."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tare.model.case import Layout
+from tare.model.workload import Stage
+from tare.workloads.benchmark import Benchmark
+from tare.workloads.peers import PeerBenchmark, peer_stage
+from workloads.cases import case_of
+
+SERVER = """
+import socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    peer, _ = listener.accept()
+    peer.sendall(b"served: " + sys.argv[2].encode())
+    peer.close()
+"""
+CLIENT = """
+import socket, sys
+print(socket.create_connection(("127.0.0.1", int(sys.argv[1]))).recv(99).decode(), sys.argv[2:])
+sys.exit(int(sys.argv[2]))
+"""
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number: int = probe.getsockname()[1]
+        return number
+
+
+def start(stage: Stage, folder: Path, variable: str, rank: str) -> subprocess.Popen[str]:
+    """Start one rank of `stage` as a launcher would."""
+    for name, text in stage.files.items():
+        (folder / name).write_text(text)
+    argv = [word.replace("{work}", str(folder)) for word in stage.argv]
+    env = {"PATH": os.environ["PATH"], variable: rank}
+    return subprocess.Popen(argv, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def stage_of(port: int, client_exit: int = 0) -> Stage:
+    server = [sys.executable, "-c", SERVER, str(port), "with a blank"]
+    client = [sys.executable, "-c", CLIENT, str(port), str(client_exit), "and a 'quote'"]
+    return peer_stage(
+        case_of(PeerBenchmark(name="double", summary="stands for a tool")), server, client, port
+    )
+
+
+@pytest.mark.parametrize("variable", ["PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"])
+@pytest.mark.parametrize("client_exit", [0, 3])
+def test_the_client_meets_the_server_and_its_exit_code_counts(
+    tmp_path: Path, port: int, variable: str, client_exit: int
+) -> None:
+    stage = stage_of(port, client_exit)
+    client = start(stage, tmp_path, variable, "1")
+    server = start(stage, tmp_path, variable, "0")
+    said, _ = client.communicate(timeout=30)
+    assert said == f"served: with a blank ['{client_exit}', \"and a 'quote'\"]\n"
+    assert client.returncode == client_exit
+    assert server.wait(timeout=30) == 0
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0, "the server is gone"
+
+
+def test_a_server_that_cannot_start_says_why(tmp_path: Path, port: int) -> None:
+    missing = peer_stage(
+        case_of(PeerBenchmark(name="double", summary="")), ["/no/such/server"], ["true"], port
+    )
+    server = start(missing, tmp_path, "PMI_RANK", "0")
+    _, complaint = server.communicate(timeout=30)
+    assert server.returncode == 1
+    assert "the server ended before it listened:" in complaint
+    assert "/no/such/server" in complaint
+
+
+def test_without_a_rank_nothing_starts(tmp_path: Path, port: int) -> None:
+    process = start(stage_of(port), tmp_path, "RANK", "0")
+    _, complaint = process.communicate(timeout=30)
+    assert (process.returncode, complaint) == (
+        1,
+        "peer.sh needs a launcher that gives it rank 0 or 1, not rank ''\n",
+    )
+
+
+@pytest.mark.skipif(shutil.which("dash") is None, reason="no dash, the strictest shell at hand")
+def test_the_script_is_plain_posix(tmp_path: Path, port: int) -> None:
+    (tmp_path / "peer.sh").write_text(stage_of(port).files["peer.sh"])
+    subprocess.run(["dash", "-n", str(tmp_path / "peer.sh")], check=True)
+
+
+def test_the_two_meet_over_the_network_where_there_is_one() -> None:
+    workload: Benchmark = PeerBenchmark(name="double", summary="")
+    for nodes, expected in ((1, Layout(nodes=1, ranks=2, ranks_per_node=2)), (4, Layout(2, 2, 1))):
+        case = case_of(workload, Layout(nodes=nodes, ranks=4, ranks_per_node=4 // nodes))
+        assert peer_stage(case, ["s"], ["c"], 1).layout == expected
+
+
+def test_one_rank_is_too_few() -> None:
+    workload = PeerBenchmark(name="double", summary="")
+    assert list(workload.faults(case_of(workload, Layout()))) == [
+        "double is a server and a client; set nodes: 2, or ranks: 2 for both on one node"
+    ]
+    assert list(workload.faults(case_of(workload))) == []
