@@ -14,12 +14,12 @@ from report.studies import answers_of, three_networks, words_of
 from support.synthetic import make_campaign
 from tare.model.comparison import Comparison, Verdict
 from tare.model.workload import Better
-from tare.report.sentence import blocks_needed, settles
+from tare.report.settling import blocks_needed, settles
 
 
 def sentence(ratio: Mapping[str, float] | float, *, noise: float = 0.003, blocks: int = 6) -> str:
     (answer,) = words_of(make_campaign(ratio=ratio, noise=noise, blocks=blocks))
-    return plain(f"{answer.sentence} {answer.settles}")
+    return plain(f"{answer.sentence} {answer.beside}")
 
 
 def plain(text: str) -> str:
@@ -55,13 +55,15 @@ def test_an_undecided_contender_is_said_to_be_so_with_what_would_settle_it() -> 
     said = sentence(1.0, noise=0.05, blocks=5)
     assert re.match(r"overlay is undecided in small-message latency \([+−][\d.]+ % \[−", said)
     assert "equivalent" not in said
-    assert re.search(r"What would settle it: about \d+ blocks instead of 5|any sensible number", said)
+    assert re.search(
+        r"About \d+ blocks instead of 5 would settle the undecided one|any sensible number", said
+    )
 
 
 def test_too_few_blocks_give_no_interval_and_no_verdict() -> None:
     said = sentence(3.0, blocks=2)
     assert "in 2 blocks, no interval" in said
-    assert "three that both sides finish are the least" in said
+    assert "1 comparison lacks three blocks that both sides finished." in said
     assert "worse" not in said
     assert "adds" not in said
 
@@ -70,6 +72,7 @@ def test_each_contender_has_a_sentence_of_its_own_and_the_farthest_place_is_name
     overlay, macvlan = (plain(answer.sentence) for answer in words_of(three_networks(blocks=12)))
     assert overlay.startswith("overlay adds 50 %")
     assert "Of 2 workloads and scales, all are worse; farthest is synthetic.pingpong · " in overlay
+    assert re.search(r"nodes, worse by 50 % \[\d+, \d+\]\.$", overlay)
     assert macvlan.startswith("macvlan is equivalent to host, within ± 2 %")
     assert macvlan.endswith("all are equivalent.")
 

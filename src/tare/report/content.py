@@ -12,7 +12,7 @@ from tare.model.workload import Better
 from tare.report.accounting import Account, account
 from tare.report.environment import Surroundings, surroundings
 from tare.report.figures import Figure, figures
-from tare.report.heatmap import SIGNS, HeatMap, heat_map, paint
+from tare.report.heatmap import SIGNS, HeatMap, heat_maps, paint
 from tare.report.panels import block_panels, measured_panels, node_panels, ratio_panels, words
 from tare.report.runs import RunRow, moment, run_rows
 from tare.report.sentence import Answer, answer_all, reading
@@ -73,7 +73,7 @@ class Content:
     reading: str
     nothing_yet: str
     sides: Sides
-    heat_map: HeatMap
+    heat_maps: tuple[HeatMap, ...]
     figures: tuple[Figure, ...]
     crossings: tuple[Crossing, ...]
     traffic: tuple[tuple[Side, str], ...]
@@ -104,7 +104,7 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
         reading=reading(answers.headlines, plan.margin),
         nothing_yet=_nothing_yet(campaign, sides, balance),
         sides=sides,
-        heat_map=heat_map(answers.overview, sides),
+        heat_maps=tuple(heat_maps(answers.overview, sides)),
         figures=tuple(_figures(campaign, answers, sides)),
         crossings=tuple(crossed),
         traffic=tuple(summaries(crossed, sides)),

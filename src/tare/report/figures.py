@@ -12,7 +12,7 @@ import msgspec
 from tare.report.charts import Style, describe, label_room, panel_charts, side_by_side
 from tare.report.look import look
 from tare.report.panels import Panel
-from tare.report.wording import NARROW, percent
+from tare.report.wording import NARROW, listed, percent
 
 if TYPE_CHECKING:
     import altair as alt
@@ -42,10 +42,10 @@ def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float
         "coloured bands are the intervals."
     )
     kinds = {
-        "time": (Style("time"), f"Time against {_axes(groups.get('time', ()))}", "Lower is better."),
+        "time": (Style("time"), _title(groups.get("time", ())), "Lower is better."),
         "rate": (
             Style("rate", is_log=False),
-            f"Bandwidth and rates against {_axes(groups.get('rate', ()))}",
+            _title(groups.get("rate", ())),
             "Higher is better.",
         ),
         "ratio": (_ratio_style(reference, margin), f"Next to {reference}, against message size", ratio_text),
@@ -68,9 +68,12 @@ def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float
     ]
 
 
-def _axes(panels: Sequence[Panel]) -> str:
+def _title(panels: Sequence[Panel]) -> str:
+    """Return what the panels show: ``Latency and time avg against message size``."""
+    foms = dict.fromkeys(panel.subtitle.split(",")[0] for panel in panels)
     names = {"bytes": "message size", "nodes": "the number of nodes"}
-    return " and ".join(dict.fromkeys(names.get(panel.x, panel.x) for panel in panels)) or "size"
+    axes = dict.fromkeys(names.get(panel.x, panel.x) for panel in panels)
+    return f"{listed([*foms]).capitalize()} against {listed([*axes])}"
 
 
 def _ratio_style(reference: str, margin: float) -> Style:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tare.model.comparison import Comparison, Verdict
 from tare.report.panels import words
@@ -14,6 +14,7 @@ from tare.report.wording import bracket, cost_interval, count, percent, ratio, r
 SIGNS = {Verdict.WORSE: "▲", Verdict.BETTER: "▼", Verdict.EQUIVALENT: "≈", Verdict.UNDECIDED: "?"}
 """A shape for each verdict, so that none rests on colour alone."""
 
+_MOST_COLUMNS = 9
 _STEPS = (0.05, 0.15, 0.4, 1.0)
 
 
@@ -47,17 +48,34 @@ class HeatMap:
     rows: tuple[Row, ...]
 
 
-def heat_map(overview: Sequence[Comparison], sides: Sides) -> HeatMap:
-    """Return the overview as a table, its columns in the order of the plan."""
+def heat_maps(overview: Sequence[Comparison], sides: Sides) -> list[HeatMap]:
+    """Return the overview as tables, their columns in the order of the plan.
+
+    Workloads stay whole and share a table until it would be wider than a page.
+    """
     by_cell = {
         (sides.side_of[one.contender_case], sides.place_of[one.contender_case]): one for one in overview
     }
     used = {place for _, place in by_cell}
-    places = tuple(place for place in sides.places if place in used)
+    tables: list[list[Place]] = []
+    for _, group in itertools.groupby((p for p in sides.places if p in used), key=lambda place: place.title):
+        places = list(group)
+        for start in range(0, len(places), _MOST_COLUMNS):
+            part = places[start : start + _MOST_COLUMNS]
+            if tables and len(tables[-1]) + len(part) <= _MOST_COLUMNS:
+                tables[-1] += part
+            else:
+                tables.append(part)
+    return [_heat_map(places, by_cell, sides) for places in tables]
+
+
+def _heat_map(
+    places: Sequence[Place], by_cell: Mapping[tuple[Side, Place], Comparison], sides: Sides
+) -> HeatMap:
     grouped = itertools.groupby(places, key=lambda place: place.title)
     return HeatMap(
         groups=tuple((title, len(list(found))) for title, found in grouped),
-        places=places,
+        places=tuple(places),
         rows=tuple(
             Row(side, tuple(_cell(by_cell.get((side, place)), sides) for place in places))
             for side in sides.contenders

@@ -59,10 +59,10 @@
 
   // Cards of the table: Escape puts them away, until the pointer or the focus moves on.
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") one(".heat")?.classList.add("dismissed");
+    if (event.key === "Escape") for (const map of all(".heat")) map.classList.add("dismissed");
   });
-  for (const kind of ["focusin", "mouseover"]) {
-    one(".heat")?.addEventListener(kind, () => one(".heat").classList.remove("dismissed"));
+  for (const map of all(".heat")) {
+    for (const kind of ["focusin", "mouseover"]) map.addEventListener(kind, () => map.classList.remove("dismissed"));
   }
 
   // Runs: filter by words, by state, and by the number that the reader came from.

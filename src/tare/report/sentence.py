@@ -9,21 +9,24 @@ from collections.abc import Sequence
 
 from tare.answers.headline import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Aspect, Headline
 from tare.model.comparison import Comparison, Verdict
+from tare.report.settling import settles
 from tare.report.sides import Side, Sides
 from tare.report.wording import NARROW, cost_interval, cost_with_interval, count, listed, percent
 from tare.units import format_bytes
 
-_MOST_BLOCKS = 100
 _DECIDED = (Verdict.WORSE, Verdict.BETTER)
 
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """One contender's answer: what is said of it, what would settle the rest, and the cases behind it."""
+    """One contender's answer: what is said of it, what would settle the rest, and the cases behind it.
+
+    `beside` holds what would settle the undecided, and what the numbers leave out.
+    """
 
     side: Side
     text: str
-    settles: str
+    beside: str
     cases: tuple[str, ...]
 
     @property
@@ -58,8 +61,10 @@ def answer(
         return Answer(side, f"has not been measured beside {reference} yet.", "", ())
     parts = (_effects(headlines), _equivalents(headlines, reference, margin), _undecided(headlines))
     text = f"{'; '.join(filter(None, parts))}. {_balance(overview, sides)}".rstrip()
+    notes = [f"{one.aspect}: {one.note}." for one in headlines if one.note and one.low is not None]
+    beside = " ".join(filter(None, (settles(overview, margin), *notes)))
     cases = dict.fromkeys(case for one in overview for case in (one.reference_case, one.contender_case))
-    return Answer(side, text, settles(overview, margin), tuple(cases))
+    return Answer(side, text, beside, tuple(cases))
 
 
 def reading(headlines: Sequence[Headline], margin: float) -> str:
@@ -78,48 +83,6 @@ def reading(headlines: Sequence[Headline], margin: float) -> str:
     parts.append("Each is the geometric mean over its workloads, scales and sizes.")
     parts.append(f"Equivalent: the whole interval lies within {_within(margin)}.")
     return " ".join(parts)
-
-
-def settles(comparisons: Sequence[Comparison], margin: float) -> str:
-    """Return what would settle the undecided among `comparisons`; empty when there are none."""
-    undecided = [one for one in comparisons if one.verdict is Verdict.UNDECIDED]
-    if not undecided:
-        return ""
-    few = [one for one in undecided if one.low is None]
-    if few:
-        return (
-            f"{count(len(few), 'comparison')} had too few blocks for an interval; "
-            "three that both sides finish are the least."
-        )
-    needed = [blocks_needed(one, margin) for one in undecided]
-    known = [blocks for blocks in needed if blocks is not None and blocks <= _MOST_BLOCKS]
-    if not known:
-        return "The undecided lie too near the margin for any sensible number of blocks to settle them."
-    rest = len(undecided) - len(known)
-    but = f"; {rest} more would take over {_MOST_BLOCKS}" if rest else ""
-    whose = (
-        "the undecided comparison" if len(undecided) == 1 else f"{len(known)} of {len(undecided)} undecided"
-    )
-    now = max(one.n_blocks for one in undecided)
-    return (
-        f"What would settle it: about {max(known)} blocks instead of {now} for {whose}, "
-        f"if the noise stays as it is{but}."
-    )
-
-
-def blocks_needed(one: Comparison, margin: float) -> int | None:
-    """Return how many blocks would decide a comparison whose centre stays where it is.
-
-    The half width of a log-ratio interval shrinks about as 1/√n. It must fit between the ratio and
-    1, or between the ratio and the nearer end of the margin, whichever is sooner. None without an
-    interval.
-    """
-    if one.ratio is None or one.low is None or one.high is None or not 0 < one.low < one.high:
-        return None
-    half = math.log(one.high / one.low) / 2
-    distance = abs(math.log(one.ratio))
-    room = max(distance, math.log1p(margin) - distance)
-    return max(one.n_blocks + 1, math.ceil(one.n_blocks * (half / room) ** 2))
 
 
 def _differences(one: Headline | Comparison) -> tuple[frozenset[object], frozenset[object]]:
@@ -168,18 +131,27 @@ def _balance(overview: Sequence[Comparison], sides: Sides) -> str:
     """Return the balance over workloads and scales, with the farthest of them."""
     if len(overview) < 2:
         return ""
-    verdicts = Counter(one.verdict for one in overview)
-    parts = [f"{verdict.value} in {verdicts[verdict]}" for verdict in Verdict if verdicts[verdict]]
-    total = len(overview)
-    if len(parts) == 1:
-        text = f"Of {total} workloads and scales, all are {overview[0].verdict.value}"
+    results = Counter(one.verdict.value if one.ratio is not None else "not measured" for one in overview)
+    words = [word for word in (*Verdict, "not measured") if results[word]]
+    if len(words) == 1:
+        text = f"Of {len(overview)} workloads and scales, all are {words[0]}"
     else:
-        text = f"Of {total} workloads and scales it is {', '.join(parts)}"
+        text = f"Of {len(overview)} workloads and scales it is "
+        text += ", ".join(f"{word} in {results[word]}" for word in words)
     decided = [one for one in overview if one.verdict in _DECIDED and one.cost is not None]
     if not decided:
         return f"{text}."
     far = max(decided, key=lambda one: abs(math.log(one.ratio or 1)))
-    return f"{text}; farthest is {sides.place_of[far.contender_case].label}, {_cost(far)}."
+    return f"{text}; farthest is {sides.place_of[far.contender_case].label}, {_by(far)}."
+
+
+def _by(one: Comparison) -> str:
+    """Return a decided comparison in words: ``worse by 61 % [60, 63]``."""
+    bounds = cost_interval(one.low, one.high, one.better)
+    if one.cost is None or bounds is None:
+        return one.verdict.value
+    low, high = sorted(abs(end) for end in bounds)
+    return f"{one.verdict} by {cost_with_interval(abs(one.cost), (low, high), is_signed=False)}"
 
 
 def _cost(one: Headline | Comparison) -> str:
