@@ -60,7 +60,7 @@ def linked(folder: str) -> Stage:
     return serial("link", "cp", "--recursive", "--symbolic-link", "--no-target-directory", folder, ".")
 
 
-def edited(name: str, file: str, *expressions: str) -> Stage:
-    """Return the stage that edits `file` with sed(1) `expressions`; a link becomes a file of its own."""
+def edited(name: str, files: Iterable[str], *expressions: str) -> Stage:
+    """Return the stage that edits `files` with sed(1) `expressions`; a link becomes a file of its own."""
     words = [word for expression in expressions for word in ("-e", expression)]
-    return serial(name, "sed", "--in-place", "--regexp-extended", *words, file)
+    return serial(name, "sed", "--in-place", "--regexp-extended", *words, *files)

@@ -1,0 +1,287 @@
+"""LAMMPS: its parser on real logs (corpus/INDEX.tsv names their origins) and on damaged ones; its input."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tare.model.case import Layout
+from tare.model.workload import Parsed
+from tare.workloads.lammps import WORKLOADS
+from workloads.cases import case_of
+from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
+
+LJ, SCRIPT = WORKLOADS
+
+RUN = """\
+Loop time of 4.6636 on 2 procs for 100 steps with 32000 atoms
+
+Performance: 9263.229 tau/day, 21.443 timesteps/s, 686.176 katom-step/s
+95.1% CPU use with 2 MPI tasks x 1 OpenMP threads
+
+Total # of neighbors = 1201213
+Dangerous builds not checked
+"""
+LOG = f"""\
+LAMMPS (22 Jul 2025 - Update 4)
+  using 1 OpenMP thread(s) per MPI task
+Setting up Verlet run ...
+   Step          Temp          E_pair         E_mol          TotEng         Press
+         0   1.44          -6.7733681      0             -4.6134356     -5.0197073
+{RUN}Total wall time: 1:02:05
+"""
+
+
+def parse(text: str) -> Parsed:
+    return LJ.parse(io.StringIO(text))
+
+
+def figures(parsed: Parsed, fom: str) -> list[float]:
+    return [one.value for one in parsed.measurements if one.fom == fom]
+
+
+# Real output
+
+FINISHED: dict[str, dict[str, list[float]]] = {
+    "07-parallelcluster-32n-reax-ok.out": {
+        "loop_time": [128.813],
+        "ns_per_day": [0.007],
+        "timesteps_per_s": [0.776],
+        "atom_steps_per_s": [30.933],
+        "cpu_use": [99.2],
+        "wall_time": [133],
+    },
+    "08-eks-gpu-kokkos-null.out": {
+        "loop_time": [40.6684],
+        "ns_per_day": [0.021],
+        "timesteps_per_s": [2.459],
+        "wall_time": [47],
+    },
+    "09-gke-snap-64-ok.out": {
+        "loop_time": [237.108],
+        "ns_per_day": [3.644],
+        "timesteps_per_s": [84.350],
+        "atom_steps_per_s": [10.797 / 1000],
+        "cpu_use": [14.7],
+    },
+    "10-nersc-baremetal-snap.o": {
+        "loop_time": [158.85, 158.979],
+        "ns_per_day": [0.022, 0.022],
+        "timesteps_per_s": [1.259, 1.258],
+        "wall_time": [189, 187],
+    },
+    "11-nersc-podman-exec-snap.o": {
+        "loop_time": [131.498, 131.375],
+        "ns_per_day": [0.026, 0.026],
+        "timesteps_per_s": [1.521, 1.522],
+    },
+    "12-bjarni-log.lammps": {
+        "loop_time": [
+            0.00168279,
+            0.00152362,
+            0.000223278,
+            0.00138784,
+            0.00271384,
+            0.00119859,
+            0.0022564,
+            0.00101523,
+        ],
+        "tau_per_day": [
+            2567159.523,
+            2835357.299,
+            1934807.728,
+            3112740.096,
+            3183686.261,
+            3604230.466,
+            3829101.950,
+            4255186.070,
+        ],
+        "wall_time": [0],
+    },
+    "13-jkkdy-argon-stdout.log": {
+        "loop_time": [2.66016, 29.2834],
+        "tau_per_day": [7376.204],
+        "timesteps_per_s": [17.075],
+        "atom_steps_per_s": [17.075],
+        "cpu_use": [606.1],
+        "wall_time": [34],
+    },
+    "14-jkkdy-argon-log.lammps": {
+        "loop_time": [2.66016, 29.2834],
+        "tau_per_day": [7376.204],
+        "timesteps_per_s": [17.075],
+        "wall_time": [34],
+    },
+    "16-metrics-operator-HNS-log.lammps": {
+        "loop_time": [17.1899],
+        "ns_per_day": [0.050],
+        "hours_per_ns": [477.497],
+        "timesteps_per_s": [5.817],
+    },
+    "17-ruby-1600-ranks1.out": {
+        "loop_time": [59.6456],
+        "ns_per_day": [0.014],
+        "timesteps_per_s": [1.677],
+        "wall_time": [60],
+    },
+}
+REFUSED = {
+    "01-cyclecloud-empty-23B.out": "holds no run of LAMMPS",
+    "02-parallelcluster-missing-sif.out": "holds no run of LAMMPS",
+    "03-aks-snap-cancelled-no-performance.out": "ended from outside: 62.898s: job.exception type=cancel",
+    "04-cyclecloud-256n-failed.out": "holds no run of LAMMPS",
+    "05-ERROR-dump-movie-log.lammps": "ERROR on proc 0: Support for writing movies not included",
+    "06-gke-256-snap-failed.out": "ended from outside: 995.023s: job.exception type=cancel",
+    "18-ERROR-data-file-log.lammps": "ERROR: Unknown identifier in data file: Energy:      25.1942985",
+}
+
+
+def test_the_tables_here_name_every_real_log(corpus: Path) -> None:
+    assert {path.name for path in (corpus / "lammps").iterdir()} == FINISHED.keys() | REFUSED.keys()
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_finished_runs_are_read(corpus: Path, name: str) -> None:
+    parsed = parse((corpus / "lammps" / name).read_text())
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert {fom: figures(parsed, fom) for fom in FINISHED[name]} == FINISHED[name]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_failed_runs_say_why(corpus: Path, name: str) -> None:
+    parsed = parse((corpus / "lammps" / name).read_text())
+    assert (parsed.is_complete, parsed.measurements) == (False, ())
+    assert any(REFUSED[name] in problem for problem in parsed.problems)
+
+
+def test_a_log_of_one_start_cut_anywhere_is_complete_only_with_all_its_figures(corpus: Path) -> None:
+    for name in FINISHED:
+        text = (corpus / "lammps" / name).read_text()
+        if text.count("Total wall time") > 1:
+            continue
+        whole = [(one.fom, one.value) for one in parse(text).measurements]
+        for cut in [*cuts(text), *(text[:-back] for back in range(1, 200, 3))]:
+            for parsed in (parse(cut), LJ.parse(cut.splitlines())):
+                found = [(one.fom, one.value) for one in parsed.measurements]
+                assert not parsed.is_complete or found == whole
+                assert set(found) <= set(whole) or not parsed.is_complete
+
+
+# Other versions, damaged logs
+
+
+def test_the_example_is_complete() -> None:
+    parsed = parse(LOG)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert {one.fom: one.value for one in parsed.measurements} == {
+        "loop_time": 4.6636,
+        "tau_per_day": 9263.229,
+        "timesteps_per_s": 21.443,
+        "atom_steps_per_s": 0.686176,
+        "cpu_use": 95.1,
+        "wall_time": 3725.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"),
+    [("5.5 atom", 5.5e-6), ("5.5 katom", 5.5e-3), ("5.5 Matom", 5.5), ("5.5 Gatom", 5500)],
+)
+def test_rates_of_atoms_have_one_unit(rate: str, expected: float) -> None:
+    assert figures(parse(LOG.replace("686.176 katom", rate)), "atom_steps_per_s") == [expected]
+
+
+def test_runs_of_one_log_are_told_apart_and_a_run_of_no_steps_is_none() -> None:
+    empty = "Loop time of 1.043e-06 on 11 procs for 0 steps with 1000000 atoms\n"
+    parsed = parse(LOG.replace(RUN, empty + RUN + RUN.replace("4.6636", "5.5")))
+    assert [(one.value, one.at) for one in parsed.measurements if one.fom == "loop_time"] == [
+        (4.6636, {"run": 1}),
+        (5.5, {"run": 2}),
+    ]
+
+
+def test_a_start_cut_off_and_repeated_counts_once() -> None:
+    assert parse(LOG[: LOG.index("Total wall")] + LOG) == parse(LOG)
+
+
+def test_versions_before_2014_have_no_wall_time() -> None:
+    old = LOG[: LOG.index("Total wall")].replace("not checked", "= 0")
+    assert not parse(old).is_complete
+    assert parse(old.replace("22 Jul 2025 - Update 4", "10 Aug 2012")).is_complete
+
+
+def test_an_error_is_a_problem_even_where_figures_came_before() -> None:
+    parsed = parse(LOG.replace("Total wall", "ERROR on proc 3: Lost atoms: original 1 current 0\nTotal wall"))
+    assert parsed.problems == (
+        "LAMMPS ended with an error: ERROR on proc 3: Lost atoms: original 1 current 0",
+    )
+
+
+@pytest.mark.parametrize("broken", ["nan", "inf", "****", "21.4.4", "-"])
+def test_a_rate_that_is_no_number_is_no_measurement(broken: str) -> None:
+    parsed = parse(LOG.replace("21.443", broken))
+    assert (parsed.is_complete, figures(parsed, "timesteps_per_s")) == (False, [])
+    assert parsed.problems
+
+
+def test_words_of_a_scheduler_in_a_finished_log_are_no_problem() -> None:
+    assert parse("slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-11-21 ***\n" + LOG).problems == ()
+
+
+@pytest.mark.parametrize("noise", NOISE)
+def test_noise_between_lines_changes_nothing(noise: str) -> None:
+    assert parse("".join(noise + line for line in LOG.splitlines(keepends=True))) == parse(LOG)
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_encodings_change_nothing(disguise: object) -> None:
+    assert callable(disguise)
+    assert parse(disguise(LOG)) == parse(LOG)
+
+
+@given(damaged(LOG) | st.text())
+@settings(max_examples=200, deadline=None)
+def test_damage_never_crashes_and_never_makes_up_a_number(text: str) -> None:
+    for parsed in (parse(text), LJ.parse(text.splitlines())):
+        figures_alone = msgspec.structs.replace(
+            parsed, measurements=tuple(one for one in parsed.measurements if one.fom != "wall_time")
+        )
+        assert made_up(figures_alone, text, (1, 1e3, 1e6)) == []
+
+
+# The input
+
+
+def test_the_liquid_has_as_many_unit_cells_as_its_atoms_need() -> None:
+    layout = Layout(nodes=2, ranks=8, ranks_per_node=4)
+    (stage,) = LJ.stages(case_of(LJ, layout, atoms=2_048_000, steps=500, arguments="-sf omp -pk omp 2"))
+    assert " ".join(stage.argv) == "lmp -sf omp -pk omp 2 -in in.lj -var edge 80 -var steps 500"
+    assert stage.layout is None
+    assert "dump" not in stage.files["in.lj"]
+
+
+def test_heavy_output_is_a_dump_on_the_storage_path() -> None:
+    case = msgspec.structs.replace(case_of(LJ), io="heavy", storage="scratch")
+    clear, folder, run = LJ.stages(case)
+    assert "dump results all custom 10 ${place}/dump.lammpstrj" in run.files["in.lj"]
+    assert run.argv[-3:] == ("-var", "place", "{storage}/tare-0000000000000000")
+    assert (clear.argv[-1], folder.argv[-1]) == (run.argv[-1], run.argv[-1])
+
+
+def test_a_script_runs_among_links_to_what_it_reads() -> None:
+    link, run = SCRIPT.stages(case_of(SCRIPT, folder="/data/hns", script="in.reaxff.hns"))
+    assert link.argv == ("cp", "--recursive", "--symbolic-link", "--no-target-directory", "/data/hns", ".")
+    assert run.argv == ("lmp", "-in", "in.reaxff.hns")
+
+
+def test_what_cannot_be_is_refused() -> None:
+    assert list(LJ.faults(case_of(LJ))) == []
+    (some,) = LJ.faults(msgspec.structs.replace(case_of(LJ), io="some"))
+    assert some.endswith("set io: heavy")
+    (script,) = SCRIPT.faults(msgspec.structs.replace(case_of(SCRIPT, folder="a", script="b"), io="heavy"))
+    assert script.endswith("leave out io")
