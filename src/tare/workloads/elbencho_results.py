@@ -1,0 +1,279 @@
+"""Read what elbencho measured from any of its results: text, CSV, JSON, and the logs of its services.
+
+A phase (MKDIRS, WRITE, READ …) has two columns: when the first thread was done, and when the last was
+(Statistics.cpp: printPhaseResults…). In text a phase is a block of labelled rows that ends with ``---``; in
+CSV (--csvfile) it is a row, and in JSON (--jsonfile) a line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from tare.workloads.text import figure
+
+MEBIBYTE = 1 << 20
+_SILENT = frozenset({"SYNC", "DROPCACHE"})
+"""Phases between the others, which move no data of their own and come several times."""
+
+
+@dataclasses.dataclass
+class Phase:
+    """One phase: figures of merit by name, and by whether they are those of a mix's readers.
+
+    `total` is how much it did, in MiB or entries: the sum over services is that of their master.
+    """
+
+    name: str
+    figures: dict[tuple[str, bool], float] = dataclasses.field(default_factory=dict)
+    total: float | None = None
+
+
+@dataclasses.dataclass
+class Table:
+    """The phases of one run, in their order."""
+
+    phases: list[Phase] = dataclasses.field(default_factory=list)
+
+    def add(self, phase: Phase) -> None:
+        """Append `phase`, unless it is one that measures nothing."""
+        if phase.name not in _SILENT:
+            self.phases.append(phase)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of its phases."""
+        return [phase.name for phase in self.phases]
+
+
+# Text
+
+_BLOCK = re.compile(r"([A-Z][A-Z0-9_+-]*)\s+Elapsed ms\s+:\s+([0-9]+)\s+([0-9]+)")
+_ROW = re.compile(r"\s+(\S[^:]*?)\s*:\s+([0-9]+)\s+([0-9]+)")
+_LATENCY = re.compile(r"\s+(\w+)( rd| wr)? lat us\s*:\s+\[ min=([0-9]+) avg=([0-9]+) max=([0-9]+) \]")
+_LABELS: Mapping[str, tuple[str, bool, float]] = {
+    "IOPS": ("iops", False, 1),
+    "IOPS write": ("iops", False, 1),
+    "IOPS read": ("iops", True, 1),
+    "Throughput MiB/s": ("bandwidth", False, 1),
+    "MiB/s write": ("bandwidth", False, 1),
+    "MiB/s read": ("bandwidth", True, 1),
+    "Throughput MB/s": ("bandwidth", False, 1e6 / MEBIBYTE),
+    **{
+        f"{entries}/s{mix}": ("entries", mix == " read", 1)
+        for entries in ("Files", "Dirs", "Objects", "Buckets")
+        for mix in ("", " write", " read")
+    },
+}
+"""Label to figure of merit, whether it is that of a mix's readers, and its factor to our unit."""
+_TOTALS = re.compile(
+    r"Total (?:MiB|files|dirs|objects|buckets)|(?:Files|Dirs|Objects|Buckets) total|MiB write"
+)
+
+
+class TextReader:
+    """Blocks of text: closed ones go into tables; `is_mixed` says that several tables came line by line."""
+
+    def __init__(self) -> None:
+        self.tables: list[Table] = []
+        self.services = 0
+        self.is_mixed = False
+        self._open: Phase | None = None
+        self._blocks: list[list[Phase]] = []
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if line.startswith(" "):
+            self._read_row(line)
+        elif line == "---":
+            self._close()
+        elif "Elapsed ms" in line and (match := _BLOCK.fullmatch(line)):
+            self.is_mixed |= self._open is not None
+            first, last = float(match[2]), float(match[3])
+            self._open = Phase(match[1], {("time_first", False): first, ("time", False): last})
+        elif line.startswith("OPERATION "):
+            self.is_mixed |= self._open is not None
+            self._blocks.append([])
+        elif line.startswith("Service now listening"):
+            self.services += 1
+
+    def _read_row(self, line: str) -> None:
+        if match := _ROW.fullmatch(line):
+            label, first, last = match[1], float(match[2]), float(match[3])
+            if label in _LABELS:
+                name, is_read, factor = _LABELS[label]
+                self._record(
+                    label, {(f"{name}_first", is_read): first * factor, (name, is_read): last * factor}
+                )
+            elif _TOTALS.fullmatch(label) and self._open is not None and self._open.total is None:
+                self._open.total = last
+        elif match := _LATENCY.fullmatch(line):
+            name = "latency" if match[1] == "IO" else "entry_latency"
+            is_read = match[2] == " rd"
+            self._record(line, {(name, is_read): float(match[4]), (f"{name}_max", is_read): float(match[5])})
+
+    def _record(self, label: str, figures: Mapping[tuple[str, bool], float]) -> None:
+        # With --dirstats, directories come below the files that they hold.
+        if self._open is None:
+            self.is_mixed = True
+        elif not label.startswith("Dirs/s") or figures.keys().isdisjoint(self._open.figures):
+            self.is_mixed |= not figures.keys().isdisjoint(self._open.figures)
+            self._open.figures.update(figures)
+
+    def _close(self) -> None:
+        if self._open is None:
+            return
+        if not self._blocks:
+            self._blocks.append([])
+        self._blocks[-1].append(self._open)
+        self._open = None
+
+    def finish(self) -> Iterator[str]:
+        """Make tables of the blocks; yield why that cannot be done."""
+        if self._open is not None:
+            yield f"the results of phase {self._open.name} are cut short"
+        for blocks in self._blocks:
+            if self.services:
+                self.tables.append(Table())
+                yield from self._add_masters(blocks)
+            else:
+                self.tables.extend(split(blocks) or [Table()])
+
+    def _add_masters(self, blocks: Iterable[Phase]) -> Iterator[str]:
+        """Keep of each phase what the master says: its total is the sum of those of its services."""
+        groups: list[list[Phase]] = []
+        for block in blocks:
+            if not groups or groups[-1][0].name != block.name:
+                groups.append([])
+            groups[-1].append(block)
+        for group in groups:
+            name, whole = group[0].name, sum(block.total or 0 for block in group)
+            masters = [block for block in group if 2 * (block.total or 0) == whole]
+            if name in _SILENT:
+                continue
+            if len(group) == self.services + 1 and masters:
+                self.tables[-1].add(masters[-1])
+            else:
+                yield f"phase {name} has {len(group)} results of {self.services} services and their master"
+
+
+def split(phases: Iterable[Phase]) -> list[Table]:
+    """Return the tables of `phases`: a phase that comes again begins another run."""
+    tables: list[Table] = []
+    for phase in phases:
+        if not tables or phase.name in tables[-1].names:
+            tables.append(Table())
+        tables[-1].add(phase)
+    return tables
+
+
+# CSV
+
+_CSV_FIGURES = {"time ms": "time", "entries/s": "entries", "IOPS": "iops", "MiB/s": "bandwidth"}
+_CSV_LATENCIES = {"Ent": "entry_latency", "IO": "latency"}
+
+
+class CsvReader:
+    """Rows of a --csvfile, by the names of its columns, which grow with every version."""
+
+    def __init__(self) -> None:
+        self.phases: list[Phase] = []
+        self.broken_rows = 0
+        self._columns: list[str] | None = None
+
+    def read_head(self, line: str) -> None:
+        """Take in the names of the columns."""
+        self._columns = line.split(",")
+
+    def read(self, line: str) -> None:
+        """Take in a row. No value holds a comma: elbencho replaces them (Statistics.cpp)."""
+        if self._columns is None:
+            return
+        values = line.split(",")
+        if len(values) != len(self._columns) or (self._columns[-1] == "command" and not line.endswith('"')):
+            self.broken_rows += 1
+            return
+        row = dict(zip(self._columns, values, strict=True))
+        self.phases.append(Phase(row.get("operation", ""), dict(_csv_figures(row))))
+
+
+def _csv_figures(row: Mapping[str, str]) -> Iterator[tuple[tuple[str, bool], float]]:
+    for prefix, is_read in (("", False), ("rwmix read ", True)):
+        columns = {f"{prefix}{column} [last]": name for column, name in _CSV_FIGURES.items()}
+        columns |= {f"{prefix}{column} [first]": f"{name}_first" for column, name in _CSV_FIGURES.items()}
+        for column, name in _CSV_LATENCIES.items():
+            columns |= {
+                f"{prefix}{column} lat us [avg]": name,
+                f"{prefix}{column} lat us [max]": f"{name}_max",
+            }
+        for column, name in columns.items():
+            value = figure(row.get(column, ""))
+            if value is not None:
+                yield (name, is_read), value
+
+
+# JSON
+
+_Text = str | int | float | None
+
+
+class _JsonLatency(msgspec.Struct):
+    avg_us: _Text = None
+    max_us: _Text = None
+
+
+class _JsonLatencies(msgspec.Struct):
+    io: _JsonLatency = msgspec.field(default_factory=_JsonLatency, name="IO")
+    entries: _JsonLatency = msgspec.field(default_factory=_JsonLatency)
+
+
+class _JsonDone(msgspec.Struct):
+    elapsed_time_ms: _Text = None
+    entries: _Text = msgspec.field(default=None, name="entries/s")
+    iops: _Text = None
+    bytes_per_s: _Text = msgspec.field(default=None, name="bytes/s")
+    latency: _JsonLatencies = msgspec.field(default_factory=_JsonLatencies)
+    rwmix_read: _JsonDone | None = None
+
+
+class _JsonPhase(msgspec.Struct):
+    phase_type: str
+    first_done: _JsonDone
+    last_done: _JsonDone
+
+
+_json_phase = msgspec.json.Decoder(_JsonPhase)
+
+
+def json_phase(line: str) -> Phase | None:
+    """Return the phase that a line of a --jsonfile holds; None when it is not whole."""
+    try:
+        phase = _json_phase.decode(line)
+    except (msgspec.MsgspecError, UnicodeEncodeError):
+        return None
+    figures: dict[tuple[str, bool], float] = {}
+    for done, suffix in ((phase.first_done, "_first"), (phase.last_done, "")):
+        figures.update(_json_figures(done, suffix, is_read=False))
+        if done.rwmix_read is not None:
+            figures.update(_json_figures(done.rwmix_read, suffix, is_read=True))
+    return Phase(phase.phase_type, figures)
+
+
+def _json_figures(done: _JsonDone, suffix: str, *, is_read: bool) -> Iterator[tuple[tuple[str, bool], float]]:
+    texts = {
+        f"time{suffix}": (done.elapsed_time_ms, 1),
+        f"entries{suffix}": (done.entries, 1),
+        f"iops{suffix}": (done.iops, 1),
+        f"bandwidth{suffix}": (done.bytes_per_s, MEBIBYTE),
+        "latency": (done.latency.io.avg_us, 1),
+        "latency_max": (done.latency.io.max_us, 1),
+        "entry_latency": (done.latency.entries.avg_us, 1),
+        "entry_latency_max": (done.latency.entries.max_us, 1),
+    }
+    for name, (text, divisor) in texts.items():
+        value = None if text is None else figure(str(text))
+        if value is not None:
+            yield (name, is_read), value / divisor
