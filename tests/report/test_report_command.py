@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from report.html_reader import Page
 from report.studies import three_networks
 from support.synthetic import write_campaign
 from tare.cli.report import command
@@ -32,6 +33,21 @@ def test_json_names_the_page_and_its_charts(tmp_path: Path) -> None:
     assert document["schema"] == "tare.report/1"
     assert document["page"] == str(out / "index.html")
     assert str(out / "charts" / "time.svg") in document["charts"]
+
+
+def test_links_lead_to_the_attempts_wherever_the_page_is_written(tmp_path: Path) -> None:
+    campaign = three_networks(blocks=3, folder=tmp_path / "campaign")
+    folder = write_campaign(campaign, tmp_path / "campaign")
+    for one in campaign.attempts:
+        (folder / one.folder).mkdir(parents=True, exist_ok=True)
+    page = Path(
+        CliRunner()
+        .invoke(command, [str(folder), "--out", str(tmp_path / "a" / "b c")], catch_exceptions=False)
+        .stdout.strip()
+    )
+    links = [element.attributes["href"] for element in Page(page.read_text()).all("a", "open")]
+    assert len(links) == len(campaign.attempts)
+    assert all((page.parent / link).is_dir() for link in links)
 
 
 def test_a_place_that_cannot_be_written_is_an_error_with_the_cure(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from tare.errors import CampaignError
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option(
     "--output",
+    "--out",
+    "output",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
     help="Write here instead of DIR/report.",

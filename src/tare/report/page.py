@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from tare.report.content import Content, ReportAnswers, content
 from tare.report.evidence import pack_all
 from tare.report.figures import Figure, vegalite_version
 from tare.report.palette import dark_by_light, sign_of, tone_of
-from tare.report.wording import number, percent, ratio, visible
+from tare.report.wording import count, number, percent, ratio, visible
 from tare.units import format_bytes
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def write_report(
     Raises UsageError when it holds none of them, or one that Jinja cannot read.
     """
     found = content(campaign, answers)
-    page = render(campaign, found, template)
+    home = Path(os.path.relpath(campaign.folder.resolve(), folder.resolve())).as_posix()
+    page = render(campaign, found, template, home)
     charts = folder / "charts"
     charts.mkdir(parents=True, exist_ok=True)
     for figure in found.figures:
@@ -49,8 +51,8 @@ def write_report(
     return path
 
 
-def render(campaign: Campaign, found: Content, template: Path | None = None) -> str:
-    """Return the page as HTML."""
+def render(campaign: Campaign, found: Content, template: Path | None = None, home: str = "..") -> str:
+    """Return the page as HTML; `home` is the way from it to the campaign folder."""
     from jinja2 import TemplateError
 
     try:
@@ -59,6 +61,7 @@ def render(campaign: Campaign, found: Content, template: Path | None = None) -> 
         page = environment.get_template("template.html")
         return page.render(
             found=found,
+            home=home,
             style=_raw(environment.get_template("style.css").render(colours=_side_colours(found))),
             scripts=[_raw(text) for text in scripts],
             hashes=" ".join(f"'sha256-{_digest(text)}'" for text in scripts),
@@ -112,6 +115,7 @@ def _environment(template: Path | None) -> Environment:
     environment.filters |= {
         "picture": picture,
         "sign": sign_of,
+        "count": count,
         "number": number,
         "percent": functools.partial(percent, is_signed=False),
         "ratio": ratio,

@@ -69,14 +69,9 @@ def _noise_sentence(noise: Sequence[Noise]) -> str:
     if not noise:
         return "Not known: no case has two measured blocks."
     low, high = min(row.median for row in noise), max(row.median for row in noise)
-    span = (
-        percent(low, is_signed=False) if low == high else f"{_bare(low)} to {percent(high, is_signed=False)}"
-    )
+    ends = percent(low, is_signed=False), percent(high, is_signed=False)
+    span = ends[1] if ends[0] == ends[1] else f"{ends[0].removesuffix(f'{NARROW}%')} to {ends[1]}"
     return f"Runs of one case scatter by {span} (coefficient of variation, median over sizes, by case)."
-
-
-def _bare(share: float) -> str:
-    return percent(share, is_signed=False).removesuffix(f"{NARROW}%")
 
 
 def _load_sentence(campaign: Campaign) -> str:
