@@ -143,6 +143,8 @@ class _Reader:
             self._text.read_row(row)
         elif self._text is not None:
             self._text.read(line)
+            if self._text.is_done:
+                self._end_text()
         elif line.startswith("iperf3: error"):
             self._runs.append(Run(problems=[line]))
 
@@ -244,7 +246,7 @@ class _TextRun:
     def __init__(self, *, is_client: bool | None = None) -> None:
         self._is_client = is_client
         self._in_summary = False
-        self._is_done = False
+        self.is_done = False
         self._streams: set[str] = set()
         self._n_connections = 0
         self._rows: dict[tuple[str, str, str | None], re.Match[str]] = {}
@@ -257,7 +259,7 @@ class _TextRun:
         return self._is_client is not None or bool(self._streams) or bool(self._rows)
 
     def wants(self, line: str) -> bool:
-        """Return whether a row may be of the summary; intervals, which are most of a log, are not looked at."""
+        """Return whether a row may be of the summary; most of a log is rows of intervals."""
         return self._in_summary or line.endswith(("sender", "receiver"))
 
     def has(self, row: re.Match[str]) -> bool:
@@ -276,7 +278,7 @@ class _TextRun:
         if line.startswith("- - - - -"):
             self._in_summary = True
         elif line.startswith("iperf Done."):
-            self._is_done = True
+            self.is_done = True
         elif _STREAM.match(line):  # verbose logs number these otherwise than the rows
             self._n_connections += 1
         elif line.startswith("CPU Utilization:"):
@@ -341,7 +343,7 @@ class _TextRun:
             yield "the test has no summary"
         elif not totals or (n_streams > n_ways and not any(key[0] == "SUM" for key in self._rows)):
             yield f"the summary of {n_streams} streams has no sum"
-        elif self._is_client and not self._is_done:
+        elif self._is_client and not self.is_done:
             yield "the client's closing line 'iperf Done.' is missing"
-        elif self._is_client is None and not self._is_done and ends == {"sender"}:
+        elif self._is_client is None and not self.is_done and ends == {"sender"}:
             yield "the receiver's row is missing"
