@@ -275,7 +275,7 @@ def test_heavy_output_is_a_dump_on_the_storage_path() -> None:
 
 def test_a_script_runs_among_links_to_what_it_reads() -> None:
     link, run = SCRIPT.stages(case_of(SCRIPT, folder="/data/hns", script="in.reaxff.hns"))
-    assert link.argv == ("cp", "--recursive", "--symbolic-link", "--no-target-directory", "/data/hns", ".")
+    assert link.argv == ("cp", "--recursive", "--symbolic-link", "--force", "-T", "/data/hns", ".")
     assert run.argv == ("lmp", "-in", "in.reaxff.hns")
 
 
@@ -283,5 +283,7 @@ def test_what_cannot_be_is_refused() -> None:
     assert list(LJ.faults(case_of(LJ))) == []
     (some,) = LJ.faults(msgspec.structs.replace(case_of(LJ), io="some"))
     assert some.endswith("set io: heavy")
-    (script,) = SCRIPT.faults(msgspec.structs.replace(case_of(SCRIPT, folder="a", script="b"), io="heavy"))
+    here = msgspec.structs.replace(case_of(SCRIPT, folder="hns", script="in.hns"), io="heavy")
+    folder, script = SCRIPT.faults(here)
+    assert folder == "folder is 'hns', which is relative to nothing; write an absolute path"
     assert script.endswith("leave out io")

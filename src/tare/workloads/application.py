@@ -57,7 +57,13 @@ def serial(
 
 def linked(folder: str) -> Stage:
     """Return the stage that puts a symbolic link to each file of `folder` into the working folder."""
-    return serial("link", "cp", "--recursive", "--symbolic-link", "--no-target-directory", folder, ".")
+    return serial("link", "cp", "--recursive", "--symbolic-link", "--force", "-T", folder, ".")
+
+
+def folder_faults(parameter: str, folder: str) -> Iterator[str]:
+    """Yield a fault where links to `folder` would lead nowhere."""
+    if not folder.startswith(("/", "{storage}")):
+        yield f"{parameter} is {folder!r}, which is relative to nothing; write an absolute path"
 
 
 def edited(name: str, files: Iterable[str], *expressions: str) -> Stage:

@@ -16,6 +16,7 @@ from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.application import (
     IO_NOTE,
+    folder_faults,
     fresh_output_folder,
     io_faults,
     is_heavy,
@@ -166,6 +167,7 @@ class Script(Lammps, frozen=True, kw_only=True):
 
     def faults(self, case: Case) -> Iterator[str]:
         """Yield that a script has no I/O factor."""
+        yield from folder_faults("folder", str(case.parameters["folder"]))
         if case.io is not None:
             yield "a script holds its own output settings, so io has no effect on it; leave out io"
 

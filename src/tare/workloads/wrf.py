@@ -1,0 +1,300 @@
+"""WRF: `wrf.conus-2.5km`, `wrf.conus-12km`, its published benchmarks (https://www2.mmm.ucar.edu/wrf/WG2/benchv3/).
+
+Rank 0 writes ``Timing for main`` after each step of each domain, ``Timing for Writing`` and ``Timing for
+processing`` after output and input, and ``SUCCESS COMPLETE WRF`` at the end, all to rsl.error.0000 and
+rsl.out.0000 (frame/module_timing.F). The timer of a step runs on while its input and output do.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Iterator
+
+from tare.model.case import Case
+from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.workloads.application import (
+    IO_NOTE,
+    edited,
+    folder_faults,
+    fresh_output_folder,
+    io_faults,
+    is_heavy,
+    linked,
+    output_folder,
+)
+from tare.workloads.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.ending import Ending
+from tare.workloads.text import figure, plain
+
+_FOMS = (
+    Fom(
+        name="step_time",
+        unit="s",
+        better=Better.LOWER,
+        summary="time of a step, mean without the first step and without steps that read or write",
+        is_primary=True,
+    ),
+    Fom(
+        name="steps_per_s",
+        unit="steps/s",
+        better=Better.HIGHER,
+        summary="steps in a second: the reciprocal of the mean",
+        is_primary=True,
+    ),
+    Fom(
+        name="integration_time",
+        unit="s",
+        better=Better.LOWER,
+        summary="time of all steps, input and output between them included",
+    ),
+    Fom(name="output_time", unit="s", better=Better.LOWER, summary="time of all output"),
+)
+
+_HEAVY_MINUTES = 5
+_NEVER_MINUTES = 1_000_000
+"""Simulated minutes between two writes of the history file (history_interval)."""
+
+_DESCRIPTION = f"""\
+Runs the forecast in `inputs`: namelist.input, wrfrst_d01_… (or wrfinput_d01) and wrfbdy_d01, as published at
+https://www2.mmm.ucar.edu/wrf/WG2/benchv3/ for versions 3; version 4 needs inputs of its own. `tables` is the
+run folder of the installation (LANDUSE.TBL and its kin), where `inputs` lacks them. A copy of namelist.input
+gets the length and the output intervals; everything else stays as it is.
+
+Steps are read from rsl.error.0000: the mean leaves out the first step, which sets things up, and steps that
+read or write, because the timer runs on meanwhile. Where domains are nested, the outer one's step includes
+those of the inner ones, and each has a mean of its own.
+
+Traps: WRF may end with exit code 0 after a fatal error; what counts is SUCCESS COMPLETE WRF. CFL warnings in
+a finished run do not invalidate its times. I/O quilting (nio_tasks_per_group) hides the time of output.
+
+{IO_NOTE} Heavy means a history file every {_HEAVY_MINUTES} simulated minutes (history_interval)."""
+
+
+class Wrf(Benchmark, frozen=True, kw_only=True):
+    """A published forecast of WRF."""
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what cannot be made of the case's settings."""
+        yield from io_faults(case)
+        yield from folder_faults("inputs", str(case.parameters["inputs"]))
+        if case.parameters["tables"]:
+            yield from folder_faults("tables", str(case.parameters["tables"]))
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the copy of the input, its changes, and the run."""
+        folders = [str(case.parameters[name]) for name in ("tables", "inputs")]
+        return (
+            *(linked(folder) for folder in folders if folder),
+            edited("namelist", ["namelist.input"], *_changes(case)),
+            *fresh_output_folder(case),
+            Stage(argv=(str(case.parameters["program"]),), inputs=tuple(filter(None, folders))),
+        )
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read rsl.error.0000 or rsl.out.0000 (see model.Workload.parse)."""
+        log = _Log()
+        for line in plain(lines):
+            log.read(line)
+        return log.parsed()
+
+
+_OWN = r"run_(days|hours|minutes|seconds)|history_(interval|outname)|restart_interval"
+"""Names in the namelist that are set here."""
+
+
+def _changes(case: Case) -> Iterator[str]:
+    """Yield the sed expressions that take out the namelist's length and output, and put in the case's."""
+    yield rf"/^[[:space:]]*({_OWN})[[:space:]]*=/Id"
+    minutes = _HEAVY_MINUTES if is_heavy(case) else _NEVER_MINUTES
+    settings = {
+        "run_days": 0,
+        "run_hours": 0,
+        "run_minutes": case.parameters["minutes"],
+        "run_seconds": 0,
+        "history_interval": f"21*{minutes}",  # of each domain, of which there are 21 at most
+        "history_outname": f"'{output_folder(case)}/wrfout_d<domain>_<date>'",
+        "restart_interval": _NEVER_MINUTES,
+    }
+    lines = r"\n".join(f" {name} = {value}," for name, value in settings.items())
+    yield rf"/^[[:space:]]*&time_control/Ia\{lines}"
+
+
+_MAIN = re.compile(r"(?:d\d\d \S+ +)?Timing for main\b.* on domain +(\d+): +(\S+) elapsed seconds\.?")
+_OUTPUT = re.compile(r"(?:d\d\d \S+ +)?Timing for Writing\b.* for domain +\d+: +(\S+) elapsed seconds\.?")
+_FATAL = re.compile(r"FATAL CALLED FROM FILE: +(\S+) +LINE: +(\d+)")
+_CFL = re.compile(r"points exceeded (?:v_)?cfl *=", re.IGNORECASE)
+
+
+@dataclasses.dataclass
+class _Domain:
+    """The steps of one domain: of all, and of those that count for the mean."""
+
+    total: float = 0.0
+    counted: float = 0.0
+    count: int = 0
+    has_started: bool = False
+    had_io: bool = False
+
+    def take(self, seconds: float) -> None:
+        """Take in a step."""
+        self.total += seconds
+        if self.has_started and not self.had_io:
+            self.counted += seconds
+            self.count += 1
+        self.has_started, self.had_io = True, False
+
+
+@dataclasses.dataclass
+class _Forecast:
+    """One run of WRF."""
+
+    domains: dict[int, _Domain] = dataclasses.field(default_factory=dict)
+    output: float | None = None
+    is_finished: bool = False
+
+    @property
+    def is_finite(self) -> bool:
+        """Return whether all its times are numbers."""
+        times = [self.output or 0.0, *(domain.total for domain in self.domains.values())]
+        return all(math.isfinite(time) for time in times)
+
+
+class _Log:
+    """The runs of one log, and the errors that WRF names."""
+
+    def __init__(self) -> None:
+        self._findings = Findings(_FOMS)
+        self._ending = Ending()
+        self._forecasts: list[_Forecast] = []
+        self._fatal: str | None = None
+        self._n_cfl = 0
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if "Timing for " in line:
+            self._read_timing(line)
+        elif self._fatal is not None:
+            self._findings.problem(f"WRF ended with a fatal error {self._fatal}: {line.strip()[:200]}")
+            self._fatal = None
+        elif line.startswith("taskid: 0 "):
+            self._begin()
+        elif "SUCCESS COMPLETE WRF" in line:
+            self._open.is_finished = True
+        elif "FATAL CALLED FROM" in line:
+            if match := _FATAL.search(line):
+                self._fatal = f"in {match[1]} line {match[2]}"
+        elif "cfl" in line:
+            self._n_cfl += _CFL.search(line) is not None
+        else:
+            self._ending.read(line)
+
+    def _begin(self) -> None:
+        """Begin a run, unless one has begun that has no times yet."""
+        last = self._forecasts[-1] if self._forecasts else None
+        if last is None or last.is_finished or last.domains:
+            self._forecasts.append(_Forecast())
+
+    @property
+    def _open(self) -> _Forecast:
+        if not self._forecasts or self._forecasts[-1].is_finished:
+            self._begin()
+        return self._forecasts[-1]
+
+    def _read_timing(self, line: str) -> None:
+        if match := _MAIN.fullmatch(line):
+            seconds = figure(match[2])
+            if seconds is not None:
+                self._open.domains.setdefault(int(match[1]), _Domain()).take(seconds)
+            return
+        match = _OUTPUT.fullmatch(line)
+        if match or "Timing for processing" in line:
+            run = self._open
+            for domain in run.domains.values():
+                domain.had_io = True
+            seconds = figure(match[1]) if match else None
+            if seconds is not None:
+                run.output = (run.output or 0.0) + seconds
+
+    def parsed(self) -> Parsed:
+        """Return the means of each run that came to its end, and of the last one in any case."""
+        runs = [run for run in self._forecasts if run.is_finished or run is self._forecasts[-1]]
+        runs = [run for run in runs if run.domains or run.output is not None]
+        for number, run in enumerate(runs, 1):
+            self._measure(run, tell_apart(number, len(runs)))
+        is_complete = bool(runs) and self._forecasts[-1] is runs[-1] and runs[-1].is_finished
+        is_complete = is_complete and all(run.is_finite and run.domains for run in runs)
+        if not any(run.domains for run in runs):
+            self._findings.problem("the output holds no step of WRF; rsl.error.0000 does")
+        elif not runs[-1].is_finished:
+            self._findings.problem(
+                "the output lacks SUCCESS COMPLETE WRF; the forecast did not come to its end"
+            )
+            if self._n_cfl:
+                self._findings.problem(
+                    f"the CFL condition was broken {self._n_cfl} times; the time step is too long"
+                )
+        if self._fatal is not None:
+            self._findings.problem(f"WRF ended with a fatal error {self._fatal}")
+        self._ending.report(self._findings, is_complete=is_complete)
+        return self._findings.parsed(is_complete=is_complete)
+
+    def _measure(self, run: _Forecast, at: dict[str, str | int | float | bool]) -> None:
+        for number, domain in sorted(run.domains.items()):
+            place = {**at, "domain": number} if len(run.domains) > 1 else at
+            if domain.count and domain.counted > 0:
+                self._findings.measure("step_time", domain.counted / domain.count, **place)
+                self._findings.measure("steps_per_s", domain.count / domain.counted, **place)
+            elif math.isfinite(domain.total):
+                self._findings.problem("WRF made no step but the first and those with input or output")
+            self._findings.measure("integration_time", domain.total, **place)
+        if run.output is not None:
+            self._findings.measure("output_time", run.output, **at)
+
+
+def _workload(name: str, summary: str, *, folder: str) -> Wrf:
+    return Wrf(
+        name=name,
+        summary=summary,
+        description=_DESCRIPTION,
+        parameters=(
+            Parameter(
+                name="inputs",
+                kind=ParameterKind.TEXT,
+                default=f"{{storage}}/{folder}",
+                summary="the folder with namelist.input and what it reads",
+            ),
+            Parameter(
+                name="tables",
+                kind=ParameterKind.TEXT,
+                default="",
+                summary="WRF's run folder, with its tables; empty where `inputs` holds them",
+            ),
+            Parameter(
+                name="minutes",
+                kind=ParameterKind.WHOLE,
+                default=180,
+                minimum=1,
+                summary="simulated minutes (run_minutes)",
+            ),
+            Parameter(name="program", kind=ParameterKind.TEXT, default="wrf.exe", summary="the WRF program"),
+        ),
+        foms=_FOMS,
+        output="rsl.error.0000",
+    )
+
+
+WORKLOADS = (
+    _workload(
+        "wrf.conus-2.5km",
+        "Weather over the USA in 2.5 km cells (4 June 2005): time of a step.",
+        folder="conus-2.5km",
+    ),
+    _workload(
+        "wrf.conus-12km",
+        "Weather over the USA in 12 km cells (25 October 2001): time of a step.",
+        folder="conus-12km",
+    ),
+)
+"""What the entry point `wrf` offers."""

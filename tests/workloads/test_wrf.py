@@ -1,0 +1,252 @@
+"""WRF: its parser on real logs (corpus/INDEX.tsv names their origins) and on damaged ones; its commands."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import statistics
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tare.model.workload import Parsed
+from tare.workloads.wrf import WORKLOADS
+from workloads.cases import case_of
+from workloads.damage import DISGUISES, NOISE, cuts, damaged
+
+CONUS, CONUS_12 = WORKLOADS
+
+HEAD = """\
+taskid: 0 hostname: n1
+WRF V4.5.1 MODEL
+Timing for processing wrfinput file (stream 0) for domain        1:    0.13842 elapsed seconds
+"""
+LOG = f"""\
+{HEAD}Timing for Writing wrfout_d01_2020-03-18_00:00:00 for domain        1:    0.50000 elapsed seconds
+Timing for processing lateral boundary for domain        1:    0.13263 elapsed seconds
+Timing for main: time 2020-03-18_00:03:00 on domain   1:    1.50000 elapsed seconds
+Timing for main: time 2020-03-18_00:06:00 on domain   1:    0.20000 elapsed seconds
+Timing for main: time 2020-03-18_00:09:00 on domain   1:    0.30000 elapsed seconds
+Timing for Writing wrfout_d01_2020-03-18_00:09:00 for domain        1:    0.25000 elapsed seconds
+Timing for main: time 2020-03-18_00:12:00 on domain   1:    0.75000 elapsed seconds
+Timing for main: time 2020-03-18_00:15:00 on domain   1:    0.25000 elapsed seconds
+Timing for Writing wrfout_d01_2020-03-18_00:15:00 for domain        1:    0.25000 elapsed seconds
+wrf: SUCCESS COMPLETE WRF
+"""
+
+
+def parse(text: str) -> Parsed:
+    return CONUS.parse(io.StringIO(text))
+
+
+def figures(parsed: Parsed, fom: str) -> list[float]:
+    return [one.value for one in parsed.measurements if one.fom == fom]
+
+
+def only(parsed: Parsed, fom: str) -> float:
+    (value,) = figures(parsed, fom)
+    return value
+
+
+# Real output
+
+FINISHED = {
+    "01-rsl.error.0000-12km-56rank.txt": (150, 0.59259, 2.06323),
+    "02-rsl.error.0000-2.5km-3136rank.txt": (720, 1.13736, 37.02614),
+    "08-rsl.out.0000-acm40080.txt": (480, 1.52669, 9.38925),
+}
+UNFINISHED = {
+    "03-jobout-no-timing.out": (None, "holds no step of WRF"),
+    "04-jobstderr-starting-tasks.err": (None, "holds no step of WRF"),
+    "05-rsl.error.0000-wrf-cmaq-crash.txt": (0.15202, "lacks SUCCESS COMPLETE WRF"),
+    "06-rsl.out.0000-wrf-cmaq-crash.txt": (0.152105, "lacks SUCCESS COMPLETE WRF"),
+    "07-slurm-wrf-cmaq.out": (None, "holds no step of WRF"),
+    "10-rsl.error.0000-namelist-FATAL.txt": (
+        None,
+        "fatal error in <stdin> line 1297: NOTE:  Please check and reset these options",
+    ),
+    "11-rsl.error.0002-worker-rank.txt": (None, "holds no step of WRF"),
+}
+
+
+def test_the_tables_here_name_every_real_log(corpus: Path) -> None:
+    assert {path.name for path in (corpus / "wrf").iterdir()} == FINISHED.keys() | UNFINISHED.keys()
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_the_mean_leaves_out_the_first_step_and_those_with_input_or_output(corpus: Path, name: str) -> None:
+    text = (corpus / "wrf" / name).read_text()
+    count, first, output = FINISHED[name]
+    lines = [line for line in text.splitlines() if line.startswith("Timing for")]
+    steps = [
+        (float(line.split()[-3]), before)
+        for before, line in zip(["", *lines], lines, strict=False)
+        if "Timing for main" in line
+    ]
+    assert (len(steps), steps[0][0]) == (count, first)
+    quiet = [seconds for seconds, before in steps[1:] if "Timing for main" in before]
+    parsed = parse(text)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert only(parsed, "step_time") == pytest.approx(statistics.mean(quiet))
+    assert only(parsed, "steps_per_s") == pytest.approx(1 / statistics.mean(quiet))
+    assert only(parsed, "integration_time") == pytest.approx(sum(seconds for seconds, _ in steps))
+    assert only(parsed, "output_time") == pytest.approx(output)
+
+
+@pytest.mark.parametrize("name", UNFINISHED)
+def test_unfinished_runs_say_why(corpus: Path, name: str) -> None:
+    parsed = parse((corpus / "wrf" / name).read_text(errors="replace"))
+    mean, reason = UNFINISHED[name]
+    assert not parsed.is_complete
+    assert figures(parsed, "step_time") == ([] if mean is None else [pytest.approx(mean)])
+    assert any(reason in problem for problem in parsed.problems)
+
+
+def test_an_abort_of_mpi_is_a_problem(corpus: Path) -> None:
+    parsed = parse((corpus / "wrf/10-rsl.error.0000-namelist-FATAL.txt").read_text())
+    assert any(problem.startswith("the run was aborted: MPI_ABORT") for problem in parsed.problems)
+
+
+def test_a_log_cut_anywhere_is_not_complete(corpus: Path) -> None:
+    for name in FINISHED:
+        text = (corpus / "wrf" / name).read_text()
+        for cut in cuts(text[: text.index("SUCCESS COMPLETE WRF")]):
+            assert not parse(cut).is_complete
+            assert not CONUS.parse(cut.splitlines()).is_complete
+
+
+# Other versions, damaged logs
+
+
+def test_the_example_is_complete() -> None:
+    parsed = parse(LOG)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert {one.fom: one.value for one in parsed.measurements} == {
+        "step_time": 0.25,
+        "steps_per_s": 4.0,
+        "integration_time": 3.0,
+        "output_time": 1.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "others"),
+    [
+        ("Timing for main: time", "Timing for main (dt= 12.00): time"),
+        ("Timing for main", "d01 2020-03-18_00:03:00 Timing for main"),
+        ("elapsed seconds", "elapsed seconds."),
+        ("wrf: SUCCESS", "d01 2020-03-19_00:00:00 wrf: SUCCESS"),
+    ],
+)
+def test_words_of_other_versions_are_read(words: str, others: str) -> None:
+    assert parse(LOG.replace(words, others)) == parse(LOG)
+
+
+def test_nested_domains_have_means_of_their_own() -> None:
+    inner = LOG.replace("\n", "\0").replace("on domain   1", "on domain   2").replace("\0", "\n")
+    inner_steps = re.findall(r"Timing for main.*\n", inner)
+    outer_steps = re.findall(r"Timing for main.*\n", LOG)
+    text = LOG
+    for outer, own in zip(outer_steps, inner_steps, strict=True):
+        text = text.replace(outer, own.replace(":    0.", ":    0.0") + outer)
+    found = {one.at["domain"]: one.value for one in parse(text).measurements if one.fom == "step_time"}
+    assert found == {1: 0.25, 2: pytest.approx(0.025)}
+
+
+def test_runs_of_one_log_are_told_apart() -> None:
+    parsed = parse(LOG + LOG)
+    assert [one.at for one in parsed.measurements if one.fom == "step_time"] == [{"run": 1}, {"run": 2}]
+
+
+def test_a_run_cut_off_and_started_again_counts_once() -> None:
+    assert parse(LOG[: LOG.index("wrf: SUCCESS")] + LOG) == parse(LOG)
+
+
+def test_a_run_that_broke_the_cfl_condition_says_so_when_it_did_not_end() -> None:
+    warning = "d01 2020-03-18_00:15:00 12 points exceeded cfl=2 in domain d01 at time 2020 hours\n"
+    parsed = parse(
+        LOG.replace("wrf: SUCCESS COMPLETE WRF\n", 2 * warning + "forrtl: severe (174): SIGSEGV\n")
+    )
+    assert parsed.problems == (
+        "the output lacks SUCCESS COMPLETE WRF; the forecast did not come to its end",
+        "the CFL condition was broken 2 times; the time step is too long",
+        "the run was aborted: forrtl: severe (174): SIGSEGV",
+    )
+    assert parse(LOG.replace("wrf: SUCCESS", warning + "wrf: SUCCESS")).problems == ()
+
+
+def test_a_single_step_gives_no_mean() -> None:
+    text = re.sub(r"(Timing for main: time 2020-03-18_00:(?!03).*\n)", "", LOG)
+    parsed = parse(text)
+    assert figures(parsed, "step_time") == []
+    assert parsed.problems == ("WRF made no step but the first and those with input or output",)
+
+
+@pytest.mark.parametrize("broken", ["NaN", "*******"])
+def test_a_time_that_is_no_number_is_a_problem(broken: str) -> None:
+    parsed = parse(LOG.replace("0.30000", broken))
+    assert (parsed.is_complete, figures(parsed, "step_time")) == (False, [])
+    assert parsed.problems
+
+
+@pytest.mark.parametrize("noise", NOISE)
+def test_noise_between_lines_changes_nothing(noise: str) -> None:
+    assert parse("".join(noise + line for line in LOG.splitlines(keepends=True))) == parse(LOG)
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_encodings_change_nothing(disguise: object) -> None:
+    assert callable(disguise)
+    assert parse(disguise(LOG)) == parse(LOG)
+
+
+@given(damaged(LOG) | st.text())
+@settings(max_examples=200, deadline=None)
+def test_damage_never_crashes_and_no_mean_leaves_the_range_of_the_steps(text: str) -> None:
+    for parsed in (parse(text), CONUS.parse(text.splitlines())):
+        printed = [float(word) for word in re.findall(r"[0-9]+\.?[0-9]*", text)]
+        for mean in figures(parsed, "step_time"):
+            assert math.isfinite(mean)
+            assert min(printed) <= mean * (1 + 1e-9)
+            assert mean <= max(printed) * (1 + 1e-9)
+
+
+# The commands
+
+
+def test_a_copy_of_the_namelist_is_changed_and_run() -> None:
+    tables, link, namelist, run = CONUS.stages(case_of(CONUS, inputs="/data/conus", tables="/opt/wrf/run"))
+    assert (tables.argv[-2], link.argv[-2]) == ("/opt/wrf/run", "/data/conus")
+    assert namelist.argv[-1] == "namelist.input"
+    assert "run_minutes = 180," in namelist.argv[-2]
+    assert "history_interval = 21*1000000," in namelist.argv[-2]
+    assert (run.argv, run.inputs) == (("wrf.exe",), ("/opt/wrf/run", "/data/conus"))
+    assert CONUS.output == "rsl.error.0000"
+
+
+def test_the_input_is_looked_for_on_the_storage_path() -> None:
+    assert CONUS.stages(case_of(CONUS))[0].argv[-2] == "{storage}/conus-2.5km"
+    assert CONUS_12.stages(case_of(CONUS_12))[0].argv[-2] == "{storage}/conus-12km"
+
+
+def test_heavy_output_is_a_history_file_every_five_minutes_on_the_storage_path() -> None:
+    case = msgspec.structs.replace(case_of(CONUS), io="heavy", storage="scratch")
+    _, namelist, clear, folder, _ = CONUS.stages(case)
+    place = "{storage}/tare-0000000000000000"
+    assert "history_interval = 21*5," in namelist.argv[-2]
+    assert f"history_outname = '{place}/wrfout_d<domain>_<date>'," in namelist.argv[-2]
+    assert (clear.argv[-1], folder.argv[-1]) == (place, place)
+
+
+def test_what_cannot_be_is_refused() -> None:
+    assert list(CONUS.faults(case_of(CONUS))) == []
+    faults = list(CONUS.faults(msgspec.structs.replace(case_of(CONUS, inputs="a", tables="b"), io="some")))
+    assert [fault.rpartition("; ")[2] for fault in faults] == [
+        "set io: heavy",
+        "write an absolute path",
+        "write an absolute path",
+    ]
