@@ -10,8 +10,9 @@ from support.synthetic import make_campaign, make_case
 from tare.answers.compare import comparisons, overview
 from tare.answers.estimate import estimates
 from tare.answers.headline import headlines
-from tare.model.attempt import State
+from tare.model.attempt import Series, State
 from tare.model.campaign import Campaign
+from tare.model.workload import Better, Fom
 from tare.report.accounting import account
 from tare.report.content import Content, ReportAnswers, content
 from tare.report.page import render
@@ -19,7 +20,7 @@ from tare.report.sentence import Answer, answer_all
 from tare.report.sides import lay_out
 from tare.report.trust import facts, noises
 
-HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}\u202e\x1b[31m"
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}\u202e\x1b[31m\ufffe"
 """Ends a script, starts another, breaks attributes, expands templates, turns text round, colours it."""
 
 
@@ -84,8 +85,15 @@ def hostile(folder: Path) -> Campaign:
     """Return a campaign whose every free text is hostile, with evidence on disk that is, too."""
     cases = [make_case(network, nodes=2, workload=f"w{HOSTILE}") for network in ("host", f"overlay{HOSTILE}")]
     campaign = with_gaps(make_campaign(cases, ratio=1.5, blocks=6, folder=folder), HOSTILE, HOSTILE)
+    fom = Fom(name=HOSTILE, unit=HOSTILE, better=Better.LOWER, by=("bytes", HOSTILE), is_primary=True)
     attempts = tuple(
-        msgspec.structs.replace(one, transport=HOSTILE, environment="e") for one in campaign.attempts
+        msgspec.structs.replace(
+            one,
+            transport=HOSTILE,
+            environment="e",
+            series=[*one.series, *([_hostile_series(one.block)] if one.series else [])],
+        )
+        for one in campaign.attempts
     )
     for one in attempts:
         evidence = folder / one.folder
@@ -97,6 +105,22 @@ def hostile(folder: Path) -> Campaign:
     return msgspec.structs.replace(
         campaign,
         attempts=attempts,
-        plan=msgspec.structs.replace(campaign.plan, study=HOSTILE, question=HOSTILE, site=HOSTILE),
+        plan=msgspec.structs.replace(
+            campaign.plan,
+            study=HOSTILE,
+            question=HOSTILE,
+            site=HOSTILE,
+            foms={name: (*foms, fom) for name, foms in campaign.plan.foms.items()},
+        ),
         environments={"e": {HOSTILE: {HOSTILE: HOSTILE}, "n2": {HOSTILE: "other"}}},
+    )
+
+
+def _hostile_series(block: int) -> Series:
+    return Series(
+        fom=HOSTILE,
+        unit=HOSTILE,
+        better=Better.LOWER,
+        at={"bytes": [1, 2], HOSTILE: [HOSTILE, HOSTILE]},
+        values=[1.0 + block / 100, 2.0],
     )

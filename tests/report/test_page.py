@@ -80,7 +80,7 @@ def test_hostile_strings_add_no_element_to_the_page(hostile_html: str) -> None:
 def test_hostile_strings_are_shown_as_they_are_written_with_control_characters_as_signs(
     hostile_html: str,
 ) -> None:
-    shown = HOSTILE.replace("\u202e", "⟨U+202E⟩").replace("\x1b", "␛")
+    shown = HOSTILE.replace("\u202e", "⟨U+202E⟩").replace("\x1b", "␛").replace("\ufffe", "⟨U+FFFE⟩")
     assert Page(hostile_html).one("question").text == shown
     assert "\x1b" not in hostile_html
     assert "\u202e" not in hostile_html

@@ -73,7 +73,7 @@ def test_lists_read_as_prose() -> None:
 @given(st.text())
 def test_visible_text_holds_nothing_that_hides_or_turns_text(text: str) -> None:
     shown = visible(text)
-    assert not set(shown) & {"\x1b", "\x00", "\x7f", "\u202e", "\u2066", "\u200b"}
+    assert not set(shown) & {"\x1b", "\x00", "\x7f", "\u202e", "\u2066", "\u200b", "\uffff", "\ufdd0"}
     assert visible(shown) == shown
     if text.isprintable():
         assert shown == text

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tare.report.panels import ZERO_AT, Panel
+from tare.report.wording import words
 
 if TYPE_CHECKING:
     import altair as alt
 
-X_TITLES = {"bytes": "message size, bytes", "nodes": "nodes", "block": "block, in the order of time"}
+_X_TITLES = {"bytes": "message size, bytes", "block": "block, in the order of time"}
 
 _BYTES_LABEL = (
     "datum.value < 1 ? '0' : datum.value < 1024 ? format(datum.value, 'd') : datum.value < 1048576"
@@ -69,11 +70,16 @@ def y_domain(ys: Sequence[float], *, is_log: bool, least_reach: float | None) ->
     return Domain(min(0.0, low), high * 1.06 if high > 0 else 1.0, is_log=False)
 
 
+def x_title(panel: Panel) -> str:
+    """Return what a panel's coordinate is called."""
+    return _X_TITLES.get(panel.x, words(panel.x))
+
+
 def x_axis(panel: Panel, domain: Domain) -> alt.X:
     """Return the x of a panel with its axis; a logarithmic one counts in doublings."""
     import altair as alt
 
-    title = X_TITLES.get(panel.x, panel.x)
+    title = x_title(panel)
     if panel.x == "bytes":
         axis = alt.Axis(
             title=title, values=_byte_ticks(domain), labelExpr=_BYTES_LABEL, labelOverlap="greedy"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tare.report import palette
-from tare.report.axes import X_TITLES, Domain, x_axis, x_domain, y_axis, y_domain
+from tare.report.axes import Domain, x_axis, x_domain, x_title, y_axis, y_domain
 from tare.report.labels import end_labels
 from tare.report.look import look
 from tare.report.panels import Line, Panel
@@ -137,7 +137,7 @@ def _line_layers(line: Line, style: Style, panel: Panel) -> list[alt.Chart]:
         layers.append(base.mark_line(color=colour, strokeWidth=3.4 if line.side.is_reference else 1.5))
     tips = [
         ("side", ""),
-        ("at", X_TITLES.get(panel.x, panel.x)),
+        ("at", x_title(panel)),
         ("value", "value"),
         ("interval", "interval"),
     ]

@@ -13,7 +13,7 @@ from tare.report.accounting import Account, account
 from tare.report.environment import Surroundings, surroundings
 from tare.report.figures import Figure, figures
 from tare.report.heatmap import SIGNS, HeatMap, heat_maps, paint
-from tare.report.panels import block_panels, measured_panels, node_panels, ratio_panels, words
+from tare.report.panels import block_panels, measured_panels, node_panels, ratio_panels
 from tare.report.runs import RunRow, moment, run_rows
 from tare.report.sentence import Answer, answer_all, reading
 from tare.report.sides import Side, Sides, lay_out
@@ -28,6 +28,7 @@ from tare.report.wording import (
     ratio,
     ratio_bounds,
     visible,
+    words,
 )
 
 

@@ -12,7 +12,7 @@ import msgspec
 from tare.report.charts import Style, describe, label_room, panel_charts, side_by_side
 from tare.report.look import look
 from tare.report.panels import Panel
-from tare.report.wording import NARROW, listed, percent
+from tare.report.wording import NARROW, listed, percent, words
 
 if TYPE_CHECKING:
     import altair as alt
@@ -72,7 +72,7 @@ def _title(panels: Sequence[Panel]) -> str:
     """Return what the panels show: ``Latency and time avg against message size``."""
     foms = dict.fromkeys(panel.subtitle.split(",")[0] for panel in panels)
     names = {"bytes": "message size", "nodes": "the number of nodes"}
-    axes = dict.fromkeys(names.get(panel.x, panel.x) for panel in panels)
+    axes = dict.fromkeys(names.get(panel.x, words(panel.x)) for panel in panels)
     return f"{listed([*foms]).capitalize()} against {listed([*axes])}"
 
 

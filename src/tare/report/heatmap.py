@@ -7,9 +7,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 from tare.model.comparison import Comparison, Verdict
-from tare.report.panels import words
 from tare.report.sides import Place, Side, Sides
-from tare.report.wording import bracket, cost_interval, count, percent, ratio, ratio_bounds
+from tare.report.wording import bracket, cost_interval, count, percent, ratio, ratio_bounds, words
 
 SIGNS = {Verdict.WORSE: "▲", Verdict.BETTER: "▼", Verdict.EQUIVALENT: "≈", Verdict.UNDECIDED: "?"}
 """A shape for each verdict, so that none rests on colour alone."""

@@ -20,6 +20,7 @@ from tare.report.wording import (
     quantity,
     ratio,
     unit_name,
+    words,
 )
 
 ZERO_AT = 0.5
@@ -164,11 +165,6 @@ def is_shown(campaign: Campaign, case: str, fom: str) -> bool:
     foms = campaign.plan.foms.get(campaign.cases[case].workload, ())
     primary = [one.name for one in foms if one.is_primary]
     return fom in primary if primary else bool(foms) and fom == foms[0].name
-
-
-def words(fom: str) -> str:
-    """Return a FOM's name as prose: ``message rate``."""
-    return fom.replace("_", " ")
 
 
 def _first_fom(campaign: Campaign, case: str) -> str | None:

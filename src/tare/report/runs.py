@@ -10,9 +10,9 @@ from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
 from tare.model.case import Run
 from tare.report.accounting import state_of
-from tare.report.panels import is_shown, words
+from tare.report.panels import is_shown
 from tare.report.sides import Sides
-from tare.report.wording import NARROW, number, quantity, visible
+from tare.report.wording import NARROW, number, quantity, visible, words
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ from tare.model.comparison import Estimate
 from tare.report.accounting import Account
 from tare.report.panels import is_shown
 from tare.report.sides import Place, Side, Sides
-from tare.report.wording import NARROW, coordinate, count, number, percent
+from tare.report.wording import NARROW, coordinate, count, number, percent, words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +47,7 @@ def _noise(case: str, alike: list[Estimate], sides: Sides) -> Noise:
         n_blocks=max(one.n_blocks for one in alike),
         median=statistics.median(one.cv or 0.0 for one in alike),
         largest=worst.cv or 0.0,
-        largest_at=f"{worst.fom.replace('_', ' ')} {where}".rstrip(),
+        largest_at=f"{words(worst.fom)} {where}".rstrip(),
     )
 
 

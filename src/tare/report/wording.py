@@ -33,7 +33,12 @@ def number(value: float, digits: int = 3) -> str:
 
 def unit_name(unit: str) -> str:
     """Return `unit` as it is set in print: ``µs`` for ``us``."""
-    return _UNITS.get(unit, unit)
+    return _UNITS.get(unit, visible(unit))
+
+
+def words(name: str) -> str:
+    """Return the name of a FOM or a setting as prose: ``message rate``."""
+    return visible(name.replace("_", " "))
 
 
 def quantity(value: float, unit: str) -> str:
@@ -112,22 +117,22 @@ def count(n: int, noun: str, plural: str | None = None) -> str:
 
 def coordinate(name: str, value: Scalar) -> str:
     """Return one coordinate or setting as a table shows it: message sizes in binary prefixes."""
-    if name == "bytes" and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return format_bytes(value).replace(" ", NARROW)
-    if name.endswith("bytes") and isinstance(value, int) and not isinstance(value, bool):
-        return f"{name.replace('_', ' ')} {format_bytes(value)}".replace(" ", NARROW)
-    if name in ("nodes", "ranks", "threads") and isinstance(value, int):
-        return count(value, name[:-1]).replace(" ", NARROW)
     if isinstance(value, bool):
-        return f"{name.replace('_', ' ')} {'on' if value else 'off'}"
-    return f"{name.replace('_', ' ')} {value}"
+        return f"{words(name)} {'on' if value else 'off'}"
+    if isinstance(value, (int, float)) and name.endswith("bytes"):
+        size = format_bytes(value).replace(" ", NARROW)
+        return size if name == "bytes" else f"{words(name)} {size}"
+    if isinstance(value, int) and name in ("nodes", "ranks", "threads"):
+        return count(value, name[:-1]).replace(" ", NARROW)
+    return f"{words(name)} {visible(str(value))}"
 
 
 def visible(text: str) -> str:
     """Return `text` with every character that would hide or reorder others shown as a sign.
 
     Control characters become Unicode's control pictures (␛ for escape); format characters, such as
-    the overrides of the bidirectional algorithm (UAX 9), their code point.
+    the overrides of the bidirectional algorithm (UAX 9), and noncharacters their code point. No XML
+    may hold them, and the renderer of SVG aborts the whole process when it meets one.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -142,6 +147,7 @@ def _picture(character: str) -> str:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "␡"
-    if unicodedata.category(character) in ("Cc", "Cf", "Cs"):
+    is_noncharacter = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
+    if is_noncharacter or unicodedata.category(character) in ("Cc", "Cf", "Cs"):
         return f"⟨U+{code:04X}⟩"
     return character
