@@ -52,7 +52,7 @@ def _run(arguments: list[str]) -> int:
     from tare.errors import TareError
 
     try:
-        return _group().main(arguments, prog_name="tare", standalone_mode=False) or 0
+        return make_group().main(arguments, prog_name="tare", standalone_mode=False) or 0
     except TareError as error:
         click.secho(f"tare: {error}", err=True, fg="red")
         return error.exit_code
@@ -67,7 +67,8 @@ def _run(arguments: list[str]) -> int:
         return 0
 
 
-def _group() -> click.Group:
+def make_group() -> click.Group:
+    """Return the command line as click sees it; the reference is written from it."""
     import click
 
     class Commands(click.Group):

@@ -1,0 +1,88 @@
+"""Write docs/reference.md from the code: `python docs/generate.py`. The test suite checks that it is current."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tare import plugins
+from tare.cli.main import COMMANDS, make_group
+from tare.config import json_schema
+
+REFERENCE = Path(__file__).with_name("reference.md")
+
+_HEAD = """\
+# Reference
+
+Generated from the code by `python docs/generate.py`; do not edit.
+"""
+
+
+def reference() -> str:
+    """Return the reference: commands, study files, site files, workloads."""
+    parts = [_HEAD, "## Commands\n", *_commands()]
+    for kind, title in (("study", "Study files"), ("site", "Site files")):
+        parts += [f"## {title}\n", *_schema(json_schema(kind))]
+    parts += ["## Workloads\n", "`tare workloads NAME` explains one.\n", *_workloads()]
+    return "\n".join(parts)
+
+
+def _commands() -> Iterator[str]:
+    group = make_group()
+    with click.Context(group, info_name="tare") as context:
+        for name in COMMANDS:
+            command = group.get_command(context, name)
+            assert command is not None
+            yield from _help(command, f"tare {name}", context)
+
+
+def _help(command: click.Command, name: str, parent: click.Context) -> Iterator[str]:
+    with click.Context(
+        command, info_name=name.rpartition(" ")[2], parent=parent, max_content_width=100
+    ) as context:
+        yield f"### {name}\n\n```text\n{command.get_help(context)}\n```\n"
+        if isinstance(command, click.Group):
+            for sub in command.list_commands(context):
+                inner = command.get_command(context, sub)
+                assert inner is not None
+                yield from _help(inner, f"{name} {sub}", context)
+
+
+def _schema(schema: dict[str, Any]) -> Iterator[str]:
+    definitions = schema.get("$defs", {})
+    main = _resolved(schema, definitions)
+    yield from _table(main, definitions)
+    for name, definition in definitions.items():
+        if definition is not main and definition.get("properties"):
+            yield f"### {name.removesuffix('File')}\n"
+            yield definition.get("description", "") + "\n"
+            yield from _table(definition, definitions)
+
+
+def _table(schema: dict[str, Any], definitions: dict[str, Any]) -> Iterator[str]:
+    rows = ["| key | meaning | example or default |", "| --- | --- | --- |"]
+    for name, entry in schema.get("properties", {}).items():
+        told = entry if "description" in entry else _resolved(entry, definitions)
+        example = told.get("examples", [told.get("default")])[0]
+        shown = "" if example in (None, "", [], {}) else f"`{example}`"
+        meaning = " ".join(str(told.get("description", "")).split())
+        rows.append(f"| `{name}` | {meaning} | {shown} |".replace("\n", " "))
+    yield "\n".join(rows) + "\n"
+
+
+def _resolved(entry: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    reference = entry.get("$ref", "")
+    return definitions.get(reference.rpartition("/")[2], entry) if reference else entry
+
+
+def _workloads() -> Iterator[str]:
+    rows = ["| name | what it measures |", "| --- | --- |"]
+    rows += [f"| `{name}` | {workload.summary} |" for name, workload in plugins.workloads().items()]
+    yield "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    REFERENCE.write_text(reference())
