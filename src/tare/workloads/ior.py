@@ -1,0 +1,318 @@
+"""IOR, bandwidth of a parallel file system: `ior` (https://github.com/hpc/ior).
+
+A test prints a row for every repetition and direction (ior-output.c: PrintReducedResult), rounded, under a
+head that names the columns; then ``Max Write`` and ``Max Read``, and a summary of all tests that has decimals.
+Versions differ in the columns of both. The io500 application calls IOR as a library and prints only rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from tare.model.case import Case
+from tare.model.values import Scalar
+from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.workloads.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.text import aborts, figure, plain
+
+_ROW_COLUMNS = {
+    "bw(MiB/s)": "row_bandwidth",
+    "IOPS": "row_iops",
+    "Latency(s)": "latency",
+    "open(s)": "open_time",
+    "wr/rd(s)": "access_time",
+    "close(s)": "close_time",
+    "total(s)": "total_time",
+}
+"""The figure of merit in each column of a row."""
+
+_SUMMARY_COLUMNS = {
+    "Max(MiB)": "bandwidth_max",
+    "Min(MiB)": "bandwidth_min",
+    "Mean(MiB)": "bandwidth",
+    "Mean(OPs)": "iops",
+}
+_MAX = re.compile(r"Max (Write|Read):\s+(\S+) MiB/sec \(\S+ MB/sec\)")
+_REPETITIONS = re.compile(r"\s*repetitions\s*[=:]\s*([0-9]{1,6})")
+_TEST = re.compile(r"(?:TestID\s*: |Test )([0-9]{1,6})")
+_IO500 = re.compile(r"\./ior .*(?:dataPacketType|stoneWallingStatusFile)")
+_ERROR_WORDS = ("ERROR", "ior ERROR", "** error")
+_DATA_WORDS = ("ncorrect data on", "FAILED comparison")
+"""How IOR says that what it read is not what it wrote."""
+
+_DESCRIPTION = """\
+All ranks write and then read `block` bytes × `segments` each below the case's storage path, in requests of
+`transfer` bytes, into a file of their own or into one for all. With more than one node each rank reads what a
+rank of the next one wrote (-C), and writes end with fsync (-e), so that caches do not pose as storage; make
+the files larger than the memory of the servers, too. The bandwidth counts in 2²⁰ bytes per second, opening and
+closing included.
+
+Build it from https://github.com/hpc/ior. Warnings on sizes are usual with a deadline (-D) and do not spoil a
+run; data that differ from what was written do."""
+
+
+class IorBenchmark(Benchmark, frozen=True, kw_only=True):
+    """The IOR benchmark."""
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what IOR would refuse."""
+        block, transfer = int(case.parameters["block"]), int(case.parameters["transfer"])
+        if block % transfer:
+            near = max(block // transfer, 1) * transfer
+            yield f"block {block} is no multiple of transfer {transfer}, as IOR needs; set block: {near}"
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one call of ior."""
+        parameters = case.parameters
+        argv = [
+            "ior",
+            "-a",
+            str(parameters["api"]),
+            "-w",
+            "-r",
+            "-e",
+            "-g",
+            "-t",
+            str(parameters["transfer"]),
+        ]
+        argv += ["-b", str(parameters["block"]), "-s", str(parameters["segments"])]
+        argv += ["-i", str(parameters["repetitions"])]
+        argv += ["-F"] if parameters["file_per_process"] else []
+        argv += ["-C"] if case.layout.nodes > 1 else []
+        argv += ["-z"] if parameters["random"] else []
+        argv += ["--posix.odirect"] if parameters["direct"] else []
+        return (Stage(argv=(*argv, "-o", "{storage}/ior.data")),)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read rows and summaries of every test, and what went wrong between them."""
+        log = _Log(self.foms)
+        for line in plain(lines):
+            log.read(line)
+        return log.parsed()
+
+
+@dataclasses.dataclass
+class _Test:
+    """One test: rows by direction, and what the summary says of each direction, by figure of merit."""
+
+    number: int
+    repetitions: int | None = None
+    rows: dict[str, list[Mapping[str, float]]] = dataclasses.field(default_factory=dict)
+    summary: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class _Run:
+    """One call of IOR."""
+
+    tests: list[_Test] = dataclasses.field(default_factory=list)
+    asked: frozenset[str] = frozenset()
+    is_library: bool = False
+    is_finished: bool = False
+
+    def test(self, number: int) -> _Test:
+        """Return the test of this number, a new one when it is the first to be heard of."""
+        for test in self.tests:
+            if test.number == number:
+                return test
+        self.tests.append(_Test(number))
+        return self.tests[-1]
+
+    def faults(self) -> Iterator[str]:
+        """Yield what the run lacks."""
+        if not self.is_finished and not self.is_library:
+            yield "the output lacks IOR's closing line; the run did not come to its end"
+        for test in self.tests:
+            for direction in sorted(self.asked - test.rows.keys()):
+                yield f"test {test.number} of IOR has no result of its {direction}"
+            for direction, rows in test.rows.items():
+                if direction == "remove":
+                    continue
+                if test.repetitions is not None and len(rows) != test.repetitions:
+                    yield f"test {test.number} of IOR has {len(rows)} of {test.repetitions} {direction}s"
+                if self.is_finished and "bandwidth" not in test.summary.get(direction, {}):
+                    yield f"test {test.number} of IOR has no summary of its {direction}"
+
+
+class _Log:
+    """The runs in a log, as its lines give them."""
+
+    def __init__(self, foms: tuple[Fom, ...]) -> None:
+        self._findings = Findings(foms)
+        self._runs: list[_Run] = []
+        self._columns: list[str] = []
+        self._is_summary = False
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if line.startswith(("write ", "read ", "remove ")):
+            self._read_row(line.split())
+        elif line.startswith(("access ", "Operation ")):
+            self._is_summary = line[0] == "O"
+            self._columns = line.replace(" (", "(").replace("Std Dev", "StdDev").split()
+        elif line.startswith(_ERROR_WORDS) or any(words in line for words in _DATA_WORDS):
+            self._findings.problem(f"IOR says {' '.join(line.split())[:200]}")
+        elif line.startswith("IOR-") and "Coordinated Test" in line:
+            self._runs.append(_Run())
+            self._columns = []
+        elif self._runs and line[:1] in "CTMFr\t":
+            self._read_option(self._runs[-1], line)
+        elif "MPI_A" in line and aborts(line):
+            self._findings.problem("a rank called MPI_Abort")
+
+    def _read_option(self, run: _Run, line: str) -> None:
+        if line.startswith("Finished"):
+            run.is_finished = True
+        elif line.startswith("Command line"):
+            words = line.replace('"', " ").split()
+            run.asked = frozenset(name for name, flag in (("write", "-w"), ("read", "-r")) if flag in words)
+            run.is_library = _IO500.search(line) is not None
+        elif match := _MAX.fullmatch(line):
+            value = figure(match[2])
+            if value is not None and run.tests:
+                run.tests[-1].summary.setdefault(match[1].lower(), {}).setdefault("bandwidth_max", value)
+        elif match := _TEST.match(line):
+            run.test(int(match[1]))
+        elif (match := _REPETITIONS.fullmatch(line)) and run.tests:
+            run.tests[-1].repetitions = int(match[1])
+
+    def _read_row(self, words: list[str]) -> None:
+        is_row = words[1:2] == ["-"] or figure(words[1] if len(words) > 1 else "") is not None
+        if not self._runs or not self._columns or not is_row:
+            return
+        run, direction = self._runs[-1], words[0]
+        if len(words) != len(self._columns):
+            self._findings.problem(f"IOR's table has a broken row: {' '.join(words)[:200]}")
+            return
+        row = dict(zip(self._columns, words, strict=True))
+        if self._is_summary:
+            number = int(row["Test#"]) if row.get("Test#", "").isdigit() else 0
+            run.test(number).summary.setdefault(direction, {}).update(_figures(row, _SUMMARY_COLUMNS))
+        else:
+            test = run.tests[-1] if run.tests else run.test(0)
+            test.rows.setdefault(direction, []).append(dict(_figures(row, _ROW_COLUMNS)))
+
+    def parsed(self) -> Parsed:
+        """Return the figures of every test."""
+        runs = self._runs
+        faults = [fault for run in runs for fault in run.faults()]
+        if not any(test.rows for run in runs for test in run.tests):
+            faults.insert(0, "the output holds no result of IOR")
+        for fault in faults:
+            self._findings.problem(fault)
+        for number, run in enumerate(runs, start=1):
+            at = tell_apart(number, len(runs))
+            for test in run.tests:
+                self._measure(test, at | ({"test": test.number} if len(run.tests) > 1 else {}))
+        return self._findings.parsed(is_complete=not faults)
+
+    def _measure(self, test: _Test, at: Mapping[str, Scalar]) -> None:
+        for direction, rows in test.rows.items():
+            for number, row in enumerate(rows):
+                place = {**at, "iteration": number} if len(rows) > 1 else at
+                for fom, value in row.items():
+                    self._findings.measure(fom, value, operation=direction, **place)
+            for fom, value in _overall(rows, test.summary.get(direction, {})):
+                self._findings.measure(fom, value, operation=direction, **at)
+
+
+def _figures(row: Mapping[str, str], columns: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    """Yield the figures in `row`; ``-`` and ``NA`` stand where there is none."""
+    for column, fom in columns.items():
+        value = figure(row.get(column, ""))
+        if value is not None:
+            yield fom, value
+
+
+def _overall(rows: list[Mapping[str, float]], summary: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    """Yield what counts for all repetitions: the summary's word, or that of the only row there is."""
+    yield from summary.items()
+    if len(rows) == 1:
+        bandwidth = summary.get("bandwidth_max", rows[0].get("row_bandwidth"))
+        for fom, value in (("bandwidth", bandwidth), ("iops", rows[0].get("row_iops"))):
+            if fom not in summary and value is not None:
+                yield fom, value
+
+
+def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
+    return Fom(name=name, unit=unit, better=better, by=("operation",), summary=summary, is_primary=is_primary)
+
+
+_FOMS = (
+    _fom("bandwidth", "MiB/s", Better.HIGHER, "mean over repetitions", is_primary=True),
+    _fom("bandwidth_max", "MiB/s", Better.HIGHER, "best repetition"),
+    _fom("bandwidth_min", "MiB/s", Better.HIGHER, "worst repetition"),
+    _fom("iops", "op/s", Better.HIGHER, "requests per second, mean over repetitions"),
+    _fom("row_bandwidth", "MiB/s", Better.HIGHER, "one repetition, as its row rounds it"),
+    _fom("row_iops", "op/s", Better.HIGHER, "requests per second of one repetition, opening left out"),
+    _fom("latency", "s", Better.LOWER, "of one request, mean"),
+    _fom("open_time", "s", Better.LOWER, "opening, until the last rank was done"),
+    _fom("access_time", "s", Better.LOWER, "reading or writing"),
+    _fom("close_time", "s", Better.LOWER, "closing"),
+    _fom("total_time", "s", Better.LOWER, "all of it"),
+)
+
+WORKLOADS = (
+    IorBenchmark(
+        name="ior",
+        summary="Bandwidth of all ranks writing to and reading from a parallel file system.",
+        description=_DESCRIPTION,
+        parameters=(
+            Parameter(
+                name="block",
+                kind=ParameterKind.BYTES,
+                default=1 << 30,
+                minimum=1,
+                summary="contiguous bytes of each rank: a multiple of transfer",
+            ),
+            Parameter(
+                name="transfer",
+                kind=ParameterKind.BYTES,
+                default=1 << 20,
+                minimum=1,
+                summary="bytes of one request",
+            ),
+            Parameter(
+                name="segments",
+                kind=ParameterKind.WHOLE,
+                default=1,
+                minimum=1,
+                summary="how many times the ranks' blocks repeat",
+            ),
+            Parameter(
+                name="file_per_process",
+                kind=ParameterKind.FLAG,
+                default=True,
+                summary="a file for each rank, instead of one for all",
+            ),
+            Parameter(
+                name="api",
+                kind=ParameterKind.TEXT,
+                default="POSIX",
+                choices=("POSIX", "MPIIO", "HDF5"),
+                summary="how files are accessed",
+            ),
+            Parameter(
+                name="random", kind=ParameterKind.FLAG, default=False, summary="requests in random order"
+            ),
+            Parameter(
+                name="direct",
+                kind=ParameterKind.FLAG,
+                default=False,
+                summary="pass the page cache by (O_DIRECT; POSIX only)",
+            ),
+            Parameter(
+                name="repetitions",
+                kind=ParameterKind.WHOLE,
+                default=1,
+                minimum=1,
+                summary="repetitions in one run",
+            ),
+        ),
+        foms=_FOMS,
+        needs_transport=False,
+    ),
+)
+"""What the entry point `ior` offers."""

@@ -1,0 +1,224 @@
+"""mdtest, metadata rates of a file system: `mdtest` (https://github.com/hpc/ior, src/mdtest.c).
+
+A run prints a table of rates and, since 3.0, may print one of times with the same names of rows. The rows of
+operations that were not asked for are zero. Versions differ in the title (``SUMMARY:``, ``SUMMARY rate:``,
+``SUMMARY rate (in ops/sec):``), in a colon after the name, and in columns for ranks before the usual ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Iterator
+
+from tare.model.case import Case
+from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.workloads.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.text import aborts, figure, plain
+
+_TITLE = re.compile(r"SUMMARY(?: (rate|time))?(?: \((in [^)]*)\))?: \(of [0-9]+ iterations\)")
+_VALUE = r"\s+(-?[0-9]+\.[0-9]{3}|\*+|-?nan|-?inf|NA)"
+_ROW = re.compile(
+    r"\s*((?:File|Directory|Tree) [a-z]+(?: \(stonewall\))?)\s*:?"
+    rf"(?:(?:\s+\S+){{3}})?{_VALUE}{_VALUE}{_VALUE}{_VALUE}"
+)
+_NEEDED = {
+    "File": ("creation", "stat", "read", "removal"),
+    "Directory": ("creation", "stat", "removal"),
+    "Tree": ("creation", "removal"),
+}
+"""The rows that every version prints for each kind of entry that it tests."""
+
+_DESCRIPTION = """\
+Every rank makes `items` empty files (or directories) below the case's storage path, stats them, reads them
+and removes them. With more than one node each rank stats and reads those of a rank on the next one, because
+its own are in its node's cache. The mean rate over repetitions counts.
+
+Build it from https://github.com/hpc/ior. Rates rise with the number of ranks until the metadata servers are
+busy, so scale `ranks`. A run with verification errors does not count, whatever its table says."""
+
+
+class MdtestBenchmark(Benchmark, frozen=True, kw_only=True):
+    """The mdtest benchmark."""
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one call of mdtest."""
+        parameters = case.parameters
+        argv = ["mdtest", "-n", str(parameters["items"]), "-i", str(parameters["repetitions"])]
+        argv += {"files": ["-F"], "directories": ["-D"], "both": []}[str(parameters["entries"])]
+        argv += ["-u"] if parameters["unique"] else []
+        argv += ["-N", str(case.layout.ranks_per_node)] if case.layout.nodes > 1 else []
+        if size := int(parameters["file_size"]):
+            argv += ["-w", str(size), "-e", str(size)]
+        return (Stage(argv=(*argv, "-d", "{storage}")),)
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what contradicts itself."""
+        if case.parameters["entries"] == "directories" and case.parameters["file_size"]:
+            yield "directories hold no data; set file_size: 0, or entries: files"
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the tables of every run, and what went wrong before or after them."""
+        log = _Log(self.foms)
+        for line in plain(lines, on_torn=log.read_end):
+            log.read(line)
+        return log.parsed()
+
+
+@dataclasses.dataclass
+class _Table:
+    """One table of rates or times, with its rows: largest, least and mean value."""
+
+    fom: str
+    rows: dict[str, tuple[float | None, ...]] = dataclasses.field(default_factory=dict)
+
+    def missing(self) -> Iterator[str]:
+        """Yield the names of rows that every version prints."""
+        kinds = {"Tree", *(name.split()[0] for name in self.rows)}
+        for kind in sorted(kinds):
+            yield from (f"{kind} {what}" for what in _NEEDED[kind] if f"{kind} {what}" not in self.rows)
+
+
+@dataclasses.dataclass
+class _Run:
+    """The tables of one call of mdtest."""
+
+    tables: list[_Table] = dataclasses.field(default_factory=list)
+    is_finished: bool = False
+
+
+class _Log:
+    """The runs in a log, as its lines give them."""
+
+    def __init__(self, foms: tuple[Fom, ...]) -> None:
+        self._findings = Findings(foms)
+        self._runs: list[_Run] = []
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if line.startswith("-- started at"):
+            self._runs.append(_Run())
+        elif line.startswith("SUMMARY"):
+            self._read_title(line)
+        elif line.startswith(" ") and self._runs and self._runs[-1].tables:
+            self._read_row(line)
+        elif line.startswith("-- finished at") and self._runs:
+            self._runs[-1].is_finished = True
+        elif line.startswith("ERROR") or " FAILED in " in line:
+            self._findings.problem(f"mdtest says {line[:200]}")
+        elif "MPI_A" in line and aborts(line):
+            self._findings.problem("a rank called MPI_Abort")
+
+    def read_end(self, line: str) -> None:
+        """Take in the last line of a file where it lacks its end: the closing one is whole without."""
+        if line.startswith("-- finished at"):
+            self.read(line)
+
+    def _read_title(self, line: str) -> None:
+        if match := _TITLE.match(line):
+            if not self._runs:
+                self._runs.append(_Run())
+            fom = "time_per_op" if match[2] == "in ms/op" else match[1] or "rate"
+            self._runs[-1].tables.append(_Table(fom))
+
+    def _read_row(self, line: str) -> None:
+        if match := _ROW.fullmatch(line):
+            values = tuple(figure(word) for word in match.group(2, 3, 4))
+            self._runs[-1].tables[-1].rows[match[1]] = values
+        elif line.lstrip().startswith(("File ", "Directory ", "Tree ")):
+            self._findings.problem(f"mdtest's table has a broken row: {' '.join(line.split())}")
+
+    def parsed(self) -> Parsed:
+        """Return the rows of everything that was run."""
+        # A start that came to nothing, and that was repeated in the same log, takes nothing away.
+        runs = [run for run in self._runs if run.tables] or self._runs
+        faults = [*_faults(runs)]
+        for fault in faults:
+            self._findings.problem(fault)
+        for number, run in enumerate(runs, start=1):
+            for table in run.tables:
+                self._measure(table, tell_apart(number, len(runs)))
+        return self._findings.parsed(is_complete=not faults)
+
+    def _measure(self, table: _Table, at: dict[str, str | int | float | bool]) -> None:
+        for operation, values in table.rows.items():
+            for fom, value in zip((f"{table.fom}_max", f"{table.fom}_min", table.fom), values, strict=True):
+                # Zero says that the operation was not asked for; NA, that there is no such value.
+                if value is not None and (value or math.isnan(value)):
+                    self._findings.measure(fom, value, operation=operation, **at)
+
+
+def _faults(runs: list[_Run]) -> Iterator[str]:
+    """Yield what the runs lack."""
+    if not any(run.tables for run in runs):
+        yield "the output holds no table of mdtest"
+    if not all(run.is_finished for run in runs):
+        yield "the output lacks mdtest's closing line; the run did not come to its end"
+    for run in runs:
+        for table in run.tables:
+            for name in table.missing():
+                yield f"mdtest's table of {table.fom}s lacks the row {name}"
+        if run.tables and not any(any(values) for table in run.tables for values in table.rows.values()):
+            yield "mdtest's table holds nothing but zeros: nothing was run"
+
+
+def _foms(name: str, unit: str, better: Better, what: str, *, is_primary: bool = False) -> tuple[Fom, ...]:
+    by = ("operation",)
+    return (
+        Fom(name=name, unit=unit, better=better, by=by, summary=f"{what}, mean", is_primary=is_primary),
+        Fom(name=f"{name}_max", unit=unit, better=better, by=by, summary=f"{what}, largest"),
+        Fom(name=f"{name}_min", unit=unit, better=better, by=by, summary=f"{what}, least"),
+    )
+
+
+WORKLOADS = (
+    MdtestBenchmark(
+        name="mdtest",
+        summary="Rates at which all ranks make, stat, read and remove files or directories.",
+        description=_DESCRIPTION,
+        parameters=(
+            Parameter(
+                name="items",
+                kind=ParameterKind.WHOLE,
+                default=1000,
+                minimum=1,
+                summary="entries of each rank",
+            ),
+            Parameter(
+                name="entries",
+                kind=ParameterKind.TEXT,
+                default="files",
+                choices=("files", "directories", "both"),
+                summary="what is made",
+            ),
+            Parameter(
+                name="file_size",
+                kind=ParameterKind.BYTES,
+                default=0,
+                minimum=0,
+                summary="bytes written into and read from each file; IO500's hard case has 3901",
+            ),
+            Parameter(
+                name="unique",
+                kind=ParameterKind.FLAG,
+                default=True,
+                summary="a directory for each rank, instead of one for all",
+            ),
+            Parameter(
+                name="repetitions",
+                kind=ParameterKind.WHOLE,
+                default=1,
+                minimum=1,
+                summary="repetitions in one run",
+            ),
+        ),
+        foms=(
+            *_foms("rate", "op/s", Better.HIGHER, "operations per second of all ranks", is_primary=True),
+            *_foms("time", "s", Better.LOWER, "time of all operations"),
+            *_foms("time_per_op", "ms", Better.LOWER, "time of one operation"),
+        ),
+        needs_transport=False,
+    ),
+)
+"""What the entry point `mdtest` offers."""

@@ -1,0 +1,265 @@
+"""IOR's parser on real output (corpus/INDEX.tsv names the origin of each file) and on damaged output."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from tare.model.case import Layout
+from tare.model.workload import Parsed
+from tare.workloads.ior import WORKLOADS
+from workloads.cases import case_of
+from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
+
+(IOR,) = WORKLOADS
+
+OUTPUT = """\
+IOR-4.0.0: MPI Coordinated Test of Parallel I/O
+Began               : Wed Mar  9 11:55:45 2022
+Command line        : ior -a POSIX -w -r -i 2 -o /scratch/ior.data
+TestID              : 0
+StartTime           : Wed Mar  9 11:55:45 2022
+
+Options: 
+repetitions         : 2
+xfersize            : 1 MiB
+
+Results: 
+
+access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter
+------    ---------  ----       ----------  ---------- ---------  --------   --------   --------   --------   ----
+WARNING: Expected aggregate file size       = 140737488355328
+write     7020       7021       0.043952    1048576    1024.00    0.608956   45.61      0.594920   45.61      0   
+read      8020       8021       0.033952    1048576    1024.00    0.508956   35.61      0.494920   35.61      0   
+remove    -          -          -           -          -          -          -          -          0.120998   0   
+write     7120       7121       0.042952    1048576    1024.00    0.604956   44.61      0.590920   44.61      1   
+read      8120       8121       0.032952    1048576    1024.00    0.504956   34.61      0.490920   34.61      1   
+Max Write: 7119.75 MiB/sec (7360.75 MB/sec)
+Max Read:  8119.75 MiB/sec (8360.75 MB/sec)
+
+Summary of all tests:
+Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  Mean(OPs)     StdDev    Mean(s) Test#
+write        7119.75    7019.75    7069.75       0.00    7119.75    7019.75    7069.75       0.00   45.60901     0
+read         8119.75    8019.75    8069.75       0.00    8119.75    8019.75    8069.75       0.00   35.60901     0
+Finished            : Wed Mar  9 11:56:31 2022
+"""  # noqa: E501, W291  # IOR's own lines
+
+IO500 = "".join(
+    line.replace("ior -a", "./ior --dataPacketType=timestamp -a").replace(" : 2", " : 1").replace(" -r ", " ")
+    for line in OUTPUT[: OUTPUT.index("read      8020")].splitlines(keepends=True)
+)
+
+
+def parse(text: str) -> Parsed:
+    return IOR.parse(io.StringIO(text))
+
+
+def only(parsed: Parsed, fom: str, **at: int | str) -> float:
+    (value,) = [one.value for one in parsed.measurements if one.fom == fom and at.items() <= one.at.items()]
+    return value
+
+
+# Real output
+
+EXPECTED = {
+    "05-io500-4.1.0dev-stonewall-warnings.txt": ("write", 361270, 361270, 386.61),
+    "06-io500-daos-read-2023.txt": ("read", 12413821, 12413821, 547.70),
+    "07-io500-3.1.0-cern-2019.txt": ("write", 5053.67, 5054, 376.88),
+    "08-io500-3.3alpha1-ime.txt": ("write", 85707.09, 85707, 320.32),
+    "09-io500-openfabrics-warnings.txt": ("read", 30300.95, 30301, 545.04),
+    "10-io500-gekkofs-fsync-failed-interleaved.txt": ("write", 69443.31, 69443, 390.00),
+    "11-io500-weka-partial-read-warnings.txt": ("read", 33325.81, 33326, 517.55),
+    "12-io500-inconsistent-file-size.txt": ("write", 9621, 9621, 634.36),
+    "13-io500-ERROR-csiro.txt": ("read", 60899.54, 60900, 17.67),
+    "14-io500-CRLF-ssh-warnings-oracle.txt": ("write", 341867.05, 341867, 591.57),
+    "15-io500-CRLF-pgs-gcp.txt": ("read", 323.85, 323.85, 456.81),
+    "16-cgpu-direct-32threads.out": ("write", 7019.75, 7020, 45.61),
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_test_is_read(corpus: Path, name: str) -> None:
+    operation, bandwidth, row, time = EXPECTED[name]
+    parsed = parse((corpus / "ior" / name).read_text())
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert only(parsed, "bandwidth", operation=operation) == bandwidth
+    assert only(parsed, "row_bandwidth", operation=operation) == row
+    assert only(parsed, "total_time", operation=operation) == time
+
+
+def test_every_file_has_its_expectation_above(corpus: Path) -> None:
+    assert {path.name for path in (corpus / "ior").iterdir()} == EXPECTED.keys()
+
+
+def test_the_columns_of_a_row_are_read(corpus: Path) -> None:
+    parsed = parse((corpus / "ior/05-io500-4.1.0dev-stonewall-warnings.txt").read_text())
+    assert only(parsed, "iops") == 180641
+    assert only(parsed, "open_time") == 0.007004
+    assert only(parsed, "latency") == 0.000071
+
+
+def test_output_cut_anywhere_is_complete_only_at_its_end(corpus: Path) -> None:
+    for path in sorted((corpus / "ior").iterdir()):
+        text = path.read_text()
+        whole = parse(text)
+        for cut in cuts(text):
+            for lines in (io.StringIO(cut), cut.splitlines()):
+                parsed = IOR.parse(lines)
+                assert not parsed.is_complete or parsed == whole
+                assert made_up(parsed, cut) == []
+
+
+# Damaged output
+
+
+def test_the_example_is_complete() -> None:
+    parsed = parse(OUTPUT)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    for operation, rate in (("write", 7069.75), ("read", 8069.75)):
+        assert only(parsed, "bandwidth", operation=operation) == rate
+        assert only(parsed, "bandwidth_max", operation=operation) == rate + 50
+        assert only(parsed, "bandwidth_min", operation=operation) == rate - 50
+        assert only(parsed, "iops", operation=operation) == rate
+    rows = [one for one in parsed.measurements if one.fom == "row_bandwidth"]
+    assert {(one.at["operation"], one.at["iteration"]): one.value for one in rows} == {
+        ("write", 0): 7020,
+        ("write", 1): 7120,
+        ("read", 0): 8020,
+        ("read", 1): 8120,
+    }
+    assert only(parsed, "total_time", operation="remove") == 0.120998
+
+
+def test_the_io500_application_prints_rows_only() -> None:
+    parsed = parse(IO500)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert only(parsed, "bandwidth") == 7020
+    assert only(parsed, "iops") == 7021
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ior ERROR: open64() failed, errno 2, No such file or directory (aiori-POSIX.c:376)",
+        'ERROR: open64("/scratch/a", 66, 0664) failed, (aiori-POSIX.c:434)',
+        "** error **",
+        "WARNING: Incorrect data on read (6640830 errors found).",
+        "[3] FAILED comparison of buffer containing 8-byte ints:",
+    ],
+)
+def test_what_ior_calls_an_error_is_a_problem(line: str) -> None:
+    assert parse(OUTPUT.replace("WARNING", f"{line}\nWARNING", 1)).problems == (f"IOR says {line}",)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[bss022:10399] [[18045,0],0] ORTE_ERROR_LOG: Out of resource in file util/show_help.c at line 501",
+        "ior WARNING: fsync() failed, errno 9, Bad file descriptor",
+        "WARNING: inconsistent file size by different tasks.",
+        "WARNING: Task 12, partial read(), 524288 of 1048576 bytes at offset 1",
+        "write access was granted to the project",
+    ],
+)
+def test_what_ior_only_warns_of_is_no_problem(line: str) -> None:
+    assert parse(OUTPUT.replace("WARNING", f"{line}\nWARNING", 1)) == parse(OUTPUT)
+
+
+def test_a_lost_repetition_keeps_the_run_from_being_complete() -> None:
+    start = OUTPUT.index("write     7120")
+    parsed = parse(OUTPUT[:start] + OUTPUT[OUTPUT.index("\n", start) + 1 :])
+    assert (parsed.is_complete, parsed.problems) == (False, ("test 0 of IOR has 1 of 2 writes",))
+
+
+def test_a_direction_that_was_asked_for_is_missed() -> None:
+    kept = [line for line in OUTPUT.splitlines(keepends=True) if not line.startswith("read")]
+    assert parse("".join(kept)).problems == ("test 0 of IOR has no result of its read",)
+
+
+def test_a_missing_closing_line_keeps_the_run_from_being_complete() -> None:
+    parsed = parse(OUTPUT[: OUTPUT.index("Finished")])
+    assert parsed.problems == ("the output lacks IOR's closing line; the run did not come to its end",)
+
+
+def test_a_missing_summary_keeps_the_run_from_being_complete() -> None:
+    start = OUTPUT.index("read         8119.75")
+    parsed = parse(OUTPUT[:start] + OUTPUT[OUTPUT.index("Finished") :])
+    assert not parsed.is_complete
+
+
+@pytest.mark.parametrize("broken", ["nan", "-nan", "****", "inf"])
+def test_what_is_not_a_number_is_a_problem(broken: str) -> None:
+    parsed = parse(OUTPUT.replace("   7069.75       0.00    7119.75", f"   {broken}       0.00    7119.75"))
+    assert [one for one in parsed.measurements if one.fom == "bandwidth"] == [
+        one for one in parsed.measurements if one.fom == "bandwidth" and one.at["operation"] == "read"
+    ]
+    assert len(parsed.problems) == 1
+
+
+def test_a_row_cut_short_is_a_problem() -> None:
+    parsed = parse(OUTPUT.replace("44.61      1   ", "44.6"))
+    assert any("broken row: write 7120" in problem for problem in parsed.problems)
+
+
+def test_two_runs_and_two_tests_are_told_apart() -> None:
+    other = OUTPUT.replace("TestID              : 0", "TestID              : 1").replace(
+        "     0\n", "     1\n"
+    )
+    second = other[other.index("TestID") : other.index("Max Write")] + other[other.index("Max Write") :]
+    tests = OUTPUT[: OUTPUT.index("Max Write")] + second.replace("Operation", OUTPUT_SUMMARY + "Operation", 1)
+    parsed = parse(tests)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert only(parsed, "bandwidth", operation="read", test=1) == 8069.75
+    twice = parse(OUTPUT + OUTPUT)
+    assert only(twice, "bandwidth", operation="read", run=2) == 8069.75
+
+
+OUTPUT_SUMMARY = OUTPUT[OUTPUT.index("Operation ") : OUTPUT.index("Finished")]
+
+
+@pytest.mark.parametrize("noise", NOISE)
+def test_noise_between_rows_changes_nothing(noise: str) -> None:
+    noisy = "".join(line + noise for line in OUTPUT.splitlines(keepends=True))
+    assert parse(noise + noisy) == parse(OUTPUT)
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_encodings_change_nothing(disguise: Callable[[str], str]) -> None:
+    assert parse(disguise(OUTPUT)) == parse(OUTPUT)
+
+
+def test_other_output_holds_no_result() -> None:
+    assert parse("write 1 2 3\n").problems == ("the output holds no result of IOR",)
+
+
+@given(damaged(OUTPUT))
+@settings(max_examples=150, deadline=None)
+def test_damage_never_crashes_and_never_makes_up_a_number(text: str) -> None:
+    assert made_up(parse(text), text) == []
+
+
+# Commands and faults
+
+
+def test_the_command_reads_what_another_node_wrote() -> None:
+    (stage,) = IOR.stages(case_of(IOR))
+    assert " ".join(stage.argv) == (
+        "ior -a POSIX -w -r -e -g -t 1048576 -b 1073741824 -s 1 -i 1 -F -C -o {storage}/ior.data"
+    )
+
+
+def test_one_shared_file_in_random_order_without_cache() -> None:
+    case = case_of(IOR, Layout(), file_per_process=False, random=True, direct=True, api="MPIIO")
+    assert " ".join(IOR.stages(case)[0].argv) == (
+        "ior -a MPIIO -w -r -e -g -t 1048576 -b 1073741824 -s 1 -i 1 -z --posix.odirect -o {storage}/ior.data"
+    )
+
+
+def test_a_block_of_broken_requests_is_a_fault() -> None:
+    (fault,) = IOR.faults(case_of(IOR, block=1000, transfer=300))
+    assert fault.endswith("set block: 900")
+    assert list(IOR.faults(case_of(IOR))) == []

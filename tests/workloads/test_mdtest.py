@@ -1,0 +1,231 @@
+"""mdtest's parser on real output (corpus/INDEX.tsv names the origin of each file) and on damaged output."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from tare.model.case import Layout
+from tare.model.workload import Parsed
+from tare.workloads.mdtest import WORKLOADS
+from workloads.cases import case_of
+from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
+
+(MDTEST,) = WORKLOADS
+
+OUTPUT = """\
+-- started at 07/14/2020 15:02:26 --
+
+mdtest-3.3.0+dev was launched with 1280 total task(s) on 40 node(s)
+FS: 94.9 TiB   Used FS: 29.9%   Inodes: 768.0 Mi   Used Inodes: -nan%
+
+SUMMARY rate: (of 1 iterations)
+   Operation                      Max            Min           Mean        Std Dev
+   ---------                      ---            ---           ----        -------
+   File creation             :     378835.691     378835.480     378835.575          0.038
+   File stat                 :          0.000          0.000          0.000          0.000
+   File read                 :          0.000          0.000          0.000          0.000
+   File removal              :       1234.500       1233.500       1234.000          0.500
+   File create (stonewall)   :             NA             NA     402457.892             NA
+   Tree creation             :          2.333          2.333          2.333          0.000
+   Tree removal              :          0.000          0.000          0.000          0.000
+
+SUMMARY time: (of 1 iterations)
+   Operation                      Max            Min           Mean        Std Dev
+   ---------                      ---            ---           ----        -------
+   File creation             :        320.984        320.983        320.984          0.000
+   File stat                 :          0.000          0.000          0.000          0.000
+   File read                 :          0.000          0.000          0.000          0.000
+   File removal              :         20.984         20.983         20.984          0.000
+   Tree creation             :          0.429          0.429          0.429          0.000
+   Tree removal              :          0.000          0.000          0.000          0.000
+-- finished at 07/14/2020 15:07:48 --
+"""
+
+
+def parse(text: str) -> Parsed:
+    return MDTEST.parse(io.StringIO(text))
+
+
+def figures(parsed: Parsed, fom: str) -> dict[object, float]:
+    return {one.at["operation"]: one.value for one in parsed.measurements if one.fom == fom}
+
+
+# Real output
+
+EXPECTED = {
+    "04-io500-1.9.3-cern.txt": ("File creation", (4560.893, 4560.893, 4560.893), None),
+    "05-io500-4.1.0-stat.txt": ("File stat", (415688.686, 415688.686, 415688.686), 106.718),
+    "06-io500-nan-sol.txt": ("File creation", (86997.539, 86997.539, 86997.539), 502.852),
+    "07-io500-ERROR-dsal.txt": ("File read", (1990385.045, 1990385.045, 1990385.045), 318.407),
+    "08-io500-ERROR-ai400x.txt": ("File creation", (378835.691, 378835.480, 378835.575), 320.984),
+    "09-io500-ERROR-clemson.txt": ("File stat", (55580.654, 55579.347, 55579.975), 21.439),
+    "10-io500-CRLF-pgs.txt": ("File removal", (7792.931, 7792.892, 7792.913), None),
+    "11-archer.out": ("File removal", (18183.399, 18183.399, 18183.399), None),
+}
+FAILED = {
+    "07-io500-ERROR-dsal.txt": (
+        "mdtest says ERROR: verifying the data on read (633753120 errors)! "
+        "Take the performance values with care!"
+    )
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_rates_and_times_are_read(corpus: Path, name: str) -> None:
+    operation, rates, time = EXPECTED[name]
+    parsed = parse((corpus / "mdtest" / name).read_text())
+    assert parsed.is_complete
+    assert parsed.problems == ((FAILED[name],) if name in FAILED else ())
+    read = tuple(figures(parsed, fom)[operation] for fom in ("rate_max", "rate_min", "rate"))
+    assert read == rates
+    assert figures(parsed, "time").get(operation) == time
+
+
+def test_every_file_has_its_expectation_above(corpus: Path) -> None:
+    assert {path.name for path in (corpus / "mdtest").iterdir()} == EXPECTED.keys()
+
+
+def test_operations_that_were_not_run_have_no_figures(corpus: Path) -> None:
+    parsed = parse((corpus / "mdtest/07-io500-ERROR-dsal.txt").read_text())
+    assert figures(parsed, "rate") == {"File read": 1990385.045}
+
+
+def test_several_operations_are_read(corpus: Path) -> None:
+    assert figures(parse((corpus / "mdtest/11-archer.out").read_text()), "rate") == {
+        "File creation": 579.067,
+        "File stat": 13348.799,
+        "File removal": 18183.399,
+        "Tree creation": 328.296,
+        "Tree removal": 382.972,
+    }
+
+
+def test_output_cut_anywhere_is_complete_only_once_the_closing_line_is_in(corpus: Path) -> None:
+    for path in sorted((corpus / "mdtest").iterdir()):
+        text = path.read_text()
+        for cut in cuts(text, 80):
+            for lines in (io.StringIO(cut), cut.splitlines()):
+                parsed = MDTEST.parse(lines)
+                assert not parsed.is_complete or "-- finished at" in cut
+                assert made_up(parsed, text) == []
+
+
+# Damaged output
+
+
+def test_the_example_is_complete() -> None:
+    parsed = parse(OUTPUT)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed, "rate") == {
+        "File creation": 378835.575,
+        "File removal": 1234.0,
+        "File create (stonewall)": 402457.892,
+        "Tree creation": 2.333,
+    }
+    assert figures(parsed, "rate_min") == {
+        "File creation": 378835.480,
+        "File removal": 1233.5,
+        "Tree creation": 2.333,
+    }
+    assert figures(parsed, "time")["File removal"] == 20.984
+
+
+def test_columns_for_single_ranks_are_passed_over() -> None:
+    wide = OUTPUT.replace("creation             : ", "creation               1.500  0.500  1.000 ")
+    assert figures(parse(wide), "rate") == figures(parse(OUTPUT), "rate")
+
+
+def test_a_title_of_version_4_in_milliseconds_is_another_figure() -> None:
+    text = OUTPUT.replace("SUMMARY rate:", "SUMMARY rate (in ops/sec):")
+    parsed = parse(text.replace("SUMMARY time:", "SUMMARY time (in ms/op):"))
+    assert figures(parsed, "rate") == figures(parse(OUTPUT), "rate")
+    assert figures(parsed, "time") == {}
+    assert figures(parsed, "time_per_op")["File removal"] == 20.984
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "ERROR: unable to create file /a, errno 28, No space left on device, (mdtest.c:123)",
+        "mdtest: Process 0(n1): FAILED in main, unable to stat /a: No such file or directory",
+    ],
+)
+def test_an_error_is_a_problem(error: str) -> None:
+    assert parse(OUTPUT + error + "\n").problems == (f"mdtest says {error}",)
+
+
+@pytest.mark.parametrize("broken", ["nan", "-nan", "********", "inf"])
+def test_what_is_not_a_number_is_a_problem(broken: str) -> None:
+    parsed = parse(OUTPUT.replace("378835.575", broken))
+    assert "File creation" not in figures(parsed, "rate")
+    assert len(parsed.problems) == 1
+
+
+@pytest.mark.parametrize("row", ["File creation", "File stat", "Tree removal"])
+def test_a_lost_row_keeps_the_run_from_being_complete(row: str) -> None:
+    start = OUTPUT.index(f"   {row}")
+    parsed = parse(OUTPUT[:start] + OUTPUT[OUTPUT.index("\n", start) + 1 :])
+    assert (parsed.is_complete, parsed.problems) == (False, (f"mdtest's table of rates lacks the row {row}",))
+
+
+def test_nothing_but_zeros_is_a_problem() -> None:
+    zeros = "".join(
+        line for line in OUTPUT.splitlines(keepends=True) if not line.startswith("   ") or " 0.000   " in line
+    )
+    assert "mdtest's table holds nothing but zeros: nothing was run" in parse(zeros).problems
+
+
+def test_a_row_cut_short_is_a_problem() -> None:
+    parsed = parse(OUTPUT.replace("1234.000          0.500", "1234.000          0.5"))
+    assert any("broken row: File removal" in problem for problem in parsed.problems)
+
+
+def test_two_runs_in_one_log_are_told_apart() -> None:
+    parsed = parse(OUTPUT + OUTPUT)
+    assert parsed.is_complete
+    assert {one.at["run"] for one in parsed.measurements} == {1, 2}
+
+
+def test_a_cut_off_start_that_was_repeated_takes_nothing_away() -> None:
+    assert parse(OUTPUT[: OUTPUT.index("SUMMARY")] + OUTPUT) == parse(OUTPUT)
+
+
+@pytest.mark.parametrize("noise", NOISE)
+def test_noise_between_rows_changes_nothing(noise: str) -> None:
+    noisy = "".join(line + noise for line in OUTPUT.splitlines(keepends=True))
+    assert parse(noise + noisy) == parse(OUTPUT)
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_encodings_change_nothing(disguise: Callable[[str], str]) -> None:
+    assert parse(disguise(OUTPUT)) == parse(OUTPUT)
+
+
+@given(damaged(OUTPUT))
+@settings(max_examples=150, deadline=None)
+def test_damage_never_crashes_and_never_makes_up_a_number(text: str) -> None:
+    assert made_up(parse(text), text) == []
+
+
+# Commands and faults
+
+
+def test_the_command_reads_what_another_node_wrote() -> None:
+    (stage,) = MDTEST.stages(case_of(MDTEST, Layout(nodes=2, ranks=8, ranks_per_node=4), file_size=3901))
+    assert " ".join(stage.argv) == "mdtest -n 1000 -i 1 -F -u -N 4 -w 3901 -e 3901 -d {storage}"
+
+
+def test_directories_in_one_place_on_one_node() -> None:
+    (stage,) = MDTEST.stages(case_of(MDTEST, Layout(), entries="directories", unique=False))
+    assert " ".join(stage.argv) == "mdtest -n 1000 -i 1 -D -d {storage}"
+
+
+def test_directories_with_data_are_a_fault() -> None:
+    (fault,) = MDTEST.faults(case_of(MDTEST, entries="directories", file_size=1))
+    assert fault.endswith("set file_size: 0, or entries: files")
+    assert list(MDTEST.faults(case_of(MDTEST))) == []
