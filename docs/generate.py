@@ -1,4 +1,4 @@
-"""Write docs/reference.md from the code: `python docs/generate.py`. The test suite checks that it is current."""
+"""Write docs/reference.md from the code: `python docs/generate.py`. A test checks that it is current."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from cli.conftest import TARE, Tare
 from tare.backends import marks
 from tare.model.attempt import State
 from tare.store.campaign import JOURNAL, read_campaign
-from tare.store.journal import AttemptEnded, read_events
+from tare.store.journal import AttemptEnded, is_held, read_events
 
 Study = Callable[..., Path]
 
@@ -80,6 +80,7 @@ def test_an_unfinished_attempt_is_on_record_as_lost_and_its_run_is_done_again(
     wait_for(lambda: any(campaign.glob("attempts/*/1.1")))
     runner.kill()
     runner.wait()
+    wait_for(lambda: not is_held(campaign / JOURNAL))  # until what it was starting has closed its copy
     states = [one.state for one in read_campaign(campaign).attempts]
     assert states == [State.LOST]
     assert tare("run", campaign).returncode == 0

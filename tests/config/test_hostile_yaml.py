@@ -11,8 +11,8 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from study_doubles import double_catalogue, faults_of, read_study
 
+from config.study_doubles import double_catalogue, faults_of, read_study
 from tare.config import load_study, site_from_text
 from tare.config.document import MapNode, ScalarNode, decode_text, read_document, resolve
 from tare.config.faults import Faults

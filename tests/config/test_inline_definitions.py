@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from study_doubles import DOUBLE_SITE, double_catalogue, faults_of, read_study
 
+from config.study_doubles import DOUBLE_SITE, double_catalogue, faults_of, read_study
 from tare.config import study_from_text
 from tare.errors import UsageError
 from tare.model.study import Study

@@ -7,7 +7,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from study_doubles import faults_of
+
+from config.study_doubles import faults_of
 
 HEAD = "study: s\nworkload: hpcg\n"
 

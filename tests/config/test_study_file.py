@@ -5,8 +5,8 @@ import math
 from pathlib import Path
 
 import pytest
-from study_doubles import DOUBLE_SITE, DOUBLES, NamedDouble, double_catalogue, read_study
 
+from config.study_doubles import DOUBLE_SITE, DOUBLES, NamedDouble, double_catalogue, read_study
 from tare.config import load_study, study_from_text
 from tare.errors import FileFaults, UsageError
 from tare.model.case import Binding
