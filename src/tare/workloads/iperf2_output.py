@@ -1,0 +1,241 @@
+"""Read what iperf 2 prints: text, client's and server's, and CSV (-y C), of versions 2.0 to 2.2.
+
+The formats are those of Reporter/ReportOutputs.c. Rows of intervals (-i) look like the row of the whole
+test, which comes last and starts at 0 again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from tare.model.workload import Fom, Parsed
+from tare.workloads.benchmark import Findings
+from tare.workloads.data_rates import RESULT, gbit_per_s, least_bytes
+from tare.workloads.text import plain
+
+_SHORT_S = 1.05
+"""A lone row that is no longer may as well be the first of many intervals (-i 1)."""
+
+
+class Row(NamedTuple):
+    """One row: what moved from `start_s` to `end_s`, and how datagrams fared where it tells."""
+
+    start_s: float
+    end_s: float
+    gbit_per_s: float
+    least_bytes: int
+    jitter_ms: float | None = None
+    lost: int | None = None
+    loss: float | None = None
+
+
+@dataclasses.dataclass
+class _Flow:
+    """The rows of one stream, or of the sum over streams, of which only the last can be the whole test."""
+
+    n_rows: int = 0
+    last: Row | str = ""
+    """As a line of text until it is needed: most rows are intervals, and long logs are many."""
+
+    def add(self, row: Row | str) -> None:
+        self.n_rows += 1
+        self.last = row
+
+    def whole(self, least_s: float) -> Row | None:
+        """Return the row of the whole test, if it is there; a lone one of `least_s` may be an interval's."""
+        row = _row_of(self.last) if isinstance(self.last, str) else self.last
+        if row is None or row.start_s != 0:
+            return None
+        return row if self.n_rows > 1 or row.end_s > least_s else None
+
+
+@dataclasses.dataclass
+class _Run:
+    """One test: its flows by who counted (sent, or arrived) and stream."""
+
+    flows: dict[tuple[bool, str], _Flow] = dataclasses.field(default_factory=dict)
+    n_connections: int = 0
+    is_udp: bool = False
+    is_client: bool = False
+    is_closed: bool = False
+    failure: str = ""
+    ended_at: float = 0.0
+
+    def add(self, stream: str, row: Row | str, *, is_sent: bool) -> None:
+        self.flows.setdefault((is_sent, stream), _Flow()).add(row)
+
+    @property
+    def has_rows(self) -> bool:
+        return any(flow.n_rows for flow in self.flows.values())
+
+    def totals(self, time_s: float | None) -> Iterator[tuple[bool, Row]]:
+        """Yield the rows that stand for the whole test: the sum's, or the only stream's."""
+        for is_sent in (False, True):
+            flows = {stream: flow for (sent, stream), flow in self.flows.items() if sent == is_sent}
+            is_lone = len(flows) == 1 and self.n_connections < 2
+            total = flows.get("SUM") or (next(iter(flows.values())) if is_lone else None)
+            least_s = 0.0 if self.is_closed else _SHORT_S
+            row = total.whole(least_s) if total else None
+            if row is not None and row.end_s > 0.9 * (time_s or 0):
+                yield is_sent, row
+
+    def faults(self, time_s: float | None) -> Iterator[str]:
+        """Yield what keeps it from being whole."""
+        totals = dict(self.totals(time_s))
+        streams = {stream for _, stream in self.flows if stream != "SUM"}
+        n_streams = max(len(streams), self.n_connections)
+        if self.failure:
+            yield self.failure
+        if not totals:
+            alone = n_streams < 2 or not self.has_rows
+            yield "the row of the whole test is missing" if alone else f"{n_streams} streams have no sum"
+        elif self.is_udp and self.is_client and False not in totals:
+            yield "the server's report of what arrived is missing"
+
+
+def parse_output(lines: Iterable[str], foms: Iterable[Fom], time_s: float | None) -> Parsed:
+    """Return the figures of every test, numbered by `run` where there are several.
+
+    `time_s` is how long a test was to take, where a case tells.
+    """
+    reader = _Reader(time_s)
+    for line in plain(lines, on_torn=reader.read_torn):
+        reader.read(line)
+    findings = Findings(foms)
+    runs = [(run, list(run.faults(time_s))) for run in reader.end()]
+    if any(not faults for _, faults in runs):  # a test that failed before it began was tried again
+        runs = [(run, faults) for run, faults in runs if run.has_rows]
+    if not runs:
+        findings.problem("the output holds no result of iperf 2")
+    payload_bytes = 0
+    for number, (run, faults) in enumerate(runs, start=1):
+        at = {"run": number} if len(runs) > 1 else {}
+        for is_sent, row in run.totals(time_s):
+            findings.measure("throughput_sent" if is_sent else "throughput", row.gbit_per_s, **at)
+            for fom, value in (("jitter", row.jitter_ms), ("lost", row.lost), ("loss", row.loss)):
+                if value is not None:
+                    findings.measure(fom, value, **at)
+            payload_bytes += 0 if is_sent else row.least_bytes
+        for fault in faults:
+            findings.problem(f"run {number}: {fault}" if len(runs) > 1 else fault)
+    is_complete = bool(runs) and not any(faults for _, faults in runs)
+    return findings.parsed(is_complete=is_complete, payload_bytes=payload_bytes if is_complete else None)
+
+
+_ROW = re.compile(
+    r"\[ *\*?(?P<id>[0-9]{1,5}|SUM)\]\s+"
+    r"(?P<start>[0-9]{1,9}\.[0-9]{1,4})- *(?P<end>[0-9]{1,9}\.[0-9]{1,4}) sec\s+" + RESULT + r"(?=\s|$)"
+    r"(?:\s+(?P<jitter>[0-9]{1,9}\.[0-9]{3}) ms\s+"
+    r"(?P<lost>[0-9]{1,15})/ *[0-9]{1,15} \((?P<loss>[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)%\))?"
+)
+_CSV = re.compile(
+    r"(?:[+-][0-9]{4}:)?(?P<time>[0-9]{14})(?:\.[0-9]+)?,(?P<near>[^,]*,[^,]*),(?P<far>[^,]*,[^,]*),"
+    r"(?P<id>-?[0-9]{1,5}),(?P<start>[0-9]{1,9}\.[0-9]+)-(?P<end>[0-9]{1,9}\.[0-9]+),"
+    r"(?P<bytes>[0-9]{1,18}),(?P<rate>[0-9]{1,18})"
+    r"(?:,(?P<jitter>[0-9]{1,9}\.[0-9]+),(?P<lost>-?[0-9]{1,15}),(?P<total>-?[0-9]{1,15}),"
+    r"(?P<loss>-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?),-?[0-9]+)?(?=[\s,]|$)"
+)
+_FAILURE = re.compile(
+    r"(?:\w+ )?(?:connect|bind|read|write) failed: |error: |.*WARNING: did not receive ack of last datagram"
+)
+
+
+class _Reader:
+    """The tests of a log, in order."""
+
+    def __init__(self, time_s: float | None) -> None:
+        self._time_s = time_s
+        self._runs: list[_Run] = []
+
+    def end(self) -> list[_Run]:
+        """Return all tests."""
+        return self._runs
+
+    def read_torn(self, line: str) -> None:
+        """Take in the last line when it has no line end: only a row of datagrams shows its own end."""
+        if (row := _ROW.search(line)) and row["loss"] is not None:
+            self.read(line)
+
+    def read(self, line: str) -> None:
+        """Take in one line."""
+        if line.startswith("["):
+            self._read_bracket(line)
+        elif line[:1].isdigit() or line.startswith(("+", "-0", "-1")):
+            if (row := _CSV.match(line)) is not None:
+                self._read_csv(row)
+        elif line.startswith(("Client connecting to", "Server listening on")):
+            run = self._begin(is_banner=True)
+            run.is_udp = "UDP port" in line
+            run.is_client = line.startswith("Client")
+        elif "failed: " in line or line.startswith("error: "):
+            self._read_failure(line)
+
+    def _begin(self, *, is_banner: bool = False) -> _Run:
+        """Return the test that begins: another when the last one has rows, or failed before a banner."""
+        last = self._runs[-1] if self._runs else None
+        if last is None or last.has_rows or (is_banner and last.failure):
+            self._runs.append(_Run(is_udp=last.is_udp, is_client=last.is_client) if last else _Run())
+        return self._runs[-1]
+
+    def _read_failure(self, line: str) -> None:
+        if _FAILURE.match(line):
+            if not self._runs:
+                self._runs.append(_Run())
+            if not self._runs[-1].failure:
+                self._runs[-1].failure = f"iperf says: {line.strip()[:200]}"
+
+    def _read_bracket(self, line: str) -> None:
+        if "/sec" in line:
+            if not self._runs:
+                self._runs.append(_Run())
+            run = self._runs[-1]
+            run.add(line[1 : line.find("]")].strip(" *"), line, is_sent=run.is_udp and "%)" not in line)
+        elif " connected with " in line:
+            self._begin().n_connections += 1
+        elif line.endswith((" datagrams", " Server Report:")) and self._runs:
+            self._runs[-1].is_closed = True
+        elif "WARNING: did not receive ack" in line:
+            self._read_failure(line)
+
+    def _read_csv(self, match: re.Match[str]) -> None:
+        rate, size = float(match["rate"]) / 1e9, int(match["bytes"])
+        row = Row(float(match["start"]), float(match["end"]), rate, size)
+        is_udp = match["jitter"] is not None
+        is_sent = is_udp and int(match["total"]) < 0
+        if is_udp and not is_sent:
+            row = row._replace(
+                jitter_ms=float(match["jitter"]), lost=int(match["lost"]), loss=float(match["loss"])
+            )
+        stream = " - ".join(sorted((match["near"], match["far"])))
+        at = _seconds(match["time"])
+        run = self._runs[-1] if self._runs else None
+        # Streams of one test run side by side; another test's is not half over when the last one ends.
+        if run is None or (
+            match["id"] != "-1" and (is_sent, stream) not in run.flows and at - row.end_s / 2 >= run.ended_at
+        ):
+            run = _Run(is_udp=is_udp)
+            self._runs.append(run)
+        run.ended_at = max(run.ended_at, at)
+        run.add("SUM" if match["id"] == "-1" else stream, row, is_sent=is_sent)
+
+
+def _row_of(line: str) -> Row | None:
+    match = _ROW.match(line)
+    if match is None:
+        return None
+    row = Row(float(match["start"]), float(match["end"]), gbit_per_s(match), least_bytes(match))
+    if match["jitter"] is None:
+        return row
+    return row._replace(jitter_ms=float(match["jitter"]), lost=int(match["lost"]), loss=float(match["loss"]))
+
+
+def _seconds(stamp: str) -> float:
+    year, *rest = int(stamp[:4]), *(int(stamp[at : at + 2]) for at in range(4, 14, 2))
+    try:
+        return datetime(year, *rest, tzinfo=UTC).timestamp()
+    except ValueError:
+        return 0.0
