@@ -348,9 +348,15 @@ def test_a_long_log_takes_no_memory() -> None:
 def test_the_command_names_exactly_one_group_of_ranks_and_all_sizes() -> None:
     workload = IMB["Alltoall"]
     (stage,) = workload.stages(case_of(workload, Layout(nodes=2, ranks=8, ranks_per_node=4)))
-    command = "IMB-MPI1 -npmin 8 -msglog 0:22 -iter 1000 -time 10 Alltoall"
+    command = "IMB-MPI1 -npmin 8 -msglog 0:22 -zero_size off -iter 1000 -time 10 Alltoall"
     assert " ".join(stage.argv) == command
     assert stage.layout == Layout(nodes=2, ranks=8, ranks_per_node=4)
+
+
+def test_a_collective_starts_with_its_smallest_message_that_moves_data() -> None:
+    workload = IMB["Allreduce"]
+    (stage,) = workload.stages(case_of(workload, max_bytes=65536))
+    assert "-msglog 2:16 -zero_size off" in " ".join(stage.argv)
 
 
 def test_a_smallest_size_leaves_the_empty_message_out() -> None:

@@ -128,7 +128,7 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
     @property
     def least_bytes(self) -> int:
         """The smallest message that is not empty."""
-        return _FLOAT_BYTES if "educe" in self.benchmark else 1
+        return _least_bytes(self.benchmark)
 
     def faults(self, case: Case) -> Iterator[str]:
         """Yield what IMB would refuse, or answer with another benchmark than the one asked for."""
@@ -337,6 +337,23 @@ def _payload_bytes(rows: Iterable[Mapping[str, float]]) -> int:
     return sum(int(row.get("#bytes", 1) * row["#repetitions"]) for row in rows)
 
 
+def _sizes_of(benchmark: str, columns: tuple[str, ...]) -> tuple[Parameter, ...]:
+    """Return the parameters of sizes; by default no collective is empty, as that would move nothing."""
+    if "#bytes" not in columns:
+        return ()
+    if columns != _COLLECTIVE:
+        return _SIZES
+    least = _least_bytes(benchmark)
+    return tuple(
+        msgspec.structs.replace(size, default=least) if size.name == "min_bytes" else size for size in _SIZES
+    )
+
+
+def _least_bytes(benchmark: str) -> int:
+    """Return the smallest message of `benchmark` that is not empty."""
+    return _FLOAT_BYTES if "educe" in benchmark else 1
+
+
 def _workload(benchmark: str, columns: tuple[str, ...], summary: str) -> ImbBenchmark:
     foms = tuple(fom for column, fom in _COLUMNS.items() if column in columns)
     if "#bytes" not in columns:
@@ -345,7 +362,7 @@ def _workload(benchmark: str, columns: tuple[str, ...], summary: str) -> ImbBenc
         name=f"imb.{benchmark.lower()}",
         summary=summary,
         description=_DESCRIPTION,
-        parameters=(*(_SIZES if "#bytes" in columns else ()), *_EFFORT),
+        parameters=(*_sizes_of(benchmark, columns), *_EFFORT),
         foms=foms,
         benchmark=benchmark,
         columns=columns,
