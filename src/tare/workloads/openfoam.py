@@ -21,7 +21,15 @@ from tare.workloads.application import (
 )
 from tare.workloads.benchmark import Benchmark, Findings
 from tare.workloads.ending import Ending
-from tare.workloads.openfoam_case import EDITIONS, HEAVY_INTERVAL, background_cells, changed_files, mesh_edits
+from tare.workloads.openfoam_case import (
+    EDITIONS,
+    HEAVY_INTERVAL,
+    background_cells,
+    changed,
+    control_dict,
+    decompose_par_dict,
+    mesh_edits,
+)
 from tare.workloads.runs import Runs
 from tare.workloads.text import figure, plain
 
@@ -118,6 +126,7 @@ class MotorBike(Benchmark, frozen=True, kw_only=True):
         return (
             *_case_files(case),
             *_mesh(case),
+            changed("length", {"system/controlDict": control_dict(case)}),
             Stage(name="potential", argv=(*edition.potential, *_parallel(case))),
             *move,
             Stage(argv=(*edition.solver, *place, *_parallel(case))),
@@ -137,14 +146,14 @@ def _parallel(case: Case) -> tuple[str, ...]:
 
 
 def _case_files(case: Case) -> Iterator[Stage]:
-    """Yield the stages that copy the tutorial and change it: length, output, mesh, ranks."""
+    """Yield the stages that copy the tutorial and change what the mesh depends on."""
     tutorials = str(case.parameters["tutorials"])
     tutorial = f"{tutorials}/{EDITIONS[str(case.parameters['edition'])].tutorial}"
     shape = f"{tutorials}/resources/geometry/motorBike.obj.gz"
     yield serial("tutorial", "cp", "--recursive", "-T", tutorial, ".", inputs=(tutorial,))
     # Debian packs some of the dictionaries.
     yield serial("unpack", "find", "system", "-name", "*.gz", "-exec", "gunzip", "--force", "{}", "+")
-    yield serial("change", "cp", "--recursive", "-T", "changes", ".", files=changed_files(case))
+    yield changed("ranks", {"system/decomposeParDict": decompose_par_dict(case.layout.ranks)})
     yield mesh_edits(int(case.parameters["cells"]))
     # constant/geometry is the place since openfoam.org's version 9, constant/triSurface everywhere else.
     for place in ("constant/triSurface", "constant/geometry"):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tare.model.case import Case
 from tare.model.workload import Stage
-from tare.workloads.application import edited, is_heavy
+from tare.workloads.application import edited, is_heavy, serial
 
 
 class Edition(NamedTuple):
@@ -64,14 +64,26 @@ def parts(ranks: int) -> tuple[int, int, int]:
     return min(shapes, key=lambda shape: (sum(shape), shape))
 
 
-def changed_files(case: Case) -> dict[str, str]:
-    """Return the dictionaries that take the place of the tutorial's, below changes/."""
+def changed(name: str, files: dict[str, str]) -> Stage:
+    """Return the stage that puts `files` in the place of the tutorial's.
+
+    They wait in a folder of their own, because input files are written before any stage runs.
+    """
+    folder = f"changes/{name}"
+    waiting = {f"{folder}/{place}": text for place, text in files.items()}
+    return serial(name, "cp", "--recursive", "-T", folder, ".", files=waiting)
+
+
+def control_dict(case: Case) -> str:
+    """Return system/controlDict: the length, and how often all fields are written."""
     iterations = int(case.parameters["iterations"])
     interval = HEAVY_INTERVAL if is_heavy(case) else iterations + 1
-    return {
-        "changes/system/controlDict": _dictionary("controlDict", _control(iterations, interval)),
-        "changes/system/decomposeParDict": _dictionary("decomposeParDict", _decomposition(case.layout.ranks)),
-    }
+    return _dictionary("controlDict", _control(iterations, interval))
+
+
+def decompose_par_dict(ranks: int) -> str:
+    """Return system/decomposeParDict, which splits the mesh for `ranks`."""
+    return _dictionary("decomposeParDict", _decomposition(ranks))
 
 
 def mesh_edits(cells: int) -> Stage:
