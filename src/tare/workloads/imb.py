@@ -142,7 +142,7 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
             if smallest:
                 yield from self._size_fault("min_bytes", smallest)
             yield from self._size_fault("max_bytes", largest)
-            if smallest > largest:
+            if smallest > largest >= self.least_bytes:
                 yield f"min_bytes {smallest} is more than max_bytes {largest}; set min_bytes: {largest}"
 
     def _size_fault(self, name: str, size: int) -> Iterator[str]:
