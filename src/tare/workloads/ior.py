@@ -1,7 +1,7 @@
 """IOR, bandwidth of a parallel file system: `ior` (https://github.com/hpc/ior).
 
 A test prints a row for every repetition and direction (ior-output.c: PrintReducedResult), rounded, under a
-head that names the columns; then ``Max Write`` and ``Max Read``, and a summary of all tests that has decimals.
+head that names the columns; then ``Max Write`` and ``Max Read``, and a summary of all tests with decimals.
 Versions differ in the columns of both. The io500 application calls IOR as a library and prints only rows.
 """
 
@@ -46,7 +46,7 @@ _DESCRIPTION = """\
 All ranks write and then read `block` bytes × `segments` each below the case's storage path, in requests of
 `transfer` bytes, into a file of their own or into one for all. With more than one node each rank reads what a
 rank of the next one wrote (-C), and writes end with fsync (-e), so that caches do not pose as storage; make
-the files larger than the memory of the servers, too. The bandwidth counts in 2²⁰ bytes per second, opening and
+the files larger than the memory of the servers. The bandwidth counts in 2²⁰ bytes per second, opening and
 closing included.
 
 Build it from https://github.com/hpc/ior. Warnings on sizes are usual with a deadline (-D) and do not spoil a

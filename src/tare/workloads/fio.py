@@ -1,0 +1,215 @@
+"""fio, the flexible I/O tester: `fio.read`, `fio.write`, `fio.randread`, `fio.randwrite`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from tare.model.case import Case
+from tare.model.values import Scalar
+from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.workloads.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.fio_results import Job, JsonReader, TextReader
+from tare.workloads.text import aborts, plain
+
+_SIGNAL = re.compile(r"fio: terminating on signal [0-9]+")
+_ERROR = re.compile(r"fio: pid=.*\berr=[0-9]+/")
+
+_DESCRIPTION = """\
+`threads` jobs on one node read or write a file each below the case's storage path, for time_s seconds, with
+iodepth requests under way at once. Bandwidth counts in KiB/s as fio prints it; latencies are those of
+completion (clat), in microseconds.
+
+Debian has it (`apt install fio`; https://fio.readthedocs.io). Sequential jobs move blocks of 1 MiB, random
+ones of 4 KiB, unless `block` says otherwise. Direct I/O passes the page cache by; a file system that has none
+(tmpfs before Linux 6.6) refuses it."""
+
+
+class FioBenchmark(Benchmark, frozen=True, kw_only=True):
+    """One pattern of fio: its value of --rw."""
+
+    pattern: str
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what fio would refuse, or run without telling."""
+        if case.layout.nodes > 1 or case.layout.ranks > 1:
+            yield (
+                f"fio runs its jobs on one node, without MPI, and the case has {case.layout.nodes} nodes "
+                f"and {case.layout.ranks} ranks; set nodes: 1, ranks: 1, threads: 16"
+            )
+        block, size = int(case.parameters["block"]), int(case.parameters["size"])
+        if block > size:
+            yield f"block {block} is more than the size of a file, {size}; set size: {block}"
+        if case.parameters["direct"] and block % 512:
+            yield f"block {block} is no multiple of 512 as direct I/O needs; set block: 4096 or direct: false"
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one call of fio, which deletes its files at its end."""
+        parameters = case.parameters
+        options = {
+            "name": self.pattern,
+            "rw": self.pattern,
+            "bs": parameters["block"],
+            "size": parameters["size"],
+            "numjobs": case.layout.threads,
+            "iodepth": parameters["iodepth"],
+            "ioengine": parameters["ioengine"],
+            "direct": int(bool(parameters["direct"])),
+            "runtime": f"{float(parameters['time_s']):.0f}",
+            "directory": "{storage}",
+        }
+        argv = (f"--{name}={value}" for name, value in options.items())
+        flags = ("--time_based", "--group_reporting", "--unlink=1", "--output-format=json")
+        return (Stage(argv=("fio", *argv, *flags), is_mpi=False),)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the jobs of every JSON document, or else of fio's text."""
+        log = _Log(self.foms)
+        for line in plain(lines, on_torn=log.read_end):
+            log.read(line)
+        return log.parsed()
+
+
+class _Log:
+    """The results in a log, as its lines give them."""
+
+    def __init__(self, foms: tuple[Fom, ...]) -> None:
+        self._findings = Findings(foms)
+        self._json = JsonReader()
+        self._text = TextReader()
+        self._is_interrupted = False
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if line.startswith("fio: "):
+            self._read_word(line)
+        elif self._json.is_open or line[:1] == "{":
+            self._json.read(line)
+        elif "MPI_A" in line and aborts(line):
+            self._findings.problem("a rank called MPI_Abort")
+        else:
+            self._text.read(line)
+
+    def read_end(self, line: str) -> None:
+        """Take in the last line of a file where it lacks its end: a brace is whole without."""
+        if line == "}":
+            self.read(line)
+
+    def _read_word(self, line: str) -> None:
+        if _SIGNAL.match(line):
+            self._is_interrupted = True
+            self._findings.problem(f"fio was interrupted: {line}")
+        elif _ERROR.match(line):
+            self._findings.problem(f"fio says {line[:200]}")
+
+    def parsed(self) -> Parsed:
+        """Return the figures of every job."""
+        self._json.finish()
+        has_json = bool(self._json.runs or self._json.faults)
+        runs = self._json.runs if has_json else self._text.runs
+        faults = self._json.faults if has_json else [*self._text.faults()]
+        if not any(job.figures for jobs in runs for job in jobs):
+            faults = [*faults, "the output holds no figures of fio"]
+        for fault in faults:
+            self._findings.problem(fault)
+        for number, jobs in enumerate(runs, start=1):
+            for job, place in _places(jobs):
+                if job.error:
+                    self._findings.problem(f"job {job.name} of fio ended with error {job.error}")
+                at = place | tell_apart(number, len(runs))
+                for operation, figures in job.figures.items():
+                    for fom, value in figures.items():
+                        self._findings.measure(fom, value, operation=operation, **at)
+        return self._findings.parsed(is_complete=not faults and not self._is_interrupted)
+
+
+def _places(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Scalar]]]:
+    """Yield each job with what tells it apart: host and name, and a number where names repeat."""
+    counts = Counter((job.host, job.name) for job in jobs)
+    seen = Counter[tuple[str | None, str]]()
+    hosts = {job.host for job in jobs if job.host}
+    for job in jobs:
+        key = job.host, job.name
+        seen[key] += 1
+        name = f"{job.name}#{seen[key]}" if counts[key] > 1 else job.name
+        host: dict[str, Scalar] = {"host": job.host} if job.host and len(hosts) > 1 else {}
+        yield job, ({"job": name, **host} if len(jobs) > 1 else {})
+
+
+def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
+    return Fom(name=name, unit=unit, better=better, by=("operation",), summary=summary, is_primary=is_primary)
+
+
+_FOMS = (
+    _fom("bandwidth", "KiB/s", Better.HIGHER, "2¹⁰ bytes per second", is_primary=True),
+    _fom("iops", "op/s", Better.HIGHER, "reads or writes per second", is_primary=True),
+    _fom("latency", "us", Better.LOWER, "time from submission to completion, mean"),
+    _fom("latency_p50", "us", Better.LOWER, "the same, median"),
+    _fom("latency_p95", "us", Better.LOWER, "the same, 95th percentile"),
+    _fom("latency_p99", "us", Better.LOWER, "the same, 99th percentile"),
+    _fom("latency_p999", "us", Better.LOWER, "the same, 99.9th percentile"),
+)
+
+
+def _workload(pattern: str, block: int, iodepth: int, summary: str) -> FioBenchmark:
+    return FioBenchmark(
+        name=f"fio.{pattern}",
+        summary=summary,
+        description=_DESCRIPTION,
+        parameters=(
+            Parameter(
+                name="block",
+                kind=ParameterKind.BYTES,
+                default=block,
+                minimum=1,
+                summary="size of one request",
+            ),
+            Parameter(
+                name="size",
+                kind=ParameterKind.BYTES,
+                default=1 << 30,
+                minimum=1,
+                summary="size of each job's file",
+            ),
+            Parameter(
+                name="iodepth",
+                kind=ParameterKind.WHOLE,
+                default=iodepth,
+                minimum=1,
+                summary="requests under way at once in each job",
+            ),
+            Parameter(
+                name="time_s",
+                kind=ParameterKind.SECONDS,
+                default=30.0,
+                minimum=1,
+                summary="how long each job runs, over its file again and again",
+            ),
+            Parameter(
+                name="direct",
+                kind=ParameterKind.FLAG,
+                default=True,
+                summary="pass the page cache by (O_DIRECT)",
+            ),
+            Parameter(
+                name="ioengine",
+                kind=ParameterKind.TEXT,
+                default="libaio",
+                choices=("libaio", "io_uring", "psync", "sync"),
+                summary="how requests are made; psync and sync have one under way, whatever iodepth says",
+            ),
+        ),
+        foms=_FOMS,
+        needs_transport=False,
+        pattern=pattern,
+    )
+
+
+WORKLOADS = (
+    _workload("read", 1 << 20, 8, "Jobs of one node read files from end to end."),
+    _workload("write", 1 << 20, 8, "Jobs of one node write files from end to end."),
+    _workload("randread", 4096, 32, "Jobs of one node read small blocks of files at random."),
+    _workload("randwrite", 4096, 32, "Jobs of one node write small blocks of files at random."),
+)
+"""What the entry point `fio` offers."""

@@ -1,0 +1,251 @@
+"""Read what fio measured, from its JSON and from its text (stat.c), of versions 2 and 3.
+
+JSON may follow words of fio and of its progress; jobs of a client are in ``client_stats``. Latencies are in
+microseconds until 2.x (``clat``), in nanoseconds since 3.0 (``clat_ns``), and in text in whatever unit fits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+_PERCENTILES = {50.0: "latency_p50", 95.0: "latency_p95", 99.0: "latency_p99", 99.9: "latency_p999"}
+_MOST_LINES = 1_000_000  # of one document; more is no document of fio
+
+
+@dataclasses.dataclass
+class Job:
+    """One job, or a group of them that fio reports as one: figures of merit by operation."""
+
+    name: str
+    group: int
+    error: int
+    host: str | None = None
+    figures: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
+
+
+# JSON
+
+
+class _Latency(msgspec.Struct):
+    mean: float | None = None
+    percentile: dict[str, float | None] = {}
+
+
+class _Direction(msgspec.Struct):
+    io_bytes: float | None = None
+    bw: float | None = None
+    iops: float | None = None
+    clat_ns: _Latency | None = None
+    clat: _Latency | None = None
+
+    def figures(self) -> dict[str, float]:
+        """Return its figures: KiB/s, operations per second, microseconds."""
+        found = {"bandwidth": self.bw, "iops": self.iops}
+        latency, per_us = (self.clat_ns, 1000) if self.clat_ns else (self.clat or _Latency(), 1)
+        values = {"latency": latency.mean}
+        for key, value in latency.percentile.items():
+            if name := _percentile(key):
+                values[name] = value
+        found |= {name: None if value is None else value / per_us for name, value in values.items()}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+class _JsonJob(msgspec.Struct):
+    jobname: str
+    groupid: int = 0
+    error: int = 0
+    hostname: str | None = None
+    read: _Direction | None = None
+    write: _Direction | None = None
+    trim: _Direction | None = None
+    mixed: _Direction | None = None
+
+    def job(self) -> Job:
+        """Return it without the directions in which nothing was moved."""
+        directions = {"read": self.read, "write": self.write, "trim": self.trim, "mixed": self.mixed}
+        figures = {name: one.figures() for name, one in directions.items() if one and one.io_bytes}
+        host = None if self.jobname == "All clients" else self.hostname
+        return Job(self.jobname, self.groupid, self.error, host, figures)
+
+
+class _Document(msgspec.Struct):
+    version: str = msgspec.field(name="fio version")
+    jobs: list[_JsonJob] = []
+    client_stats: list[_JsonJob] = []
+
+
+_decode = msgspec.json.Decoder(_Document).decode
+_JSON_LINE = re.compile(r'\s+["{}\[\]]|\s+-?[0-9.e+-]+,?$|}')
+"""How fio's lines look within a document; others are words of other programs."""
+_NO_NUMBER = re.compile(r"(:\s*)-?(?:nan|inf)\b")
+
+
+class JsonReader:
+    """The documents in a log; `faults` says which could not be read."""
+
+    def __init__(self) -> None:
+        self.runs: list[list[Job]] = []
+        self.faults: list[str] = []
+        self._lines: list[str] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a document has begun and not ended."""
+        return self._lines is not None
+
+    def read(self, line: str) -> None:
+        """Take in a line that begins a document, or one after that."""
+        if line[:1] == "{":
+            self.finish()
+            self._lines = [line]
+            if line.endswith("}"):
+                self._decode()
+        elif self._lines is not None and _JSON_LINE.match(line):
+            self._lines.append(line)
+            if line[:1] == "}":
+                self._decode()
+            elif len(self._lines) > _MOST_LINES:
+                self.finish()
+
+    def finish(self) -> None:
+        """Give up the document that is open."""
+        if self._lines is not None:
+            self.faults.append("a JSON document of fio is cut short")
+            self._lines = None
+
+    def _decode(self) -> None:
+        text, self._lines = "\n".join(self._lines or ()), None
+        if "nan" in text or "inf" in text:
+            text, count = _NO_NUMBER.subn(r"\1null", text)
+            if count:
+                self.faults.append(f"fio printed {count} values that are no numbers")
+        try:
+            document = _decode(text)
+        except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+            self.faults.append(f"a JSON document of fio is broken: {error}")
+        else:
+            self.runs.append([one.job() for one in (*document.jobs, *document.client_stats)])
+
+
+# Text
+
+_JOB = re.compile(r"(?:<\S+> )?(.*): \(groupid=([0-9]+), jobs=[0-9]+\): err=\s*([0-9]+)\b.*: pid=")
+_DIRECTION = re.compile(r"\s+(read|write|trim|mixed)\s*: ")
+_RATES = re.compile(r"IOPS=([0-9.]+)([kKMG]?), BW=([0-9.]+)([kKMGT]?i?B)/s ")
+_OLD_RATES = re.compile(r"bw=([0-9.]+)([KMGT]?B)/s, iops=([0-9.]+)([kKMG]?),? ")
+_LATENCY = re.compile(r"\s+clat \(([num]?sec)\)\s*: min=.* avg=\s*([0-9.]+)([KMG]?), stdev=")
+_PERCENTILE_HEAD = re.compile(r"\s+(\w+) percentiles \(([num]?sec)\):")
+_PERCENTILE = re.compile(r"([0-9.]+)th=\[\s*([0-9]+)([KMG]?)\]")
+_STATUS = re.compile(r"Run status group ([0-9]+) \(")
+_STATUS_ROW = re.compile(r"\s+(READ|WRITE|TRIM|MIXED): (?:bw|io)=\S+ .*(?:run|maxt)=\S*sec")
+_MICROSECONDS = {"nsec": 1e-3, "usec": 1.0, "msec": 1e3, "sec": 1e6}
+_THOUSANDS = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
+_KIBIBYTES = {
+    "B": 1 / 1024,
+    "kB": 1000 / 1024,
+    "KiB": 1.0,
+    "MB": 1e6 / 1024,
+    "MiB": 1024.0,
+    "GB": 1e9 / 1024,
+    "GiB": 1024.0**2,
+    "TiB": 1024.0**3,
+}
+_OLD_KIBIBYTES = {"B": 1 / 1024, "KB": 1.0, "MB": 1024.0, "GB": 1024.0**2, "TB": 1024.0**3}
+"""Until 2.x, KB are 1024 bytes (HOWTO: kb_base)."""
+
+
+class TextReader:
+    """The jobs in a log, run by run, and the groups whose closing status was seen with its operations."""
+
+    def __init__(self) -> None:
+        self.runs: list[list[Job]] = []
+        self._statuses: list[dict[int, set[str]]] = []
+        self._status: set[str] | None = None
+        self._figures: dict[str, float] | None = None
+        self._percentile_unit: float | None = None
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if line.startswith("fio-"):
+            self._begin()
+        elif "(groupid=" in line and (match := _JOB.match(line)):
+            if not self.runs:
+                self._begin()
+            self.runs[-1].append(Job(match[1], int(match[2]), int(match[3])))
+            self._figures = None
+        elif line.startswith("Run status group") and self.runs and (match := _STATUS.match(line)):
+            self._status = self._statuses[-1].setdefault(int(match[1]), set())
+        elif line.startswith(" ") and self.runs:
+            self._read_row(line)
+
+    def _begin(self) -> None:
+        self.runs.append([])
+        self._statuses.append({})
+        self._status = self._figures = self._percentile_unit = None
+
+    def _read_row(self, line: str) -> None:
+        if self._status is not None and (match := _STATUS_ROW.fullmatch(line)):
+            self._status.add(match[1].lower())
+        elif match := _DIRECTION.match(line):
+            self._read_rates(match[1], line)
+        elif self._figures is not None:
+            self._read_latency(self._figures, line)
+
+    def _read_rates(self, operation: str, line: str) -> None:
+        if not self.runs[-1]:
+            return
+        if match := _RATES.search(line):
+            iops, bandwidth = (match[1], match[2]), (match[3], _KIBIBYTES.get(match[4]))
+        elif match := _OLD_RATES.search(line):
+            iops, bandwidth = (match[3], match[4]), (match[1], _OLD_KIBIBYTES[match[2]])
+        else:
+            return
+        figures = {"iops": _number(iops[0]) * _THOUSANDS[iops[1]]}
+        if bandwidth[1] is not None:
+            figures["bandwidth"] = _number(bandwidth[0]) * bandwidth[1]
+        self.runs[-1][-1].figures[operation] = self._figures = figures
+        self._percentile_unit = None
+
+    def _read_latency(self, figures: dict[str, float], line: str) -> None:
+        if match := _LATENCY.match(line):
+            figures["latency"] = _number(match[2]) * _THOUSANDS[match[3]] * _MICROSECONDS[match[1]]
+        elif match := _PERCENTILE_HEAD.match(line):
+            self._percentile_unit = _MICROSECONDS[match[2]] if match[1] == "clat" else None
+        elif line.lstrip()[:1] == "|" and self._percentile_unit is not None:
+            for rank, value, thousands in _PERCENTILE.findall(line):
+                if name := _percentile(rank):
+                    figures[name] = float(value) * _THOUSANDS[thousands] * self._percentile_unit
+
+    def faults(self) -> Iterator[str]:
+        """Yield which groups of jobs lack the status that closes them."""
+        for jobs, statuses in zip(self.runs, self._statuses, strict=True):
+            for group, operations in sorted(_operations(jobs).items()):
+                missing = operations - statuses.get(group, set())
+                if missing or group not in statuses:
+                    lacks = f" of its {', '.join(sorted(missing))}s" if missing else ""
+                    yield f"fio's text lacks the closing status{lacks} for group {group}"
+            if not jobs:
+                yield "fio began, but printed nothing of its jobs"
+
+
+def _operations(jobs: list[Job]) -> Mapping[int, set[str]]:
+    operations: dict[int, set[str]] = {}
+    for job in jobs:
+        operations.setdefault(job.group, set()).update(job.figures)
+    return operations
+
+
+def _number(text: str) -> float:
+    """Return the number in `text`; more than one point makes it none."""
+    return float(text) if text.count(".") <= 1 and text != "." else math.nan
+
+
+def _percentile(rank: str) -> str | None:
+    """Return the figure of merit of the percentile `rank`, if there is one."""
+    value = _number(rank) if rank.replace(".", "").isascii() and rank.replace(".", "").isdigit() else math.nan
+    return _PERCENTILES.get(value)
