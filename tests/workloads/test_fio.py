@@ -314,7 +314,7 @@ def test_one_node_has_no_fault(pattern: str) -> None:
 @pytest.mark.parametrize(
     ("layout", "parameters", "cure"),
     [
-        (Layout(nodes=2, ranks=2), {}, "set nodes: 1, ranks: 1"),
+        (Layout(nodes=2, ranks=2), {}, "has 2; set nodes: 1"),
         (Layout(), {"block": 8192, "size": 4096}, "set size: 8192"),
         (Layout(), {"block": 1000}, "set block: 4096 or direct: false"),
     ],

@@ -193,6 +193,11 @@ def test_a_run_that_was_told_not_to_check_is_complete() -> None:
     assert (parse(text).is_complete, parse(text).problems) == (True, ())
 
 
+def test_an_error_is_a_problem() -> None:
+    error = "HPL ERROR from process # 0, on line 419 of function HPL_pdinfo:"
+    assert f"HPL says {error}" in parse(error + "\n>>> Need at least 4 processes <<<\n").problems
+
+
 def test_skipped_tests_are_a_problem() -> None:
     parsed = parse(OUTPUT.replace("0 tests skipped", "1 tests skipped"))
     assert parsed.problems == ("HPL skipped 1 tests because of illegal input values",)

@@ -24,6 +24,11 @@ def test_colours_are_taken_off(coloured: str) -> None:
     assert list(plain([coloured])) == ["8 1.5"]
 
 
+@pytest.mark.parametrize("tag", ["[1,0]<stdout>:", "[1,12]<stderr>:", "[prterun-n1-77@1,0]<stdout>:"])
+def test_the_tags_of_ranks_are_taken_off(tag: str) -> None:
+    assert list(plain([f"{tag}  8 1.5\n", "[1,0] 2\n"])) == ["  8 1.5", "[1,0] 2"]
+
+
 def test_an_overwritten_progress_line_becomes_several() -> None:
     assert list(plain(["10 %\r20 %\rdone\n"])) == ["10 %", "20 %", "done"]
 
@@ -40,7 +45,9 @@ def test_no_lines_are_no_lines() -> None:
     assert list(plain([])) == []
 
 
-@pytest.mark.parametrize(("word", "expected"), [("1", 1.0), ("-1.5e3", -1500.0), (".5", 0.5), ("2.", 2.0), ("1e400", math.inf)])
+@pytest.mark.parametrize(
+    ("word", "expected"), [("1", 1.0), ("-1.5e3", -1500.0), (".5", 0.5), ("2.", 2.0), ("1e400", math.inf)]
+)
 def test_a_number_is_a_figure(word: str, expected: float) -> None:
     assert figure(word) == expected
 

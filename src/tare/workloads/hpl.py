@@ -61,6 +61,8 @@ class HplBenchmark(Benchmark, frozen=True, kw_only=True):
                 log.read_row(line)
             elif "||Ax-b||" in line or " tests " in line or line.startswith(("HPLinpack ", "End of T")):
                 log.read_mark(line)
+            elif line.startswith("HPL ERROR"):
+                log.findings.problem(f"HPL says {line[:200]}")
             elif "MPI_A" in line and aborts(line):
                 log.findings.problem("a rank called MPI_Abort")
         return log.parsed()

@@ -9,17 +9,20 @@ from collections.abc import Callable, Iterable, Iterator
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 """Control sequences of a terminal (ECMA-48): CSI, OSC and two-character ones."""
 
+_TAG = re.compile(r"\[[^\s\]]*[0-9]+,[0-9]+\]<std(?:out|err)>:")
+"""What Open MPI puts before each line with --tag-output: job and rank, and the stream."""
+
 
 def plain(
     lines: Iterable[str], on_torn: Callable[[str], None] | None = None, *, keeps_blanks: bool = False
 ) -> Iterator[str]:
     """Yield `lines` as they would be read on paper, without line ends and the blanks before them.
 
-    Takes off a byte order mark and terminal colours, and splits at the carriage returns with which progress
-    bars overwrite themselves. A file's last line that has no line end was cut short: it is left out,
-    because half a number looks like a number; `on_torn` is given it instead, for formats that show whether
-    a line is whole. Lines that never had ends (``splitlines``) are all kept. `keeps_blanks` is for patterns
-    that were not written for this parser.
+    Takes off a byte order mark, terminal colours and Open MPI's tags of ranks, and splits at the carriage
+    returns with which progress bars overwrite themselves. A file's last line that has no line end was cut
+    short: it is left out, because half a number looks like a number; `on_torn` is given it instead, for
+    formats that show whether a line is whole. Lines that never had ends (``splitlines``) are all kept.
+    `keeps_blanks`, which keeps tags too, is for patterns that were not written for this parser.
     """
     has_ends: bool | None = None
     ends = "\r\n" if keeps_blanks else None
@@ -30,6 +33,8 @@ def plain(
         is_torn = has_ends and not line.endswith("\n")
         if "\x1b" in line:
             line = _ESCAPE.sub("", line)
+        if line[:1] == "[" and "]<std" in line and not keeps_blanks:
+            line = _TAG.sub("", line, count=1)
         line = line.rstrip(ends)
         if is_torn:
             if on_torn is not None:
