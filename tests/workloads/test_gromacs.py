@@ -265,3 +265,19 @@ def test_what_cannot_be_is_refused_with_the_cure(io_level: str, tpr: str, fault:
 
 def test_defaults_have_no_fault() -> None:
     assert list(WATER.faults(case_of(WATER))) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "is_right"),
+    [
+        ("Using 8 MPI processes", True),
+        ("Using 1 MPI process", False),
+        ("Using 4 MPI threads", False),
+        ("Using 2 OpenMP threads per MPI process", True),
+    ],
+)
+def test_a_program_of_another_mpi_is_found_out(line: str, is_right: bool) -> None:
+    case = case_of(WATER, Layout(nodes=2, ranks=8, ranks_per_node=4))
+    parsed = WATER.expecting(case).parse(io.StringIO(LOG.replace("Command line:", f"{line}\nCommand line:")))
+    wrong = "the program ran on 1 rank instead of 8; build it with the launcher's MPI"
+    assert parsed.problems == (() if is_right else (wrong,))

@@ -287,3 +287,11 @@ def test_what_cannot_be_is_refused() -> None:
     folder, script = SCRIPT.faults(here)
     assert folder == "folder is 'hns', which is relative to nothing; write an absolute path"
     assert script.endswith("leave out io")
+
+
+@pytest.mark.parametrize(("ranks", "is_right"), [(2, True), (8, False)])
+def test_a_program_of_another_mpi_is_found_out(ranks: int, is_right: bool) -> None:
+    layout = Layout(nodes=2, ranks=ranks, ranks_per_node=ranks // 2)
+    parsed = LJ.expecting(case_of(LJ, layout)).parse(io.StringIO(LOG))
+    wrong = "the program ran on 2 ranks instead of 8; build it with the launcher's MPI"
+    assert parsed.problems == (() if is_right else (wrong,))

@@ -218,3 +218,20 @@ def test_what_cannot_be_is_refused() -> None:
     level, folder = STMV.faults(msgspec.structs.replace(case_of(STMV, inputs="stmv"), io="some"))
     assert level.endswith("set io: heavy")
     assert folder.endswith("write an absolute path")
+
+
+@pytest.mark.parametrize(
+    ("layout", "is_right"),
+    [
+        (Layout(nodes=2, ranks=8, ranks_per_node=4), True),
+        (Layout(nodes=2, ranks=2, ranks_per_node=1, threads=5), True),
+        (Layout(nodes=2, ranks=16, ranks_per_node=8), False),
+    ],
+)
+def test_a_program_of_another_mpi_is_found_out(layout: Layout, is_right: bool) -> None:
+    text = LOG.replace(
+        "Info: TIMESTEP", "Info: Running on 8 processors, 1 nodes, 1 physical nodes.\nInfo: TIMESTEP"
+    )
+    parsed = STMV.expecting(case_of(STMV, layout)).parse(io.StringIO(text))
+    wrong = "the program ran on 8 ranks instead of 16; build it with the launcher's MPI"
+    assert parsed.problems == (() if is_right else (wrong,))

@@ -348,3 +348,11 @@ def test_what_cannot_be_is_refused_with_the_cure() -> None:
     )
     (level,) = BIKE.faults(case(io_level="some"))
     assert level.endswith("set io: heavy")
+
+
+@pytest.mark.parametrize(("ranks", "is_right"), [(8, True), (1, False)])
+def test_a_program_of_another_mpi_is_found_out(ranks: int, is_right: bool) -> None:
+    text = LOG.replace("Date ", f"nProcs : {ranks}\nDate ")
+    parsed = BIKE.expecting(case(ranks=8)).parse(io.StringIO(text))
+    wrong = "the program ran on 1 rank instead of 8; build it with the launcher's MPI"
+    assert parsed.problems == (() if is_right else (wrong,))

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tare.model.case import Layout
 from tare.model.workload import Parsed
 from tare.workloads.wrf import WORKLOADS
 from workloads.cases import case_of
@@ -250,3 +251,14 @@ def test_what_cannot_be_is_refused() -> None:
         "write an absolute path",
         "write an absolute path",
     ]
+
+
+@pytest.mark.parametrize(("ranks", "is_right"), [(10, True), (8, False)])
+def test_a_program_of_another_mpi_is_found_out(ranks: int, is_right: bool) -> None:
+    tasks = (
+        "Quilting with   1 groups of   2 I/O tasks.\n Ntasks in X            2 , ntasks in Y            4\n"
+    )
+    layout = Layout(nodes=1, ranks=ranks, ranks_per_node=ranks)
+    parsed = CONUS.expecting(case_of(CONUS, layout)).parse(io.StringIO(LOG.replace("WRF V", f"{tasks}WRF V")))
+    wrong = "the program ran on 10 ranks instead of 8; build it with the launcher's MPI"
+    assert parsed.problems == (() if is_right else (wrong,))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Self
+
+import msgspec
 
 from tare.model.case import Case
 from tare.model.workload import Stage
+from tare.workloads.benchmark import Benchmark, Findings
 
 _IO_LEVELS = ("none", "heavy")
 
@@ -13,6 +17,29 @@ IO_NOTE = """\
 The factor `io` tells computing from storing: `none` (as without it) writes no results, `heavy` writes them as
 often as users who suffer from it do. Heavy output goes to the case's storage path, into a folder
 `tare-<case>` that each run empties first, or into the working folder where the case names no storage."""
+
+
+class Application(Benchmark, frozen=True, kw_only=True):
+    """A workload that prints on how many ranks it ran; `ranks` is what its case asked for."""
+
+    ranks: int | None = None
+
+    def expecting(self, case: Case) -> Self:
+        """Return the same with the ranks of `case`."""
+        return msgspec.structs.replace(self, ranks=case.layout.ranks)
+
+
+def check_ranks(findings: Findings, found: Iterable[int], expected: int | None) -> None:
+    """Add a problem where a program ran on other ranks than asked for.
+
+    A program of another MPI than the launcher's starts as often as there are ranks, alone each time.
+    """
+    for ranks in sorted(found):
+        if expected is not None and ranks != expected:
+            findings.problem(
+                f"the program ran on {ranks} {'rank' if ranks == 1 else 'ranks'} instead of {expected}; "
+                "build it with the launcher's MPI"
+            )
 
 
 def is_heavy(case: Case) -> bool:

@@ -15,13 +15,15 @@ from tare.model.values import Settings
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.application import (
     IO_NOTE,
+    Application,
+    check_ranks,
     fresh_output_folder,
     io_faults,
     is_heavy,
     output_folder,
     serial,
 )
-from tare.workloads.benchmark import Benchmark, Findings
+from tare.workloads.benchmark import Findings
 from tare.workloads.ending import Ending
 from tare.workloads.gromacs_input import box_edge_nm, minimisation, simulation, topology
 from tare.workloads.runs import Runs
@@ -108,7 +110,7 @@ threads. The log is md.log.
 {IO_NOTE} Heavy means a compressed frame of all positions every 10 steps (nstxout-compressed)."""
 
 
-class Gromacs(Benchmark, frozen=True, kw_only=True):
+class Gromacs(Application, frozen=True, kw_only=True):
     """A simulation with mdrun, of a box of water or of a ready input."""
 
     def faults(self, case: Case) -> Iterator[str]:
@@ -125,7 +127,7 @@ class Gromacs(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read md.log, or what mdrun prints (see model.Workload.parse)."""
-        log = _Log()
+        log = _Log(self.ranks)
         for line in plain(lines):
             log.read(line)
         return log.parsed()
@@ -157,20 +159,23 @@ def _simulation(case: Case, tpr: str) -> Stage:
     return Stage(argv=tuple(argv), inputs=(tpr,) if case.parameters["tpr"] else ())
 
 
-_HEADS = frozenset({"     ", "Perfo", " Aver", " Part", "Finis", "Progr", "Log f", "Recei", "start"})
+_HEADS = frozenset({"     ", "Perfo", " Aver", " Part", "Finis", "Progr", "Log f", "Recei", "start", "Using"})
 """The first characters of the lines that matter."""
 
 _TIME = re.compile(r" +Time: +([0-9]+\.[0-9]{3}) +([0-9]+\.[0-9]{3}) +[0-9]+\.[0-9]")
 _FIGURES = re.compile(r"Performance:((?: +[0-9]+\.[0-9]{1,3})+)")
 _IMBALANCE = re.compile(r" Average load imbalance: ([0-9]+\.[0-9]+) ?%\.?")
 _PME_IMBALANCE = re.compile(r".* due to PP/PME imbalance: (-?[0-9]+\.[0-9]+) ?%")
+_RANKS = re.compile(r"Using (\d+) MPI (process|thread)(?:e?s)? *")
 _PROGRAM = re.compile(r"Program:? .*(?:version|VERSION) \S+")
 
 
 class _Log:
     """The runs of one log, and the errors that GROMACS names."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: int | None) -> None:
+        self._asked_ranks = ranks
+        self._ranks: set[int] = set()
         self._findings = Findings(_FOMS)
         self._runs = Runs()
         self._ending = Ending()
@@ -192,6 +197,10 @@ class _Log:
             self._read_indented(line)
         elif line.startswith("Performance:"):
             self._read_performance(line)
+        elif line.startswith("Using "):
+            if match := _RANKS.fullmatch(line):
+                # Threads of GROMACS's own MPI are one process to a launcher.
+                self._ranks.add(int(match[1]) if match[2] == "process" else 1)
         elif line.startswith(("Log file opened on ", "starting mdrun ")):
             run.begin()
         elif _PROGRAM.fullmatch(line):
@@ -256,6 +265,7 @@ class _Log:
             end="the output lacks the line Performance; the simulation did not come to its end",
             nothing="the output holds no simulation by GROMACS",
         )
+        check_ranks(self._findings, self._ranks, self._asked_ranks)
         self._ending.report(self._findings, is_complete=is_complete)
         return self._findings.parsed(is_complete=is_complete)
 

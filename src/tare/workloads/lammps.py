@@ -16,6 +16,8 @@ from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.application import (
     IO_NOTE,
+    Application,
+    check_ranks,
     folder_faults,
     fresh_output_folder,
     io_faults,
@@ -23,7 +25,7 @@ from tare.workloads.application import (
     linked,
     output_folder,
 )
-from tare.workloads.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.benchmark import Findings, tell_apart
 from tare.workloads.ending import Ending
 from tare.workloads.text import figure, plain
 
@@ -133,12 +135,12 @@ Runs an input script as it is, in a folder of links to `folder`. Each `run` of t
 The script's own dump commands decide on its I/O, so the factor `io` is not for it."""
 
 
-class Lammps(Benchmark, frozen=True, kw_only=True):
+class Lammps(Application, frozen=True, kw_only=True):
     """A LAMMPS run; subclasses say of what."""
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read what LAMMPS prints, or log.lammps (see model.Workload.parse)."""
-        log = _Log()
+        log = _Log(self.ranks)
         for line in plain(lines):
             log.read(line)
         return log.parsed()
@@ -205,7 +207,7 @@ _HEADS = frozenset({"LAMM", "Loop", "Perf", "Tota", "ERRO", "Last", "Dang"})
 
 _VERSION = re.compile(r"LAMMPS \((?:[0-9]{1,2} )?\w+ ?([0-9]{4})\b.*\)")
 _LOOP = re.compile(r"Loop time of (\S+) on \d+ procs(?: \(.*\))? for (\d+) steps with \d+ atoms")
-_USE = re.compile(r"([0-9]+\.[0-9]+)% CPU use with \d+ MPI tasks x .*OpenMP threads")
+_USE = re.compile(r"([0-9]+\.[0-9]+)% CPU use with (\d+) MPI tasks x .*OpenMP threads")
 _WALL = re.compile(r"Total wall time: ([0-9]+):([0-9]{2}):([0-9]{2})")
 _FIRST_WITH_WALL_TIME = 2014
 
@@ -223,7 +225,9 @@ class _Session:
 class _Log:
     """The starts of LAMMPS that one log holds."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: int | None) -> None:
+        self._asked_ranks = ranks
+        self._ranks: set[int] = set()
         self._findings = Findings(_FOMS)
         self._ending = Ending()
         self._sessions: list[_Session] = []
@@ -238,6 +242,7 @@ class _Log:
         elif "% CPU" in line:
             if self._loop is not None and (match := _USE.fullmatch(line)):
                 self._loop["cpu_use"] = float(match[1])
+                self._ranks.add(int(match[2]))
         else:
             self._ending.read(line)
 
@@ -308,6 +313,7 @@ class _Log:
             )
         is_finite = all(math.isfinite(value) for loop in loops for value in loop.values())
         is_complete = bool(loops) and sessions[-1].is_finished and is_finite and not self._is_broken
+        check_ranks(self._findings, self._ranks, self._asked_ranks)
         self._ending.report(self._findings, is_complete=is_complete)
         return self._findings.parsed(is_complete=is_complete)
 

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Self
+
+import msgspec
 
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.application import (
     IO_NOTE,
+    Application,
+    check_ranks,
     edited,
     folder_faults,
     fresh_output_folder,
@@ -22,7 +27,7 @@ from tare.workloads.application import (
     linked,
     output_folder,
 )
-from tare.workloads.benchmark import Benchmark, Findings
+from tare.workloads.benchmark import Findings
 from tare.workloads.ending import Ending
 from tare.workloads.runs import Runs
 from tare.workloads.text import figure, plain
@@ -77,7 +82,7 @@ WallClock is printed even by runs that exit prematurely.
 {IO_NOTE} Heavy means checkpoints and frames every {_HEAVY_INTERVAL} steps (restartfreq, dcdfreq)."""
 
 
-class Namd(Benchmark, frozen=True, kw_only=True):
+class Namd(Application, frozen=True, kw_only=True):
     """A published input of NAMD, by the name of its configuration file."""
 
     config: str
@@ -86,6 +91,12 @@ class Namd(Benchmark, frozen=True, kw_only=True):
         """Yield what cannot be made of the case's settings."""
         yield from io_faults(case)
         yield from folder_faults("inputs", str(case.parameters["inputs"]))
+
+    def expecting(self, case: Case) -> Self:
+        """Return the same with the processors that NAMD will count: the threads that work on all ranks."""
+        threads = case.layout.threads
+        workers = case.layout.ranks * (threads - 1 if threads > 1 else 1)
+        return msgspec.structs.replace(self, ranks=workers)
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the copy of the input, its changes, and the run."""
@@ -103,7 +114,7 @@ class Namd(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read what NAMD prints (see model.Workload.parse)."""
-        log = _Log()
+        log = _Log(self.ranks)
         for line in plain(lines):
             log.read(line)
         return log.parsed()
@@ -140,13 +151,16 @@ def _changes(case: Case) -> Iterator[str]:
 _BENCHMARK = re.compile(r"Info: Benchmark time: \d+ CPUs (\S+) s/step (\S+) (days/ns|ns/day)\b.*")
 _PERFORMANCE = re.compile(r"PERFORMANCE: \d+ +averaging (\S+) ns/day, \S+ sec/step with .*")
 _WALL = re.compile(r"WallClock: (\S+) +CPUTime: (\S+) +Memory: \S+ [kM]B")
+_RANKS = re.compile(r"Info: Running on (\d+) processors\b")
 _HEADS = frozenset({"Info", "PERF", "Wall", "ERRO", "FATA"})
 
 
 class _Log:
     """The runs of one log."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: int | None) -> None:
+        self._asked_ranks = ranks
+        self._ranks: set[int] = set()
         self._findings = Findings(_FOMS)
         self._runs = Runs()
         self._ending = Ending()
@@ -168,6 +182,9 @@ class _Log:
             self._read_wall(line)
         elif line.startswith("Info: NAMD "):
             self._runs.begin()
+        elif line.startswith("Info: Running on "):
+            if match := _RANKS.match(line):
+                self._ranks.add(int(match[1]))
         elif line.startswith(("ERROR", "FATAL")):
             self._read_error(line)
 
@@ -211,6 +228,7 @@ class _Log:
             end="the output lacks the line WallClock; NAMD did not come to its end",
             nothing="the output holds no run of NAMD",
         )
+        check_ranks(self._findings, self._ranks, self._asked_ranks)
         self._ending.report(self._findings, is_complete=is_complete)
         return self._findings.parsed(is_complete=is_complete)
 

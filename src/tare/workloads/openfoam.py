@@ -14,12 +14,14 @@ from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.application import (
     IO_NOTE,
+    Application,
+    check_ranks,
     fresh_output_folder,
     io_faults,
     output_folder,
     serial,
 )
-from tare.workloads.benchmark import Benchmark, Findings
+from tare.workloads.benchmark import Findings
 from tare.workloads.ending import Ending
 from tare.workloads.openfoam_case import (
     EDITIONS,
@@ -101,7 +103,7 @@ clock_time. The banner "Floating point exception trapping" is no error.
 {IO_NOTE} Heavy means all fields every {HEAVY_INTERVAL} steps (writeInterval)."""
 
 
-class MotorBike(Benchmark, frozen=True, kw_only=True):
+class MotorBike(Application, frozen=True, kw_only=True):
     """The motorBike tutorial with a solver for steady flow."""
 
     def faults(self, case: Case) -> Iterator[str]:
@@ -134,7 +136,7 @@ class MotorBike(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the log of a solver, or of a whole Allrun (see model.Workload.parse)."""
-        log = _Log()
+        log = _Log(self.ranks)
         for line in plain(lines):
             log.read(line)
         return log.parsed()
@@ -173,7 +175,11 @@ def _mesh(case: Case) -> Iterator[Stage]:
     yield Stage(name="snappy", argv=("snappyHexMesh", "-overwrite", *_parallel(case)), keeps=parts)
 
 
+_HEADS = frozenset({"Exec", "Time", "End", "nPro"})
+"""The first characters of the lines that matter in a run that goes well."""
+
 _TIMES = re.compile(r"ExecutionTime = ([0-9][-+.0-9e]*) s(?:  ClockTime = ([0-9][-+.0-9e]*) s)?")
+_RANKS = re.compile(r"nProcs : ([0-9]+)")
 _FATAL = re.compile(r"(?:\[[0-9]+\] )?--> FOAM FATAL (?:IO )?ERROR.*")
 _SIGNAL = re.compile(r"Foam::sig(Fpe|Segv|Quit|Int|Stop)\w*::sigHandler")
 _SIGNALS = {"Fpe": "a floating point exception", "Segv": "a segmentation fault"}
@@ -184,7 +190,10 @@ _SAME = 1e-6
 class _Log:
     """The programs of one log; those with time steps are runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: int | None) -> None:
+        self._asked_ranks = ranks
+        self._ranks: set[int] = set()
+        self._program_ranks: int | None = None
         self._findings = Findings(_FOMS)
         self._runs = Runs()
         self._ending = Ending()
@@ -195,14 +204,8 @@ class _Log:
 
     def read(self, line: str) -> None:
         """Take in a line."""
-        head = line[:4]
-        if head == "Exec":
-            self._read_exec(line)
-        elif head == "Time":
-            if line.startswith("Time = "):
-                self._time = figure(line[7:].rstrip("s"))
-        elif line == "End":
-            self._end()
+        if line[:4] in _HEADS:
+            self._read_head(line)
         elif self._is_fatal:
             self._read_fatal(line)
         elif "esidual = " in line:
@@ -217,6 +220,16 @@ class _Log:
         else:
             self._ending.read(line)
 
+    def _read_head(self, line: str) -> None:
+        if line.startswith("Exec"):
+            self._read_exec(line)
+        elif line.startswith("Time = "):
+            self._time = figure(line[7:].rstrip("s"))
+        elif line == "End":
+            self._end()
+        elif match := _RANKS.fullmatch(line):
+            self._program_ranks = int(match[1])
+
     def _read_exec(self, line: str) -> None:
         if line.startswith("Exec   : "):
             self._steps, self._time, self._is_ended = None, None, False
@@ -227,6 +240,8 @@ class _Log:
             if self._steps is None:
                 self._runs.begin()
                 self._steps = _Steps()
+                if self._program_ranks is not None:
+                    self._ranks.add(self._program_ranks)
             figures = self._runs.open.figures
             figures["execution_time"] = execution
             if clock is not None:
@@ -260,6 +275,7 @@ class _Log:
         if is_complete and not self._is_ended:
             self._findings.problem("the last program of the output did not come to its end")
         is_complete = is_complete and self._is_ended
+        check_ranks(self._findings, self._ranks, self._asked_ranks)
         self._ending.report(self._findings, is_complete=is_complete)
         return self._findings.parsed(is_complete=is_complete)
 

@@ -16,6 +16,8 @@ from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.application import (
     IO_NOTE,
+    Application,
+    check_ranks,
     edited,
     folder_faults,
     fresh_output_folder,
@@ -24,7 +26,7 @@ from tare.workloads.application import (
     linked,
     output_folder,
 )
-from tare.workloads.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.benchmark import Findings, tell_apart
 from tare.workloads.ending import Ending
 from tare.workloads.text import figure, plain
 
@@ -72,7 +74,7 @@ a finished run do not invalidate its times. I/O quilting (nio_tasks_per_group) h
 {IO_NOTE} Heavy means a history file every {_HEAVY_MINUTES} simulated minutes (history_interval)."""
 
 
-class Wrf(Benchmark, frozen=True, kw_only=True):
+class Wrf(Application, frozen=True, kw_only=True):
     """A published forecast of WRF."""
 
     def faults(self, case: Case) -> Iterator[str]:
@@ -94,7 +96,7 @@ class Wrf(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read rsl.error.0000 or rsl.out.0000 (see model.Workload.parse)."""
-        log = _Log()
+        log = _Log(self.ranks)
         for line in plain(lines):
             log.read(line)
         return log.parsed()
@@ -123,6 +125,8 @@ def _changes(case: Case) -> Iterator[str]:
 
 _MAIN = re.compile(r"(?:d\d\d \S+ +)?Timing for main\b.* on domain +(\d+): +(\S+) elapsed seconds\.?")
 _OUTPUT = re.compile(r"(?:d\d\d \S+ +)?Timing for Writing\b.* for domain +\d+: +(\S+) elapsed seconds\.?")
+_RANKS = re.compile(r" *Ntasks in X +(\d+) *, *ntasks in Y +(\d+)")
+_IO_RANKS = re.compile(r" *Quilting with +(\d+) groups of +(\d+) I/O tasks\.?")
 _FATAL = re.compile(r"FATAL CALLED FROM FILE: +(\S+) +LINE: +(\d+)")
 _CFL = re.compile(r"points exceeded (?:v_)?cfl *=", re.IGNORECASE)
 
@@ -164,7 +168,10 @@ class _Forecast:
 class _Log:
     """The runs of one log, and the errors that WRF names."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: int | None) -> None:
+        self._asked_ranks = ranks
+        self._ranks: set[int] = set()
+        self._io_ranks = 0
         self._findings = Findings(_FOMS)
         self._ending = Ending()
         self._forecasts: list[_Forecast] = []
@@ -185,6 +192,11 @@ class _Log:
         elif "FATAL CALLED FROM" in line:
             if match := _FATAL.search(line):
                 self._fatal = f"in {match[1]} line {match[2]}"
+        elif "asks" in line:
+            if match := _IO_RANKS.fullmatch(line):
+                self._io_ranks = int(match[1]) * int(match[2])
+            elif match := _RANKS.fullmatch(line):
+                self._ranks.add(int(match[1]) * int(match[2]) + self._io_ranks)
         elif "cfl" in line:
             self._n_cfl += _CFL.search(line) is not None
         else:
@@ -237,6 +249,7 @@ class _Log:
                 )
         if self._fatal is not None:
             self._findings.problem(f"WRF ended with a fatal error {self._fatal}")
+        check_ranks(self._findings, self._ranks, self._asked_ranks)
         self._ending.report(self._findings, is_complete=is_complete)
         return self._findings.parsed(is_complete=is_complete)
 
