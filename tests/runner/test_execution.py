@@ -144,10 +144,11 @@ def test_a_failed_stage_stops_the_rest_and_is_named(execute: Execute, tmp_path: 
 
 
 def test_stages_share_the_working_folder_and_its_input_files(execute: Execute) -> None:
+    files = {"input.txt": "value: 7\n"}
     stages = [
-        Stage(name="prepare", argv=("sh", "-c", "cp input.txt out.txt"), files={"input.txt": "value: 7\n"}, is_mpi=False),
-        Stage(name="run", argv=("sh", "-c", "cat {work}/out.txt"), is_mpi=False),
-    ]  # fmt: skip
+        Stage(name="prepare", argv=("cp", "input.txt", "out.txt"), files=files, is_mpi=False),
+        Stage(name="run", argv=("cat", "{work}/out.txt"), is_mpi=False),
+    ]
     assert execute(stages=stages).series[0].values == [7.0]
 
 

@@ -47,9 +47,8 @@ class DoubleWorkload(msgspec.Struct, frozen=True, kw_only=True):
         for line in lines:
             name, _, value = line.partition(":")
             if name == "value":
-                return Parsed(
-                    measurements=(Measurement(fom="value", value=float(value.split()[0]), unit="s"),), is_complete=True
-                )
+                found = Measurement(fom="value", value=float(value.split()[0]), unit="s")
+                return Parsed(measurements=(found,), is_complete=True)
         return Parsed(problems=("no line 'value:'",))
 
 

@@ -1,0 +1,150 @@
+"""Studies in the lab, with real MPI ranks: proof of the network, crashes, hangs, kill -9."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import TARE, Tare
+from cli.test_crash import ended_runs, left_over, wait_for
+from tare.lab.mpi import is_installed, mpi_folder
+from tare.model.attempt import Attempt, State
+from tare.store.campaign import read_campaign
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(
+        not is_installed("intelmpi", mpi_folder()), reason="no Intel MPI here; run: tare lab setup"
+    ),
+]
+
+STUDY = """\
+study: lab-runs
+site: {site}
+reference: {{network: host}}
+workloads:
+  ranks:
+    command: [sh, -c, '{script}']
+    foms: [{{name: value, unit: s, better: lower, regex: 'value: (\\S+)'}}]
+    mpi: true
+    needs_transport: false
+factors:
+  network: {networks}
+  workload: [{workload}]
+nodes: 2
+repeats: {repeats}
+timeout: {timeout}
+"""
+PINGPONG = "imb.pingpong: {max_bytes: 64KiB, iterations: 50}"
+
+
+def write_study(
+    folder: Path,
+    *,
+    workload: str = "ranks",
+    script: str = "echo value: 1",
+    networks: str = "[host]",
+    repeats: int = 1,
+    timeout: str = "30 s",
+    site: str = "lab",
+) -> Path:
+    path = folder / "study.yaml"
+    path.write_text(
+        STUDY.format(
+            workload=workload, script=script, networks=networks, repeats=repeats, timeout=timeout, site=site
+        )
+    )
+    return path
+
+
+def only_attempt(campaign: Path) -> Attempt:
+    (attempt,) = read_campaign(campaign).attempts
+    return attempt
+
+
+def test_each_network_carries_its_own_traffic(tare: Tare, tmp_path: Path) -> None:
+    study = write_study(tmp_path, workload=PINGPONG, networks="[host, overlay, macvlan, tcp-1g]")
+    done = tare("run", study, "--out", tmp_path / "c")
+    assert done.returncode == 0, done.stdout + done.stderr
+    campaign = read_campaign(tmp_path / "c")
+    interfaces = {"host": "fab0", "overlay": "eth0", "macvlan": "net1", "tcp-1g": "fab1"}
+    for attempt in campaign.attempts:
+        network = campaign.cases[attempt.case].network
+        assert network is not None
+        chosen = interfaces[network]
+        for counters in attempt.traffic.values():
+            data = {name: one.total_bytes for name, one in counters.items() if name in interfaces.values()}
+            assert max(data, key=data.__getitem__) == chosen, f"{network}: {data}"
+            assert sum(data.values()) < 1.05 * data[chosen], f"{network}: {data}"
+        assert f"{chosen} carried" in attempt.transport
+
+
+def test_a_run_over_another_network_than_asked_for_is_invalid(tare: Tare, tmp_path: Path) -> None:
+    """The platform's environment sends the data over fab1, whatever network the study names."""
+    text = (Path(TARE).parents[2] / "src/tare/sites/lab.yaml").read_text()
+    wrong = text.replace(
+        "    launcher: intelmpi\n", "    launcher: intelmpi\n    env: {FI_TCP_IFACE: fab1}\n"
+    )
+    assert wrong != text
+    (tmp_path / "wrong.yaml").write_text(wrong)
+    study = write_study(tmp_path, workload=PINGPONG, site="wrong.yaml")
+    assert tare("run", study, "--out", tmp_path / "c").returncode == 1
+    attempt = only_attempt(tmp_path / "c")
+    assert (attempt.state, attempt.check, attempt.series) == (State.INVALID, "transport", [])
+    assert "fab1 carried" in attempt.reason
+
+
+def test_a_rank_that_crashes_fails_the_run(tare: Tare, tmp_path: Path) -> None:
+    study = write_study(tmp_path, script="[ $PMI_RANK = 1 ] && kill -SEGV $$; echo value: 1; sleep 20")
+    started = time.monotonic()
+    assert tare("run", study, "--out", tmp_path / "c").returncode == 1
+    assert time.monotonic() - started < 20, "the other rank was waited for"
+    attempt = only_attempt(tmp_path / "c")
+    assert (attempt.state, attempt.series) == (State.FAILED, [])
+    assert left_over() == []
+
+
+def test_ranks_that_hang_are_ended_on_every_node(tare: Tare, tmp_path: Path) -> None:
+    study = write_study(
+        tmp_path, script="echo value: 1; trap : TERM; sleep 300 & wait; sleep 300", timeout="2 s"
+    )
+    assert tare("run", study, "--out", tmp_path / "c").returncode == 1
+    attempt = only_attempt(tmp_path / "c")
+    assert (attempt.state, attempt.check) == (State.FAILED, "timeout")
+    assert left_over() == []
+
+
+def lab_holders() -> list[str]:
+    """Return the processes of labs, as the machine sees them."""
+    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if "tare.lab.holder" in line]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_an_ended_tare_leaves_no_lab_behind_and_is_resumed(
+    tare: Tare, tmp_path: Path, number: signal.Signals
+) -> None:
+    before = set(lab_holders())
+    study = write_study(tmp_path, workload=PINGPONG, networks="[host, overlay]", repeats=3)
+    campaign = tmp_path / "c"
+    runner = subprocess.Popen(
+        [TARE, "run", str(study), "--out", str(campaign)],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(lambda: (campaign / "journal.jsonl").exists() and len(ended_runs(campaign)) >= 1, within_s=60)
+    assert set(lab_holders()) > before
+    runner.send_signal(number)
+    runner.wait(timeout=30)
+    wait_for(lambda: set(lab_holders()) <= before, within_s=10)
+    assert left_over() == []
+    assert tare("run", campaign).returncode == 0
+    counts = json.loads(tare("status", campaign, "--json").stdout)["counts"]
+    assert counts["done"] == 6
+    assert set(ended_runs(campaign).values()) == {1}
