@@ -154,6 +154,15 @@ def test_files_of_this_machine_are_read_and_missing_ones_left_out(backend: Proce
     assert "lo:" in found[None]["/proc/net/dev"]
 
 
+def test_a_job_goes_before_what_else_the_machine_does_where_the_user_may(run: Run, tmp_path: Path) -> None:
+    own = Path("/proc/self/autogroup")
+    if os.geteuid() != 0 or not own.exists():
+        pytest.skip("only root may favour a session, on a kernel with autogroups")
+    run("sh", "-c", "sleep 0.2; cat /proc/$$/autogroup")
+    assert "nice -20" in (tmp_path / "stdout").read_text()
+    assert "nice -20" not in own.read_text()
+
+
 class TestThroughAnAgent:
     """An agent is called as ssh is: its words are joined, and given to a shell."""
 
@@ -181,9 +190,7 @@ class TestThroughAnAgent:
         words = ["two words", "$(touch harm)", "quote'\"", "new\nline", "", "*"]
         script = "import os, sys; print(ascii([*sys.argv[1:], os.environ['HOSTILE'], os.getcwd()]))"
         remote(sys.executable, "-c", script, *words, env={"HOSTILE": "$(id) 'x'"})
-        assert (
-            tmp_path / "stdout"
-        ).read_text() == f"{[*words, '$(id) ' + repr('x'), str(tmp_path)]!a}\n"
+        assert (tmp_path / "stdout").read_text() == f"{[*words, '$(id) ' + repr('x'), str(tmp_path)]!a}\n"
         assert not (tmp_path / "harm").exists()
 
     def test_the_exit_code_comes_back(self, remote: Run) -> None:
