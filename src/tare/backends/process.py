@@ -150,7 +150,7 @@ class ProcessBackend:
         if job.host is not None:
             argv = [*self._agent, job.host, _remote_command(job)]
         with (cwd / job.stdout).open("wb") as out, (cwd / job.stderr).open("wb") as err:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -159,6 +159,8 @@ class ProcessBackend:
                 env=env,
                 start_new_session=True,
             )
+        _favour(process.pid)
+        return process
 
     def _end(self, process: subprocess.Popen[bytes], job: Job) -> None:
         """Ask the job's process group to end, then kill everything that carries its label."""
