@@ -234,8 +234,12 @@ def _row_of(line: str) -> Row | None:
 
 
 def _seconds(stamp: str) -> float:
-    year, *rest = int(stamp[:4]), *(int(stamp[at : at + 2]) for at in range(4, 14, 2))
+    """Return a time such as 20171119160019 as seconds since the epoch; the zone does not matter here."""
+    year, month, day, hour, minute, second = (
+        int(stamp[:4]),
+        *(int(stamp[at : at + 2]) for at in range(4, 14, 2)),
+    )
     try:
-        return datetime(year, *rest, tzinfo=UTC).timestamp()
+        return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()
     except ValueError:
         return 0.0

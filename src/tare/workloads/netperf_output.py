@@ -1,0 +1,223 @@
+"""Read what netperf prints: tables, and the CSV (-o) and keyval (-k) of its omni tests, versions 2.4 to 2.7.
+
+The tables are those of nettest_bsd.c, the names of CSV and keyval those of nettest_omni.c.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from tare.model.values import Scalar
+from tare.model.workload import Fom, Parsed
+from tare.workloads.benchmark import Findings
+from tare.workloads.text import plain
+
+_MBIT = {
+    **{f"10^{power}bits/s": 10.0 ** (power - 6) for power in (3, 6, 9)},
+    **{f"{prefix}Bytes/s": 1024.0**power * 8e-6 for power, prefix in enumerate(("", "K", "M", "G"))},
+}
+"""Units of throughput, in 10⁶ bits per second."""
+
+_NAMES: Mapping[str, tuple[str, float | None]] = {
+    "MEAN_LATENCY": ("latency", None),
+    "Mean Latency Microseconds": ("latency", None),
+    "STDDEV_LATENCY": ("latency_stddev", None),
+    "Stddev Latency Microseconds": ("latency_stddev", None),
+    "MIN_LATENCY": ("latency_min", None),
+    "Minimum Latency Microseconds": ("latency_min", None),
+    "MAX_LATENCY": ("latency_max", None),
+    "Maximum Latency Microseconds": ("latency_max", None),
+    **{f"P{one}_LATENCY": ("latency_percentile", float(one)) for one in (50, 90, 99)},
+    **{
+        f"{one}th Percentile Latency Microseconds": ("latency_percentile", float(one)) for one in (50, 90, 99)
+    },
+    "LOCAL_TRANSPORT_RETRANS": ("retransmits", None),
+    "Local Transport Retransmissions": ("retransmits", None),
+    "LOCAL_CPU_UTIL": ("cpu_local", None),
+    "Local CPU Util %": ("cpu_local", None),
+    "REMOTE_CPU_UTIL": ("cpu_remote", None),
+    "Remote CPU Util %": ("cpu_remote", None),
+}
+"""The figure of merit of each name, and its percentile."""
+
+_TITLE = re.compile(r"(?:MIGRATED )?(?P<test>(?:TCP|UDP|SCTP)[ _A-Za-z/0-9]{0,40}?) TEST (?:from|to) ")
+_KEYVAL = re.compile(r"([A-Z][A-Z0-9_]+)=(.*)")
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
+_UNIT = re.compile(r"10\^[369]bits/s|[KMG]?Bytes */s")
+_LONG = {"REQUEST/RESPONSE": "RR", "CONNECT/REQUEST/RESPONSE": "CRR", "CONNECT/REQUEST": "CC"}
+
+
+def test_name(title: str) -> str:
+    """Return the name of a test in the form of netperf's option -t: ``TCP_RR``."""
+    protocol, _, kind = title.upper().replace(" ", "_").partition("_")
+    return f"{protocol}_{_LONG.get(kind, kind)}"
+
+
+@dataclasses.dataclass
+class _Result:
+    """What one test gave: figures with their percentile, and whether they are all."""
+
+    test: str | None
+    figures: list[tuple[str, float, float | None]] = dataclasses.field(default_factory=list)
+    faults: list[str] = dataclasses.field(default_factory=list)
+    values: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+def parse_output(lines: Iterable[str], test: str, foms: Iterable[Fom]) -> Parsed:
+    """Return the figures of every test of this kind, numbered by `run` where there are several."""
+    foms = tuple(foms)
+    log = _Log()
+    for line in plain(lines):
+        log.read(line)
+    findings = Findings(foms)
+    known = {fom.name for fom in foms}
+    results = [result for result in log.end() if result.test in {None, test}]
+    if not results:
+        findings.problem(f"the output holds no result of {test}")
+    faults = [fault for result in results for fault in _faults(result, known)]
+    for number, result in enumerate(results, start=1):
+        which: dict[str, Scalar] = {"run": number} if len(results) > 1 else {}
+        for fom, value, percentile in result.figures:
+            if fom in known and value >= 0:  # -1 stands for what netperf does not know
+                at: dict[str, Scalar] = {} if percentile is None else {"percentile": percentile}
+                findings.measure(fom, value, **at, **which)
+    for fault in faults:
+        findings.problem(fault)
+    return findings.parsed(is_complete=bool(results) and not faults)
+
+
+def _faults(result: _Result, known: set[str]) -> Iterator[str]:
+    found = {fom for fom, _, _ in result.figures}
+    if result.faults:
+        yield from result.faults
+    elif not found & {"throughput", "transactions"}:
+        yield "netperf's result is missing"
+    elif not found & known:
+        yield "the output is that of another kind of test"
+
+
+class _Log:
+    """The tests of a log, in order."""
+
+    def __init__(self) -> None:
+        self._results: list[_Result] = []
+        self._heads: list[str] = []
+        self._table: _Table | None = None
+
+    def read(self, line: str) -> None:
+        """Take in one line."""
+        first = line.lstrip()[:1]
+        if first.isdigit() or (first == "-" and self._heads):
+            self._read_numbers(line.strip())
+        elif " TEST " in line and (title := _TITLE.search(line)) is not None:
+            self._flush()
+            self._results.append(_Result(test_name(title["test"])))
+        elif "=" in line and (pair := _KEYVAL.fullmatch(line.strip())) is not None:
+            self._read_pair(pair[1], pair[2])
+        elif "," in line or self._heads:
+            self._read_names(line)
+        elif "bits/s" in line or "Bytes" in line or "per sec" in line:
+            self._table = _Table.of(line) or self._table
+
+    def end(self) -> list[_Result]:
+        """Return all tests."""
+        self._flush()
+        return self._results
+
+    def _last(self) -> _Result:
+        """Return the test to which a line belongs; without any title (-P 0) it is of an unknown kind."""
+        if not self._results:
+            self._results.append(_Result(None))
+        return self._results[-1]
+
+    def _flush(self) -> None:
+        if self._results and self._results[-1].values:
+            result = self._results[-1]
+            result.figures += _figures(result.values)
+            result.values = {}
+        self._heads, self._table = [], None
+
+    def _read_pair(self, name: str, value: str) -> None:
+        if self._results and name in self._results[-1].values:  # another test, without a title (-P 0)
+            self._flush()
+            self._results.append(_Result(self._results[-1].test))
+        if name in _NAMES or name in {"THROUGHPUT", "THROUGHPUT_UNITS"}:
+            self._last().values[name] = value
+
+    def _read_names(self, line: str) -> None:
+        """Take in names of CSV, which long ones may go on from line to line."""
+        if self._heads or re.match(r"[A-Z]\w* ?\w*[^,]*,", line):
+            self._heads.append(line.strip())
+        if not line or len(self._heads) > 200:
+            self._heads = []
+
+    def _read_numbers(self, line: str) -> None:
+        if self._heads and "," in line:
+            names = " ".join(self._heads).split(",")
+            cells = next(csv.reader([line]), [])
+            if "Percentile Latency Microseconds" in names[0] or not _NUMBER.fullmatch(line.split(",")[0]):
+                self._read_names(line)  # a name that begins with a number
+            elif len(cells) == len(names):
+                self._last().figures += _figures(dict(zip(names, cells, strict=True)))
+                self._heads = []
+            else:
+                self._last().faults.append(f"netperf's row has {len(cells)} values instead of {len(names)}")
+                self._heads = []
+        elif self._heads:
+            self._read_names(line)
+        elif self._table is not None:
+            for figure in self._table.figures(line.split()):
+                if any(figure[0] == fom for fom, _, _ in self._last().figures):  # a table of several tests
+                    self._results.append(_Result(self._last().test))
+                self._last().figures.append(figure)
+
+
+def _figures(values: Mapping[str, str]) -> Iterator[tuple[str, float, float | None]]:
+    """Yield the figures among the values of an omni test."""
+    throughput = values.get("THROUGHPUT", values.get("Throughput", ""))
+    unit = values.get("THROUGHPUT_UNITS", values.get("Throughput Units", "")).strip()
+    if _NUMBER.fullmatch(throughput):
+        if unit == "Trans/s":
+            yield "transactions", float(throughput), None
+        elif unit in _MBIT:
+            yield "throughput", float(throughput) * _MBIT[unit], None
+    for name, value in values.items():
+        if name in _NAMES and _NUMBER.fullmatch(value.strip()):
+            fom, percentile = _NAMES[name]
+            yield fom, float(value), percentile
+
+
+@dataclasses.dataclass
+class _Table:
+    """A table of the classic tests, known by the last line of its heads."""
+
+    kind: str
+    factor: float = 1.0
+
+    @classmethod
+    def of(cls, heads: str) -> _Table | None:
+        """Return the table below this line of heads, if it is the last one of a table's."""
+        words = heads.split()
+        if words[:5] == ["bytes", "Bytes", "bytes", "bytes", "secs."] and "per sec" in heads:
+            return cls("rate")
+        unit = _UNIT.search(heads)
+        if unit is None or words[:2] != ["bytes", "bytes"]:
+            return None
+        factor = _MBIT.get(unit[0].replace(" ", ""), 0.0)
+        return cls("datagrams" if "#" in words else "stream", factor)
+
+    def figures(self, row: list[str]) -> Iterator[tuple[str, float, float | None]]:
+        """Yield the figures of a row of numbers; further columns are those of processor use."""
+        if not all(map(_NUMBER.fullmatch, row)):
+            return
+        if self.kind == "rate" and len(row) >= 6:
+            yield "transactions", float(row[5]), None
+        elif self.kind == "stream" and len(row) >= 5:
+            yield "throughput", float(row[4]) * self.factor, None
+        elif self.kind == "datagrams" and len(row) >= 6 and "." in row[2]:
+            yield "throughput_sent", float(row[5]) * self.factor, None
+        elif self.kind == "datagrams" and len(row) >= 4 and "." in row[1]:
+            yield "throughput", float(row[3]) * self.factor, None

@@ -1,0 +1,278 @@
+"""perftest: RDMA verbs between two hosts, `perftest.write_bw` … (https://github.com/linux-rdma/perftest)."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from tare.model.case import Case
+from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.workloads.benchmark import Findings
+from tare.workloads.peers import PeerBenchmark, peer_stage, port_parameter
+from tare.workloads.text import plain
+
+_MIB_GBIT = 8 * 2**20 / 1e9
+"""perftest's MB is 2²⁰ bytes (print_full_bw_report in perftest_parameters.c); Gb is 10⁹ bits."""
+
+
+def _fom(name: str, unit: str, better: Better, summary: str, *by: str, is_primary: bool = False) -> Fom:
+    return Fom(name=name, unit=unit, better=better, by=("bytes", *by), summary=summary, is_primary=is_primary)
+
+
+_BANDWIDTH = (
+    _fom("bandwidth", "Gbit/s", Better.HIGHER, "mean over the test", is_primary=True),
+    _fom("bandwidth_peak", "Gbit/s", Better.HIGHER, "the fastest stretch"),
+    _fom("message_rate", "Mmsg/s", Better.HIGHER, "10⁶ messages per second", is_primary=True),
+)
+_LATENCY = (
+    _fom("latency", "us", Better.LOWER, "mean", is_primary=True),
+    _fom("latency_typical", "us", Better.LOWER, "median", is_primary=True),
+    _fom("latency_min", "us", Better.LOWER, "the shortest"),
+    _fom("latency_max", "us", Better.LOWER, "the longest"),
+    _fom("latency_stddev", "us", Better.LOWER, "standard deviation"),
+    _fom("latency_percentile", "us", Better.LOWER, "by percentile", "percentile"),
+    _fom("transactions", "1/s", Better.HIGHER, "round trips per second, in tests of a fixed time (-D)"),
+)
+
+_FIGURES: Mapping[str, tuple[str, float, float | None]] = {
+    "BW average[MB/sec]": ("bandwidth", _MIB_GBIT, None),
+    "BW average[Gb/sec]": ("bandwidth", 1, None),
+    "BW peak[MB/sec]": ("bandwidth_peak", _MIB_GBIT, None),
+    "BW peak[Gb/sec]": ("bandwidth_peak", 1, None),
+    "MsgRate[Mpps]": ("message_rate", 1, None),
+    "t_min[usec]": ("latency_min", 1, None),
+    "t_max[usec]": ("latency_max", 1, None),
+    "t_typical[usec]": ("latency_typical", 1, None),
+    "t_avg[usec]": ("latency", 1, None),
+    "t_stdev[usec]": ("latency_stddev", 1, None),
+    "99% percentile[usec]": ("latency_percentile", 1, 99),
+    "99.9% percentile[usec]": ("latency_percentile", 1, 99.9),
+    "tps average": ("transactions", 1, None),
+}
+"""The figure of merit in each column, the factor to its unit, and its percentile."""
+
+_HEAD = re.compile(
+    r"\d[\d.]*% percentile\[usec\]|(?:BW|MsgRate) \w+\[[^\]]*\]|tps average|\S+\[[^\]]*\]|#\w+|\S+"
+)
+_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{2,6})?")
+_BROKEN = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
+
+_PARAMETERS = (
+    Parameter(
+        name="message_bytes",
+        kind=ParameterKind.BYTES,
+        default=65536,
+        minimum=1,
+        summary="size of a message (-s)",
+    ),
+    Parameter(
+        name="all_sizes",
+        kind=ParameterKind.FLAG,
+        default=False,
+        summary="all sizes from 2 bytes to 8 MiB (-a)",
+    ),
+    Parameter(
+        name="iterations",
+        kind=ParameterKind.WHOLE,
+        default=5000,
+        minimum=5,
+        summary="messages of each size (-n)",
+    ),
+    Parameter(
+        name="device",
+        kind=ParameterKind.TEXT,
+        default="",
+        summary="RDMA device, as mlx5_0 (-d); empty: first",
+    ),
+    Parameter(
+        name="connection_manager",
+        kind=ParameterKind.FLAG,
+        default=False,
+        summary="connect with rdma_cm (-R), as RoCE and iWARP may need",
+    ),
+    port_parameter(18515),
+)
+
+_DESCRIPTION = """\
+Starts `{program}` on the first node, as a server, and on the second, as its client. Bandwidths are asked for
+in 10⁹ bits per second (--report_gbits); reports in MB/sec, which are 2²⁰ bytes, are converted. Debian and
+Fedora have the package perftest.
+
+Traps: an RDMA device carries the data past the counters of its network interface, so no proof of transport
+is asked for; the programs know no other way than verbs. A latency is half of a round trip for send and
+write, a whole one for read."""
+
+_TITLES = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send"}
+_TITLE = re.compile(r"(RDMA_Write|RDMA_Read|RDMA_Atomic|Atomic|Send|Raw \w+) (?:.* )?(?:BW|Latency) Test")
+
+
+class Perftest(PeerBenchmark, frozen=True, kw_only=True):
+    """One of the ib_… programs."""
+
+    program: str
+
+    @property
+    def is_latency(self) -> bool:
+        """Whether it measures latency."""
+        return self.program.endswith("_lat")
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one launch of server and client."""
+        asked = case.parameters
+        options = [self.program, "-p", str(asked["port"]), "-n", str(asked["iterations"])]
+        options += ["-a"] if asked["all_sizes"] else ["-s", str(asked["message_bytes"])]
+        options += ["-d", str(asked["device"])] if asked["device"] else []
+        options += ["-R"] if asked["connection_manager"] else []
+        options += [] if self.is_latency else ["--report_gbits"]
+        return (peer_stage(case, options, [*options, "{address0}"], int(asked["port"])),)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the tables of this kind (see model.Workload.parse)."""
+        verb = self.program.split("_")[1]
+        log = _Log(_TITLES[verb], "t_" if self.is_latency else "BW average")
+        for line in plain(lines):
+            log.read(line)
+        return log.parsed(self.foms)
+
+
+@dataclasses.dataclass
+class _Table:
+    """The rows of one report, each once: client and server may have written to the same log."""
+
+    heads: tuple[str, ...]
+    rows: dict[tuple[str, ...], None] = dataclasses.field(default_factory=dict)
+    reports: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
+    is_closed: bool = False
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether it is a periodic report (--run_infinitely): no peak, and one size again and again."""
+        peak = next((at for at, head in enumerate(self.heads) if head.startswith("BW peak")), None)
+        sizes = {row[0] for row in self.reports}
+        return (
+            peak is not None
+            and len(self.reports) > 2
+            and len(sizes) == 1
+            and float(self.reports[0][peak]) == 0
+        )
+
+    def faults(self) -> Iterator[str]:
+        """Yield what keeps it from being whole."""
+        sizes = [row[0] for row in self.rows]
+        if not self.rows:
+            yield "has no rows"
+        elif self.is_endless:
+            yield "is a report that went on until it was ended"
+        elif len(set(sizes)) < len(sizes):
+            yield "has several rows of one size"
+        elif not self.is_closed:
+            yield "lacks its closing line"
+
+
+class _Log:
+    """The tables of a log below `title`, or no title, whose heads have a column that begins with `mark`."""
+
+    def __init__(self, title: str, mark: str) -> None:
+        self._title = title
+        self._mark = mark
+        self._is_ours = True
+        self._tables: list[_Table] = []
+        self._open: _Table | None = None
+        self._problems: list[str] = []
+
+    def read(self, line: str) -> None:
+        """Take in one line: heads, a row, the closing line, or something else."""
+        text = line.lstrip()
+        first = text[:1]
+        if first == "#" and text.startswith("#bytes"):
+            self._read_heads(tuple(_HEAD.findall(text)))
+        elif text.endswith(" Test"):
+            if (title := _TITLE.fullmatch(text)) is not None:
+                self._is_ours = title[1] == self._title
+        elif self._open is None:
+            return
+        elif first.isdigit():
+            row = text.rstrip("-")  # a test that is ended by hand closes in the middle of the line
+            self._read_row(self._open, tuple(row.split()))
+            if len(text) > len(row) + len("-----"):
+                self._close(self._open)
+        elif text.startswith("-----"):
+            self._close(self._open)
+
+    def _close(self, table: _Table) -> None:
+        if table.rows:
+            table.is_closed = True
+            self._open = None
+
+    def _read_heads(self, heads: tuple[str, ...]) -> None:
+        if not self._is_ours or not any(head.startswith(self._mark) for head in heads):
+            self._open = None
+        elif self._open is None or self._open.rows:
+            self._open = _Table(heads)
+            self._tables.append(self._open)
+
+    def _read_row(self, table: _Table, row: tuple[str, ...]) -> None:
+        if len(row) != len(table.heads):
+            return
+        if all(map(_NUMBER.fullmatch, row)):
+            table.rows.setdefault(row)
+            table.reports.append(row)
+        elif all(map(_BROKEN.fullmatch, row)):
+            self._problems.append(f"the table has a broken row: {' '.join(row)}")
+
+    def parsed(self, foms: Iterable[Fom]) -> Parsed:
+        """Return the figures of all tables, numbered by `run` where there are several."""
+        findings = Findings(foms)
+        tables: list[_Table] = []
+        for table in self._tables:  # the other side's report of the same test holds the same rows
+            if not any(table.rows and table.rows.keys() <= other.rows.keys() for other in tables):
+                tables.append(table)
+        faults = [f"the table {fault}" for table in tables for fault in table.faults()]
+        faults += self._problems
+        faults += [] if tables else ["the output holds no such table of perftest"]
+        for fault in faults:
+            findings.problem(fault)
+        for number, table in enumerate(tables, start=1):
+            which = {"run": number} if len(tables) > 1 else {}
+            for index, row in enumerate(table.reports if table.is_endless else table.rows, start=1):
+                report = {"report": index} if table.is_endless else {}
+                self._measure(findings, table.heads, row, {**report, **which})
+        return findings.parsed(is_complete=not faults)
+
+    @staticmethod
+    def _measure(
+        findings: Findings, heads: tuple[str, ...], row: tuple[str, ...], at: Mapping[str, int]
+    ) -> None:
+        for head, cell in zip(heads, row, strict=True):
+            if head not in _FIGURES:
+                continue
+            fom, factor, percentile = _FIGURES[head]
+            if fom == "bandwidth_peak" and float(cell) == 0:
+                continue  # tests of a fixed time do not look for it
+            which = {} if percentile is None else {"percentile": percentile}
+            findings.measure(fom, float(cell) * factor, bytes=int(row[0]), **which, **at)
+
+
+_PROGRAMS = (
+    ("write_bw", "Bandwidth of RDMA writes.", _BANDWIDTH),
+    ("write_lat", "Latency of RDMA writes.", _LATENCY),
+    ("read_bw", "Bandwidth of RDMA reads.", _BANDWIDTH),
+    ("read_lat", "Latency of RDMA reads.", _LATENCY),
+    ("send_bw", "Bandwidth of RDMA sends.", _BANDWIDTH),
+    ("send_lat", "Latency of RDMA sends.", _LATENCY),
+)
+
+WORKLOADS = tuple(
+    Perftest(
+        name=f"perftest.{name}",
+        summary=summary,
+        description=_DESCRIPTION.format(program=f"ib_{name}"),
+        parameters=_PARAMETERS,
+        foms=foms,
+        needs_transport=False,
+        program=f"ib_{name}",
+    )
+    for name, summary, foms in _PROGRAMS
+)
+"""What the entry point `perftest` offers."""

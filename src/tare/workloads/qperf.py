@@ -1,0 +1,195 @@
+"""qperf: bandwidth and latency over sockets and RDMA (https://github.com/linux-rdma/qperf)."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Self
+
+import msgspec
+
+from tare.model.case import Case
+from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.workloads.benchmark import Findings
+from tare.workloads.peers import PeerBenchmark, peer_stage, port_parameter
+from tare.workloads.text import plain
+
+
+def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
+    return Fom(name=name, unit=unit, better=better, by=("test",), summary=summary, is_primary=is_primary)
+
+
+_FOMS = (
+    _fom("bandwidth", "GB/s", Better.HIGHER, "10⁹ bytes per second that arrived", is_primary=True),
+    _fom("latency", "us", Better.LOWER, "half of a round trip", is_primary=True),
+    _fom("bandwidth_sent", "GB/s", Better.HIGHER, "10⁹ bytes per second that were sent, where some are lost"),
+    _fom("message_rate", "msg/s", Better.HIGHER, "messages per second"),
+)
+
+_FIGURES = {
+    "bw": "bandwidth",
+    "recv_bw": "bandwidth",
+    "send_bw": "bandwidth_sent",
+    "latency": "latency",
+    "msg_rate": "message_rate",
+}
+"""The figure of merit of each value that qperf prints; the others are about processor and test."""
+
+_PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1.0}
+
+_PARAMETERS = (
+    Parameter(
+        name="tests",
+        kind=ParameterKind.TEXT,
+        default="tcp_bw tcp_lat",
+        summary="its tests, with blanks between",
+    ),
+    Parameter(
+        name="time_s", kind=ParameterKind.SECONDS, default=2.0, minimum=1, summary="how long each takes (-t)"
+    ),
+    Parameter(
+        name="message_bytes",
+        kind=ParameterKind.BYTES,
+        default=0,
+        minimum=0,
+        summary="size of a message (-m); 0 leaves qperf's own: 64 KiB for bandwidth, 1 byte for latency",
+    ),
+    port_parameter(19765),
+)
+
+_DESCRIPTION = """\
+Starts `qperf` on the first node and `qperf ADDRESS TEST …` on the second. Tests over sockets are tcp_bw,
+tcp_lat, udp_bw, udp_lat, sctp_… and rds_…; tests over RDMA rc_bw, rc_bi_bw, rc_lat, rc_rdma_read_bw,
+rc_rdma_write_lat, uc_…, ud_… and so on (qperf --help tests). Debian and Fedora have the package qperf.
+
+Traps: three digits are all that qperf prints. `bandwidth` of a test that loses data, as udp_bw, is what
+arrived; `bandwidth_sent` may be far more."""
+
+_TEST = re.compile(r"(?:tcp|udp|sctp|sdp|rds|rc|uc|ud|xrc|ver_rc)_[a-z_]+")
+_HEAD = re.compile(r"(" + _TEST.pattern + r"):")
+_VALUE = re.compile(
+    r"\s+(?P<name>\w+)\s+=\s+(?P<number>[0-9][0-9,]{0,20}(?:\.[0-9]{1,9})?) (?P<unit>[A-Za-z/]+)"
+)
+_RATE = re.compile(r"(?P<prefix>[KMGT]?)(?P<what>B|b|bytes|bits|)/sec")
+
+
+class Qperf(PeerBenchmark, frozen=True, kw_only=True):
+    """The one workload of qperf; `tests` are those that the case asked for, where there is a case."""
+
+    tests: tuple[str, ...] = ()
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what qperf would refuse."""
+        yield from super().faults(case)
+        if not _tests(case):
+            yield "tests is empty; set tests: tcp_bw tcp_lat"
+        for test in _tests(case):
+            if not _TEST.fullmatch(test):
+                yield f"{test!r} is no test of qperf; write one such as tcp_bw, tcp_lat or rc_bw"
+
+    def expecting(self, case: Case) -> Self:
+        """Return the same with the tests that `case` asks for."""
+        return msgspec.structs.replace(self, tests=_tests(case))
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one launch of server and client."""
+        port = str(case.parameters["port"])
+        client = ["qperf", "-lp", port, "-t", f"{float(case.parameters['time_s']):g}"]
+        client += ["-m", str(case.parameters["message_bytes"])] if case.parameters["message_bytes"] else []
+        return (peer_stage(case, ["qperf", "-lp", port], [*client, "{address0}", *_tests(case)], int(port)),)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the values of each test (see model.Workload.parse)."""
+        log = _Log()
+        for line in plain(lines, on_torn=log.read_torn):
+            log.read(line)
+        return log.parsed(self.tests)
+
+
+def _tests(case: Case) -> tuple[str, ...]:
+    return tuple(str(case.parameters["tests"]).split())
+
+
+@dataclasses.dataclass
+class _Result:
+    test: str
+    figures: list[tuple[str, float]] = dataclasses.field(default_factory=list)
+    complaint: str = ""
+
+
+class _Log:
+    """The tests of a log, in order."""
+
+    def __init__(self) -> None:
+        self._results: list[_Result] = []
+        self._is_cut = False
+
+    def read(self, line: str) -> None:
+        """Take in the head of a test, one of its values, or what it says instead."""
+        if line.endswith(":"):
+            if (head := _HEAD.fullmatch(line)) is not None:
+                self._results.append(_Result(head[1]))
+                return
+        elif " = " in line:
+            if self._results and (value := _VALUE.fullmatch(line)) is not None:
+                self._read_value(self._results[-1], value)
+            return
+        if line and "fail" in line and self._results and not self._results[-1].figures:
+            self._results[-1].complaint = self._results[-1].complaint or line.strip()[:200]
+
+    def read_torn(self, line: str) -> None:
+        """Take in the last line when it has no line end: a value whose unit is whole."""
+        if line.endswith(("/sec", " us", " ns", " ms")):
+            self.read(line)
+        elif line:
+            self._is_cut = True
+
+    def _read_value(self, result: _Result, value: re.Match[str]) -> None:
+        fom = _FIGURES.get(value["name"])
+        number = float(value["number"].replace(",", ""))
+        if fom == "latency" and value["unit"] in _SECONDS:
+            result.figures.append((fom, round(number * _SECONDS[value["unit"]] * 1e6, 9)))
+        elif fom is not None and (rate := _RATE.fullmatch(value["unit"])) is not None:
+            per_second = number * _PREFIXES[rate["prefix"]]
+            if fom == "message_rate" and not rate["what"]:
+                result.figures.append((fom, per_second))
+            elif fom != "message_rate" and rate["what"]:
+                n_bytes = per_second / 8 if rate["what"] in {"b", "bits"} else per_second
+                result.figures.append((fom, n_bytes / 1e9))
+
+    def parsed(self, asked: tuple[str, ...]) -> Parsed:
+        """Return the figures of all tests, numbered by `run` where one is there several times."""
+        findings = Findings(_FOMS)
+        faults = [f"{one.test}: {one.complaint or 'no result'}" for one in self._results if not one.figures]
+        faults += [f"{test} was asked for and is missing" for test in asked if test not in self._names]
+        faults += [] if self._results else ["the output holds no test of qperf"]
+        faults += ["the output breaks off in the middle of a line"] if self._is_cut else []
+        for fault in faults:
+            findings.problem(fault)
+        repeats = Counter(result.test for result in self._results)
+        seen: Counter[str] = Counter()
+        for result in self._results:
+            seen[result.test] += 1
+            at = {"run": seen[result.test]} if max(repeats.values()) > 1 else {}
+            for fom, value in result.figures:
+                findings.measure(fom, value, test=result.test, **at)
+        return findings.parsed(is_complete=not faults)
+
+    @property
+    def _names(self) -> frozenset[str]:
+        return frozenset(result.test for result in self._results)
+
+
+WORKLOADS = (
+    Qperf(
+        name="qperf",
+        summary="Bandwidth and latency over TCP, UDP and RDMA.",
+        description=_DESCRIPTION,
+        parameters=_PARAMETERS,
+        foms=_FOMS,
+    ),
+)
+"""What the entry point `qperf` offers."""

@@ -1,0 +1,239 @@
+"""sockperf: latency and message rate over sockets (https://github.com/Mellanox/sockperf)."""
+
+from __future__ import annotations
+
+import abc
+import re
+from collections.abc import Iterable, Iterator
+
+from tare.model.case import Case
+from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.workloads.benchmark import Findings
+from tare.workloads.peers import PeerBenchmark, peer_stage, port_parameter
+from tare.workloads.text import plain
+
+_HEADER_BYTES = 14
+"""The smallest message: its own header (MsgHeader in message.h)."""
+
+
+def _time(name: str, summary: str, *by: str, is_primary: bool = False) -> Fom:
+    return Fom(name=name, unit="us", better=Better.LOWER, by=by, summary=summary, is_primary=is_primary)
+
+
+_LATENCY = (
+    _time("latency", "half of a round trip, mean", is_primary=True),
+    _time("latency_percentile", "half of a round trip, by percentile", "percentile"),
+    _time("latency_min", "the shortest"),
+    _time("latency_max", "the longest"),
+    _time("latency_stddev", "standard deviation"),
+    _time("round_trip", "a whole round trip, mean (--full-rtt)"),
+    _time("round_trip_percentile", "a whole round trip, by percentile", "percentile"),
+    _time("round_trip_min", "the shortest"),
+    _time("round_trip_max", "the longest"),
+    _time("round_trip_stddev", "standard deviation"),
+    Fom(name="dropped", unit="1", better=Better.LOWER, summary="messages that were never answered"),
+)
+_THROUGHPUT = (
+    Fom(
+        name="message_rate",
+        unit="msg/s",
+        better=Better.HIGHER,
+        summary="messages sent per second",
+        is_primary=True,
+    ),
+    Fom(
+        name="bandwidth",
+        unit="MiB/s",
+        better=Better.HIGHER,
+        summary="2²⁰ bytes of messages sent per second, which sockperf calls MBps",
+        is_primary=True,
+    ),
+)
+
+_PARAMETERS = (
+    Parameter(
+        name="protocol",
+        kind=ParameterKind.TEXT,
+        default="udp",
+        choices=("udp", "tcp"),
+        summary="what it sends",
+    ),
+    Parameter(
+        name="message_bytes",
+        kind=ParameterKind.BYTES,
+        default=_HEADER_BYTES,
+        minimum=_HEADER_BYTES,
+        summary="size of a message (-m)",
+    ),
+    Parameter(
+        name="time_s", kind=ParameterKind.SECONDS, default=10.0, minimum=1, summary="how long it sends (-t)"
+    ),
+    port_parameter(11111),
+)
+_RATE = Parameter(
+    name="messages_per_s",
+    kind=ParameterKind.WHOLE,
+    default=10_000,
+    minimum=100,
+    summary="messages per second (--mps); every hundredth is answered",
+)
+
+_DESCRIPTION = """\
+Starts `sockperf server` on the first node and `sockperf {mode}` on the second. Debian and Ubuntu have the
+package sockperf. Unless the output says "avg-rtt", a latency is half of a round trip."""
+
+
+class Sockperf(PeerBenchmark, frozen=True, kw_only=True):
+    """One mode of sockperf's client."""
+
+    mode: str
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one launch of server and client."""
+        asked = case.parameters
+        where = ["-i", "{address0}", "-p", str(asked["port"])]
+        where += ["--tcp"] if asked["protocol"] == "tcp" else []
+        client = ["sockperf", self.mode, *where, "-m", str(asked["message_bytes"])]
+        client += ["-t", f"{float(asked['time_s']):g}"]
+        client += ["--mps", str(asked["messages_per_s"])] if "messages_per_s" in asked else []
+        server, protocol = ["sockperf", "server", *where], str(asked["protocol"])
+        return (peer_stage(case, server, client, int(asked["port"]), protocol),)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the summaries of this kind of mode (see model.Workload.parse)."""
+        log = _ThroughputLog(self.foms) if self.mode == "throughput" else _LatencyLog(self.foms)
+        for line in plain(lines, on_torn=log.read_torn):
+            if "sockperf: " in line:
+                log.read(line)
+        return log.parsed()
+
+
+class _Log(abc.ABC):
+    """The summaries of a log as they come: figures by name and percentile, of one run after another."""
+
+    last: re.Pattern[str]
+    """The last line of a summary."""
+
+    def __init__(self, foms: Iterable[Fom]) -> None:
+        self._findings = Findings(foms)
+        self._runs: list[list[tuple[str, float, dict[str, float]]]] = []
+        self._is_open = False
+        self.n_messages = 0
+        self._errors: list[str] = []
+
+    def read(self, line: str) -> None:
+        """Take in one of sockperf's own lines."""
+        if "ERROR" in line or "No messages were received" in line or "No valid observations" in line:
+            self._errors.append(line[line.index("sockperf: ") :].strip()[:200])
+        else:
+            for fom, value, at in self.figures(line):
+                if not self._is_open:
+                    self._runs.append([])
+                self._is_open = True
+                self._runs[-1].append((fom, value, at))
+            if self._is_open and self.last.search(line):
+                self._is_open = False
+
+    def read_torn(self, line: str) -> None:
+        """Take in the last line when it has no line end: the last of a summary, whose end shows."""
+        if self.last.search(line):
+            self.read(line)
+
+    @abc.abstractmethod
+    def figures(self, line: str) -> Iterator[tuple[str, float, dict[str, float]]]:
+        """Yield the figures of a line."""
+
+    def parsed(self) -> Parsed:
+        """Return the figures of all runs, numbered by `run` where there are several."""
+        findings = self._findings
+        faults = list(dict.fromkeys(self._errors))
+        if self._is_open:
+            faults.append("the summary breaks off")
+        elif not self._runs and not faults:
+            faults.append("the output holds no such summary of sockperf")
+        for number, run in enumerate(self._runs, start=1):
+            which = {"run": number} if len(self._runs) > 1 else {}
+            for fom, value, at in run:
+                findings.measure(fom, value, **at, **which)
+        for fault in faults:
+            findings.problem(fault)
+        payload_bytes = self.n_messages * _HEADER_BYTES
+        return findings.parsed(is_complete=not faults, payload_bytes=payload_bytes or None)
+
+
+_VALID = re.compile(r"\[Valid Duration\] .*SentMessages=([0-9]{1,15})")
+_MEAN = re.compile(
+    r"====> avg-(?P<kind>latency|lat|rtt)= *(?P<mean>[0-9]{1,12}\.[0-9]{1,3})"
+    r" \(std-dev= *(?P<deviation>[0-9]{1,12}\.[0-9]+)"
+)
+_DROPPED = re.compile(r"# dropped messages = ([0-9]{1,15});")
+_PLACE = re.compile(
+    r"---> (?:<(?P<end>MAX|MIN)> observation|percentile (?P<percentile>[0-9]{1,2}\.[0-9]+))"
+    r" = *(?P<value>[0-9]{1,12}\.[0-9]{3})$"
+)
+
+
+class _LatencyLog(_Log):
+    last = re.compile(r"---> <MIN> observation = *[0-9]{1,12}\.[0-9]{3}$")
+
+    def __init__(self, foms: Iterable[Fom]) -> None:
+        super().__init__(foms)
+        self._kind = "latency"
+
+    def figures(self, line: str) -> Iterator[tuple[str, float, dict[str, float]]]:
+        """Yield mean and deviation, the number of dropped messages, or one place of the distribution."""
+        if (mean := _MEAN.search(line)) is not None:
+            self._kind = "round_trip" if mean["kind"] == "rtt" else "latency"
+            yield self._kind, float(mean["mean"]), {}
+            yield f"{self._kind}_stddev", float(mean["deviation"]), {}
+        elif (valid := _VALID.search(line)) is not None:
+            self.n_messages += int(valid[1])
+        elif not self._is_open:
+            return
+        elif (dropped := _DROPPED.search(line)) is not None:
+            yield "dropped", float(dropped[1]), {}
+        elif (place := _PLACE.search(line)) is not None:
+            if place["end"]:
+                yield f"{self._kind}_{place['end'].lower()}", float(place["value"]), {}
+            else:
+                yield (
+                    f"{self._kind}_percentile",
+                    float(place["value"]),
+                    {"percentile": float(place["percentile"])},
+                )
+
+
+_MESSAGES = re.compile(r"Summary: Message Rate is ([0-9]{1,15}) \[msg/sec\]")
+_BANDWIDTH = re.compile(r"Summary: BandWidth is ([0-9]{1,12}\.[0-9]{3}) MBps \([0-9.]+ Mbps\)")
+
+
+class _ThroughputLog(_Log):
+    last = _BANDWIDTH
+
+    def figures(self, line: str) -> Iterator[tuple[str, float, dict[str, float]]]:
+        """Yield the message rate or the bandwidth."""
+        if (messages := _MESSAGES.search(line)) is not None:
+            yield "message_rate", float(messages[1]), {}
+        elif (bandwidth := _BANDWIDTH.search(line)) is not None:
+            yield "bandwidth", float(bandwidth[1]), {}
+
+
+def _workload(name: str, mode: str, summary: str, foms: tuple[Fom, ...], *more: Parameter) -> Sockperf:
+    return Sockperf(
+        name=f"sockperf.{name}",
+        summary=summary,
+        description=_DESCRIPTION.format(mode=mode),
+        parameters=(*_PARAMETERS, *more),
+        foms=foms,
+        mode=mode,
+    )
+
+
+WORKLOADS = (
+    _workload("ping_pong", "ping-pong", "One message to and fro over a socket.", _LATENCY),
+    _workload(
+        "under_load", "under-load", "Latency while messages are sent at a fixed rate.", _LATENCY, _RATE
+    ),
+    _workload("throughput", "throughput", "Messages one way, as many as can be sent.", _THROUGHPUT),
+)
+"""What the entry point `sockperf` offers."""

@@ -1,0 +1,219 @@
+"""netperf's parser on real output (corpus/INDEX.tsv names the origin of each file) and on damaged output."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tare.model.values import Scalar
+from tare.model.workload import Parsed
+from tare.workloads.netperf import WORKLOADS
+from workloads.cases import case_of
+
+NETPERF = {workload.test: workload for workload in WORKLOADS}
+
+STREAM = """\
+MIGRATED TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 10.0.0.2 () port 0 AF_INET : demo
+Interim result: 35344.39 10^6bits/s over 1.002 seconds ending at 1559149724.219
+Recv   Send    Send
+Socket Socket  Message  Elapsed
+Size   Size    Size     Time     Throughput
+bytes  bytes   bytes    secs.    10^6bits/sec
+
+131072  16384  16384    10.00     941.42
+"""
+UDP_STREAM = """\
+MIGRATED UDP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 10.0.0.2 () port 0 AF_INET
+Socket  Message  Elapsed      Messages
+Size    Size     Time         Okay Errors   Throughput
+bytes   bytes    secs            #      #   10^6bits/sec
+
+212992   65507   10.00       12345      0     646.97
+212992           10.00       12300            644.61
+
+"""
+RR = """\
+MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 () port 0 AF_INET to n1 () port 0 AF_INET : first burst 0
+Local /Remote
+Socket Size   Request  Resp.   Elapsed  Trans.
+Send   Recv   Size     Size    Time     Rate
+bytes  Bytes  bytes    bytes   secs.    per sec
+
+16384  87380  1        1       10.00    12345.67
+16384  87380
+"""
+KEYVAL = """\
+MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 () port 0 AF_INET to n1 () port 0 AF_INET : first burst 0
+MEAN_LATENCY=71.20
+P99_LATENCY=90
+STDDEV_LATENCY=-1.00
+THROUGHPUT=14012.50
+THROUGHPUT_UNITS=Trans/s
+"""
+
+
+def parse(test: str, text: str) -> Parsed:
+    return NETPERF[test].parse(io.StringIO(text))
+
+
+def figures(parsed: Parsed) -> dict[tuple[str, Scalar | None], float]:
+    return {(one.fom, one.at.get("percentile")): one.value for one in parsed.measurements}
+
+
+REAL = {
+    "01-udp_rr-omni-histogram-wrapped.txt": (
+        "UDP_RR",
+        {
+            ("transactions", None): 2217.06,
+            ("latency_percentile", 50.0): 442,
+            ("latency_percentile", 90.0): 487,
+            ("latency_percentile", 99.0): 589,
+            ("latency_stddev", None): 81.26,
+            ("latency_min", None): 361,
+            ("latency_max", None): 9688,
+        },
+    ),
+    "02-tcp_rr-omni-csv.txt": (
+        "TCP_RR",
+        {
+            ("transactions", None): 1405.50,
+            ("latency_stddev", None): 783.80,
+            ("latency_percentile", 50.0): 683,
+            ("latency_percentile", 90.0): 735,
+            ("latency_percentile", 99.0): 841,
+            ("latency_min", None): 600,
+            ("latency_max", None): 900,
+            ("retransmits", None): 0,
+        },
+    ),
+}
+
+
+def test_real_output_is_read(corpus: Path) -> None:
+    assert set(REAL) == {path.name for path in (corpus / "netperf").iterdir()}
+    for name, (test, expected) in REAL.items():
+        parsed = parse(test, (corpus / "netperf" / name).read_text())
+        assert (parsed.is_complete, parsed.problems, figures(parsed)) == (True, (), expected)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_output_cut_anywhere_is_not_complete_with_fewer_figures(corpus: Path, name: str) -> None:
+    test, expected = REAL[name]
+    text = (corpus / "netperf" / name).read_text()
+    for cut in range(0, len(text), 7):
+        for lines in (io.StringIO(text[:cut]), text[:cut].splitlines()):
+            parsed = NETPERF[test].parse(lines)
+            if isinstance(lines, io.StringIO):
+                assert figures(parsed) in ({}, expected)
+            assert not parsed.is_complete or len(parsed.measurements) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("test", "text", "expected"),
+    [
+        ("TCP_STREAM", STREAM, {"throughput": 941.42}),
+        ("TCP_STREAM", STREAM.replace("10^6bits/sec\n", "10^9bits/sec\n"), {"throughput": 941420}),
+        ("TCP_STREAM", STREAM.replace("10^6bits/sec\n", "MBytes  /sec\n"), {"throughput": 941.42 * 8.388608}),
+        (
+            "TCP_STREAM",
+            STREAM.replace("941.42", "941.42   5.50  6.50  1.100   1.200"),
+            {"throughput": 941.42},
+        ),
+        ("UDP_STREAM", UDP_STREAM, {"throughput": 644.61, "throughput_sent": 646.97}),
+        ("TCP_RR", RR, {"transactions": 12345.67}),
+        ("TCP_RR", KEYVAL, {"transactions": 14012.5, "latency": 71.2, "latency_percentile": 90}),
+        (
+            "TCP_RR",
+            KEYVAL.partition("\n")[2],
+            {"transactions": 14012.5, "latency": 71.2, "latency_percentile": 90},
+        ),
+    ],
+)
+def test_tables_and_keyval_are_read(test: str, text: str, expected: dict[str, float]) -> None:
+    for given_text in (text, text.replace("\n", "\r\n"), "noise: 3 things\n" + text):
+        parsed = parse(test, given_text)
+        assert (parsed.is_complete, parsed.problems) == (True, ())
+        assert {one.fom: one.value for one in parsed.measurements} == pytest.approx(expected)
+
+
+def test_a_test_of_another_kind_is_not_taken() -> None:
+    assert parse("TCP_STREAM", RR).problems == ("the output holds no result of TCP_STREAM",)
+    untitled = KEYVAL.partition("\n")[2]
+    assert parse("TCP_STREAM", untitled).problems == ("the output is that of another kind of test",)
+
+
+def test_a_stream_of_datagrams_needs_what_arrived() -> None:
+    sent = "\n".join(UDP_STREAM.splitlines()[:6]) + "\n"
+    assert parse("UDP_STREAM", sent).problems == ("netperf's result is missing",)
+
+
+def test_several_tests_in_one_log_are_numbered() -> None:
+    parsed = parse("TCP_STREAM", STREAM + STREAM.replace("941", "900"))
+    assert [(one.value, one.at) for one in parsed.measurements] == [
+        (941.42, {"run": 1}),
+        (900.42, {"run": 2}),
+    ]
+    rows = parse("TCP_STREAM", STREAM + "131072  16384  16384    10.00     900.00\n")
+    assert [one.at for one in rows.measurements] == [{"run": 1}, {"run": 2}]
+    assert (
+        parse("TCP_STREAM", STREAM + STREAM[:90] + "\n").problems == ("netperf's result is missing",)
+        or not parse("TCP_STREAM", STREAM + STREAM[:120] + "\n").is_complete
+    )
+
+
+def test_a_row_with_values_missing_is_a_problem() -> None:
+    names = "Throughput,Throughput Units,Mean Latency Microseconds\n"
+    parsed = parse("TCP_RR", RR.partition("\n")[0] + "\n" + names + "1405.50,Trans/s\n")
+    assert parsed.problems == ("netperf's row has 2 values instead of 3",)
+
+
+def test_nothing_is_no_result() -> None:
+    complaint = "establish control: are you sure there is a netserver listening on n1 at port 12865?\n"
+    for text in ("", complaint):
+        assert parse("TCP_RR", text).problems == ("the output holds no result of TCP_RR",)
+
+
+@pytest.mark.parametrize("broken", ["nan", "-nan", "inf", "9.4.1"])
+def test_what_is_not_a_number_is_no_figure(broken: str) -> None:
+    assert not parse("TCP_STREAM", STREAM.replace("941.42", broken)).is_complete
+    parsed = parse("TCP_RR", KEYVAL.replace("14012.50", broken))
+    assert "transactions" not in {one.fom for one in parsed.measurements}
+    assert not parsed.is_complete
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -> None:
+    test, whole = data.draw(
+        st.sampled_from([("TCP_STREAM", STREAM), ("UDP_STREAM", UDP_STREAM), ("TCP_RR", KEYVAL)])
+    )
+    text = whole
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, min(len(text), start + 40)))
+        text = text[:start] + data.draw(st.text(max_size=12) | st.just(whole[-90:])) + text[end:]
+    printed = {float(word) for word in re.findall(r"[0-9]+(?:\.[0-9]+)?", text)}
+    factors = (1, 1e-3, 1e3, *(1024.0**power * 8e-6 for power in range(4)))
+    for one in parse(test, text).measurements:
+        assert any(one.value == pytest.approx(number * factor) for number in printed for factor in factors)
+
+
+@pytest.mark.parametrize(
+    ("test", "parameters", "options"),
+    [
+        ("TCP_STREAM", {}, "-l 10 --"),
+        ("UDP_STREAM", {"message_bytes": 1400, "time_s": 2.5}, "-l 2.5 -- -m 1400"),
+        ("TCP_RR", {"message_bytes": 64}, "-l 10 -- -r 64,64 -k MEAN_LATENCY,"),
+    ],
+)
+def test_the_client_is_told_what_the_case_asks_for(
+    test: str, parameters: dict[str, Scalar], options: str
+) -> None:
+    (stage,) = NETPERF[test].stages(case_of(NETPERF[test], None, **parameters))
+    server, client = "netserver -D -p 12865", f"netperf -H {{address0}} -p 12865 -t {test} "
+    assert " ".join(stage.argv).startswith(f"sh {{work}}/peer.sh tcp:12865 {server} -- {client}{options}")

@@ -1,0 +1,175 @@
+"""sockperf's parser on real output (corpus/INDEX.tsv names the origin of each file) and on damaged output."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tare.model.values import Scalar
+from tare.model.workload import Parsed
+from tare.workloads.sockperf import WORKLOADS
+from workloads.cases import case_of
+
+SOCKPERF = {workload.name.removeprefix("sockperf."): workload for workload in WORKLOADS}
+
+PING_PONG = """\
+sockperf: \x1b[2;35m== version #3.7-no.git == \x1b[0m
+sockperf[CLIENT] send on:sockperf: using recvfrom() to block on socket(s)
+
+[ 0] IP = 127.0.0.1       PORT = 11111 # TCP
+sockperf: Test ended
+sockperf: [Total Run] RunTime=1.000 sec; Warm up time=400 msec; SentMessages=184730; ReceivedMessages=184729
+sockperf: ========= Printing statistics for Server No: 0
+sockperf: [Valid Duration] RunTime=0.550 sec; SentMessages=102588; ReceivedMessages=102588
+sockperf: \x1b[2;35m====> avg-latency=2.671 (std-dev=21.890)\x1b[0m
+sockperf: # dropped messages = 3; # duplicated messages = 0; # out-of-order messages = 0
+sockperf: Summary: Latency is 2.671 usec
+sockperf: ---> <MAX> observation = 2444.562
+sockperf: ---> percentile 99.900 =   17.022
+sockperf: ---> percentile 50.000 =    2.122
+sockperf: ---> <MIN> observation =    1.917
+"""
+
+
+def parse(name: str, text: str) -> Parsed:
+    return SOCKPERF[name].parse(io.StringIO(text))
+
+
+def figures(parsed: Parsed) -> dict[tuple[str, Scalar | None], float]:
+    return {(one.fom, one.at.get("percentile")): one.value for one in parsed.measurements}
+
+
+def test_a_ping_pong_is_read(corpus: Path) -> None:
+    parsed = parse(
+        "ping_pong", (corpus / "sockperf/01-pingpong-and-throughput-one-log.extract.txt").read_text()
+    )
+    assert (parsed.is_complete, parsed.problems, len(parsed.measurements)) == (True, (), 13)
+    assert {
+        ("latency", None): 83.147,
+        ("latency_stddev", None): 8.246,
+        ("latency_percentile", 50.0): 81.171,
+        ("latency_percentile", 99.0): 98.909,
+        ("latency_percentile", 99.9): 108.442,
+        ("latency_max", None): 1245.549,
+        ("latency_min", None): 67.035,
+        ("dropped", None): 0,
+    }.items() <= figures(parsed).items()
+    assert parsed.payload_bytes == 57400 * 14
+
+
+def test_a_throughput_in_the_same_log_is_read(corpus: Path) -> None:
+    parsed = parse(
+        "throughput", (corpus / "sockperf/01-pingpong-and-throughput-one-log.extract.txt").read_text()
+    )
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed) == {("message_rate", None): 127096, ("bandwidth", None): 178.418}
+
+
+def test_whole_round_trips_are_told_apart(corpus: Path) -> None:
+    text = (corpus / "sockperf/02-virtualclient-pingpong-full-log.txt").read_text()
+    parsed = parse("under_load", text)
+    assert (parsed.is_complete, parsed.problems, len(parsed.measurements)) == (True, (), 13)
+    assert {
+        ("round_trip", None): 101.926,
+        ("round_trip_stddev", None): 25.485,
+        ("round_trip_percentile", 50.0): 104.528,
+        ("round_trip_percentile", 99.0): 180.199,
+        ("round_trip_max", None): 531.956,
+        ("round_trip_min", None): 48.650,
+    }.items() <= figures(parsed).items()
+    assert parse("throughput", text).problems == ("the output holds no such summary of sockperf",)
+
+
+@pytest.mark.parametrize(("number", "mode"), [(0, "ping_pong"), (0, "throughput"), (1, "ping_pong")])
+def test_output_cut_anywhere_is_not_complete_with_fewer_figures(corpus: Path, number: int, mode: str) -> None:
+    text = sorted((corpus / "sockperf").iterdir())[number].read_text()
+    whole = figures(parse(mode, text))
+    for cut in range(0, len(text), max(len(text) // 40, 1)):
+        parsed = parse(mode, text[:cut])
+        assert figures(parsed).items() <= whole.items()
+        assert parsed.is_complete == (len(parsed.measurements) == len(whole))
+
+
+def test_the_example_is_complete_with_or_without_its_line_end() -> None:
+    parsed = parse("ping_pong", PING_PONG)
+    assert (parsed.is_complete, parsed.problems, len(parsed.measurements)) == (True, (), 7)
+    assert figures(parsed)["dropped", None] == 3
+    assert parse("ping_pong", PING_PONG.rstrip("\n")) == parsed
+    assert not parse("ping_pong", PING_PONG.rstrip("\n")[:-1]).is_complete
+
+
+def test_summaries_of_several_runs_are_numbered() -> None:
+    parsed = parse("ping_pong", PING_PONG + PING_PONG.replace("2.671", "3.671"))
+    assert [(one.value, one.at) for one in parsed.measurements if one.fom == "latency"] == [
+        (2.671, {"run": 1}),
+        (3.671, {"run": 2}),
+    ]
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "sockperf: ERROR: Can`t connect socket (errno=111 Connection refused)",
+        "sockperf: No messages were received from the server. Is the server down?",
+    ],
+)
+def test_what_sockperf_complains_about_is_a_problem(complaint: str) -> None:
+    parsed = parse("ping_pong", f"sockperf: == version #3.7-no.git ==\n{complaint}\n")
+    assert (parsed.is_complete, parsed.problems) == (False, (complaint,))
+
+
+def test_words_of_older_versions_are_known() -> None:
+    parsed = parse("ping_pong", PING_PONG.replace("avg-latency=2.671", "avg-lat=  2.671"))
+    assert figures(parsed)["latency", None] == 2.671
+
+
+@pytest.mark.parametrize("broken", ["nan", "-nan", "inf", "2.6.71"])
+def test_a_broken_mean_is_no_figure(broken: str) -> None:
+    parsed = parse("ping_pong", PING_PONG.replace("2.671", broken))
+    assert (parsed.is_complete, parsed.measurements) == (False, ())
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -> None:
+    text = PING_PONG
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, min(len(text), start + 40)))
+        text = text[:start] + data.draw(st.text(max_size=12) | st.just(PING_PONG[-90:])) + text[end:]
+    printed = {float(word) for word in re.findall(r"[0-9]+(?:\.[0-9]+)?", text)}
+    assert {one.value for one in parse("ping_pong", text).measurements} <= printed
+
+
+@pytest.mark.parametrize(
+    ("mode", "parameters", "server", "client"),
+    [
+        ("ping_pong", {}, "udp:11111 sockperf server", "sockperf ping-pong{} -m 14 -t 10"),
+        (
+            "under_load",
+            {"protocol": "tcp", "messages_per_s": 500},
+            "tcp:11111 sockperf server",
+            "sockperf under-load{} --tcp -m 14 -t 10 --mps 500",
+        ),
+        (
+            "throughput",
+            {"message_bytes": 1472},
+            "udp:11111 sockperf server",
+            "sockperf throughput{} -m 1472 -t 10",
+        ),
+    ],
+)
+def test_server_and_client_are_told_what_the_case_asks_for(
+    mode: str, parameters: dict[str, Scalar], server: str, client: str
+) -> None:
+    (stage,) = SOCKPERF[mode].stages(case_of(SOCKPERF[mode], None, **parameters))
+    where = " -i {address0} -p 11111"
+    tcp = " --tcp" if "tcp" in server else ""
+    assert (
+        " ".join(stage.argv) == f"sh {{work}}/peer.sh {server}{where}{tcp} -- {client.replace('{}', where)}"
+    )
