@@ -107,7 +107,8 @@ Traps: many ranks on a small box have no domain decomposition, and mdrun says so
 decimals, which is coarse where it is small; ranks × threads should fill the cores, or mdrun does not pin its
 threads. The log is md.log.
 
-{IO_NOTE} Heavy means a compressed frame of all positions every 10 steps (nstxout-compressed)."""
+{IO_NOTE}
+Heavy means a compressed frame of all positions every 10 steps (nstxout-compressed)."""
 
 
 class Gromacs(Application, frozen=True, kw_only=True):

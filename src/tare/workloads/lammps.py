@@ -125,7 +125,8 @@ lists every 20 steps). The input is generated: 32000 atoms as in the original, o
 
 {_SOURCE}
 
-{IO_NOTE} Heavy means positions and velocities of all atoms every 10 steps (dump custom)."""
+{IO_NOTE}
+Heavy means positions and velocities of all atoms every 10 steps (dump custom)."""
 
 _SCRIPT_DESCRIPTION = f"""\
 Runs an input script as it is, in a folder of links to `folder`. Each `run` of the script is measured.

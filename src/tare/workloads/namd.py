@@ -79,7 +79,8 @@ Traps: days/ns is of the last few hundred steps before the last Benchmark line, 
 steps) has none; output is not in it, so compare I/O by wall_time. "ERROR: Margin is too small" is a warning.
 WallClock is printed even by runs that exit prematurely.
 
-{IO_NOTE} Heavy means checkpoints and frames every {_HEAVY_INTERVAL} steps (restartfreq, dcdfreq)."""
+{IO_NOTE}
+Heavy means checkpoints and frames every {_HEAVY_INTERVAL} steps (restartfreq, dcdfreq)."""
 
 
 class Namd(Application, frozen=True, kw_only=True):

@@ -100,7 +100,8 @@ openfoam-examples) set WM_PROJECT_DIR=/usr/share/openfoam in the platform's `env
 Traps: ExecutionTime is processor time, which does not grow while a rank waits for a disk: compare I/O by
 clock_time. The banner "Floating point exception trapping" is no error.
 
-{IO_NOTE} Heavy means all fields every {HEAVY_INTERVAL} steps (writeInterval)."""
+{IO_NOTE}
+Heavy means all fields every {HEAVY_INTERVAL} steps (writeInterval)."""
 
 
 class MotorBike(Application, frozen=True, kw_only=True):

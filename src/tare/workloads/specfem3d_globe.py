@@ -54,11 +54,11 @@ _PARAMETERS = (
         summary="parts of the cubed sphere; 6 are the whole Earth (NCHUNKS)",
     ),
     Parameter(
-        name="nproc_xi",
+        name="aspect",
         kind=ParameterKind.WHOLE,
-        default=0,
-        minimum=0,
-        summary="ranks along the first side of a chunk (NPROC_XI); 0 for as many as along the other",
+        default=1,
+        minimum=1,
+        summary="ranks along the first side of a chunk for one along the other (NPROC_XI / NPROC_ETA)",
     ),
     Parameter(
         name="minutes",
@@ -84,8 +84,9 @@ that the mesher writes (values_from_mesher.h), and follows the waves of the eart
 (xspecfem3D). Mesh and builds are made once for all cases that need the same. The tree's own DATA/Par_file
 is edited, so that it fits the version: chunks, elements, ranks, model and length.
 
-ranks = chunks × NPROC_XI × NPROC_ETA; NEX must be a multiple of 16 and of 8 × NPROC_XI and 8 × NPROC_ETA;
-more than two chunks need NPROC_XI = NPROC_ETA. A study's `where` may use nproc_xi and nproc_eta.
+ranks = chunks × NPROC_XI × NPROC_ETA, where NPROC_XI = aspect × NPROC_ETA; NEX must be a multiple of 16 and of
+8 × NPROC_XI and 8 × NPROC_ETA; more than two chunks need NPROC_XI = NPROC_ETA. A study's `where` may use
+nproc_xi and nproc_eta.
 
 Traps: elements grow with the square of NEX or faster, and time steps with NEX as well, so weak scaling
 compares the times of a step. With threads, the tree must be configured with --enable-openmp. The program
@@ -110,11 +111,11 @@ class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
         nex, chunks, ranks = int(case.parameters["nex"]), int(case.parameters["chunks"]), case.layout.ranks
         sides = _sides(case.settings)
         if sides is None:
-            yield _shape_fault(ranks, chunks, int(case.parameters["nproc_xi"]))
+            yield _shape_fault(ranks, chunks, int(case.parameters["aspect"]))
         elif chunks > 2 and sides[0] != sides[1]:
             yield (
                 f"{chunks} chunks need as many ranks along both sides, not {sides[0]} and {sides[1]}; "
-                "leave out nproc_xi"
+                "leave out aspect"
             )
         yield from _element_faults(nex, sides or (1, 1))
 
@@ -136,11 +137,10 @@ class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
 
 def _sides(settings: Settings) -> tuple[int, int] | None:
     """Return NPROC_XI and NPROC_ETA, or None where the ranks do not make such a rectangle."""
-    per_chunk, rest = divmod(int(settings.get("ranks", 1)), int(settings.get("chunks", 1)))
-    xi = int(settings.get("nproc_xi", 0)) or math.isqrt(per_chunk)
-    if rest or not xi or per_chunk % xi or (not settings.get("nproc_xi") and xi * xi != per_chunk):
-        return None
-    return xi, per_chunk // xi
+    chunks, aspect = int(settings.get("chunks", 1)), int(settings.get("aspect", 1))
+    ranks = int(settings.get("ranks", 1))
+    eta = math.isqrt(ranks // (chunks * aspect))
+    return (aspect * eta, eta) if eta and chunks * aspect * eta * eta == ranks else None
 
 
 def _element_faults(nex: int, sides: tuple[int, int]) -> Iterator[str]:
@@ -154,15 +154,12 @@ def _element_faults(nex: int, sides: tuple[int, int]) -> Iterator[str]:
             return
 
 
-def _shape_fault(ranks: int, chunks: int, nproc_xi: int) -> str:
+def _shape_fault(ranks: int, chunks: int, aspect: int) -> str:
     """Return why `ranks` cannot be laid out, with the nearest number that can."""
-    if nproc_xi:
-        fitting = _multiple(ranks, chunks * nproc_xi)
-        return f"{ranks} ranks are not {chunks} × {nproc_xi} × a whole number; set ranks: {fitting}"
-    side = max(round(math.sqrt(ranks / chunks)), 1)
+    side = max(round(math.sqrt(ranks / (chunks * aspect))), 1)
     return (
-        f"{ranks} ranks on {chunks} {'chunk' if chunks == 1 else 'chunks'} make no square; "
-        f"set ranks: {chunks * side * side}, or nproc_xi"
+        f"{ranks} ranks are not {chunks} × {aspect} × a square (chunks × aspect × NPROC_ETA²); "
+        f"set ranks: {chunks * aspect * side * side}"
     )
 
 

@@ -71,7 +71,8 @@ those of the inner ones, and each has a mean of its own.
 Traps: WRF may end with exit code 0 after a fatal error; what counts is SUCCESS COMPLETE WRF. CFL warnings in
 a finished run do not invalidate its times. I/O quilting (nio_tasks_per_group) hides the time of output.
 
-{IO_NOTE} Heavy means a history file every {_HEAVY_MINUTES} simulated minutes (history_interval)."""
+{IO_NOTE}
+Heavy means a history file every {_HEAVY_MINUTES} simulated minutes (history_interval)."""
 
 
 class Wrf(Application, frozen=True, kw_only=True):
