@@ -84,8 +84,8 @@ that the mesher writes (values_from_mesher.h), and follows the waves of the eart
 (xspecfem3D). Mesh and builds are made once for all cases that need the same. The tree's own DATA/Par_file
 is edited, so that it fits the version: chunks, elements, ranks, model and length.
 
-ranks = chunks × NPROC_XI × NPROC_ETA, where NPROC_XI = aspect × NPROC_ETA; NEX must be a multiple of 16 and of
-8 × NPROC_XI and 8 × NPROC_ETA; more than two chunks need NPROC_XI = NPROC_ETA. A study's `where` may use
+ranks = chunks × NPROC_XI × NPROC_ETA, where NPROC_XI = aspect × NPROC_ETA; NEX must be a multiple of 16 and
+of 8 × NPROC_XI and 8 × NPROC_ETA; more than two chunks need NPROC_XI = NPROC_ETA. A study's `where` may use
 nproc_xi and nproc_eta.
 
 Traps: elements grow with the square of NEX or faster, and time steps with NEX as well, so weak scaling
