@@ -7,13 +7,13 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from tare.model.case import Layout
-from tare.model.workload import Stage
-from tare.workloads.benchmark import Benchmark
+from tare.model.case import Case, Layout
+from tare.model.workload import Parsed, Stage
 from tare.workloads.peers import PeerBenchmark, peer_stage
 from workloads.cases import case_of
 
@@ -30,6 +30,19 @@ import socket, sys
 print(socket.create_connection(("127.0.0.1", int(sys.argv[1]))).recv(99).decode(), sys.argv[2:])
 sys.exit(int(sys.argv[2]))
 """
+
+
+class DoublePeers(PeerBenchmark, frozen=True, kw_only=True):
+    """Stands for a tool that is two programs."""
+
+    name: str = "double"
+    summary: str = "stands for a tool"
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        return ()
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        return Parsed()
 
 
 @pytest.fixture
@@ -52,9 +65,7 @@ def start(stage: Stage, folder: Path, variable: str, rank: str) -> subprocess.Po
 def stage_of(port: int, client_exit: int = 0) -> Stage:
     server = [sys.executable, "-c", SERVER, str(port), "with a blank"]
     client = [sys.executable, "-c", CLIENT, str(port), str(client_exit), "and a 'quote'"]
-    return peer_stage(
-        case_of(PeerBenchmark(name="double", summary="stands for a tool")), server, client, port
-    )
+    return peer_stage(case_of(DoublePeers()), server, client, port)
 
 
 @pytest.mark.parametrize("variable", ["PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"])
@@ -74,14 +85,36 @@ def test_the_client_meets_the_server_and_its_exit_code_counts(
 
 
 def test_a_server_that_cannot_start_says_why(tmp_path: Path, port: int) -> None:
-    missing = peer_stage(
-        case_of(PeerBenchmark(name="double", summary="")), ["/no/such/server"], ["true"], port
-    )
+    missing = peer_stage(case_of(DoublePeers()), ["/no/such/server"], ["true"], port)
     server = start(missing, tmp_path, "PMI_RANK", "0")
     _, complaint = server.communicate(timeout=30)
     assert server.returncode == 1
     assert "the server ended before it listened:" in complaint
     assert "/no/such/server" in complaint
+
+
+def test_a_client_of_a_server_that_cannot_start_ends_too(tmp_path: Path, port: int) -> None:
+    stage = peer_stage(case_of(DoublePeers()), ["false"], ["echo", "met"], port)
+    client, server = start(stage, tmp_path, "PMI_RANK", "1"), start(stage, tmp_path, "PMI_RANK", "0")
+    said, _ = client.communicate(timeout=30)
+    assert (client.returncode, said, server.wait(timeout=30)) == (1, "", 1)
+    server.communicate()
+
+
+def test_a_name_becomes_a_number_for_tools_that_know_no_names(tmp_path: Path, port: int) -> None:
+    server = [sys.executable, "-c", SERVER, str(port), ""]
+    client = ["echo", "a  b", "numeric:localhost", "-x"]
+    stage = peer_stage(case_of(DoublePeers()), server, client, port)
+    ranks = start(stage, tmp_path, "PMI_RANK", "0"), start(stage, tmp_path, "PMI_RANK", "1")
+    assert [rank.communicate(timeout=30)[0] for rank in ranks] == ["", "a  b 127.0.0.1 -x\n"]
+
+
+def test_an_exit_code_that_means_an_unreachable_host_is_not_passed_on(tmp_path: Path, port: int) -> None:
+    stage = stage_of(port, 255)
+    client, server = start(stage, tmp_path, "PMI_RANK", "1"), start(stage, tmp_path, "PMI_RANK", "0")
+    client.communicate(timeout=30)
+    server.communicate(timeout=30)
+    assert (client.returncode, server.returncode) == (1, 0)
 
 
 def test_without_a_rank_nothing_starts(tmp_path: Path, port: int) -> None:
@@ -100,14 +133,14 @@ def test_the_script_is_plain_posix(tmp_path: Path, port: int) -> None:
 
 
 def test_the_two_meet_over_the_network_where_there_is_one() -> None:
-    workload: Benchmark = PeerBenchmark(name="double", summary="")
+    workload = DoublePeers()
     for nodes, expected in ((1, Layout(nodes=1, ranks=2, ranks_per_node=2)), (4, Layout(2, 2, 1))):
         case = case_of(workload, Layout(nodes=nodes, ranks=4, ranks_per_node=4 // nodes))
         assert peer_stage(case, ["s"], ["c"], 1).layout == expected
 
 
 def test_one_rank_is_too_few() -> None:
-    workload = PeerBenchmark(name="double", summary="")
+    workload = DoublePeers()
     assert list(workload.faults(case_of(workload, Layout()))) == [
         "double is a server and a client; set nodes: 2, or ranks: 2 for both on one node"
     ]

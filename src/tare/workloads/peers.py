@@ -35,6 +35,7 @@ serve() {
         sleep 0.05
         if ! kill -0 "$server" 2>/dev/null; then
             trap - EXIT
+            : >"$work/failed"
             echo "the server ended before it listened:" >&2
             cat "$work/server.out" >&2
             exit 1
@@ -57,10 +58,21 @@ case $rank in
     ;;
 1)
     shift $((n_server + 1))
-    until ls "$work" | grep -qx ready; do sleep 0.1; done
+    until ls "$work" | grep -qx ready; do
+        ls "$work" | grep -qx failed && exit 1
+        sleep 0.1
+    done
+    for word; do
+        case $word in
+        numeric:*) word=$(getent ahostsv4 "${word#*:}" | sed -n '1s/ .*//p') ;;
+        esac
+        set -- "$@" "$word"
+        shift
+    done
     "$@"
     status=$?
     : >"$work/done"
+    [ "$status" -ne 255 ] || status=1 # by 255, ssh means that it could not reach the host
     exit "$status"
     ;;
 *)
@@ -91,7 +103,8 @@ def peer_stage(
     """Return a stage whose rank 0 runs `server`, and rank 1 `client` once `port` is open on rank 0.
 
     The client's output is the stage's; the server's is kept in ``server.out``. The server is ended after
-    the client, so it need not end by itself. The client's words may hold ``{address0}``.
+    the client, so it need not end by itself. The client's words may hold ``{address0}``;
+    one such as ``numeric:{address0}`` becomes the IPv4 address of that name, for tools that know no names.
     """
     return Stage(
         argv=("sh", "{work}/peer.sh", f"{protocol}:{port}", *server, "--", *client),

@@ -91,12 +91,11 @@ class Sockperf(PeerBenchmark, frozen=True, kw_only=True):
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the one launch of server and client."""
         asked = case.parameters
-        where = ["-i", "{address0}", "-p", str(asked["port"])]
-        where += ["--tcp"] if asked["protocol"] == "tcp" else []
-        client = ["sockperf", self.mode, *where, "-m", str(asked["message_bytes"])]
-        client += ["-t", f"{float(asked['time_s']):g}"]
+        tcp = ["--tcp"] if asked["protocol"] == "tcp" else []
+        client = ["sockperf", self.mode, "-i", "numeric:{address0}", "-p", str(asked["port"]), *tcp]
+        client += ["-m", str(asked["message_bytes"]), "-t", f"{float(asked['time_s']):g}"]
         client += ["--mps", str(asked["messages_per_s"])] if "messages_per_s" in asked else []
-        server, protocol = ["sockperf", "server", *where], str(asked["protocol"])
+        server, protocol = ["sockperf", "server", "-p", str(asked["port"]), *tcp], str(asked["protocol"])
         return (peer_stage(case, server, client, int(asked["port"]), protocol),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
