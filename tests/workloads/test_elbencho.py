@@ -246,6 +246,28 @@ def test_a_row_of_csv_cut_short_is_left_out() -> None:
     assert not WRITE.parse(cut.splitlines()).is_complete
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (TEXT[: TEXT.index("          Files total")], "the results of phase RMFILES are cut short"),
+        (CSV + CSV.splitlines()[2][:60] + "\n", "1 rows of CSV are broken"),
+        (CSV + CSV.splitlines()[2][:60], "the last line is cut short"),
+        (JSON + JSON[:80] + "\n", "a line of JSON is broken"),
+        (JSON + JSON[:80], "the last line is cut short"),
+    ],
+)
+def test_a_torn_end_after_whole_results_keeps_them_from_being_complete(text: str, problem: str) -> None:
+    parsed = parse(text)
+    assert not parsed.is_complete
+    assert problem in parsed.problems
+    assert only(parsed, "bandwidth", phase="WRITE") == 2789
+
+
+def test_a_last_line_without_its_end_is_whole_where_it_shows() -> None:
+    assert parse(TEXT.rstrip("\n")) == parse(TEXT)
+    assert parse(CSV.rstrip("\n")) == parse(CSV)
+
+
 def test_an_error_is_a_problem() -> None:
     parsed = parse(TEXT + "ERROR: File write failed. Path: /a; SysErr: No space left on device\n")
     assert parsed.problems == (

@@ -187,6 +187,11 @@ def test_encodings_change_nothing(disguise: Callable[[str], str]) -> None:
     assert parse(disguise(OUTPUT)) == parse(OUTPUT)
 
 
+def test_an_abort_is_a_problem() -> None:
+    parsed = parse(OUTPUT + "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD\n")
+    assert parsed.problems == ("a rank called MPI_Abort",)
+
+
 def test_other_output_holds_no_run() -> None:
     assert parse("HPL_Tflops=1\n").problems == ("the output holds no run of HPCC",)
 

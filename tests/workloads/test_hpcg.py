@@ -198,6 +198,22 @@ def test_a_figure_that_is_not_a_number_is_a_problem() -> None:
     assert parsed.problems == ("rating is nan, which is no measurement",)
 
 
+def test_a_figure_cut_in_pieces_is_a_problem() -> None:
+    parsed = parse(REPORT.replace("=0.183324", "=0.18.3324"))
+    rating = "HPCG result is VALID with a GFLOP/s rating of"
+    assert parsed.problems == (f"HPCG: {rating} is '0.18.3324', which is no number",)
+
+
+def test_a_report_without_its_end_says_so() -> None:
+    parsed = parse(REPORT[: REPORT.index("Final Summary::Results are")])
+    assert parsed.problems == ("HPCG wrote only a part of its report; the run did not come to its end",)
+
+
+def test_residuals_that_diverge_are_a_problem() -> None:
+    parsed = parse("Call [0] Scaled Residual [-nan]\n" + REPORT)
+    assert parsed.problems == ("a residual is not a number; HPCG diverged",)
+
+
 def test_an_abort_is_a_problem() -> None:
     parsed = parse(REPORT + "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD\n")
     assert parsed.problems == ("a rank called MPI_Abort",)

@@ -198,6 +198,11 @@ def test_an_error_is_a_problem() -> None:
     assert f"HPL says {error}" in parse(error + "\n>>> Need at least 4 processes <<<\n").problems
 
 
+def test_an_abort_is_a_problem() -> None:
+    parsed = parse(OUTPUT + "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD\n")
+    assert parsed.problems == ("a rank called MPI_Abort",)
+
+
 def test_skipped_tests_are_a_problem() -> None:
     parsed = parse(OUTPUT.replace("0 tests skipped", "1 tests skipped"))
     assert parsed.problems == ("HPL skipped 1 tests because of illegal input values",)
@@ -207,7 +212,9 @@ def test_skipped_tests_are_a_problem() -> None:
 def test_a_rate_that_is_no_number_is_a_problem(broken: str) -> None:
     parsed = parse(OUTPUT.replace("9.3295e+02", broken))
     assert rates(parsed) == [832.95]
-    assert parsed.problems
+    row = f"WR11C2R4 231168 192 4 8 9235.92 {broken}"
+    is_told = [f"broken row: {row}" in one or one.startswith("gflops at n 231168") for one in parsed.problems]
+    assert any(is_told)
 
 
 def test_a_cut_off_start_that_was_repeated_takes_nothing_away() -> None:

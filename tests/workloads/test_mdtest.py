@@ -180,9 +180,18 @@ def test_nothing_but_zeros_is_a_problem() -> None:
     assert "mdtest's table holds nothing but zeros: nothing was run" in parse(zeros).problems
 
 
+def test_an_abort_is_a_problem() -> None:
+    parsed = parse(OUTPUT + "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD\n")
+    assert parsed.problems == ("a rank called MPI_Abort",)
+
+
 def test_a_row_cut_short_is_a_problem() -> None:
     parsed = parse(OUTPUT.replace("1234.000          0.500", "1234.000          0.5"))
     assert any("broken row: File removal" in problem for problem in parsed.problems)
+
+
+def test_a_last_line_without_its_end_is_whole_where_its_words_are() -> None:
+    assert parse(OUTPUT.rstrip("\n")) == parse(OUTPUT)
 
 
 def test_two_runs_in_one_log_are_told_apart() -> None:

@@ -156,7 +156,15 @@ def test_a_lost_row_keeps_the_run_from_being_complete(kernel: str) -> None:
 def test_what_is_not_a_number_is_a_problem(broken: str) -> None:
     parsed = parse(OUTPUT.replace("2273.7", broken))
     assert "triad" not in rates(parsed)
-    assert parsed.problems
+    is_told = [
+        one.startswith(("triad is ", "STREAM's table has a broken row: Triad")) for one in parsed.problems
+    ]
+    assert any(is_told)
+
+
+def test_a_broken_row_of_gpu_stream_is_a_problem() -> None:
+    row = "STREAM_COPY_double_gpu_0_buffer_4294967296_block_128    6711.67 8"
+    assert f"gpu_stream's table has a broken row: {' '.join(row.split())}" in parse(f"{row}\n").problems
 
 
 def test_a_row_cut_short_is_no_row() -> None:
@@ -165,6 +173,11 @@ def test_a_row_cut_short_is_no_row() -> None:
         parsed = STREAM.parse(io.StringIO(text) if has_ends else text.splitlines())
         assert "triad" not in rates(parsed)
         assert not parsed.is_complete
+
+
+def test_an_abort_is_a_problem() -> None:
+    parsed = parse(OUTPUT + "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD\n")
+    assert parsed.problems == ("a rank called MPI_Abort",)
 
 
 def test_as_many_tables_as_ranks_are_expected() -> None:

@@ -11,7 +11,7 @@ from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Benchmark, Findings, tell_apart
 from tare.workloads.elbencho_results import CsvReader, Phase, Table, TextReader, json_phase, split
-from tare.workloads.text import aborts, plain
+from tare.workloads.text import plain
 
 
 def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
@@ -73,8 +73,8 @@ _PARAMETERS = (
 
 _DESCRIPTION = """\
 `threads` threads on one node (and no MPI ranks) write and read files of their own below the case's storage
-path, and delete them. The bandwidth that counts is that of the whole phase (elbencho's column LAST DONE); when
-the threads are done at different times, that of FIRST DONE tells what they reached while all were at work.
+path, and delete them. The bandwidth that counts is that of the whole phase (elbencho's column LAST DONE);
+when threads are done at different times, FIRST DONE tells what they reached while all were at work.
 
 Get the program from https://github.com/breuner/elbencho (static binaries, packages, containers). More nodes
 need its service daemons, which Tare does not start; `tare parse` reads their logs, and result, CSV and JSON
@@ -150,8 +150,6 @@ class _Log:
             self._findings.problem("this is a --livecsv of samples while elbencho ran, not a file of results")
         elif line.startswith(("ERROR", "Phase: ")):
             self._read_word(line)
-        elif "MPI_A" in line and aborts(line):
-            self._findings.problem("a rank called MPI_Abort")
         else:
             self._text.read(line)
 

@@ -11,7 +11,7 @@ from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Benchmark, Findings, tell_apart
 from tare.workloads.fio_results import Job, JsonReader, TextReader
-from tare.workloads.text import aborts, plain
+from tare.workloads.text import plain
 
 _SIGNAL = re.compile(r"fio: terminating on signal [0-9]+")
 _ERROR = re.compile(r"fio: pid=.*\berr=[0-9]+/")
@@ -83,8 +83,6 @@ class _Log:
             self._read_word(line)
         elif self._json.is_open or line[:1] == "{":
             self._json.read(line)
-        elif "MPI_A" in line and aborts(line):
-            self._findings.problem("a rank called MPI_Abort")
         else:
             self._text.read(line)
 

@@ -157,10 +157,10 @@ class _Log:
         elif line.startswith("IOR-") and "Coordinated Test" in line:
             self._runs.append(_Run())
             self._columns = []
-        elif self._runs and line[:1] in "CTMFr\t":
-            self._read_option(self._runs[-1], line)
         elif "MPI_A" in line and aborts(line):
             self._findings.problem("a rank called MPI_Abort")
+        elif self._runs and line[:1] in "CTMFr\t":
+            self._read_option(self._runs[-1], line)
 
     def _read_option(self, run: _Run, line: str) -> None:
         if line.startswith("Finished"):
