@@ -199,6 +199,10 @@ class TestThroughAnAgent:
     def test_a_host_out_of_reach_is_a_fault_of_the_infrastructure(self, remote: Run) -> None:
         assert "away could not be reached" in str(remote("true", host="away").fault)
 
+    def test_a_job_that_exits_as_an_agent_would_is_not_mistaken_for_it(self, remote: Run) -> None:
+        ended = remote("sh", "-c", "exit 255")
+        assert (ended.code, ended.fault) == (255, None)
+
     def test_small_files_are_read(self, agent: Path, prefix: str) -> None:
         with ProcessBackend(label=prefix, agent=(str(agent),)) as backend:
             found = backend.read(["one", "two"], ["/proc/loadavg", "/no/such/file"])

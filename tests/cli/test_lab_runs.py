@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -119,30 +120,30 @@ def test_ranks_that_hang_are_ended_on_every_node(tare: Tare, tmp_path: Path) -> 
     assert left_over() == []
 
 
-def lab_holders() -> list[str]:
-    """Return the processes of labs, as the machine sees them."""
-    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in listed.splitlines() if "tare.lab.holder" in line]
+def lab_processes(folder: Path) -> list[str]:
+    """Return the processes of labs whose state lies below `folder`."""
+    listed = subprocess.run(["ps", "-ewwo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if "tare.lab.holder" in line and str(folder) in line]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_an_ended_tare_leaves_no_lab_behind_and_is_resumed(
     tare: Tare, tmp_path: Path, number: signal.Signals
 ) -> None:
-    before = set(lab_holders())
     study = write_study(tmp_path, workload=PINGPONG, networks="[host, overlay]", repeats=3)
     campaign = tmp_path / "c"
     runner = subprocess.Popen(
         [TARE, "run", str(study), "--out", str(campaign)],
         cwd=tmp_path,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     wait_for(lambda: (campaign / "journal.jsonl").exists() and len(ended_runs(campaign)) >= 1, within_s=60)
-    assert set(lab_holders()) > before
+    assert lab_processes(tmp_path)
     runner.send_signal(number)
     runner.wait(timeout=30)
-    wait_for(lambda: set(lab_holders()) <= before, within_s=10)
+    wait_for(lambda: not lab_processes(tmp_path), within_s=10)
     assert left_over() == []
     assert tare("run", campaign).returncode == 0
     counts = json.loads(tare("status", campaign, "--json").stdout)["counts"]

@@ -90,7 +90,7 @@ class ProcessBackend:
         code = process.wait()
         elapsed_s = time.monotonic() - started
         self._end_leftovers(job, is_abnormal=code != 0)
-        if code == _UNREACHABLE and job.host is not None and not is_timeout:
+        if code == _UNREACHABLE and job.host is not None and not is_timeout and not self._reaches(job.host):
             return Exit(code=code, elapsed_s=elapsed_s, fault=f"host {job.host} could not be reached")
         return Exit(
             code=code if code >= 0 else None,
@@ -142,6 +142,11 @@ class ProcessBackend:
                     check=False,
                 )
         return count
+
+    def _reaches(self, host: str) -> bool:
+        """Return whether the agent gets to `host`: a job may exit with 255 too, as Hydra does on a crash."""
+        command = [*self._agent, host, "true"]
+        return subprocess.run(command, capture_output=True, env=self._env, check=False).returncode == 0
 
     def _start(self, job: Job) -> subprocess.Popen[bytes]:
         argv = list(job.invocation.argv)
