@@ -44,11 +44,12 @@ class Composer(msgspec.Struct, frozen=True):
         return tuple((stage, self._invocation(case, stage, work)) for stage in stages)
 
     def _invocation(self, case: Case, stage: Stage, work: Path | None) -> Invocation:
+        self._require_storage(case, stage)
         platform = self.site.platforms[case.platform]
         layout = stage.layout or case.layout
         places = {
             "{work}": str(work) if work else "{work}",
-            "{storage}": self._storage(case, stage),
+            "{storage}": self.storage_path(case),
             "{address0}": self._first_address(case),
         }
         env = {**platform.env, **stage.env}
@@ -78,15 +79,22 @@ class Composer(msgspec.Struct, frozen=True):
         node = self.site.nodes[0]
         return self.site.networks[case.network].address_of(node) if case.network else node
 
-    def _storage(self, case: Case, stage: Stage) -> str:
-        if case.storage is not None:
-            return self.site.storage[case.storage]
-        if any("{storage}" in word for word in (*stage.argv, *stage.env.values())):
+    def storage_path(self, case: Case) -> str:
+        """Return the storage path of `case`; empty when it has none."""
+        return self.site.storage[case.storage] if case.storage is not None else ""
+
+    def inputs(self, case: Case, stage: Stage) -> tuple[str, ...]:
+        """Return the paths outside the working folder on which the result of `stage` depends."""
+        self._require_storage(case, stage)
+        return tuple(_fill(path, {"{storage}": self.storage_path(case)}) for path in stage.inputs)
+
+    def _require_storage(self, case: Case, stage: Stage) -> None:
+        words = (*stage.argv, *stage.env.values(), *stage.inputs)
+        if case.storage is None and any("{storage}" in word for word in words):
             raise UsageError(
                 f"{case.workload} needs a storage path, but site {self.site.name} names none; "
                 "add 'storage: {scratch: /path}' to the site file"
             )
-        return ""
 
 
 def _fill(text: str, places: Mapping[str, str]) -> str:

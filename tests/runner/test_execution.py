@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from support.doubles import DoubleWorkload
@@ -67,6 +68,7 @@ def execute(tmp_path: Path) -> Iterator[Execute]:
             needs_transport: bool = False,
             nodes: int = 1,
             timeout_s: float = 20,
+            number: int = 1,
         ) -> Attempt:
             workload = DoubleWorkload(
                 argv=argv or ("true",), stage_list=tuple(stages), needs_transport=needs_transport
@@ -86,7 +88,7 @@ def execute(tmp_path: Path) -> Iterator[Execute]:
                 counters=lambda _: next(readings),
                 environment=lambda _: "e",
                 label=prefix,
-            ).execute(case, Run(1, "c"), 1)
+            ).execute(case, Run(1, "c"), number)
 
         yield execute
 
@@ -150,6 +152,51 @@ def test_stages_share_the_working_folder_and_its_input_files(execute: Execute) -
         Stage(name="run", argv=("cat", "{work}/out.txt"), is_mpi=False),
     ]
     assert execute(stages=stages).series[0].values == [7.0]
+
+
+def mesher(script: str, keeps: str = "mesh") -> list[Stage]:
+    """Two stages: one that makes a mesh, counting its calls, and one that reads it."""
+    return [
+        Stage(name="mesher", argv=("sh", "-c", script), keeps=(keeps,), is_mpi=False),
+        Stage(
+            name="solver", argv=("sh", "-c", "echo value: $(cat mesh/size); echo 9 > mesh/size"), is_mpi=False
+        ),
+    ]
+
+
+MESH = "echo x >> {work}/../../../calls; mkdir mesh; echo 5 > mesh/size; ln -s size mesh/link; echo meshed"
+
+
+def test_what_a_stage_keeps_is_made_once_and_given_to_each_attempt_anew(
+    execute: Execute, tmp_path: Path
+) -> None:
+    values = [execute(stages=mesher(MESH), number=number).series[0].values for number in (1, 2, 3)]
+    assert values == [[5.0]] * 3, "what a solver writes into the mesh does not reach the next one"
+    assert (tmp_path / "calls").read_text() == "x\n"
+    assert (tmp_path / "attempts/c/1.3/mesher.stdout").read_text() == "meshed\n"
+
+
+def test_another_command_makes_its_own(execute: Execute) -> None:
+    first = execute(stages=mesher(MESH), number=1)
+    other = execute(stages=mesher(MESH.replace("echo 5", "echo 6")), number=2)
+    assert (first.series[0].values, other.series[0].values) == ([5.0], [6.0])
+
+
+def test_changed_inputs_make_a_stage_run_again(execute: Execute, tmp_path: Path) -> None:
+    source = tmp_path / "size.txt"
+    stages = mesher(f"mkdir mesh; cp {source} mesh/size")
+    stages[0] = msgspec.structs.replace(stages[0], inputs=(str(source),))
+    source.write_text("1")
+    first = execute(stages=stages, number=1)
+    source.write_text("2")
+    assert (first.series[0].values, execute(stages=stages, number=2).series[0].values) == ([1.0], [2.0])
+
+
+def test_a_stage_that_does_not_make_what_it_should_fails_the_run(execute: Execute, tmp_path: Path) -> None:
+    attempt = execute(stages=mesher("echo nothing", keeps="mesh"))
+    assert attempt.state is State.FAILED
+    assert attempt.reason == "stage mesher made no mesh: nothing"
+    assert not list((tmp_path / "cache").iterdir())
 
 
 def test_an_input_file_outside_the_working_folder_is_refused(execute: Execute) -> None:

@@ -19,6 +19,7 @@ from tare.model.case import Case, Run
 from tare.model.launch import Invocation
 from tare.model.plan import Plan
 from tare.model.workload import Parsed, Stage, Workload
+from tare.runner.cache import StageCache, stage_keys
 from tare.runner.transport import prove
 
 _LEAST_ROOM = 64 * 1024  # bytes; with less, an output may be cut short without anybody noticing
@@ -73,7 +74,7 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
             head = self.composer.head(case)
             hosts: list[str | None] = list(attempt.hosts) if head else [None]
             before = self.counters(hosts)
-            end = self._run_stages(stages, work, label, head)
+            end = self._run_stages(case, stages, work, label)
             traffic = _difference(before, self.counters(hosts))
         except OSError as error:
             raise CampaignError.from_os(self.folder, error) from error
@@ -107,16 +108,20 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
         return stages
 
     def _run_stages(
-        self, stages: list[tuple[Stage, Invocation]], work: Path, label: str, head: str | None
+        self, case: Case, stages: list[tuple[Stage, Invocation]], work: Path, label: str
     ) -> _StagesEnd:
-        """Run the stages in order until one fails; their outputs stay in `work`."""
+        """Run the stages in order until one fails; what a stage keeps is not made twice."""
+        cache = StageCache(self.folder / "cache")
+        keys = stage_keys(self.composer, case) if len(stages) > 1 else (None,)
         elapsed_s = 0.0
-        for index, (stage, invocation) in enumerate(stages):
-            prefix = "" if index == len(stages) - 1 else f"{stage.name}."
+        for (stage, invocation), key in zip(stages, keys, strict=True):
+            if key is not None and cache.restore(key, work):
+                continue
+            prefix = "" if stage is stages[-1][0] else f"{stage.name}."
             job = Job(
                 label=label,
                 invocation=invocation,
-                host=head,
+                host=self.composer.head(case),
                 folder=work,
                 stdout=f"{prefix}stdout",
                 stderr=f"{prefix}stderr",
@@ -124,14 +129,14 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
             )
             ended = self.backend.run(job)
             elapsed_s += ended.elapsed_s
-            stderr = work / job.stderr
-            if stderr.exists() and stderr.stat().st_size == 0:
-                stderr.unlink()
-            if ended.code != 0 or ended.is_timeout or ended.fault:
+            _drop_if_empty(work / job.stderr)
+            lacking = ""
+            if ended.code == 0 and key is not None:
+                lacking = _keep(cache, key, stage, work)
+            if ended.code != 0 or ended.is_timeout or ended.fault or lacking:
                 break
-        return _StagesEnd(
-            msgspec.structs.replace(ended, elapsed_s=elapsed_s), job, stage.name if len(stages) > 1 else ""
-        )
+        ended = msgspec.structs.replace(ended, elapsed_s=elapsed_s)
+        return _StagesEnd(ended, job, stage.name if len(stages) > 1 else "", lacking)
 
     def _judge(self, attempt: Attempt, case: Case, work: Path, end: _StagesEnd) -> Attempt:
         workload = self.composer.workloads[case.workload]
@@ -179,15 +184,33 @@ def _make_folder(work: Path) -> None:
 
 
 class _StagesEnd(NamedTuple):
+    """How the last stage that ran ended; `lacking` says what it should have made and did not."""
+
     exit: Exit
     job: Job
     stage: str
+    lacking: str = ""
+
+
+def _keep(cache: StageCache, key: str, stage: Stage, work: Path) -> str:
+    """Keep what `stage` made; return what it did not make, if anything."""
+    try:
+        cache.keep(key, stage, work)
+    except FileNotFoundError as error:
+        return f"made no {Path(error.filename).name}"
+    return ""
+
+
+def _drop_if_empty(path: Path) -> None:
+    if path.exists() and path.stat().st_size == 0:
+        path.unlink()
 
 
 def parse_output(workload: Workload, work: Path) -> Parsed:
     """Return what the workload's parser finds in its output file; a missing file is a problem."""
-    # Some programs put the date into the name of their report; `output` is then a pattern.
-    path = max(work.glob(workload.output), default=work / workload.output)
+    path = work / workload.output
+    if "*" in workload.output:  # some programs put the date into the name of their report
+        path = max(work.glob(workload.output), default=path)
     try:
         with path.open(encoding="utf-8", errors="replace") as lines:
             return workload.parse(lines)
@@ -220,6 +243,8 @@ def _judge_exit(end: _StagesEnd, timeout_s: float, work: Path) -> Outcome | None
         return Outcome(
             State.FAILED, f"{where}ended by signal {_signal_name(ended.signal)}{_tail(work, end.job)}"
         )
+    if end.lacking:
+        return Outcome(State.FAILED, f"{where}{end.lacking}{_tail(work, end.job)}", "stage")
     if ended.code != 0:
         return Outcome(State.FAILED, f"{where}exit code {ended.code}{_tail(work, end.job)}", "exit code")
     return None
