@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from tare.errors import Fault, FileFaults
-from tare.model.case import Case, Layout
+from tare.model.case import Binding, Case, Layout
 from tare.model.plan import Plan
 from tare.model.site import Site
 from tare.model.study import DESIGN_SETTINGS, Factor, Level, Origin, Study
@@ -155,18 +155,8 @@ class _Gathering:
         network = _text(settings.get("network") or next(iter(self.site.networks), None))
         storage = _text(settings.get("storage") or next(iter(self.site.storage), None))
         io = _text(settings.get("io"))
-        content = (
-            workload.name,
-            self._digests[workload.name],
-            platform,
-            network,
-            storage,
-            io,
-            layout,
-            parameters,
-        )
-        return Case(
-            id=hashlib.blake2b(_encode(content), digest_size=8).hexdigest(),
+        case = Case(
+            id="",
             workload=workload.name,
             platform=platform,
             network=network,
@@ -180,6 +170,7 @@ class _Gathering:
                 if level.name
             },
         )
+        return identified(case, self._digests[workload.name])
 
     def _is_left_out(self, workload: Workload, row: dict[str, Scalar]) -> bool:
         if not self.study.where and not self.study.exclude:
@@ -202,6 +193,21 @@ class _Gathering:
             self.faults.setdefault((message, origin), _fault(self.study, origin, message))
 
 
+def identified(case: Case, digest: str | None) -> Case:
+    """Return `case` with the id that follows from its content; `digest` is that of its workload."""
+    content = (
+        case.workload,
+        digest,
+        case.platform,
+        case.network,
+        case.storage,
+        case.io,
+        case.layout,
+        case.parameters,
+    )
+    return msgspec.structs.replace(case, id=hashlib.blake2b(_encode(content), digest_size=8).hexdigest())
+
+
 def _make_layout(
     study: Study,
     site: Site,
@@ -209,6 +215,21 @@ def _make_layout(
     ranks: Scalar | None,
     ranks_per_node: Scalar | None,
     threads: Scalar | None,
+) -> Layout | str:
+    """Return the layout that the settings make at `site`, or why they make none."""
+    layout = lay_out(nodes, ranks, ranks_per_node, threads, study.bind)
+    n_nodes = 0 if isinstance(layout, str) else layout.nodes
+    if n_nodes > len(site.nodes):
+        return f"{n_nodes} nodes, but site {site.name} has {len(site.nodes)}; use {len(site.nodes)} or fewer"
+    return layout
+
+
+def lay_out(
+    nodes: Scalar | None,
+    ranks: Scalar | None,
+    ranks_per_node: Scalar | None,
+    threads: Scalar | None,
+    bind: Binding = Binding.NONE,
 ) -> Layout | str:
     """Return the layout that two of nodes, ranks and ranks per node make, or why they make none."""
     n_nodes, n_ranks, per_node = (
@@ -227,9 +248,7 @@ def _make_layout(
             f"{n_ranks} ranks do not fill {n_nodes} nodes with {per_node} ranks each; "
             "give two of nodes, ranks and ranks_per_node, or three that agree"
         )
-    if n_nodes > len(site.nodes):
-        return f"{n_nodes} nodes, but site {site.name} has {len(site.nodes)}; use {len(site.nodes)} or fewer"
-    return Layout(n_nodes, n_ranks, per_node, int(threads or 1), study.bind)
+    return Layout(n_nodes, n_ranks, per_node, int(threads or 1), bind)
 
 
 def _used(study: Study, workloads: Mapping[str, Workload]) -> Iterator[tuple[str, Workload]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tare.config.schema import json_schema
+from tare.config.settings import setting_from_text
 from tare.config.site_file import SiteSource, load_lab_spec, load_site, read_site, site_from_text
 from tare.config.study_file import Catalogue, load_study, study_from_text
 
@@ -14,6 +15,7 @@ __all__ = [
     "load_site",
     "load_study",
     "read_site",
+    "setting_from_text",
     "site_from_text",
     "study_from_text",
 ]

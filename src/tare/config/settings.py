@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 
-from tare.config.document import Node, ScalarNode
+from tare.config.document import Node, ScalarNode, resolve
 from tare.config.faults import Faults, Path, nearest, shown
 from tare.errors import UsageError
 from tare.model.site import Site
@@ -154,6 +154,24 @@ def _count(name: str, node: ScalarNode) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{_text(node)} is not a {_COUNTS[name]}; use 1 or more")
     return value
+
+
+def setting_from_text(name: str, text: str, parameters: Iterable[Parameter]) -> Scalar:
+    """Return the value of a setting that stands outside of a study, such as in the path of a log.
+
+    Design settings and `parameters` have their kinds. Any other is a whole number where it is written as one
+    (``16``, but not ``016`` or ``1.10``, which may be names), else text. Raises ValueError with the cure.
+    """
+    node = ScalarNode(1, 1, text, resolve(text))
+    if name in _COUNTS:
+        return _count(name, node)
+    if name in DESIGN_SETTINGS:
+        return text
+    for parameter in parameters:
+        if parameter.name == name:
+            return convert(parameter, node)
+    is_whole = type(node.value) is int and str(node.value) == text
+    return node.value if node.value is not None and is_whole else text
 
 
 def convert(parameter: Parameter, node: ScalarNode) -> Scalar:

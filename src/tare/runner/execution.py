@@ -145,7 +145,7 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
         parsed = Parsed()
         if outcome is None:
             parsed = parse_output(workload.expecting(case), work)
-            outcome = _judge_figures(workload, parsed)
+            outcome = judge_figures(workload, parsed)
         if (
             outcome.state is State.DONE
             and workload.needs_transport
@@ -212,12 +212,20 @@ def parse_output(workload: Workload, work: Path) -> Parsed:
     if "*" in workload.output:  # some programs put the date into the name of their report
         path = max(work.glob(workload.output), default=path)
     try:
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            return workload.parse(lines)
+        return parse_file(workload, path)
     except FileNotFoundError:
         return Parsed(problems=(f"the program wrote no {workload.output}",))
-    except Exception as error:  # a plug-in's parser may do anything; the run is on record all the same
-        return Parsed(problems=(f"the parser of {workload.name} broke: {type(error).__name__}: {error}",))
+    except OSError as error:
+        return Parsed(problems=(f"{workload.output} cannot be read: {error.strerror}",))
+
+
+def parse_file(workload: Workload, path: Path) -> Parsed:
+    """Return what the workload's parser finds in the file at `path`. Raises OSError as opening it does."""
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        try:
+            return workload.parse(lines)
+        except Exception as error:  # a plug-in's parser may do anything; the run is on record all the same
+            return Parsed(problems=(f"the parser of {workload.name} broke: {type(error).__name__}: {error}",))
 
 
 def require_room(folder: Path) -> None:
@@ -250,7 +258,8 @@ def _judge_exit(end: _StagesEnd, timeout_s: float, work: Path) -> Outcome | None
     return None
 
 
-def _judge_figures(workload: Workload, parsed: Parsed) -> Outcome:
+def judge_figures(workload: Workload, parsed: Parsed) -> Outcome:
+    """Return whether what was read counts, and if not, why."""
     if parsed.problems:
         return Outcome(State.INVALID, "; ".join(parsed.problems[:3]), check="output")
     if not parsed.is_complete:
