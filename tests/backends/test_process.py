@@ -100,6 +100,15 @@ def test_what_outlives_its_job_is_ended(run: Run, prefix: str) -> None:
     assert marks.marked(prefix) == []
 
 
+def test_no_zombie_of_an_ended_job_stays(run: Run) -> None:
+    """A PID namespace, such as the lab's, does not end before its zombies are reaped."""
+    run("sh", "-c", "(setsid sleep 60 &); (sleep 60 &); sleep 60", timeout_s=0.3)
+    run("sh", "-c", "(setsid sleep 60 &); (true &); exit 3")
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    states = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in children]
+    assert "Z" not in states
+
+
 def test_an_interrupt_ends_the_job_before_it_goes_on(run: Run, prefix: str) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -48,9 +48,10 @@ class ProcessBackend:
         self._guard: subprocess.Popen[bytes] | None = None
         self._children = f"/proc/self/task/{threading.get_native_id()}/children"
         self._kin: set[int] = set()
+        self._was_subreaper = False
 
     def __enter__(self) -> ProcessBackend:
-        _become_subreaper()
+        self._was_subreaper = _set_subreaper(True)
         command = [sys.executable, "-I", "-S", marks.__file__, self._label]
         if self._agent:
             command += [*self._agent, "--", *self._hosts]
@@ -72,6 +73,7 @@ class ProcessBackend:
             self._guard.kill()
             self._guard.communicate()
             self._guard = None
+        _set_subreaper(self._was_subreaper)
 
     def run(self, job: Job) -> Exit:
         """Run `job` to its end or time-out (see model.Backend.run)."""
@@ -177,17 +179,23 @@ class ProcessBackend:
             if _wait(process, _GRACE_S):
                 break
         self.clean(job.label)
+        process.wait()
+        self._reap_orphans()
 
     def _end_leftovers(self, job: Job, *, is_abnormal: bool) -> None:
         """End what outlives its job: orphans come to this process, as it is their subreaper."""
-        orphans = self._read_children() - self._kin
-        if orphans or is_abnormal:
+        if is_abnormal or self._read_children() - self._kin:
             marks.end_marked(job.label)
-        for pid in orphans:
-            try:
-                os.waitpid(pid, 0)
-            except ChildProcessError:
-                continue
+            self._reap_orphans()
+
+    def _reap_orphans(self) -> None:
+        """Take leave of the dead: a PID namespace, such as the lab's, does not end before its zombies do."""
+        deadline = time.monotonic() + _GRACE_S
+        while (orphans := self._read_children() - self._kin) and time.monotonic() < deadline:
+            for pid in orphans:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+            time.sleep(0.005)
 
     def _read_children(self) -> set[int]:
         with open(self._children, "rb") as file:  # noqa: PTH123  # pathlib doubles its cost in this hot path
@@ -244,8 +252,13 @@ def _read_here(paths: Sequence[str]) -> dict[str, str]:
     return texts
 
 
-def _become_subreaper() -> None:
+def _set_subreaper(is_subreaper: bool) -> bool:
+    """Let orphans of this process's children come to it, or no more; return how it was (prctl(2))."""
     import ctypes
 
-    set_child_subreaper = 36  # PR_SET_CHILD_SUBREAPER, prctl(2)
-    ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+    set_child_subreaper, get_child_subreaper = 36, 37
+    prctl = ctypes.CDLL(None).prctl
+    before = ctypes.c_int()
+    prctl(get_child_subreaper, ctypes.byref(before), 0, 0, 0)
+    prctl(set_child_subreaper, int(is_subreaper), 0, 0, 0)
+    return bool(before.value)
