@@ -251,6 +251,22 @@ def lay_out(
     return Layout(n_nodes, n_ranks, per_node, int(threads or 1), bind)
 
 
+def varied_settings(cases: Iterable[Case]) -> tuple[str, ...]:
+    """Return the settings that vary between `cases`; parameters count within their workload."""
+    rows: dict[str, list[dict[str, Scalar]]] = {}
+    for case in cases:
+        rows.setdefault(case.workload, []).append(case.settings)
+    alone = [row for alike in rows.values() for row in alike]
+    names = dict.fromkeys(name for row in alone for name in row)
+    varied = {
+        name
+        for name in names
+        for alike in ([alone] if name in DESIGN_SETTINGS else rows.values())
+        if len({row.get(name) for row in alike}) > 1
+    }
+    return tuple(sorted(varied, key=_place))
+
+
 def _used(study: Study, workloads: Mapping[str, Workload]) -> Iterator[tuple[str, Workload]]:
     """Yield only the workloads that the study names: the others need not even be imported."""
     levels: Iterable[Level] = itertools.chain(study.cases, *(factor.levels for factor in study.factors))

@@ -90,7 +90,7 @@ def _body(
                 "check": attempt.check if attempt else "",
                 "attempts": attempt.attempt if attempt else 0,
                 "folder": attempt.folder if attempt else None,
-                "elapsed_s": attempt.elapsed_s if attempt else None,
+                "elapsed_s": attempt.elapsed_s if attempt and not attempt.source else None,
                 "transport": attempt.transport if attempt else "",
                 "workload": cases[run.case].workload,
                 **{

@@ -63,11 +63,19 @@ Traffic = dict[str, dict[str, Counters]]
 """What crossed each interface during an attempt, by host and interface."""
 
 
+class Source(msgspec.Struct, frozen=True):
+    """The file that an attempt was imported from: where it lay, and the SHA-256 of its content."""
+
+    path: str
+    sha256: str
+
+
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What came of one try at a run.
 
     `reason` says in a sentence why it is not DONE. `retry` says that the infrastructure was to
-    blame and the run may be tried again. `started_at` is seconds since the epoch (time(2)).
+    blame and the run may be tried again. `started_at` is seconds since the epoch (time(2)), None where
+    an imported run does not tell. `source` is set for imported runs: Tare did not make those.
     `environment` is the hash of the environment that it ran in; `load` the one-minute load average
     of this machine when it started.
     """
@@ -79,7 +87,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
     check: str = ""
     is_infrastructure: bool = False
-    started_at: float
+    started_at: float | None
     elapsed_s: float = 0.0
     exit_code: int | None = None
     signal: int | None = None
@@ -89,6 +97,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     transport: str = ""
     load: float | None = None
     environment: str | None = None
+    source: Source | None = None
 
     @property
     def folder(self) -> str:

@@ -43,6 +43,11 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             runs.extend(Run(block, case) for case in dict.fromkeys([*begun, *rest]))
         return tuple(runs)
 
+    @property
+    def is_imported(self) -> bool:
+        """Return whether any of its runs were imported, so that Tare cannot vouch for how they were made."""
+        return any(one.source is not None for one in self.attempts)
+
     def measured(self) -> tuple[Attempt, ...]:
         """Return the attempts that count: DONE, of measured blocks (block 1 and up)."""
         return tuple(one for one in self.attempts if one.state is State.DONE and one.block >= 1)

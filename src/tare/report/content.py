@@ -144,9 +144,9 @@ def _question(sides: Sides) -> str:
 def _subtitle(campaign: Campaign) -> str:
     nodes = max(case.layout.nodes for case in campaign.plan.cases) if campaign.plan.cases else 0
     parts = [f"{visible(campaign.plan.site)}, {count(nodes, 'node')}"]
-    if campaign.attempts:
-        first = moment(min(one.started_at for one in campaign.attempts)).date()
-        last = moment(max(one.started_at for one in campaign.attempts)).date()
+    started = [one.started_at for one in campaign.attempts if one.started_at is not None]
+    if started:
+        first, last = moment(min(started)).date(), moment(max(started)).date()
         parts.append(f"{first}" if first == last else f"{first} to {last}")
     return " · ".join(parts)
 

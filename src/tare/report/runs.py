@@ -57,10 +57,10 @@ def _attempt_row(one: Attempt, campaign: Campaign, sides: Sides) -> RunRow:
         result=quantity(value, unit) if value is not None else "",
         result_name=words(fom),
         sort_value=value,
-        elapsed=f"{number(one.elapsed_s)}{NARROW}s",
-        elapsed_s=one.elapsed_s,
+        elapsed="" if one.source else f"{number(one.elapsed_s)}{NARROW}s",
+        elapsed_s=None if one.source else one.elapsed_s,
         load="" if one.load is None else number(one.load, 2),
-        started=moment(one.started_at).strftime("%Y-%m-%d %H:%M:%S"),
+        started="" if one.started_at is None else moment(one.started_at).strftime("%Y-%m-%d %H:%M:%S"),
         remark=visible(one.transport if is_done else _why(one)),
         folder=one.folder,
     )

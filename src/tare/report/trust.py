@@ -58,10 +58,7 @@ def facts(campaign: Campaign, account: Account, noise: Sequence[Noise]) -> list[
         ("Load", _load_sentence(campaign)),
         ("Transport", _transport_sentence(campaign)),
         ("Repeats", _repeats_sentence(campaign, account)),
-        (
-            "Order",
-            f"Each block passes once over all cases, in a random order (seed {campaign.plan.seed}).",
-        ),
+        ("Order", _order_sentence(campaign)),
     ]
 
 
@@ -101,6 +98,12 @@ def _transport_sentence(campaign: Campaign) -> str:
         f"Proven on {len(proven)} of {count(len(runs), 'measured run')} by byte counters; "
         f"not on the other {len(runs) - len(proven)}."
     )
+
+
+def _order_sentence(campaign: Campaign) -> str:
+    if campaign.is_imported:
+        return "These runs were imported: in what order they were made, Tare cannot say."
+    return f"Each block passes once over all cases, in a random order (seed {campaign.plan.seed})."
 
 
 def _repeats_sentence(campaign: Campaign, account: Account) -> str:

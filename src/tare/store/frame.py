@@ -82,8 +82,8 @@ def _head_columns(campaign: Campaign, heads: Sequence[tuple[Attempt, Series]]) -
 
     attempts = [attempt for attempt, _ in heads]
     states, directions = [str(state) for state in State], [str(better) for better in Better]
-    started_ms = pl.Series([one.started_at * 1000 for one in attempts], dtype=pl.Float64)
-    started_at = pl.from_epoch(started_ms.cast(pl.Int64), time_unit="ms").dt.replace_time_zone("UTC")
+    started = pl.Series([one.started_at for one in attempts], dtype=pl.Float64)
+    started_at = pl.from_epoch((started * 1000).cast(pl.Int64), time_unit="ms").dt.replace_time_zone("UTC")
     return [
         pl.Series("schema_version", [SCHEMA_VERSION] * len(heads), pl.Int32),
         pl.Series("campaign", [campaign.folder.resolve().name] * len(heads), pl.Categorical),
