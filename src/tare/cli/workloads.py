@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from tare.model.case import Case, Layout
 from tare.model.values import Scalar
 from tare.model.workload import Parameter, ParameterKind, Workload
 from tare.units import format_bytes
+
+if TYPE_CHECKING:
+    from tare.plugins import Workloads
 
 
 @click.command()
@@ -30,12 +34,7 @@ def command(name: str | None, as_json: bool) -> None:
     from tare import plugins
 
     known = plugins.workloads()
-    if name is not None and name not in known.families:
-        chosen = [known[name]]
-    else:
-        chosen = [one for one in known.values() if name in {None, _family(one)}]
-    if name is not None and len(chosen) == 0:
-        chosen = [known[name]]  # says why the family is empty
+    chosen = _choose(name, known)
     if as_json:
         print_json("tare.workloads/1", {"workloads": [_described(one) for one in chosen]})
     elif name is not None and len(chosen) == 1:
@@ -44,6 +43,16 @@ def command(name: str | None, as_json: bool) -> None:
         _list(chosen)
     for problem in known.problems:
         click.secho(f"tare: {problem}", err=True, fg="yellow")
+
+
+def _choose(name: str | None, known: Workloads) -> list[Workload]:
+    """Return all, the one of that very name, or those of that family; raises UsageError for no such name."""
+    if name is None:
+        return list(known.values())
+    if name in known:
+        return [known[name]]
+    members = [one for one in known.values() if _family(one) == name]
+    return members or [known[name]]  # which says why there is none
 
 
 def _family(workload: Workload) -> str:
