@@ -54,6 +54,12 @@ SITUATIONS: dict[str, Placement] = {
         ),
         slots_per_node=2,
     ),
+    "distribution": Placement(
+        hosts=("n1", "n2"),
+        layout=Layout(nodes=2, ranks=2),
+        platform=Platform(prefix="/usr"),
+        network=Network(interface="fab0"),
+    ),
     "psm3": Placement(
         hosts=("n1", "n2"),
         layout=Layout(nodes=2, ranks=2),

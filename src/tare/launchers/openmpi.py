@@ -24,6 +24,7 @@ _AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"
 class _Dialect(NamedTuple):
     """What Open MPI 5 calls otherwise, since PRRTE starts its ranks."""
 
+    name_in_usr: str
     start_option: str
     agent: str
     no_tree_spawn: str
@@ -35,7 +36,9 @@ class OpenMpi4:
     """Starts ranks with mpirun of Open MPI 4 (ORTE)."""
 
     name = "openmpi4"
-    _dialect = _Dialect("--mca", "plm_rsh_agent", "plm_rsh_no_tree_spawn", "oob_tcp_if_include", "vader")
+    _dialect = _Dialect(
+        "orterun", "--mca", "plm_rsh_agent", "plm_rsh_no_tree_spawn", "oob_tcp_if_include", "vader"
+    )
 
     def launch(self, program: Invocation, placement: Placement) -> Invocation:
         """Return the command that starts `program` (see model.Launcher).
@@ -46,7 +49,7 @@ class OpenMpi4:
         layout, dialect = placement.layout, self._dialect
         env = rank_environment(self.name, program, placement, _network_env(placement.network))
         hosts = remote_hosts(self.name, placement) or ("localhost",)
-        argv = [executable(placement, "mpirun")]
+        argv = [executable(placement, self._program(placement))]
         if placement.platform.prefix:
             argv += ["--prefix", placement.platform.prefix]
         argv += self._start_options(placement)
@@ -60,6 +63,10 @@ class OpenMpi4:
             argv += ["-x", name]
         argv += ["-n", str(layout.ranks), *program.argv]
         return Invocation(argv=tuple(argv), env=env | _AS_ROOT)
+
+    def _program(self, placement: Placement) -> str:
+        """Return the name of mpirun; that in /usr may be another MPI's (Debian's update-alternatives)."""
+        return self._dialect.name_in_usr if placement.platform.prefix == "/usr" else "mpirun"
 
     def _start_options(self, placement: Placement) -> list[str]:
         """Return how daemons get to the other hosts, and over which interfaces they talk."""
@@ -84,7 +91,9 @@ class OpenMpi5(OpenMpi4):
     """Starts ranks with mpirun of Open MPI 5 (PRRTE)."""
 
     name = "openmpi5"
-    _dialect = _Dialect("--prtemca", "plm_ssh_agent", "plm_ssh_no_tree_spawn", "prte_if_include", "sm")
+    _dialect = _Dialect(
+        "mpirun", "--prtemca", "plm_ssh_agent", "plm_ssh_no_tree_spawn", "prte_if_include", "sm"
+    )
 
 
 def _mapping(layout: Layout) -> str:
