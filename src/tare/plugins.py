@@ -146,7 +146,8 @@ def _unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     if near:
         cure = f"did you mean {near[0]!r}?"
     elif names:
-        cure = f"choose from {', '.join(names)}"
+        families = sorted({name.partition(".")[0] for name in names})  # a hundred names are no help
+        cure = f"choose from {', '.join(families)}"
     else:
         cure = "none is installed"
     return UnknownName(f"no {kind} is called {name!r}; {cure}")
