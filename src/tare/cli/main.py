@@ -19,6 +19,7 @@ COMMANDS = {
     "compare": "Hold every contender against its reference, with intervals and verdicts.",
     "report": "Write the report: one offline HTML file, and its charts as SVG and PNG.",
     "export": "Write every measurement as one tidy row: CSV, JSON or Parquet.",
+    "import": "Make a campaign of existing output of a workload.",
     "parse": "Read figures of merit out of existing output of a workload.",
     "workloads": "List the workloads, or explain one.",
     "lab": "Build, enter and remove a cluster on this machine.",
@@ -27,6 +28,9 @@ COMMANDS = {
     "doctor": "Say what is missing on this machine, why it matters and how to get it.",
 }
 """Name to one line of help, so that `tare --help` need not import the commands."""
+
+_MODULES = {"import": "import_"}
+"""Modules that cannot have the name of their command, which is a keyword."""
 
 _EPILOG = """\b
 Exit codes:
@@ -80,7 +84,7 @@ def make_group() -> click.Group:
         def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
             if name not in COMMANDS:
                 return None
-            module = importlib.import_module(f"tare.cli.{name}")
+            module = importlib.import_module(f"tare.cli.{_MODULES.get(name, name)}")
             command: click.Command = module.command
             command.short_help = COMMANDS[name]
             return command

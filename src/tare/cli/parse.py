@@ -45,7 +45,7 @@ def command(workload: str, files: tuple[str, ...], study: Path | None, as_json: 
       mpirun IMB-MPI1 Alltoall | tare parse imb.alltoall - --json
       tare parse --study studies/ours.yaml our-solver run-*.log
     """
-    parser = _workloads(study)[workload]
+    parser = known_workloads(study)[workload]
     read = [_File(click.format_filename(name), _parse(parser, name)) for name in files]
     if as_json:
         print_json("tare.parse/1", _body(read))
@@ -55,7 +55,8 @@ def command(workload: str, files: tuple[str, ...], study: Path | None, as_json: 
         raise click.exceptions.Exit(1)
 
 
-def _workloads(study: Path | None) -> Mapping[str, Workload]:
+def known_workloads(study: Path | None) -> Mapping[str, Workload]:
+    """Return every workload by name, with those that the file or campaign `study` declares."""
     from tare import plugins
 
     if study is None:

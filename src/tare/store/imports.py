@@ -1,0 +1,325 @@
+"""Existing output becomes a campaign: files to cases, blocks and attempts, with the evidence beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tare.errors import CampaignError
+from tare.model.attempt import Attempt, Series, Source, State
+from tare.model.campaign import Campaign
+from tare.model.case import Case
+from tare.model.plan import Plan
+from tare.model.study import DESIGN_SETTINGS, Repeats
+from tare.model.values import Scalar, Settings
+from tare.model.workload import Fom
+from tare.plan import identified, lay_out, varied_settings
+from tare.store.campaign import attempts_of, freeze, open_journal
+from tare.store.candidates import Candidate
+from tare.store.journal import AttemptEnded, BlockBegan
+from tare.store.trees import Refused, natural, printable
+
+NO_PLATFORM = "unknown"
+"""The platform of imported runs of which none is told."""
+
+
+class Judged(NamedTuple):
+    """What a file came to: its figures, or why it does not count."""
+
+    state: State
+    reason: str = ""
+    check: str = ""
+    series: tuple[Series, ...] = ()
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """A file as an attempt. `evidence` is its name among the evidence."""
+
+    path: Path
+    case: Case
+    attempt: Attempt
+    evidence: str
+
+
+class Import(msgspec.Struct, frozen=True, kw_only=True):
+    """What an import comes to. `n_known` files were imported before; `remarks` are for people to judge."""
+
+    runs: tuple[Imported, ...]
+    refused: tuple[Refused, ...]
+    remarks: tuple[str, ...]
+    n_known: int
+
+
+class _Record(msgspec.Struct, frozen=True):
+    """What command.json holds of an imported attempt: the keys of one that was run, and its source."""
+
+    stage: str
+    host: str | None
+    argv: list[str]
+    env: dict[str, str]
+    source: Source | None
+
+
+class _Placed(NamedTuple):
+    case: Case
+    candidate: Candidate
+    source: Source
+    block: int
+
+
+class Importer(msgspec.Struct, frozen=True, kw_only=True):
+    """Turns files into attempts of one workload, beside those that a campaign has already.
+
+    `judge` reads one file, and raises OSError where that cannot be; `digest` and `output` are the
+    workload's. `keeps_equal` takes files of equal content as repeats of their own.
+    """
+
+    workload: str
+    digest: str | None
+    output: str
+    judge: Callable[[Path], Judged]
+    existing: tuple[Attempt, ...] = ()
+    keeps_equal: bool = False
+
+    def gather(self, candidates: Iterable[Candidate]) -> Import:
+        """Return what `candidates` come to: each an attempt, known already, or refused. Writes nothing."""
+        refused: list[Refused] = []
+        remarks: list[str] = []
+        sifted, n_known = self._sift(candidates, refused, remarks)
+        runs = []
+        for placed in self._place(sifted, refused):
+            try:
+                judged = self.judge(placed.candidate.path)
+            except OSError as error:
+                refused.append(Refused(placed.source.path, f"cannot be read: {error.strerror}"))
+                continue
+            runs.append(self._imported(placed, judged))
+        return Import(runs=tuple(runs), refused=tuple(refused), remarks=tuple(remarks), n_known=n_known)
+
+    def _sift(
+        self, candidates: Iterable[Candidate], refused: list[Refused], remarks: list[str]
+    ) -> tuple[list[tuple[Case, Candidate, Source]], int]:
+        """Return the files that are new, and how many are known; what contradicts goes to `refused`."""
+        by_path = {one.source.path: one for one in self.existing if one.source}
+        by_content: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for one in by_path.values():
+            if one.source:
+                by_content[one.source.sha256].append((one.case, one.source.path))
+        sifted, n_known = [], 0
+        for candidate in candidates:
+            name = printable(candidate.path)
+            case = make_case(self.workload, self.digest, candidate.settings)
+            if isinstance(case, str):
+                refused.append(Refused(name, case))
+                continue
+            try:
+                source = Source(name, _sha256(candidate.path))
+            except OSError as error:
+                refused.append(Refused(name, f"cannot be read: {error.strerror}"))
+                continue
+            known = by_path.get(name)
+            if known is not None and known.source == source and known.case == case.id:
+                n_known += 1
+                continue
+            why = _contradiction(known, source) if known else self._copy_of(case, source, by_content)
+            if why:
+                refused.append(Refused(name, why))
+                continue
+            elsewhere = next((path for _, path in by_content[source.sha256]), None)
+            if elsewhere:
+                remarks.append(f"{name} has the same content as {elsewhere}; is one a copy?")
+            by_content[source.sha256].append((case.id, name))
+            sifted.append((case, candidate, source))
+        return sifted, n_known
+
+    def _copy_of(
+        self, case: Case, source: Source, by_content: Mapping[str, Sequence[tuple[str, str]]]
+    ) -> str:
+        """Return why a file would count one run twice, if it would."""
+        if self.keeps_equal:
+            return ""
+        known = (path for other, path in by_content.get(source.sha256, ()) if other == case.id)
+        return next((f"the same content and settings as {path}: one run is not two" for path in known), "")
+
+    def _place(
+        self, sifted: Iterable[tuple[Case, Candidate, Source]], refused: list[Refused]
+    ) -> list[_Placed]:
+        """Return the files with their blocks, in the order of blocks and cases."""
+        by_case: dict[str, list[tuple[Case, Candidate, Source]]] = defaultdict(list)
+        for one in sifted:
+            by_case[one[0].id].append(one)
+        taken: dict[str, dict[int, str]] = defaultdict(dict)
+        for attempt in self.existing:
+            taken[attempt.case][attempt.block] = attempt.source.path if attempt.source else attempt.folder
+        placed = []
+        for case_id, files in by_case.items():
+            blocks = taken[case_id]
+            files.sort(key=lambda one: _order(one[1]))
+            has_numbers = all(_block_number(candidate) for _, candidate, _ in files)
+            for case, candidate, source in files:
+                block = _block_number(candidate) if has_numbers else max(blocks, default=0) + 1
+                if block in blocks:
+                    why = f"block {block} of these settings is {blocks[block]} already"
+                    refused.append(Refused(source.path, why))
+                    continue
+                blocks[block] = source.path
+                placed.append(_Placed(case, candidate, source, block))
+        return sorted(placed, key=lambda one: one.block)
+
+    def _imported(self, placed: _Placed, judged: Judged) -> Imported:
+        path = placed.candidate.path
+        attempt = Attempt(
+            case=placed.case.id,
+            block=placed.block,
+            attempt=1,
+            state=judged.state,
+            reason=judged.reason,
+            check=judged.check,
+            started_at=_moment(placed.candidate.started) or path.stat().st_mtime,
+            series=list(judged.series),
+            source=placed.source,
+        )
+        return Imported(path, placed.case, attempt, _evidence_name(self.output, path))
+
+
+def make_case(workload: str, digest: str | None, settings: Settings) -> Case | str:
+    """Return the case of `settings`, or why they make none.
+
+    Only what is told is set: unlike a planned case, it has no defaults for other parameters. What is not a
+    design setting becomes a parameter. Without nodes and ranks it is one rank on one node.
+    """
+    layout = lay_out(
+        settings.get("nodes"), settings.get("ranks"), settings.get("ranks_per_node"), settings.get("threads")
+    )
+    if isinstance(layout, str):
+        return layout
+    return identified(
+        Case(
+            id="",
+            workload=workload,
+            platform=str(settings.get("platform", NO_PLATFORM)),
+            network=_text(settings.get("network")),
+            storage=_text(settings.get("storage")),
+            io=_text(settings.get("io")),
+            layout=layout,
+            parameters={name: settings[name] for name in sorted(settings) if name not in DESIGN_SETTINGS},
+        ),
+        digest,
+    )
+
+
+def extended_plan(
+    plan: Plan, cases: Iterable[Case], foms: Mapping[str, tuple[Fom, ...]], reference: Settings, n_blocks: int
+) -> Plan:
+    """Return `plan` with more cases. Nothing is planned beyond what is there, so no run is ever pending."""
+    known = {case.id: case for case in (*plan.cases, *cases)}
+    return msgspec.structs.replace(
+        plan,
+        cases=tuple(known.values()),
+        varied=varied_settings(known.values()),
+        foms={**plan.foms, **foms},
+        reference=reference or plan.reference,
+        repeats=Repeats(min=0, max=n_blocks),
+    )
+
+
+def write_import(
+    folder: Path,
+    plan: Plan,
+    runs: Sequence[Imported],
+    existing: Campaign | None,
+    command: Sequence[str],
+) -> None:
+    """Write the campaign in `folder`, or add `runs` to the `existing` one: evidence, plan, then journal.
+
+    `command` is recorded as what made the attempts. What a crash leaves is done again by the same import.
+    Raises CampaignError.
+    """
+    with open_journal(folder) as journal:
+        if attempts_of(journal.events) != (existing.attempts if existing else ()):
+            raise CampaignError(f"{folder}: another tare has changed it meanwhile; import again")
+        orders = {block: list(order) for block, order in existing.orders.items()} if existing else {}
+        try:
+            for run in runs:
+                _keep_evidence(folder, run, command)
+        except OSError as error:
+            raise CampaignError.from_os(folder, error) from error
+        freeze(folder, plan, {})
+        for run in runs:
+            orders.setdefault(run.attempt.block, []).append(run.attempt.case)
+        for block in sorted({run.attempt.block for run in runs}):
+            journal.append(BlockBegan(block, orders[block]), is_synced=False)
+        for index, run in enumerate(runs, 1):
+            journal.append(AttemptEnded(run.attempt), is_synced=index == len(runs))
+
+
+def _keep_evidence(folder: Path, run: Imported, command: Sequence[str]) -> None:
+    """Put the raw file among the evidence, as a hard link where the file system allows it, else a copy."""
+    place = folder / run.attempt.folder
+    target = place / run.evidence
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    try:
+        os.link(run.path.resolve(), target)
+    except OSError:  # another file system, somebody else's file (proc_sys_fs(5)), or too many links
+        shutil.copyfile(run.path, target)
+    source = run.attempt.source
+    argv = [*command, source.path] if source else list(command)
+    record = _Record("import", None, argv, {}, source)
+    (place / "command.json").write_bytes(msgspec.json.encode([record]))
+
+
+def _contradiction(known: Attempt, source: Source) -> str:
+    if known.source and known.source.sha256 != source.sha256:
+        return f"its content is not what was imported as {known.folder}; import into another folder"
+    return f"imported with other settings as {known.folder}; import into another folder"
+
+
+def _order(candidate: Candidate) -> tuple[object, ...]:
+    told = candidate.block if candidate.block is not None else candidate.started
+    return natural(told or ""), natural(os.fspath(candidate.path))
+
+
+def _block_number(candidate: Candidate) -> int:
+    """Return the block that a file says it belongs to; 0 where it says none or no whole number."""
+    text = candidate.block or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def _moment(text: str | None) -> float | None:
+    """Return a time as ISO 8601 writes it, or seconds since the epoch; without a zone it is taken as UTC."""
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit() and len(text) == 10:
+        return float(text)
+    for candidate in (text, text.replace("_", "T", 1), text[:11] + text[11:].replace("-", ":")):
+        try:
+            moment = datetime.fromisoformat(candidate)
+        except ValueError:
+            continue
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return None
+
+
+def _evidence_name(output: str, path: Path) -> str:
+    """Return the name under which a run of the workload would have left its output."""
+    if "*" not in output:
+        return output
+    return path.name if path.match(output) and path.name.isprintable() else output.replace("*", "-imported")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _text(value: Scalar | None) -> str | None:
+    return None if value is None else str(value)
