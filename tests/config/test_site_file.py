@@ -164,3 +164,9 @@ def test_a_lab_is_described_by_a_file_of_its_own_or_by_a_site(tmp_path: Path) ->
     own.write_text("nodes: 3\nnetworks: {sdn: {kind: vxlan}}\n")
     with pytest.raises(FileFaults, match=r"own\.yaml:2:17: networks\.sdn: 'over' is missing"):
         load_lab_spec(own)
+
+
+def test_other_machines_are_reached_by_ssh_unless_the_file_says_otherwise() -> None:
+    elsewhere = site_from_text("site: s\nnodes: [n1, n2]\nplatforms: {bare: {}}\n", "site.yaml")
+    here = site_from_text("site: s\nnodes: [localhost]\nplatforms: {bare: {}}\n", "site.yaml")
+    assert (elsewhere.agent, here.agent) == (("ssh",), ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -41,7 +42,10 @@ class PlainProgress:
             return
         count = f"[{progress.n_done:{len(str(progress.n_runs))}}/{progress.n_runs}]"
         case = describe(progress.case, self._varied)
-        click.echo(f"{count} {_block(progress)}  {case}  {_outcome(progress.last)}{_eta(progress)}")
+        try:
+            click.echo(f"{count} {_block(progress)}  {case}  {_outcome(progress.last)}{_eta(progress)}")
+        except BrokenPipeError:  # as in `tare run … | head`: the reader has gone, the campaign goes on
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class LiveProgress:

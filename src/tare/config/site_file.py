@@ -21,6 +21,7 @@ from tare.model.site import LabNetwork, LabNetworkKind, LabSpec, Network, Platfo
 
 BUILT_IN = ("local", "lab")
 _LAB_MANAGEMENT = ("mgmt0",)
+_THIS_MACHINE = ("localhost",)
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
 
 
@@ -133,7 +134,7 @@ class _SiteReader:
             platforms={name: self._platform(name, one) for name, one in file.platforms.items()},
             networks=networks or (lab.site_networks() if lab else {}),
             storage={name: self._folder(path, ("storage", name)) for name, path in file.storage.items()},
-            agent=self._agent(file),
+            agent=self._agent(file) or (() if lab or nodes == _THIS_MACHINE else ("ssh",)),
             management=management,
             lab=lab,
             shared_cores=_cores() if lab else None,

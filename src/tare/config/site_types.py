@@ -112,7 +112,12 @@ class SiteFile(_File, frozen=True, kw_only=True):
         Meta(description="Storage paths by name.", examples=[{"scratch": "/mnt/scratch"}]),
     ] = {}
     agent: Annotated[
-        Words, Meta(description="What starts a command on a node, called as ssh is.", examples=["ssh -q"])
+        Words,
+        Meta(
+            description="What starts a command on a node, called as ssh is. "
+            "Default: ssh, but on localhost and in the lab.",
+            examples=["ssh -q"],
+        ),
     ] = []
     management: Annotated[
         list[Word], Meta(description="Interfaces of start-up traffic only.", examples=[["mgmt0"]])

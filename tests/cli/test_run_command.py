@@ -1,0 +1,90 @@
+"""`tare run`, `plan` and `status`, as their users see them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import TARE, Tare
+from cli.test_crash import ended_runs
+
+Study = Callable[..., Path]
+
+
+def test_a_campaign_goes_on_when_the_reader_of_its_output_has_gone(study: Study, tmp_path: Path) -> None:
+    command = f"{TARE} run {study(repeats=10)} --out c | head -2; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False, timeout=120
+    )
+    assert len(done.stdout.splitlines()) == 2
+    assert done.returncode == 0, done.stderr
+    assert len(ended_runs(tmp_path / "c")) == 20
+
+
+def test_failed_and_invalid_runs_are_told_and_exit_with_1(tare: Tare, study: Study, tmp_path: Path) -> None:
+    path = study("[ {size} = 1 ] && exit 9; echo nothing", repeats=1)
+    done = tare("run", path, "--out", "c")
+    assert done.returncode == 1
+    assert "cli at local: 0 of 2 runs done, 1 failed, 1 invalid" in done.stdout
+    assert "exit code 9" in done.stdout
+    counts = json.loads(tare("status", "c", "--json").stdout)["counts"]
+    assert (counts["failed"], counts["invalid"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "script", ["echo value: nan", "echo value: inf", "echo value:", "echo value: 1; echo value: 2", "true"]
+)
+def test_output_that_is_not_one_number_never_becomes_one(tare: Tare, study: Study, script: str) -> None:
+    assert tare("run", study(script, repeats=1, levels="[1]"), "--out", "c").returncode == 1
+    assert len(tare("export", "c").stdout.splitlines()) <= 1
+
+
+def test_a_finished_campaign_is_not_run_again(tare: Tare, study: Study, tmp_path: Path) -> None:
+    path = study("echo x >> ../../../../calls; echo value: 1")
+    assert tare("run", path, "--out", "c").returncode == 0
+    assert tare("run", path, "--out", "c").returncode == 0
+    assert (tmp_path / "calls").read_text() == "x\n" * 10
+
+
+def test_a_changed_study_is_refused_until_it_is_to_extend(tare: Tare, study: Study, tmp_path: Path) -> None:
+    assert tare("run", study(), "--out", "c").returncode == 0
+    grown = study(levels="[1, 2, 3]", repeats=6)
+    refused = tare("run", grown, "--out", "c")
+    assert refused.returncode == 2
+    assert "2 cases × 5 blocks; now 3 cases × 6 blocks" in refused.stderr
+    assert "--extend" in refused.stderr
+    assert tare("run", grown, "--out", "c", "--extend").returncode == 0
+    assert len(ended_runs(tmp_path / "c")) == 18
+    assert set(ended_runs(tmp_path / "c").values()) == {1}
+    lost = tare("run", study(levels="[1, 3]", repeats=6), "--out", "c", "--extend")
+    assert lost.returncode == 2
+    assert "holds 1 cases that the study no longer has" in lost.stderr
+
+
+def test_a_plan_starts_nothing_and_counts_its_runs(tare: Tare, study: Study, tmp_path: Path) -> None:
+    path = study("touch started")
+    planned = json.loads(tare("plan", path, "--json").stdout)
+    assert planned["schema"] == "tare.plan/1"
+    assert planned["runs"] == 10
+    assert [case["size"] for case in planned["cases"]] == [1, 2]
+    assert "touch started" in tare("plan", path, "--show").stdout
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["study.yaml"]
+
+
+def test_the_order_that_is_planned_is_the_order_that_is_run(tare: Tare, study: Study, tmp_path: Path) -> None:
+    path = study(levels=str(list(range(1, 8))), repeats=3)
+    planned = [line.split()[2] for line in tare("plan", path, "--order").stdout.splitlines()]
+    tare("run", path, "--out", "c")
+    assert [case for _, case in ended_runs(tmp_path / "c")] == planned
+
+
+def test_a_folder_that_is_no_campaign_is_named(tare: Tare, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for command in ("status", "compare", "report", "export"):
+        done = tare(command, "empty")
+        assert done.returncode == 3
+        assert "not a campaign folder" in done.stderr
