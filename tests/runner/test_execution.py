@@ -15,7 +15,7 @@ from support.doubles import DoubleWorkload
 from tare.backends import marks
 from tare.backends.process import ProcessBackend
 from tare.compose import Composer
-from tare.errors import CampaignError, DiskFull
+from tare.errors import BackendError, CampaignError, DiskFull
 from tare.model.attempt import Attempt, State, Traffic
 from tare.model.backend import Counters
 from tare.model.case import Case, Layout, Run
@@ -225,6 +225,18 @@ def test_counters_are_taken_as_differences(execute: Execute) -> None:
     assert attempt.state is State.DONE
     assert attempt.traffic["n1"]["fab0"].rx_bytes == 9000
     assert "fab0 carried" in attempt.transport
+
+
+def test_a_host_out_of_reach_is_for_the_infrastructure_to_answer(
+    execute: Execute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def out_of_reach(*_: object) -> None:
+        raise BackendError("host n2 could not be reached")
+
+    monkeypatch.setattr(ProcessBackend, "run", out_of_reach)
+    attempt = execute("echo", "value: 1")
+    assert (attempt.state, attempt.is_infrastructure) == (State.FAILED, True)
+    assert attempt.reason == "host n2 could not be reached"
 
 
 def test_one_node_needs_no_network(execute: Execute) -> None:

@@ -82,12 +82,11 @@ def end_marked(label_prefix: str, within_s: float = 10.0) -> int:
 
 
 def remote_end_script(label_prefix: str) -> str:
-    """Return shell text that does the same on another host, with nothing but sh, tr and grep."""
-    mark = f"{VARIABLE}={label_prefix}".replace("'", "")
+    """Return shell text that does the same on another host, with nothing but sh and grep."""
+    mark = f"^{VARIABLE}={label_prefix}".replace("'", "")
     return (
-        "for n in 1 2 3; do for p in /proc/[0-9]*; do "
-        f"tr '\\0' '\\n' <$p/environ 2>/dev/null | grep -q '^{mark}' && "
-        '[ "${p#/proc/}" != $$ ] && kill -9 "${p#/proc/}" 2>/dev/null; done; done; true'
+        f"for n in 1 2 3; do for f in $(grep -lzs '{mark}' /proc/[0-9]*/environ); do "
+        'p=${f#/proc/}; p=${p%/environ}; [ "$p" != $$ ] && kill -9 "$p" 2>/dev/null; done; done; true'
     )
 
 

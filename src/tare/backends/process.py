@@ -20,6 +20,7 @@ from tare.errors import BackendError
 from tare.model.backend import Exit, Job
 
 _GRACE_S = 2.0  # between SIGTERM, on which an MPI launcher takes its remote ranks down, and SIGKILL
+_REMOTE_S = 30.0  # for a small command on another host
 _UNREACHABLE = 255  # ssh(1): "exits with 255 if an error occurred"
 _RECORD = "\x1e"  # ASCII record separator: cannot occur in the text files of /proc that are read
 _HOST_LACKS = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
@@ -121,7 +122,7 @@ class ProcessBackend:
                     env=self._env,
                 )
         for host, reader in readers.items():
-            out, err = reader.communicate(timeout=30)
+            out, err = reader.communicate(timeout=_REMOTE_S)
             if reader.returncode == _UNREACHABLE:
                 raise BackendError(
                     f"host {host} could not be reached: {err.decode(errors='replace').strip()}"
@@ -133,16 +134,23 @@ class ProcessBackend:
     def clean(self, label_prefix: str) -> int:
         """End every process so marked, here and on the hosts (see model.Backend.clean)."""
         count = marks.end_marked(label_prefix)
-        if self._agent:
-            for host in self._hosts:
-                subprocess.run(
-                    [*self._agent, host, marks.remote_end_script(label_prefix)],
-                    stdin=subprocess.DEVNULL,
-                    capture_output=True,
-                    env=self._env,
-                    timeout=30,
-                    check=False,
-                )
+        script = marks.remote_end_script(label_prefix)
+        cleaners = [
+            subprocess.Popen(
+                [*self._agent, host, script],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=self._env,
+            )
+            for host in (self._hosts if self._agent else ())
+        ]
+        for cleaner in cleaners:
+            try:
+                cleaner.wait(timeout=_REMOTE_S)
+            except subprocess.TimeoutExpired:  # a host that does not answer cannot be cleaned from here
+                cleaner.kill()
+                cleaner.wait()
         return count
 
     def _reaches(self, host: str) -> bool:

@@ -84,16 +84,18 @@ def executor(folder: Path, loaded: Loaded) -> Iterator[Executor]:
         ProcessBackend(label=prefix, agent=site.agent, hosts=hosts, env=env) as backend,
     ):
         backend.clean(f"{campaign}:")
-        yield Executor(
-            folder=folder.resolve(),
-            plan=loaded.plan,
-            composer=loaded.composer,
-            backend=backend,
-            counters=_counters(backend),
-            environment=_environment(folder, loaded.composer, backend),
-            label=prefix,
-        )
-        backend.clean(prefix)
+        try:
+            yield Executor(
+                folder=folder.resolve(),
+                plan=loaded.plan,
+                composer=loaded.composer,
+                backend=backend,
+                counters=_counters(backend),
+                environment=_environment(folder, loaded.composer, backend),
+                label=prefix,
+            )
+        finally:
+            backend.clean(prefix)
 
 
 def precision(plan: Plan) -> Callable[[Sequence[Attempt]], bool]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from tare.compose import Composer
-from tare.errors import CampaignError, DiskFull
+from tare.errors import BackendError, CampaignError, DiskFull
 from tare.model.attempt import Attempt, State, Traffic, gather_series
 from tare.model.backend import Backend, Exit, Job
 from tare.model.case import Case, Run
@@ -64,29 +64,38 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
             started_at=self.clock(),
             hosts=list(self.composer.hosts(case)),
             load=os.getloadavg()[0],
-            environment=self.environment(case),
         )
-        work = self.folder / attempt.folder
-        label = f"{self.label}{case.id}/{run.block}.{number};"
         require_room(self.folder)
         try:
-            stages = self._prepare(case, work)
-            head = self.composer.head(case)
-            hosts: list[str | None] = list(attempt.hosts) if head else [None]
-            before = self.counters(hosts)
-            end = self._run_stages(case, stages, work, label)
-            traffic = _difference(before, self.counters(hosts))
+            attempt, end = self._carry_out(attempt, case)
+        except BackendError as error:
+            return msgspec.structs.replace(
+                attempt, state=State.FAILED, reason=str(error), is_infrastructure=True
+            )
         except OSError as error:
             raise CampaignError.from_os(self.folder, error) from error
         require_room(self.folder)
+        return self._judge(attempt, case, self.folder / attempt.folder, end)
+
+    def _carry_out(self, attempt: Attempt, case: Case) -> tuple[Attempt, _StagesEnd]:
+        """Run the stages; return the attempt with what was seen of it, and how they ended."""
+        environment = self.environment(case)
+        work = self.folder / attempt.folder
+        stages = self._prepare(case, work)
+        hosts: list[str | None] = list(attempt.hosts) if self.composer.head(case) else [None]
+        before = self.counters(hosts)
+        end = self._run_stages(
+            case, stages, work, f"{self.label}{case.id}/{attempt.block}.{attempt.attempt};"
+        )
         attempt = msgspec.structs.replace(
             attempt,
             elapsed_s=end.exit.elapsed_s,
             exit_code=end.exit.code,
             signal=end.exit.signal,
-            traffic=traffic,
+            traffic=_difference(before, self.counters(hosts)),
+            environment=environment,
         )
-        return self._judge(attempt, case, work, end)
+        return attempt, end
 
     def _prepare(self, case: Case, work: Path) -> list[tuple[Stage, Invocation]]:
         """Make the attempt's folder, with the exact commands and the input files in it."""
