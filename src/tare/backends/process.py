@@ -122,7 +122,11 @@ class ProcessBackend:
                     env=self._env,
                 )
         for host, reader in readers.items():
-            out, err = reader.communicate(timeout=_REMOTE_S)
+            try:
+                out, err = reader.communicate(timeout=_REMOTE_S)
+            except subprocess.TimeoutExpired as error:
+                reader.kill()
+                raise BackendError(f"host {host} did not answer within {_REMOTE_S:g} s") from error
             if reader.returncode == _UNREACHABLE:
                 raise BackendError(
                     f"host {host} could not be reached: {err.decode(errors='replace').strip()}"
