@@ -53,6 +53,7 @@ def _share(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option(
     "--all", "is_all", is_flag=True, help="Show every figure and coordinate, such as each message size."
 )
+@click.option("--against", metavar="PUBLISHED", help="Hold against published results: see 'tare published'.")
 @json_option
 def command(
     folder: Path,
@@ -60,6 +61,7 @@ def command(
     margin: float | None,
     foms: tuple[str, ...],
     is_all: bool,
+    against: str | None,
     as_json: bool,
 ) -> None:
     """Hold every contender of the campaign in DIR against its reference.
@@ -72,11 +74,17 @@ def command(
       tare compare campaigns/demo
       tare compare campaigns/demo --fom latency --all
       tare compare campaigns/demo --reference network=overlay --margin 5%
+      tare compare campaigns/ours --against published:hpcc-fabrics/ib-100g
     """
     from tare.answers.compare import aggregates, comparisons
     from tare.store.campaign import read_campaign
 
     campaign = read_campaign(folder)
+    if against is not None:
+        if references:
+            raise UsageError("--against is the reference; leave --reference out")
+        _compare_against(campaign, against, margin, foms, as_json=as_json)
+        return
     reference = _reference(campaign, references)
     answer = comparisons if is_all or as_json else aggregates
     found = answer(campaign, reference=reference, margin=margin)
@@ -89,6 +97,21 @@ def command(
         print_json("tare.compare/1", {"comparisons": [_body(one) for one in found]})
         return
     print_comparisons(campaign, found, reference or campaign.plan.reference, margin)
+
+
+def _compare_against(
+    campaign: Campaign, text: str, margin: float | None, foms: Sequence[str], *, as_json: bool
+) -> None:
+    from tare.answers.against import against
+    from tare.cli.against import print_against, read_against
+
+    theirs = read_against(text)
+    _require_known(foms, campaign)
+    found = [one for one in against(campaign, theirs, margin=margin) if not foms or one.fom in foms]
+    if as_json:
+        print_json("tare.compare/1", {"against": text, "comparisons": [_body(one) for one in found]})
+    else:
+        print_against(campaign, theirs, found, text)
 
 
 def main_rows(found: Sequence[Comparison]) -> list[Comparison]:
@@ -165,7 +188,7 @@ def print_comparisons(
             f"{one.fom}, {one.unit}",
             format_ratio(one),
             str(one.n_blocks),
-            _word(one),
+            verdict_words(one),
         )
         for one in found
     ]
@@ -217,7 +240,8 @@ def _percent(ratio: float, digits: int) -> str:
     return f"{(ratio - 1) * 100:+.{digits}f}".replace("-", "−")
 
 
-def _word(one: Comparison) -> str:
+def verdict_words(one: Comparison) -> str:
+    """Return a verdict as people read it, with its note."""
     text, colour = _WORDS[one.verdict]
     if colour is not None and has_colour(sys.stdout):
         text = click.style(text, fg=colour)

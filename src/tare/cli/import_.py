@@ -101,7 +101,7 @@ def command(
     if found.runs and not dry_run:
         from tare.store.imports import write_import
 
-        write_import(folder, plan, found.runs, existing, ("tare", "import", chosen.name))
+        write_import(folder, plan, found.runs, existing)
     if as_json:
         print_json("tare.import/1", _body(folder, found, refused, is_dry_run=dry_run))
     else:

@@ -20,6 +20,7 @@ COMMANDS = {
     "report": "Write the report: one offline HTML file, and its charts as SVG and PNG.",
     "export": "Write every measurement as one tidy row: CSV, JSON or Parquet.",
     "import": "Make a campaign of existing output of a workload.",
+    "published": "List published results, or make a campaign of them.",
     "parse": "Read figures of merit out of existing output of a workload.",
     "workloads": "List the workloads, or explain one.",
     "lab": "Build, enter and remove a cluster on this machine.",

@@ -41,12 +41,13 @@ class Judged(NamedTuple):
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """A file as an attempt. `evidence` is its name among the evidence."""
+    """A file as an attempt. `evidence` is its name among the evidence, `argv` the command that imports it."""
 
     path: Path
     case: Case
     attempt: Attempt
     evidence: str
+    argv: tuple[str, ...]
 
 
 class Import(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +64,7 @@ class _Record(msgspec.Struct, frozen=True):
 
     stage: str
     host: str | None
-    argv: list[str]
+    argv: tuple[str, ...]
     env: dict[str, str]
     source: Source | None
 
@@ -187,7 +188,8 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
             series=list(judged.series),
             source=placed.source,
         )
-        return Imported(path, placed.case, attempt, _evidence_name(self.output, path))
+        argv = ("tare", "import", self.workload, placed.source.path)
+        return Imported(path, placed.case, attempt, _evidence_name(self.output, path), argv)
 
 
 def make_case(workload: str, digest: str | None, settings: Settings) -> Case | str:
@@ -231,17 +233,10 @@ def extended_plan(
     )
 
 
-def write_import(
-    folder: Path,
-    plan: Plan,
-    runs: Sequence[Imported],
-    existing: Campaign | None,
-    command: Sequence[str],
-) -> None:
+def write_import(folder: Path, plan: Plan, runs: Sequence[Imported], existing: Campaign | None) -> None:
     """Write the campaign in `folder`, or add `runs` to the `existing` one: evidence, plan, then journal.
 
-    `command` is recorded as what made the attempts. What a crash leaves is done again by the same import.
-    Raises CampaignError.
+    What a crash leaves undone is done by the same import. Raises CampaignError.
     """
     with open_journal(folder) as journal:
         if attempts_of(journal.events) != (existing.attempts if existing else ()):
@@ -249,7 +244,7 @@ def write_import(
         orders = {block: list(order) for block, order in existing.orders.items()} if existing else {}
         try:
             for run in runs:
-                _keep_evidence(folder, run, command)
+                _keep_evidence(folder, run)
         except OSError as error:
             raise CampaignError.from_os(folder, error) from error
         freeze(folder, plan, {})
@@ -261,7 +256,7 @@ def write_import(
             journal.append(AttemptEnded(run.attempt), is_synced=index == len(runs))
 
 
-def _keep_evidence(folder: Path, run: Imported, command: Sequence[str]) -> None:
+def _keep_evidence(folder: Path, run: Imported) -> None:
     """Put the raw file among the evidence, as a hard link where the file system allows it, else a copy."""
     place = folder / run.attempt.folder
     target = place / run.evidence
@@ -271,9 +266,7 @@ def _keep_evidence(folder: Path, run: Imported, command: Sequence[str]) -> None:
         os.link(run.path.resolve(), target)
     except OSError:  # another file system, somebody else's file (proc_sys_fs(5)), or too many links
         shutil.copyfile(run.path, target)
-    source = run.attempt.source
-    argv = [*command, source.path] if source else list(command)
-    record = _Record("import", None, argv, {}, source)
+    record = _Record("import", None, run.argv, {}, run.attempt.source)
     (place / "command.json").write_bytes(msgspec.json.encode([record]))
 
 

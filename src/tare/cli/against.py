@@ -1,0 +1,79 @@
+"""`tare compare --against`: a campaign against published results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from tare.cli.compare import format_ratio, verdict_words
+from tare.cli.output import print_table
+from tare.errors import UsageError
+from tare.model.campaign import Campaign
+from tare.model.comparison import Comparison
+from tare.model.values import Settings
+
+_PREFIX = "published:"
+
+
+def read_against(text: str) -> Campaign:
+    """Return what ``published:NAME`` or ``published:NAME/SERIES`` names. Raises UsageError."""
+    from tare.published import as_campaign, read_publication
+
+    if not text.startswith(_PREFIX):
+        raise UsageError(
+            f"--against {text}: write published:NAME or published:NAME/SERIES; 'tare published' lists them"
+        )
+    return as_campaign(read_publication(text))
+
+
+def print_against(ours: Campaign, theirs: Campaign, found: Sequence[Comparison], text: str) -> None:
+    """Print one row a figure that both have, and what stands between the two."""
+    if not found:
+        workloads = ", ".join(sorted({case.workload for case in theirs.plan.cases}))
+        click.echo(
+            f"Nothing in common: {text} has figures of {workloads} that this campaign has not measured."
+        )
+        return
+    columns = ("here", "published", "workload", "at", "figure of merit", "ratio − 1", "n", "verdict")
+    rows = [
+        (
+            _words(ours.cases[one.contender_case].settings, ours.plan.varied),
+            _words(theirs.cases[one.reference_case].settings, theirs.plan.varied),
+            str(one.at["workload"]),
+            " ".join(f"{name}={value}" for name, value in one.at.items() if name != "workload"),
+            f"{one.fom}, {one.unit}",
+            format_ratio(one),
+            str(one.n_blocks),
+            verdict_words(one),
+        )
+        for one in found
+    ]
+    shown = [
+        i
+        for i, name in enumerate(columns)
+        if name not in ("here", "published", "at") or any(r[i] for r in rows)
+    ]
+    print_table([columns[i] for i in shown], [[row[i] for i in shown] for row in rows], frozenset({"n"}))
+    click.echo(
+        f"\nEach is what is measured here over {text}, less one; n is the runs of the side with fewer."
+    )
+    differing = _differing(found, {*ours.plan.varied, *theirs.plan.varied})
+    if differing:
+        click.echo(f"Not the same on both sides: {differing}.")
+    click.echo("What a publication does not tell, such as the size of the problem, may differ too.")
+
+
+def _words(settings: Settings, varied: Sequence[str]) -> str:
+    return " ".join(f"{name}={settings[name]}" for name in varied if name in settings and name != "workload")
+
+
+def _differing(found: Sequence[Comparison], shown: set[str]) -> str:
+    """Return the settings that differ and that no row shows: ``nodes (published 8, here 2)``."""
+    pairs = {
+        f"{name} (published {value}, here {one.contender[name]})": None
+        for one in found
+        for name, value in one.reference.items()
+        if name in one.contender and name not in shown
+    }
+    return ", ".join(pairs)

@@ -1,0 +1,122 @@
+"""`tare published`: results that others published, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tare.cli.output import json_option, print_json, print_table
+from tare.errors import UsageError
+from tare.published import Figure, Publication
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option(
+    "--out",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Make a campaign of it in this new folder, for compare, report and export.",
+)
+@json_option
+def command(name: str | None, folder: Path | None, as_json: bool) -> None:
+    """List published results; with NAME, or NAME/SERIES, print its figures.
+
+    They can be the reference of a comparison: see 'tare compare --against'. Most are of single runs, so
+    they have no interval, and no verdict can be drawn from them.
+
+    \b
+    Examples:
+      tare published
+      tare published hpcc-fabrics
+      tare published hpcg-containers --out campaigns/hpcg-containers
+      tare compare campaigns/ours --against published:hpcc-fabrics/ib-100g
+    """
+    from tare.published import names, read_publication
+
+    if name is None:
+        if folder is not None:
+            raise UsageError("--out takes one table; name it, as 'tare published' lists them")
+        found = [read_publication(one) for one in names()]
+        if as_json:
+            print_json("tare.published/1", {"publications": [_body(one) for one in found]})
+        else:
+            _list(found)
+        return
+    publication = read_publication(name)
+    if folder is not None:
+        _write(publication, folder)
+    if as_json:
+        figures = [_figure(one) for one in publication.figures]
+        print_json("tare.published/1", {"publications": [{**_body(publication), "figures": figures}]})
+    else:
+        _print(publication)
+        if folder is not None:
+            click.echo(f"\nnext: tare compare {folder}")
+
+
+def _list(found: Sequence[Publication]) -> None:
+    rows = [(one.name, str(len(one.figures)), one.what, one.source) for one in found]
+    print_table(("name", "figures", "what", "source"), rows, frozenset({"figures"}))
+    click.echo("\nMore on one of them: tare published NAME")
+
+
+def _print(publication: Publication) -> None:
+    click.echo(f"{publication.comment}\n")
+    coordinates = dict.fromkeys(name for one in publication.figures for name in one.kind.at)
+    told = dict.fromkeys(name for one in publication.figures for name in one.settings)
+    varied = [name for name in told if len({one.settings.get(name) for one in publication.figures}) > 1]
+    rows = [
+        [
+            one.series,
+            *(str(one.settings.get(name, "")) for name in varied),
+            one.kind.workload if one.kind.has_counterpart else "–",
+            one.kind.fom,
+            *(str(one.kind.at.get(name, "")) for name in coordinates),
+            f"{one.value:.10g}",
+            one.kind.unit,
+        ]
+        for one in publication.figures
+    ]
+    columns = ["series", *varied, "workload", "figure of merit", *coordinates, "value", "unit"]
+    print_table(columns, rows, frozenset({"value", *coordinates}))
+
+
+def _write(publication: Publication, folder: Path) -> None:
+    from tare.published import as_campaign, as_runs
+    from tare.store.imports import Imported, write_import
+
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"{folder} is there already; choose another --out")
+    argv = ("tare", "published", publication.name)
+    runs = [Imported(publication.file, one.case, one.attempt, "stdout", argv) for one in as_runs(publication)]
+    write_import(folder, as_campaign(publication).plan, runs, None)
+
+
+def _body(publication: Publication) -> dict[str, object]:
+    return {
+        "name": publication.name,
+        "what": publication.what,
+        "source": publication.source,
+        "series": publication.series,
+        "reference": publication.reference,
+        "n_figures": len(publication.figures),
+    }
+
+
+def _figure(one: Figure) -> dict[str, object]:
+    return {
+        "series": one.series,
+        "workload": one.kind.workload,
+        "fom": one.kind.fom,
+        "unit": one.kind.unit,
+        "better": one.kind.better,
+        "at": one.kind.at,
+        "value": one.value,
+        "settings": one.settings,
+        "has_counterpart": one.kind.has_counterpart,
+        "line": one.line,
+    }

@@ -1,0 +1,16 @@
+"""Published results as data: the tables of studies that others made, mapped to Tare's figures of merit."""
+
+from __future__ import annotations
+
+from tare.published.runs import PublishedRun, as_campaign, as_runs
+from tare.published.tables import Figure, Publication, names, read_publication
+
+__all__ = [
+    "Figure",
+    "Publication",
+    "PublishedRun",
+    "as_campaign",
+    "as_runs",
+    "names",
+    "read_publication",
+]

@@ -1,0 +1,123 @@
+"""Published figures as the runs of a campaign, so that whatever reads one reads them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tare.model.attempt import Attempt, Source, State, gather_series
+from tare.model.campaign import Campaign
+from tare.model.case import Case
+from tare.model.plan import Plan
+from tare.model.study import DESIGN_SETTINGS, Repeats
+from tare.model.workload import Fom, Measurement
+from tare.plan import identified, lay_out, varied_settings
+from tare.published.tables import Figure, Publication
+
+NO_PLATFORM = "unknown"
+
+
+class PublishedRun(msgspec.Struct, frozen=True):
+    """A run that was published, and its case."""
+
+    case: Case
+    attempt: Attempt
+
+
+class _RunKey(NamedTuple):
+    case: str
+    number: int
+
+
+def as_campaign(publication: Publication) -> Campaign:
+    """Return the publication as a campaign that lies in no folder."""
+    runs = as_runs(publication)
+    cases = {run.case.id: run.case for run in runs}
+    orders: dict[int, list[str]] = {}
+    for run in runs:
+        orders.setdefault(run.attempt.block, []).append(run.case.id)
+    plan = Plan(
+        study=publication.name,
+        question=publication.what,
+        site="published",
+        cases=tuple(cases.values()),
+        varied=varied_settings(cases.values()),
+        reference=publication.reference,
+        repeats=Repeats(min=0, max=max(orders)),
+        foms=_foms(publication.figures),
+    )
+    attempts = tuple(run.attempt for run in runs)
+    return Campaign(folder=Path(publication.name), plan=plan, attempts=attempts, orders=orders)
+
+
+def as_runs(publication: Publication) -> tuple[PublishedRun, ...]:
+    """Return one run for each time that a figure was measured, as far as the table tells.
+
+    Runs that were repeated one after the other make no blocks: each has a block of its own, so that
+    nothing is paired. Where every figure stands once, all are block 1.
+    """
+    grouped: dict[_RunKey, list[Figure]] = {}
+    cases: dict[str, Case] = {}
+    seen: Counter[tuple[str, str, str]] = Counter()
+    for figure in publication.figures:
+        case = _case(figure)
+        cases[case.id] = case
+        place = (case.id, figure.kind.fom, repr(figure.kind.at))
+        grouped.setdefault(_RunKey(case.id, seen[place]), []).append(figure)
+        seen[place] += 1
+    is_repeated = any(key.number for key in grouped)
+    source = Source(
+        f"published:{publication.name}", hashlib.sha256(publication.file.read_bytes()).hexdigest()
+    )
+    return tuple(
+        PublishedRun(cases[key.case], _attempt(key, index if is_repeated else 1, figures, source))
+        for index, (key, figures) in enumerate(grouped.items(), 1)
+    )
+
+
+def _attempt(key: _RunKey, block: int, figures: list[Figure], source: Source) -> Attempt:
+    measurements = (
+        Measurement(fom=one.kind.fom, value=one.value, unit=one.kind.unit, at=one.kind.at) for one in figures
+    )
+    started = figures[0].started
+    return Attempt(
+        case=key.case,
+        block=block,
+        attempt=1,
+        state=State.DONE,
+        started_at=datetime.fromisoformat(started).replace(tzinfo=UTC).timestamp() if started else None,
+        series=gather_series(measurements, {one.kind.fom: one.kind.better for one in figures}),
+        source=source,
+    )
+
+
+def _case(figure: Figure) -> Case:
+    settings = figure.settings
+    layout = lay_out(settings.get("nodes"), settings.get("ranks"), None, None)
+    if isinstance(layout, str):
+        raise ValueError(layout)  # the table or its mapping is wrong; a test reads all of them
+    network = settings.get("network")
+    case = Case(
+        id="",
+        workload=figure.kind.workload,
+        platform=str(settings.get("platform", NO_PLATFORM)),
+        network=None if network is None else str(network),
+        layout=layout,
+        parameters={name: value for name, value in settings.items() if name not in DESIGN_SETTINGS},
+    )
+    return identified(case, None)
+
+
+def _foms(figures: Iterable[Figure]) -> dict[str, tuple[Fom, ...]]:
+    found: dict[str, dict[str, Fom]] = {}
+    for figure in figures:
+        kind = figure.kind
+        fom = Fom(name=kind.fom, unit=kind.unit, better=kind.better, by=tuple(kind.at), is_primary=True)
+        found.setdefault(kind.workload, {})[kind.fom] = fom
+    return {workload: tuple(foms.values()) for workload, foms in found.items()}

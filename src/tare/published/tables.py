@@ -1,0 +1,156 @@
+"""Read the tables in data/, as data/index.toml maps them."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from tare.errors import UsageError
+from tare.model.values import Scalar
+from tare.model.workload import Better
+
+DATA = Path(__file__).with_name("data")
+
+_SOURCE = re.compile(r'Source: ([^"]*"[^"]*"(?: \([0-9]{4}\))?)')
+
+
+class FigureKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a published figure is in Tare's terms. `factors` turn published units into `unit`."""
+
+    workload: str
+    fom: str
+    unit: str
+    better: Better
+    at: dict[str, Scalar] = {}
+    factors: dict[str, float] = {}
+    has_counterpart: bool = True
+
+
+class Mapped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How one table maps: the keys of index.toml, which explains them."""
+
+    what: str
+    columns: dict[str, str] = {}
+    wide: str | None = None
+    levels: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    value: str | None = None
+    unit: str | None = None
+    settings: dict[str, Scalar] = {}
+    series: tuple[str, ...]
+    reference: dict[str, Scalar]
+    figures: dict[str, FigureKind]
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One published number, in the unit of its kind, and the line of the table that it stands on."""
+
+    kind: FigureKind
+    value: float
+    settings: dict[str, Scalar]
+    series: str
+    started: str | None
+    line: int
+
+
+class Publication(msgspec.Struct, frozen=True, kw_only=True):
+    """A table: its figures in the order of its lines. `comment` is what it says of itself and its source."""
+
+    name: str
+    what: str
+    comment: str
+    reference: dict[str, Scalar]
+    figures: tuple[Figure, ...]
+
+    @property
+    def file(self) -> Path:
+        """Return where the table lies."""
+        return DATA / f"{self.name}.csv"
+
+    @property
+    def source(self) -> str:
+        """Return the publication that the figures come from."""
+        found = _SOURCE.search(self.comment)
+        return found[1] if found else ""
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """Return the names of its series, as in ``published:NAME/SERIES``."""
+        return tuple(dict.fromkeys(figure.series for figure in self.figures))
+
+    def only(self, series: str) -> Publication:
+        """Return the figures of one series. Raises UsageError where there is none of that name."""
+        if series not in self.series:
+            raise UsageError(f"{self.name} has no series {series!r}; choose from {', '.join(self.series)}")
+        chosen = tuple(figure for figure in self.figures if figure.series == series)
+        return msgspec.structs.replace(self, figures=chosen)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the tables."""
+    return tuple(_index())
+
+
+def read_publication(name: str) -> Publication:
+    """Return the table ``NAME``, or one series of it, ``NAME/SERIES``. Raises UsageError with the cure."""
+    table, slash, series = name.removeprefix("published:").partition("/")
+    index = _index()
+    if table not in index:
+        near = difflib.get_close_matches(table, index, n=1)
+        cure = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(index)}"
+        raise UsageError(f"no published results are called {table!r}; {cure}")
+    mapped = index[table]
+    lines = (DATA / f"{table}.csv").read_text(encoding="utf-8").splitlines()
+    comment = " ".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
+    publication = Publication(
+        name=table,
+        what=mapped.what,
+        comment=comment,
+        reference=mapped.reference,
+        figures=tuple(_figures(mapped, lines)),
+    )
+    return publication.only(series) if slash else publication
+
+
+def _index() -> dict[str, Mapped]:
+    text = (DATA / "index.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), dict[str, Mapped])
+
+
+def _figures(mapped: Mapped, lines: list[str]) -> Iterator[Figure]:
+    n_comments = sum(line.startswith("#") for line in lines)
+    rows = csv.DictReader(io.StringIO("\n".join(lines[n_comments:])), strict=True)
+    for row in rows:
+        line = n_comments + rows.line_num
+        kind = mapped.figures[" ".join(row[tag] for tag in mapped.tags)]
+        told = {name: row[column] for column, name in mapped.columns.items() if row[column]}
+        started = told.pop("started", None)
+        settings = {**mapped.settings, **{name: _number_or_text(text) for name, text in told.items()}}
+        unit = row[mapped.unit] if mapped.unit else kind.unit
+        factor = 1.0 if unit == kind.unit else kind.factors[unit]
+        cells = {level: row[level] for level in mapped.levels} or {"": row[mapped.value or ""]}
+        for level, cell in cells.items():
+            placed = settings | ({mapped.wide: level} if mapped.wide else {})
+            yield Figure(
+                kind=kind,
+                value=float(cell) * factor,
+                settings=placed,
+                series=_series(mapped, placed),
+                started=started,
+                line=line,
+            )
+
+
+def _series(mapped: Mapped, settings: Mapping[str, Scalar]) -> str:
+    return "+".join(str(settings[name]) for name in mapped.series if name in settings)
+
+
+def _number_or_text(text: str) -> Scalar:
+    return int(text) if text.isdecimal() else text
