@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from tare.cli.output import json_option, print_json, print_table
 from tare.cli.parse import known_workloads
@@ -15,6 +16,7 @@ from tare.cli.progress import describe
 from tare.errors import UsageError
 from tare.model.attempt import State, gather_series
 from tare.model.campaign import Campaign
+from tare.model.case import Case, Layout
 from tare.model.plan import Plan
 from tare.model.values import Scalar
 from tare.model.workload import Workload
@@ -159,21 +161,43 @@ def _setting_reader(workload: Workload) -> ReadSetting:
     return lambda name, text: setting_from_text(name, text, workload.parameters)
 
 
-def _judge(workload: Workload) -> Callable[[Path], Judged]:
+def _judge(workload: Workload) -> Callable[[Path, Case], Judged]:
     """Return what reads a file and judges it as a run of Tare's own would be."""
     from tare.runner.execution import judge_figures, parse_file
     from tare.store.imports import Judged
 
     better = {fom.name: fom.better for fom in workload.foms}
 
-    def judge(path: Path) -> Judged:
-        parsed = parse_file(workload, path)
+    def judge(path: Path, case: Case) -> Judged:
+        parsed = parse_file(_expecting(workload, case), path)
         outcome = judge_figures(workload, parsed)
         is_done = outcome.state is State.DONE
         series = gather_series(parsed.measurements, better) if is_done else []
         return Judged(outcome.state, outcome.reason, outcome.check, tuple(series))
 
     return judge
+
+
+def _expecting(workload: Workload, case: Case) -> Workload:
+    """Return the workload as it must judge the output of `case`, of which only some settings are told.
+
+    Where a parameter is told, such as the largest message, the output is held against it, and against the
+    defaults of the others. Without one it is judged by itself, as `tare parse` does; so it is where what
+    is expected follows from ranks that nobody told.
+    """
+    told = case.parameters
+    defaults = {one.name: one.default for one in workload.parameters if one.default is not None}
+    complete = {**defaults, **told}
+    if not any(one.name in told for one in workload.parameters):
+        return workload
+    if any(one.name not in complete for one in workload.parameters):
+        return workload
+    asked = msgspec.structs.replace(case, parameters=complete)
+    expecting = workload.expecting(asked)
+    other = msgspec.structs.replace(asked, layout=Layout(nodes=2, ranks=2))
+    if case.layout == Layout() and expecting != workload.expecting(other):
+        return workload
+    return expecting
 
 
 def _settings(texts: Sequence[str], read: ReadSetting, option: str) -> dict[str, Scalar]:
@@ -193,8 +217,8 @@ def _settings(texts: Sequence[str], read: ReadSetting, option: str) -> dict[str,
 
 
 def _require_something(found: Import, refused: Sequence[Refused], existing: Campaign | None) -> None:
-    """Raise UsageError unless there is a figure to show, or the campaign is there already."""
-    if existing is not None and (found.runs or found.n_known):
+    """Raise UsageError unless there is a figure, or a campaign already that the files speak of."""
+    if existing is not None and (found.runs or found.n_known or any(one.is_fault for one in refused)):
         return
     if any(run.attempt.state is State.DONE for run in found.runs):
         return

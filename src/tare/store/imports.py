@@ -86,7 +86,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
     workload: str
     digest: str | None
     output: str
-    judge: Callable[[Path], Judged]
+    judge: Callable[[Path, Case], Judged]
     existing: tuple[Attempt, ...] = ()
     keeps_equal: bool = False
 
@@ -98,7 +98,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
         runs = []
         for placed in self._place(sifted, refused):
             try:
-                judged = self.judge(placed.candidate.path)
+                judged = self.judge(placed.candidate.path, placed.case)
             except OSError as error:
                 refused.append(Refused(placed.source.path, f"cannot be read: {error.strerror}"))
                 continue

@@ -22,8 +22,8 @@ class Pattern(msgspec.Struct, frozen=True):
     def match(self, path: str) -> dict[str, str] | None:
         """Return the text of each name in `path`, None where the path does not match.
 
-        The pattern may begin at any part of the path: what stands before it does not matter. Where a name
-        could be longer or shorter, it is as short as it can be.
+        The pattern may begin at any part of the path, and begins at the last that it can. Where a name could
+        be longer or shorter, it is as short as it can be.
         """
         found = self.regex.fullmatch(path)
         return found and {name: found[f"n{index}"] for index, name in enumerate(self.names)}
@@ -60,5 +60,5 @@ def read_pattern(text: str) -> Pattern:
 def _require_name(name: str, text: str) -> None:
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"--pattern {text}: {name!r} is not a name; write letters, digits and _, such as {{nodes}}"
+            f"--pattern {text}: {name!r} is no name; write letters, digits and _ in braces: {{nodes}}"
         )
