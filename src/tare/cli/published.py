@@ -92,7 +92,10 @@ def _write(publication: Publication, folder: Path) -> None:
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is there already; choose another --out")
     argv = ("tare", "published", publication.name)
-    runs = [Imported(publication.file, one.case, one.attempt, "stdout", argv) for one in as_runs(publication)]
+    runs = [
+        Imported(publication.file, one.case, one.attempt, "stdout", argv, is_linked=False)
+        for one in as_runs(publication)
+    ]
     write_import(folder, as_campaign(publication).plan, runs, None)
 
 

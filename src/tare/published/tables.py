@@ -8,6 +8,7 @@ import io
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 
 import msgspec
@@ -29,7 +30,7 @@ class FigureKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     unit: str
     better: Better
     at: dict[str, Scalar] = {}
-    factors: dict[str, float] = {}
+    factors: dict[str, Decimal] = {}
     has_counterpart: bool = True
 
 
@@ -121,7 +122,7 @@ def read_publication(name: str) -> Publication:
 
 def _index() -> dict[str, Mapped]:
     text = (DATA / "index.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), dict[str, Mapped])
+    return msgspec.convert(tomllib.loads(text, parse_float=Decimal), dict[str, Mapped])
 
 
 def _figures(mapped: Mapped, lines: list[str]) -> Iterator[Figure]:
@@ -134,13 +135,13 @@ def _figures(mapped: Mapped, lines: list[str]) -> Iterator[Figure]:
         started = told.pop("started", None)
         settings = {**mapped.settings, **{name: _number_or_text(text) for name, text in told.items()}}
         unit = row[mapped.unit] if mapped.unit else kind.unit
-        factor = 1.0 if unit == kind.unit else kind.factors[unit]
+        factor = Decimal(1) if unit == kind.unit else kind.factors[unit]
         cells = {level: row[level] for level in mapped.levels} or {"": row[mapped.value or ""]}
         for level, cell in cells.items():
             placed = settings | ({mapped.wide: level} if mapped.wide else {})
             yield Figure(
                 kind=kind,
-                value=float(cell) * factor,
+                value=float(Decimal(cell) * factor),  # 938 Mbit/s are 0.938 Gbit/s, to the digit
                 settings=placed,
                 series=_series(mapped, placed),
                 started=started,

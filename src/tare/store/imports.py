@@ -41,13 +41,17 @@ class Judged(NamedTuple):
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """A file as an attempt. `evidence` is its name among the evidence, `argv` the command that imports it."""
+    """A file as an attempt. `evidence` is its name among the evidence, `argv` the command that imports it.
+
+    `is_linked` lets the evidence be a hard link to the file.
+    """
 
     path: Path
     case: Case
     attempt: Attempt
     evidence: str
     argv: tuple[str, ...]
+    is_linked: bool = True
 
 
 class Import(msgspec.Struct, frozen=True, kw_only=True):
@@ -262,12 +266,18 @@ def _keep_evidence(folder: Path, run: Imported) -> None:
     target = place / run.evidence
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
-    try:
-        os.link(run.path.resolve(), target)
-    except OSError:  # another file system, somebody else's file (proc_sys_fs(5)), or too many links
+    if not (run.is_linked and _linked(run.path, target)):
         shutil.copyfile(run.path, target)
     record = _Record("import", None, run.argv, {}, run.attempt.source)
     (place / "command.json").write_bytes(msgspec.json.encode([record]))
+
+
+def _linked(path: Path, target: Path) -> bool:
+    try:
+        os.link(path.resolve(), target)
+    except OSError:  # another file system, somebody else's file (proc_sys_fs(5)), or too many links
+        return False
+    return True
 
 
 def _contradiction(known: Attempt, source: Source) -> str:
