@@ -33,7 +33,7 @@ class IntelMpi:
         if placement.network is not None:
             own |= _network(placement.network)
         if placement.layout.ranks_per_node > placement.slots_per_node:
-            # Ranks that wait for each other on one core must not spin (6 ms instead of 75 µs in an allreduce).
+            # Ranks that wait for each other on one core must not spin (an allreduce: 6 ms, or 75 µs).
             own["I_MPI_WAIT_MODE"] = "1"
         return hydra_command(
             self.name,
