@@ -284,7 +284,7 @@ def _print(folder: Path, plan: Plan, found: Import, refused: Sequence[Refused], 
     known = f", {found.n_known} there already" if found.n_known else ""
     would = "would be imported" if is_dry_run else "imported"
     of_them = f"{', '.join(states) or 'none new'}{known}"
-    click.echo(f"{folder}: {len(found.runs)} runs of {n_cases} cases {would} ({of_them})")
+    click.echo(f"{folder}: {_count(len(found.runs), 'run')} of {_count(n_cases, 'case')} {would} ({of_them})")
     shown = [run for run in found.runs if is_dry_run or run.attempt.state is not State.DONE]
     if shown:
         click.echo()
@@ -308,6 +308,10 @@ def _print(folder: Path, plan: Plan, found: Import, refused: Sequence[Refused], 
             "\nNo nodes or ranks are told, so each case counts as one rank; --set ranks=2 tells them.",
             err=True,
         )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _list(head: str, lines: Sequence[str]) -> None:
