@@ -1,6 +1,7 @@
 # make demo    build a cluster on this machine, measure it, and write the report
 # make test    everything that CI checks
 # make setup   prepare .venv alone;  make bench   print the performance tables
+# make programs   install, as root, the programs of Debian that studies/ can run
 PYTHON ?= python3
 VENV := .venv
 TARE := $(VENV)/bin/tare
@@ -8,7 +9,10 @@ STAMP := $(VENV)/.ready
 MPI := $(VENV)/.mpi-ready
 DEMO := campaigns/demo
 
-.PHONY: setup demo test lint bench clean
+# Programs of Debian that studies and tests really run, where they are there.
+DEBIAN := chromium fio gromacs hpcc iperf iperf3 lammps openfoam openfoam-examples openmpi-bin qperf sockperf
+
+.PHONY: setup demo test lint bench programs clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP) $(MPI)
@@ -46,6 +50,10 @@ lint: $(STAMP)
 
 bench: setup
 	$(VENV)/bin/python -m bench
+
+programs:
+	apt-get update -q
+	DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(DEBIAN)
 
 clean:
 	rm -rf $(VENV) campaigns .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
