@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -164,9 +163,3 @@ def test_the_source_stays_readable() -> None:
     lines = source().splitlines()
     assert len(lines) < 500
     assert max(map(len, lines)) <= 110
-
-
-def test_the_source_ships_with_the_package() -> None:
-    import tare.workloads.microbench as package
-
-    assert source() == (Path(package.__file__).parent / "microbench.c").read_text()

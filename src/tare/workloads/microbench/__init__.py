@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Iterable, Iterator
-from importlib import resources
+from pathlib import Path
 from typing import Self
 
 import msgspec
@@ -154,7 +154,7 @@ _WINDOW = Parameter(
 @functools.cache
 def source() -> str:
     """Return the program's C source."""
-    return resources.files(__name__).joinpath("microbench.c").read_text(encoding="utf-8")
+    return Path(__file__).with_name("microbench.c").read_text(encoding="utf-8")
 
 
 class Microbench(Benchmark, frozen=True, kw_only=True):
