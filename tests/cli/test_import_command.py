@@ -252,6 +252,20 @@ def test_a_table_tells_the_settings_and_its_paths_start_where_it_lies(tree: Path
     assert [(one["network"], one["queue"]) for one in settings] == [("host", 0), ("host", 1), ("host", 2)]
 
 
+def test_starts_order_the_repeats_before_names_do(tmp_path: Path) -> None:
+    for number in (1, 2, 10):
+        put(tmp_path / f"{number}.out", osu(1 + number / 10))
+    rows = "1.out,2016-03-01\n2.out,2016-02-01\n10.out,2016-01-01\n"
+    table = put(tmp_path / "factors.csv", f"path,started\n{rows}")
+    run("osu.alltoall", "--table", table, "--out", tmp_path / "told")
+    run("osu.alltoall", tmp_path, "--out", tmp_path / "named", "--pattern", "*.out")
+    names = {
+        out: [Path(one.source.path).stem for one in read_campaign(tmp_path / out).attempts if one.source]
+        for out in ("told", "named")
+    }
+    assert names == {"told": ["10", "2", "1"], "named": ["1", "2", "10"]}
+
+
 def test_every_value_of_a_table_that_cannot_be_has_its_line(tree: Path, tmp_path: Path) -> None:
     rows = [f"bare/ompi/{start}/osu_alltoall.out,{nodes}" for start, nodes in zip(STARTS, "x2y", strict=True)]
     table = put(tree / "factors.csv", "path,nodes\n" + "\n".join(rows) + "\n")
