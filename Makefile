@@ -1,5 +1,6 @@
 # make demo    build a cluster on this machine, measure it, and write the report
 # make test    everything that CI checks
+# make studies run the published comparisons, scaled to this machine (docs/studies.md)
 # make setup   prepare .venv alone;  make bench   print the performance tables
 # make programs   install, as root, the programs of Debian that studies/ can run
 PYTHON ?= python3
@@ -8,11 +9,14 @@ TARE := $(VENV)/bin/tare
 STAMP := $(VENV)/.ready
 MPI := $(VENV)/.mpi-ready
 DEMO := campaigns/demo
+# What runs without a cluster, each with the programs that it needs.
+STUDIES := network-tools:iperf3+iperf+qperf storage:fio hpcc-fabrics:hpcc gromacs-networks:gmx_mpi \
+  lammps-networks:lmp openfoam-fabrics:simpleFoam
 
 # Programs of Debian that studies and tests really run, where they are there.
 DEBIAN := chromium fio gromacs hpcc iperf iperf3 lammps openfoam openfoam-examples openmpi-bin qperf sockperf
 
-.PHONY: setup demo test lint bench programs clean
+.PHONY: setup demo studies test lint bench programs clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP) $(MPI)
@@ -36,6 +40,14 @@ demo: setup
 	$(TARE) run studies/demo.yaml --out $(DEMO)
 	$(TARE) compare $(DEMO)
 	$(TARE) report $(DEMO)
+
+studies: setup
+	@status=0; for pair in $(STUDIES); do name=$${pair%%:*}; programs=$$(echo $${pair##*:} | tr + ' '); \
+	  type $$programs >/dev/null 2>&1 || \
+	    { echo "$$name is left out, since it needs $$programs; see docs/studies.md"; continue; }; \
+	  $(TARE) run studies/$$name.yaml --out campaigns/$$name || status=$$?; \
+	  $(TARE) report campaigns/$$name || status=$$?; \
+	done; exit $$status
 
 test: setup lint
 	$(TARE) lab setup --mpi mpich,openmpi
