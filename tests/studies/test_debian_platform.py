@@ -29,7 +29,7 @@ repeats: 1
 @pytest.mark.lab
 @pytest.mark.skipif(shutil.which("orterun") is None, reason="no Open MPI; run: apt install openmpi-bin")
 def test_all_ranks_are_in_one_session_and_go_before_others_alike(tare: Tare, tmp_path: Path) -> None:
-    """The scheduler weighs sessions against each other; a rank in one of its own starves the ranks that wait."""
+    """The scheduler weighs sessions, and a rank in one of its own would starve those that wait for it."""
     (tmp_path / "study.yaml").write_text(STUDY)
     done = tare("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
     assert done.returncode == 0, done.stdout + done.stderr
