@@ -23,7 +23,7 @@ from tare.model.launch import Invocation, Placement
 from tare.model.plan import Plan
 from tare.model.site import Network, Platform, Site
 from tare.model.workload import Stage
-from tare.runner import execution
+from tare.runner import staging
 from tare.runner.execution import Executor
 
 
@@ -247,7 +247,7 @@ def test_a_full_disk_stops_the_campaign_rather_than_fail_the_run(
     execute: Execute, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With no room a program's output may be cut short and still look whole."""
-    monkeypatch.setattr(execution, "_LEAST_ROOM", sys.maxsize)
+    monkeypatch.setattr(staging, "_LEAST_ROOM", sys.maxsize)
     with pytest.raises(DiskFull, match="Everything recorded so far is safe"):
         execute("echo", "value: 1")
 

@@ -163,7 +163,7 @@ def _setting_reader(workload: Workload) -> ReadSetting:
 
 def _judge(workload: Workload) -> Callable[[Path, Case], Judged]:
     """Return what reads a file and judges it as a run of Tare's own would be."""
-    from tare.runner.execution import judge_figures, parse_file
+    from tare.runner.judging import judge_figures, parse_file
     from tare.store.imports import Judged
 
     better = {fom.name: fom.better for fom in workload.foms}
