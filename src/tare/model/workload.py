@@ -34,7 +34,7 @@ class Fom(msgspec.Struct, frozen=True, kw_only=True):
     is_primary: bool = False
 
 
-class Measurement(msgspec.Struct, frozen=True, kw_only=True):
+class Measurement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One FOM value read out of an attempt, with its coordinates. The value is always finite."""
 
     fom: str

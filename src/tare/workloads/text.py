@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 """Control sequences of a terminal (ECMA-48): CSI, OSC and two-character ones."""
 
 _TAG = re.compile(r"\[[^\s\]]*[0-9]+,[0-9]+\]<std(?:out|err)>:")
 """What Open MPI puts before each line with --tag-output: job and rank, and the stream."""
+
+
+_BATCH = 256
+"""How many lines are looked through at once; a batch of the longest usual lines is a few hundred kilobytes."""
 
 
 def plain(
@@ -24,12 +29,30 @@ def plain(
     formats that show whether a line is whole. Lines that never had ends (``splitlines``) are all kept.
     `keeps_blanks`, which keeps tags too, is for patterns that were not written for this parser.
     """
-    has_ends: bool | None = None
+    source = iter(lines)
+    first = next(source, None)
+    if first is None:
+        return
+    has_ends = first.endswith("\n")
+    batch = [first.removeprefix("\ufeff"), *islice(source, _BATCH)]
+    while batch:
+        text = "".join(batch)
+        is_torn = has_ends and text.count("\n") < len(batch)
+        if is_torn or keeps_blanks or "\r" in text or "\x1b" in text or "]<std" in text:
+            yield from _clean(batch, on_torn, has_ends=has_ends, keeps_blanks=keeps_blanks)
+        else:
+            yield from map(str.rstrip, batch)
+        if is_torn:
+            return
+        batch = list(islice(source, _BATCH))
+
+
+def _clean(
+    lines: Iterable[str], on_torn: Callable[[str], None] | None, *, has_ends: bool, keeps_blanks: bool
+) -> Iterator[str]:
+    """Yield lines of which some hold more than their text, one by one."""
     ends = "\r\n" if keeps_blanks else None
     for line in lines:
-        if has_ends is None:
-            has_ends = line.endswith("\n")
-            line = line.removeprefix("\ufeff")
         is_torn = has_ends and not line.endswith("\n")
         if "\x1b" in line:
             line = _ESCAPE.sub("", line)
