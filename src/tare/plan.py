@@ -51,6 +51,7 @@ def make_plan(study: Study, site: Site, workloads: Mapping[str, Workload]) -> Pl
         retries=study.retries,
         seed=study.seed,
         foms={name: tuple(workloads[name].foms) for name in sorted(used)},
+        scaling=study.scaling,
     )
 
 

@@ -11,7 +11,7 @@ from tare.config import load_study, study_from_text
 from tare.errors import FileFaults, UsageError
 from tare.model.case import Binding
 from tare.model.site import Site
-from tare.model.study import Budget, Factor, Repeats, Study
+from tare.model.study import Budget, Factor, Repeats, Scaling, Study
 from tare.model.values import Scalar
 
 HEAD = "study: s\nworkload: hpcg\n"
@@ -200,7 +200,7 @@ def test_the_other_keys_are_kept_in_their_units() -> None:
     }
     assert (study.bind, study.timeout_s, study.retries, study.seed) == (Binding.CORE, 600.0, 0, 7)
     assert (study.margin, study.warmup) == (0.03, 1)
-    assert study.scaling == {"strong": "nodes", "weak": ["nx", "ranks"]}
+    assert study.scaling == Scaling(strong=("nodes",), weak=("nx", "ranks"))
 
 
 def test_the_seed_comes_from_the_name_and_is_the_same_everywhere() -> None:

@@ -127,7 +127,12 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
             "add --extend to extend it, or choose another --out"
         )
     rest = msgspec.structs.replace(
-        new, cases=old.cases, repeats=old.repeats, varied=old.varied, foms=old.foms
+        new,
+        cases=old.cases,
+        repeats=old.repeats,
+        varied=old.varied,
+        foms=old.foms,
+        scaling=old.scaling,  # how results are read, not how they are made
     )
     if rest != old and not is_extending:
         raise UsageError(f"{folder}: the study's settings have changed since; add --extend to accept them")

@@ -20,7 +20,7 @@ from tare.config.site_file import SiteSource, read_site
 from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyFile
 from tare.errors import Fault, FileFaults, UsageError
 from tare.model.site import Site
-from tare.model.study import DESIGN_SETTINGS, Budget, Level, Repeats, Study
+from tare.model.study import DESIGN_SETTINGS, Budget, Level, Repeats, Scaling, Study
 from tare.model.values import Scalar
 from tare.model.workload import InlineDefinition, Workload
 from tare.units import Dimension, parse_quantity
@@ -240,9 +240,9 @@ def _scaling_names(file: ScalingFile) -> dict[str, list[str]]:
     }
 
 
-def _scaling(file: ScalingFile | None) -> dict[str, Scalar | list[Scalar]]:
+def _scaling(file: ScalingFile | None) -> Scaling:
     names = _scaling_names(file) if file else {}
-    return {kind: one[0] if len(one) == 1 else list(one) for kind, one in names.items()}
+    return Scaling(**{kind: tuple(one) for kind, one in names.items()})
 
 
 def _keys(node: Node | None) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tare.model.case import Case
-from tare.model.study import Repeats
+from tare.model.study import Repeats, Scaling
 from tare.model.values import Settings
 from tare.model.workload import Fom
 
@@ -32,6 +32,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     retries: int = 2
     seed: int = 1
     foms: Mapping[str, tuple[Fom, ...]] = {}
+    scaling: Scaling = Scaling()
 
     @property
     def n_runs(self) -> int:

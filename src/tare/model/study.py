@@ -7,7 +7,7 @@ from typing import Protocol
 import msgspec
 
 from tare.model.case import Binding
-from tare.model.values import Scalar, Settings
+from tare.model.values import Settings
 from tare.model.workload import InlineDefinition
 
 DESIGN_SETTINGS = (
@@ -82,6 +82,13 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
         return Repeats(min=n_blocks, max=n_blocks, budget=self.budget)
 
 
+class Scaling(msgspec.Struct, frozen=True):
+    """The settings along which scaling is looked at; those of one kind grow together."""
+
+    strong: tuple[str, ...] = ()
+    weak: tuple[str, ...] = ()
+
+
 class Study(msgspec.Struct, frozen=True, kw_only=True):
     """A question and how to answer it.
 
@@ -107,4 +114,4 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float = 600.0
     retries: int = 2
     seed: int = 1
-    scaling: msgspec.UnsetType | dict[str, Scalar | list[Scalar]] = msgspec.UNSET
+    scaling: Scaling = Scaling()

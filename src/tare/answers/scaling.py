@@ -1,0 +1,246 @@
+"""How each workload scales on each side of a campaign."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tare.answers.estimate import absent_as_none
+from tare.answers.lines import Line, lines
+from tare.answers.table import Cell, Table, tabulate
+from tare.errors import UsageError
+from tare.model.campaign import Campaign
+from tare.model.interval import Bounded
+from tare.model.plan import Plan
+from tare.model.scaling import Lasting, Law, ScalingCurve, ScalingKind, ScalingPoint
+from tare.model.values import Scalar
+from tare.model.workload import Better
+from tare.stats.estimates import Estimates, estimate
+from tare.stats.intervals import MIN_BLOCKS, Floats
+from tare.stats.laws import fit_law
+from tare.stats.scaling import Scaled, bounded, lasting, remarks, scaled
+
+FLOORS = (0.7, 0.5)
+"""Efficiencies down to which people commonly hold that a scale pays."""
+
+_TIME = re.compile(r"(?:ms|s|sec|seconds?|min|minutes?|h|hours?|d|days?)(?:/.*)?")
+_PROGRESS = re.compile(r"(?:fs|ps|ns|tau|(?:time)?steps|iterations)/.*")
+"""A rate of progress through one problem, such as ns/day: it does not grow because the problem does."""
+
+_SIDE_SETTINGS = frozenset({"platform", "network", "storage", "io"})
+_LAWS = {
+    ScalingKind.STRONG: (Law.AMDAHL, Law.USL),
+    ScalingKind.WEAK: (Law.GUSTAFSON, Law.USL),
+}
+
+
+class _Subject(NamedTuple):
+    """A line of cases and the cell that is looked at along it; `columns` are those of the table."""
+
+    kind: ScalingKind
+    line: Line
+    cell: Cell
+    columns: list[int]
+
+    @property
+    def scales(self) -> list[float]:
+        return [scale for scale, _ in self.line.cases]
+
+
+def scalings(
+    campaign: Campaign,
+    *,
+    foms: Collection[str] = (),
+    p_ref: float | None = None,
+    confidence: float = 0.95,
+) -> list[ScalingCurve]:
+    """Return a curve for each workload, side, and figure of merit that says how fast work is done.
+
+    They go along what the study's ``scaling`` names, or else along nodes (or ranks) with the problem
+    fixed. `foms` chooses figures of merit, by default the primary ones. Speedups refer to `p_ref`, by
+    default to the smallest scale that all sides have measured, so that their speedups can be held
+    against each other; where there is none, to each side's own smallest. Raises UsageError when no
+    curve has the scale `p_ref`.
+    """
+    table = tabulate(campaign)
+    subjects = list(_subjects(campaign.plan, table, foms))
+    if p_ref is not None and subjects:
+        known = sorted({scale for one in subjects for scale in one.scales})
+        if p_ref not in known:
+            choice = ", ".join(f"{scale:g}" for scale in known)
+            raise UsageError(f"p-ref {p_ref:g}: no case has this scale; choose from {choice}")
+    found = []
+    for one in subjects:
+        scale = p_ref if p_ref is not None else _common_scale(one, subjects, table, campaign.plan)
+        found.append(_curve(one, table, campaign.plan, scale, confidence))
+    return found
+
+
+def is_scalable(unit: str, better: Better | None, names: Collection[str]) -> bool:
+    """Return whether a figure of merit says how fast work is done: a time from ms up, or a rate.
+
+    A latency or the bandwidth of messages of one size says how fast a message is, and no share of it is
+    a node's.
+    """
+    if better is None or "bytes" in names or unit == "%":
+        return False
+    return better is Better.HIGHER or bool(_TIME.fullmatch(unit))
+
+
+def throughput(
+    values: Floats, scales: Sequence[float], *, unit: str, better: Better, kind: ScalingKind
+) -> Floats:
+    """Return the work done in a unit of time, up to a factor, of `values`, blocks × scales.
+
+    In weak scaling the work grows with the scale, and times and rates of progress do not count it.
+    """
+    with np.errstate(divide="ignore"):
+        speed = 1 / values if better is Better.LOWER else values
+    counts_work = better is Better.HIGHER and not _PROGRESS.fullmatch(unit)
+    if kind is ScalingKind.STRONG or counts_work:
+        return speed
+    found: Floats = speed * np.asarray(scales, np.float64)
+    return found
+
+
+def _subjects(plan: Plan, table: Table, foms: Collection[str]) -> Iterator[_Subject]:
+    for workload in dict.fromkeys(case.workload for case in plan.cases):
+        cases = [case for case in plan.cases if case.workload == workload]
+        for kind, names in _wanted(plan):
+            for line in lines(cases, kind, names):
+                for cell in _cells(table, line, plan, foms):
+                    columns = [table.find(case.id, [cell])[0] for _, case in line.cases]
+                    yield _Subject(kind, line, cell, columns)
+
+
+def _wanted(plan: Plan) -> Sequence[tuple[ScalingKind, tuple[str, ...]]]:
+    told = [(ScalingKind.STRONG, plan.scaling.strong), (ScalingKind.WEAK, plan.scaling.weak)]
+    wanted = [(kind, names) for kind, names in told if names]
+    if wanted:
+        return wanted
+    return [(ScalingKind.STRONG, (name,)) for name in ("nodes", "ranks") if name in plan.varied][:1]
+
+
+def _cells(table: Table, line: Line, plan: Plan, foms: Collection[str]) -> list[Cell]:
+    """Return the cells to look at along a line, primary ones unless `foms` says otherwise."""
+    found = table.cells(*(case.id for _, case in line.cases))
+    fitting = [cell for cell in found if is_scalable(cell.unit, cell.better, [name for name, _ in cell.at])]
+    if foms:
+        return [cell for cell in fitting if cell.fom in foms]
+    primary = {fom.name for fom in plan.foms.get(line.cases[0][1].workload, ()) if fom.is_primary}
+    return [cell for cell in fitting if cell.fom in primary] if primary else fitting[:1]
+
+
+def _common_scale(one: _Subject, subjects: Sequence[_Subject], table: Table, plan: Plan) -> float | None:
+    """Return the smallest scale that is measured on every side which runs the same problem."""
+    alike = [other for other in subjects if _problem(other, plan) == _problem(one, plan)]
+    measured = [scales for other in alike if (scales := _measured_scales(other, table))]
+    common = set(measured[0]).intersection(*measured[1:]) if measured else set()
+    own = _measured_scales(one, table)
+    return min(common, default=min(own, default=None))
+
+
+def _measured_scales(one: _Subject, table: Table) -> list[float]:
+    n_blocks = np.isfinite(table.values[:, one.columns]).sum(axis=0)
+    return [scale for scale, n in zip(one.scales, n_blocks.tolist(), strict=True) if n]
+
+
+def _problem(one: _Subject, plan: Plan) -> tuple[object, ...]:
+    fixed = _fixed(one.line, plan, {*_SIDE_SETTINGS, *plan.reference})
+    return one.kind, one.line.along, one.line.held, one.cell, tuple(fixed.items())
+
+
+def _fixed(line: Line, plan: Plan, without: Collection[str] = ()) -> dict[str, Scalar]:
+    """Return the settings that vary in the study and not along the line."""
+    first, *rest = (case.settings for _, case in line.cases)
+    return {
+        name: first[name]
+        for name in plan.varied
+        if name in first
+        and name not in ("workload", *without)
+        and all(row.get(name) == first[name] for row in rest)
+    }
+
+
+def _curve(
+    one: _Subject, table: Table, plan: Plan, reference: float | None, confidence: float
+) -> ScalingCurve:
+    cell, scales = one.cell, one.scales
+    better = cell.better or Better.HIGHER  # is_scalable() lets none through that has no direction
+    values = table.values[:, one.columns]
+    work = throughput(values, scales, unit=cell.unit, better=better, kind=one.kind)
+    measured = _measured_scales(one, table)
+    p_ref = reference if reference in measured else None
+    grown = scaled(work, scales, None if p_ref is None else scales.index(p_ref), confidence)
+    points = _points(one, estimate(values, confidence), grown, p_ref)
+    return ScalingCurve(
+        workload=one.line.cases[0][1].workload,
+        fom=cell.fom,
+        unit=cell.unit,
+        better=better,
+        kind=one.kind,
+        along=one.line.along,
+        settings=_fixed(one.line, plan),
+        at=dict(cell.at),
+        held=one.line.held,
+        p_ref=p_ref,
+        confidence=confidence,
+        points=points,
+        fits=tuple(fit_law(law, scales, work, confidence) for law in _LAWS[one.kind]),
+        lasting=_lastings(points, p_ref),
+        note=_note(reference, p_ref, one.line.along),
+    )
+
+
+def _points(one: _Subject, found: Estimates, grown: Scaled, p_ref: float | None) -> tuple[ScalingPoint, ...]:
+    values, lows, highs = (
+        absent_as_none(numbers.tolist()) for numbers in (found.value, found.low, found.high)
+    )
+    points = []
+    for column, (scale, case) in enumerate(one.line.cases):
+        value = values[column]
+        efficiency = bounded(grown.speedup, column, float(grown.share[column]))
+        gain = bounded(grown.gain, column)
+        is_beyond = p_ref is not None and scale > p_ref
+        points.append(
+            ScalingPoint(
+                scale=scale,
+                case=case.id,
+                n_blocks=int(found.n_blocks[column]),
+                value=None if value is None else Bounded(value, lows[column], highs[column]),
+                speedup=bounded(grown.speedup, column),
+                efficiency=efficiency,
+                gain=gain,
+                remarks=remarks(gain, efficiency if is_beyond else None),
+                note=_lack(int(found.n_blocks[column])),
+            )
+        )
+    return tuple(points)
+
+
+def _lastings(points: Sequence[ScalingPoint], p_ref: float | None) -> tuple[Lasting, ...]:
+    beyond = [point for point in points if p_ref is not None and point.scale >= p_ref]
+    scales, efficiencies = [point.scale for point in beyond], [point.efficiency for point in beyond]
+    found = (lasting(floor, scales, efficiencies) for floor in FLOORS)
+    return tuple(one for one in found if one is not None)
+
+
+def _lack(n_blocks: int) -> str:
+    """Return why a point has no interval, or no value; mostly nothing."""
+    if n_blocks >= MIN_BLOCKS:
+        return ""
+    if not n_blocks:
+        return "not measured"
+    runs = "single run" if n_blocks == 1 else f"{n_blocks} runs"
+    return f"without interval: {runs}"
+
+
+def _note(reference: float | None, p_ref: float | None, along: str) -> str:
+    if reference is None:
+        return "nothing is measured yet"
+    if p_ref is None:
+        return f"not measured at {reference:g} {along}, to which speedups refer"
+    return ""

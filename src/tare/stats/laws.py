@@ -1,0 +1,189 @@
+"""Fit the laws of scaling: Amdahl, Gustafson, and the Universal Scalability Law, with its knee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tare.model.interval import Bounded
+from tare.model.scaling import Law, LawFit
+from tare.stats.fieller import fieller
+from tare.stats.intervals import MIN_BLOCKS, Floats, t_factors
+
+MIN_SCALES = {Law.AMDAHL: 3, Law.GUSTAFSON: 3, Law.USL: 4}
+"""One scale more than the law has parameters: with fewer it passes through every point, and explains none."""
+
+_NAMES = ("sigma", "kappa")
+
+_NOTHING = 1e-6
+"""A term that changes throughput by less than this share at every scale is none."""
+
+_Shape = Callable[[Floats, Floats], tuple[Floats, Floats]]
+"""Takes p and the parameters without γ; returns log(X/γ) and its derivatives, scales × parameters."""
+
+
+class _Fitted(NamedTuple):
+    """`theta` is (log γ, σ[, κ]); `blocks` holds each block's own, or is empty."""
+
+    theta: Floats
+    model: Floats
+    blocks: Floats
+
+
+def fit_law(law: Law, scales: Sequence[float], throughput: Floats, confidence: float = 0.95) -> LawFit:
+    """Fit `law` to `throughput`, blocks × scales, by least squares on its logarithm.
+
+    The residual is relative, as noise is, and 0 ≤ σ ≤ 1, κ ≥ 0. Scales without any value are left out.
+    Where at least three blocks have every scale the fit is to them, and each parameter has an
+    interval: Student's t over each block's own parameters, which are one Gauss–Newton step from the
+    common ones (the delta method with a block as the unit, so that what slows a whole block cancels;
+    Seber and Wild 1989, Nonlinear Regression, ch. 5), cut to the bounds. It holds noise only: that the
+    law may be wrong is what `misfit` shows. Refused with a reason when there are too few scales.
+    """
+    is_measured = np.isfinite(throughput).any(axis=0)
+    p = np.asarray(scales, np.float64)[is_measured]
+    values = throughput[:, is_measured]
+    if len(p) < MIN_SCALES[law]:
+        n = len(p)
+        refusal = f"{n} scale{'s were' if n != 1 else ' was'} measured; {law} takes {MIN_SCALES[law]} or more"
+        return LawFit(law=law, n_scales=n, refusal=refusal)
+    if (values <= 0).any():
+        return LawFit(law=law, n_scales=len(p), refusal="some values are zero or less")
+    fitted = _fit(law, p, np.log(values))
+    observed = _centre(np.log(values))
+    residual = observed - fitted.model
+    total = float(np.square(observed - observed.mean()).sum())
+    bounds = _bounds(fitted, confidence)
+    return LawFit(
+        law=law,
+        n_scales=len(p),
+        gamma=_exp(bounds[0]),
+        parameters=dict(zip(_NAMES, bounds[1:], strict=False)),
+        misfit=float(np.abs(np.expm1(residual)).max()),
+        r_squared=1 - float(np.square(residual).sum()) / total if total > 0 else None,
+        knee=_knee(fitted, confidence) if law is Law.USL else None,
+    )
+
+
+def law_throughput(fit: LawFit, scales: Sequence[float]) -> Floats | None:
+    """Return the throughput that a fitted law has at `scales`; None for one that was refused."""
+    if fit.gamma is None:
+        return None
+    theta = np.array([fit.parameters[name].value for name in _NAMES if name in fit.parameters])
+    curve: Floats = fit.gamma.value * np.exp(_SHAPES[fit.law](np.asarray(scales, np.float64), theta)[0])
+    return curve
+
+
+def _contended(p: Floats, theta: Floats) -> tuple[Floats, Floats]:
+    """Return the shape of Amdahl's law (σ) and of the USL (σ, κ), which has one term more."""
+    terms = np.column_stack([p - 1, p * (p - 1)])[:, : len(theta)]
+    below = 1 + terms @ theta
+    return np.log(p) - np.log(below), -terms / below[:, np.newaxis]
+
+
+def _scaled_up(p: Floats, theta: Floats) -> tuple[Floats, Floats]:
+    """Return the shape of Gustafson's law."""
+    above = p - theta[0] * (p - 1)
+    return np.log(above), (-(p - 1) / above)[:, np.newaxis]
+
+
+_SHAPES: dict[Law, _Shape] = {Law.AMDAHL: _contended, Law.GUSTAFSON: _scaled_up, Law.USL: _contended}
+
+
+def _centre(logs: Floats) -> Floats:
+    """Return the mean of each scale over the complete blocks, or over all where those are too few."""
+    complete = logs[np.isfinite(logs).all(axis=1)]
+    mean: Floats = np.nanmean(complete if len(complete) >= MIN_BLOCKS else logs, axis=0)
+    return mean
+
+
+def _fit(law: Law, p: Floats, logs: Floats) -> _Fitted:
+    from scipy.optimize import least_squares  # 0.2 s to import
+
+    shape = _SHAPES[law]
+    observed = _centre(logs)
+    scale = float(observed.mean())  # so that the solver sees numbers near 0, whatever the unit
+
+    def residual(theta: Floats) -> Floats:
+        return theta[0] + shape(p, theta[1:])[0] - (observed - scale)
+
+    def jacobian(theta: Floats) -> Floats:
+        slopes: Floats = np.column_stack([np.ones(len(p)), shape(p, theta[1:])[1]])
+        return slopes
+
+    start = _start(law, p, np.exp(observed - scale))
+    most = [np.inf, 1.0, np.inf][: len(start)]
+    least = [-np.inf, 0.0, 0.0][: len(start)]
+    found = least_squares(
+        residual, start, jac=jacobian, bounds=(least, most), x_scale="jac", xtol=1e-12, ftol=1e-14, gtol=1e-14
+    )
+    theta = _at_bounds(found.x, p)
+    complete = logs[np.isfinite(logs).all(axis=1)] - scale
+    step = np.linalg.pinv(jacobian(theta))
+    blocks = theta + (complete - (theta[0] + shape(p, theta[1:])[0])) @ step.T
+    shift = np.array([scale, *np.zeros(len(theta) - 1)])
+    model = theta[0] + shape(p, theta[1:])[0] + scale
+    has_intervals = len(complete) >= MIN_BLOCKS
+    return _Fitted(theta + shift, model, (blocks + shift)[: len(blocks) if has_intervals else 0])
+
+
+def _at_bounds(theta: Floats, p: Floats) -> Floats:
+    """Return parameters that are next to 0 as 0: the solver comes near a bound, and never quite there."""
+    reach = np.array([np.inf, p.max() - 1, p.max() * (p.max() - 1)])[: len(theta)]
+    found: Floats = np.where(np.abs(theta) * reach < _NOTHING, 0.0, theta)
+    return found
+
+
+def _start(law: Law, p: Floats, throughput: Floats) -> Floats:
+    """Return where to start: the laws are linear in p/X, with terms that are not negative."""
+    from scipy.optimize import nnls
+
+    if law is Law.GUSTAFSON:
+        return np.array([float(np.log(throughput / p).mean()), 0.1])
+    terms = np.column_stack([np.ones(len(p)), p - 1, p * (p - 1)])[:, : MIN_SCALES[law] - 1]
+    weights = throughput / p
+    found, _ = nnls(terms * weights[:, np.newaxis], np.ones(len(p)))
+    first = max(float(found[0]), 1e-9)
+    sigma, *rest = np.clip(found[1:] / first, 1e-9, None).tolist()
+    return np.array([-np.log(first), min(sigma, 1 - 1e-9), *rest])
+
+
+def _bounds(fitted: _Fitted, confidence: float) -> list[Bounded]:
+    """Return each parameter with the t interval of the blocks' own, cut to where it can lie."""
+    if not len(fitted.blocks):
+        return [Bounded(float(value)) for value in fitted.theta]
+    n = len(fitted.blocks)
+    factor = float(t_factors(np.array([n - 1.0]), confidence)[0])
+    centre = fitted.blocks.mean(axis=0)
+    half = factor * fitted.blocks.std(axis=0, ddof=1) / np.sqrt(n)
+    least = np.array([-np.inf, 0.0, 0.0])[: len(centre)]
+    most = np.array([np.inf, 1.0, np.inf])[: len(centre)]
+    # At a bound the fit and the centre of the steps differ: the interval reaches to both.
+    low = np.minimum(np.clip(centre - half, least, most), fitted.theta)
+    high = np.maximum(np.clip(centre + half, least, most), fitted.theta)
+    rows = zip(fitted.theta.tolist(), low.tolist(), high.tolist(), strict=True)
+    return [Bounded(*row) for row in rows]
+
+
+def _exp(one: Bounded) -> Bounded:
+    low, high = (None if end is None else float(np.exp(end)) for end in (one.low, one.high))
+    return Bounded(float(np.exp(one.value)), low, high)
+
+
+def _knee(fitted: _Fitted, confidence: float) -> Bounded | None:
+    """Return √((1 − σ)/κ) with Fieller's interval, whose high end is None where κ may be 0.
+
+    The ratio (1 − σ)/κ has no t interval of its own, as κ may be next to 0; Fieller's set of all ratios
+    that the data do not exclude is exact for it (Fieller 1954, J. R. Stat. Soc. B 16:175).
+    """
+    _, sigma, kappa = fitted.theta.tolist()
+    if kappa <= 0 or sigma >= 1:
+        return None
+    knee = float(np.sqrt((1 - sigma) / kappa))
+    if not len(fitted.blocks) or not np.isfinite(knee):
+        return Bounded(knee) if np.isfinite(knee) else None
+    low, high = fieller(1 - fitted.blocks[:, 1], fitted.blocks[:, 2], confidence)
+    low = min(np.sqrt(max(low, 0.0)), knee)
+    return Bounded(knee, float(low), None if high is None else max(float(np.sqrt(high)), knee))
