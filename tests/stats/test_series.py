@@ -1,0 +1,195 @@
+"""Blocks as series in time: each figure against another implementation of it, or counted by hand."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.tsa.stattools import acf
+
+from tare.stats.autocorrelation import lag_one
+from tare.stats.intervals import Floats
+from tare.stats.modes import two_modes
+from tare.stats.outliers import outliers
+from tare.stats.series import by_length, holm, resolution
+from tare.stats.trend import mann_kendall, theil_sen
+from tare.stats.warmup import warm_ups
+
+
+def columns(*series: list[float]) -> Floats:
+    return np.array(series, np.float64).T
+
+
+def noise(n_blocks: int, n_series: int = 1, seed: int = 1) -> Floats:
+    return np.random.default_rng(seed).normal(0, 0.02, (n_blocks, n_series))
+
+
+@pytest.mark.parametrize("n_blocks", [5, 6, 9, 20, 33])
+def test_a_trend_without_ties_is_as_rare_as_kendalls_tau_says(n_blocks: int) -> None:
+    series = noise(n_blocks, 40)
+    exact = [
+        stats.kendalltau(range(n_blocks), column, method="exact" if n_blocks <= 40 else "auto").pvalue
+        for column in series.T
+    ]
+    np.testing.assert_allclose(mann_kendall(series), exact, rtol=1e-9)
+
+
+def test_the_strongest_trend_of_five_blocks_is_one_of_two_in_all_their_orders() -> None:
+    assert mann_kendall(columns([1, 2, 3, 4, 5]))[0] == pytest.approx(2 / 120)
+
+
+def test_every_order_of_six_blocks_is_counted() -> None:
+    series = np.array(list(itertools.permutations(range(6))), np.float64).T
+    scores = [abs(np.sign(np.subtract.outer(one, one)[np.tril_indices(6, -1)]).sum()) for one in series.T]
+    chances = [np.mean(np.array(scores) >= score) for score in scores]
+    np.testing.assert_allclose(mann_kendall(series), chances)
+
+
+def test_tied_blocks_take_the_normal_curve_with_a_smaller_variance() -> None:
+    """S = 7 + 5 + 3 + 1 + … by hand: 13 pairs rise, none falls, 2 pairs are equal; t = 2 and 2."""
+    series = columns([1, 1, 2, 3, 3, 4])
+    variance = (6 * 5 * 17 - 2 * (2 * 1 * 9)) / 18
+    assert mann_kendall(series)[0] == pytest.approx(2 * stats.norm.sf((13 - 1) / variance**0.5))
+
+
+def test_many_blocks_take_the_normal_curve_which_is_near_the_exact_chance() -> None:
+    series = noise(60, 20)
+    exact = [stats.kendalltau(range(60), column, method="exact").pvalue for column in series.T]
+    np.testing.assert_allclose(mann_kendall(series), exact, atol=0.004)
+
+
+def test_equal_blocks_have_no_trend() -> None:
+    series = columns([3.0] * 7)
+    assert mann_kendall(series)[0] == 1
+    assert theil_sen(series)[0] == 0
+
+
+def test_the_slope_is_that_of_theil_and_sen_also_over_gaps() -> None:
+    series = noise(12, 30)
+    series[4, :10] = np.nan
+    for found, column in zip(theil_sen(series), series.T, strict=True):
+        there = np.flatnonzero(np.isfinite(column))
+        assert found == pytest.approx(stats.theilslopes(column[there], there).slope, rel=1e-9)
+
+
+@pytest.mark.parametrize("n_blocks", [5, 12])
+def test_a_first_block_apart_is_judged_by_the_prediction_interval_of_the_others(n_blocks: int) -> None:
+    series = noise(n_blocks, 20)
+    first, rest = series[0], series[1:]
+    t = (first - rest.mean(axis=0)) / (rest.std(axis=0, ddof=1) * np.sqrt(1 + 1 / len(rest)))
+    alone = 2 * stats.t.sf(np.abs(t), len(rest) - 1)
+    found = warm_ups(series)
+    tried = 1 if n_blocks == 5 else 2
+    is_one = found.n_first == 1
+    assert is_one.any()
+    np.testing.assert_allclose(found.p[is_one], np.minimum(alone * tried, 1)[is_one])
+
+
+def test_two_first_blocks_apart_are_students_two_samples() -> None:
+    series = noise(10)
+    series[:2] += 0.1
+    found = warm_ups(series)
+    assert found.n_first[0] == 2
+    assert found.p[0] == pytest.approx(2 * stats.ttest_ind(series[:2], series[2:]).pvalue[0])
+    assert found.shift[0] == pytest.approx(series[:2].mean() - series[2:].mean())
+
+
+@pytest.mark.parametrize("n_blocks", [5, 20, 100])
+def test_the_autocorrelation_is_that_of_statsmodels(n_blocks: int) -> None:
+    series = noise(n_blocks, 10)
+    expected = [acf(column, nlags=1, fft=False)[1] for column in series.T]
+    np.testing.assert_allclose(lag_one(series).r, expected, rtol=1e-9)
+
+
+def test_the_threshold_of_the_autocorrelation_is_where_five_in_a_hundred_begin() -> None:
+    found = lag_one(noise(20, 500))
+    np.testing.assert_array_equal(found.r > found.threshold, found.p < 0.05)
+
+
+def test_two_clusters_are_split_between_them() -> None:
+    fast, slow = [0.00, 0.01, 0.03, 0.04, 0.02], [0.40, 0.43, 0.41, 0.44, 0.42]
+    found = two_modes(columns([*slow, *fast]))
+    assert found.p[0] < 1e-4
+    assert found.low[0] == pytest.approx(0.02)
+    assert found.high[0] == pytest.approx(0.42)
+    assert found.split[0] == pytest.approx(0.22)
+
+
+def test_the_chance_of_a_gap_is_that_of_the_spacings_of_uniform_values() -> None:
+    series = columns([0.0, 0.1, 0.2, 0.3, 0.7, 0.75, 0.8, 0.85, 0.9, 1.0])
+    share = 0.4 - 0.05  # the smallest step is what the values resolve
+    assert two_modes(series).p[0] == pytest.approx(5 * (1 - share) ** 8)
+
+
+def test_one_or_two_values_far_off_are_no_mode() -> None:
+    found = two_modes(columns([0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 5.0, 5.01]))
+    assert found.p[0] == 1
+
+
+def test_values_of_two_adjacent_digits_are_no_modes_no_outliers_and_no_warm_up() -> None:
+    rounded = np.log(columns([3.2, 3.1, 3.1, 3.1, 3.1, 3.1, 3.1, 3.1, 3.1, 3.1], [3.1, 3.2] * 5))
+    assert two_modes(rounded).p.min() == 1
+    assert not outliers(rounded).is_outlier.any()
+    assert warm_ups(rounded).p.min() > 0.01
+
+
+def test_an_outlier_is_named_by_its_block_and_the_others_are_not() -> None:
+    series = noise(12, 3)
+    series[7, 1] += 0.5
+    found = outliers(series)
+    assert np.argwhere(found.is_outlier).tolist() == [[7, 1]]
+    assert found.p[1] < 0.001
+    assert found.centre[1] == pytest.approx(np.median(series[:, 1]))
+
+
+def test_two_outliers_do_not_hide_each_other() -> None:
+    series = noise(12)
+    series[[3, 9]] += 0.6
+    assert np.flatnonzero(outliers(series).is_outlier[:, 0]).tolist() == [3, 9]
+
+
+@pytest.mark.parametrize(("n_blocks", "untested"), [(4, True), (5, False)])
+def test_four_blocks_are_too_few_for_any_of_it(n_blocks: int, untested: bool) -> None:
+    series = noise(n_blocks, 3)
+    tests = mann_kendall(series), theil_sen(series), warm_ups(series).p, lag_one(series).p, outliers(series).p
+    assert all(np.isnan(found).all() == untested for found in tests)
+
+
+@pytest.mark.parametrize(("n_blocks", "untested"), [(9, True), (10, False)])
+def test_nine_blocks_are_too_few_for_modes(n_blocks: int, untested: bool) -> None:
+    assert np.isnan(two_modes(noise(n_blocks)).p[0]) == untested
+
+
+def test_gaps_change_nothing_but_where_the_values_came_from() -> None:
+    series = noise(11, 4)
+    gapped = np.insert(series, [0, 3, 3, 11], np.nan, axis=0)
+    for test in (mann_kendall, lambda one: warm_ups(one).p, lambda one: lag_one(one).r):
+        np.testing.assert_array_equal(test(gapped), test(series))
+    series[5, 2] = gapped[8, 2] = 1
+    assert np.argwhere(outliers(gapped).is_outlier).tolist() == [[8, 2]]
+
+
+def test_series_of_different_lengths_are_each_taken_whole() -> None:
+    series = noise(9, 6)
+    series[2, 1] = series[5, 1] = series[0, 4] = np.nan
+    found = {len(alike.values): alike.columns.tolist() for alike in by_length(series)}
+    assert found == {7: [1], 8: [4], 9: [0, 2, 3, 5]}
+
+
+def test_the_resolution_is_the_smallest_step_between_different_values() -> None:
+    assert resolution(columns([3, 1, 1, 8], [2, 2, 2, 2])).tolist() == [2, 0]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_p_values_of_a_family_are_those_of_statsmodels(p: list[float]) -> None:
+    expected = multipletests(p, method="holm")[1]
+    np.testing.assert_allclose(holm(np.array(p)), expected, atol=1e-12)
+
+
+def test_what_was_not_tested_does_not_count_in_a_family() -> None:
+    np.testing.assert_allclose(holm(np.array([np.nan, 0.01, np.nan, 0.5])), [np.nan, 0.02, np.nan, 0.5])
