@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tare.stats.intervals import Floats
-from tare.stats.series import MIN_SERIES, by_length, rounding
+from tare.stats.series import MIN_SERIES, by_length, resolution
 
 MODIFIED_Z = 3.5
 """The limit of Iglewicz and Hoaglin, below which no value is an outlier however many there are."""
@@ -55,7 +55,8 @@ def outliers(series: Floats, alpha: float = 0.05) -> Outliers:
 def _modified_z(values: Floats) -> tuple[Floats, Floats]:
     centre = np.median(values, axis=0)
     distance = np.abs(values - centre)
-    scale = np.maximum(_MAD_TO_SIGMA * np.median(distance, axis=0), rounding(values))
+    least = resolution(values) / 2  # values that were rounded to the same may be this far apart
+    scale = _MAD_TO_SIGMA * np.maximum(np.median(distance, axis=0), least)
     return np.divide(distance, scale, out=np.zeros(values.shape), where=scale > 0), centre
 
 
