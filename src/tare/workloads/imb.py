@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
@@ -171,7 +172,7 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
         for line in plain(lines):
             if "#" in line:
                 log.read_mark(line)
-            elif _NUMBER_FIRST.match(line):
+            elif line.lstrip()[:1].isdigit():
                 log.read_row(line)
         return log.parsed()
 
@@ -180,7 +181,6 @@ def _sizes(case: Case) -> tuple[int, int]:
     return int(case.parameters["min_bytes"]), int(case.parameters["max_bytes"])
 
 
-_NUMBER_FIRST = re.compile(r"\s*[0-9]+\s")
 _MARK = re.compile(
     r"""\#\s* (?:
       (?P<banner>    Intel\s?\(R\)\ MPI\ Benchmark )
@@ -209,14 +209,14 @@ class _Table:
     largest: int | None = None
     ranks: int | None = None
     width: int | None = None
-    rows: list[Mapping[str, float]] = dataclasses.field(default_factory=list)
+    rows: list[tuple[float, ...]] = dataclasses.field(default_factory=list)
 
     def faults(self) -> Iterator[str]:
         """Yield how the rows fall short of what was announced."""
         if not self.rows:
             yield "has no rows"
         elif self.smallest is not None and self.largest is not None:
-            sizes = [int(row["#bytes"]) for row in self.rows]
+            sizes = [int(row[0]) for row in self.rows]
             # Reductions round a smallest size of 1 or 2 bytes up to a whole number.
             if sizes[0] != self.smallest and not 0 < self.smallest < sizes[0] <= 2 * _FLOAT_BYTES:
                 yield f"starts at {sizes[0]} bytes instead of {self.smallest}"
@@ -274,25 +274,27 @@ class _Log:
             self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
 
     def read_row(self, line: str) -> None:
-        """Take in a line that starts with a number: a row, a broken row, or something between the rows."""
+        """Take in a line that starts with a digit: a row, a broken row, or something between the rows."""
         table, columns = self._open, self._workload.columns
         if table is None or table.width is None:
             return
         row = self._row.fullmatch(line)
         # A row is as wide as its head; a count that was cut short shows by nothing else.
         if row and (len(line) >= table.width or columns[-1] not in _COUNTS):
-            table.rows.append(dict(zip(columns, map(float, row.groups()), strict=True)))
+            table.rows.append(tuple(map(float, row.groups())))
             return
         words = line.split()
+        if len(words) < 2 or not words[0].isdecimal():
+            return
         if words[1] in {"time-out.;", "out-of-mem.;"}:
             self._findings.problem(f"{self._name(table)} gave up at {' '.join(words)}")
-        elif len(words) == len(columns) and words[0].isdigit() and words[1].isdigit():
+        elif len(words) == len(columns) and words[1].isdigit():
             self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")
 
     def parsed(self) -> Parsed:
         """Return the rows as measurements, and whether they are all that was announced."""
         findings, tables = self._findings, self._tables_that_count()
-        groups = [table.ranks for table in tables]
+        groups = Counter(table.ranks for table in tables)
         if not tables:
             findings.problem(f"the output holds no table of {self._workload.benchmark}")
         faults = [f"{self._name(table)} {fault}" for table in tables for fault in table.faults()]
@@ -301,14 +303,15 @@ class _Log:
         for fault in faults:
             findings.problem(fault)
         for table in tables:
-            if groups.count(table.ranks) > 1:
-                findings.problem(f"{self._name(table)} is there {groups.count(table.ranks)} times")
-            at = {"ranks": table.ranks} if len(set(groups)) > 1 and table.ranks is not None else {}
-            for row in table.rows:
-                self._measure(row, at)
+            if groups[table.ranks] > 1:
+                findings.problem(f"{self._name(table)} is there {groups[table.ranks]} times")
+            at = {"ranks": table.ranks} if len(groups) > 1 and table.ranks is not None else {}
+            self._measure(table.rows, at)
         return findings.parsed(
             is_complete=bool(tables) and not faults,
-            payload_bytes=_payload_bytes(row for table in tables for row in table.rows),
+            payload_bytes=_payload_bytes(
+                self._workload.has_sizes, (row for one in tables for row in one.rows)
+            ),
         )
 
     def _tables_that_count(self) -> list[_Table]:
@@ -320,21 +323,24 @@ class _Log:
             if table.run in self._finished_runs or table.run == last_run[table.ranks]
         ]
 
-    def _measure(self, row: Mapping[str, float], at: dict[str, int]) -> None:
-        if "#bytes" in row:
-            at = {"bytes": int(row["#bytes"]), **at}
-        for column, fom in _COLUMNS.items():
-            if column in row and not (column == "Mbytes/sec" and row["#bytes"] == 0):
-                self._findings.measure(fom.name, row[column], **at)
+    def _measure(self, rows: Iterable[tuple[float, ...]], at: Mapping[str, int]) -> None:
+        columns, has_sizes = self._workload.columns, self._workload.has_sizes
+        # In the order of the figures of merit, not of the columns.
+        foms = [(fom.name, columns.index(column)) for column, fom in _COLUMNS.items() if column in columns]
+        for row in rows:
+            place = {"bytes": int(row[0]), **at} if has_sizes else at
+            for fom, column in foms:
+                if row[0] or not has_sizes or fom != "bandwidth":  # nothing moves at 0 bytes
+                    self._findings.measure(fom, row[column], **place)
 
     def _name(self, table: _Table) -> str:
         place = f" on {table.ranks} ranks" if table.ranks else ""
         return f"the table of {self._workload.benchmark}{place}"
 
 
-def _payload_bytes(rows: Iterable[Mapping[str, float]]) -> int:
+def _payload_bytes(has_sizes: bool, rows: Iterable[tuple[float, ...]]) -> int:
     """Return the least that any node sends and receives: a message each time, or a byte in a barrier."""
-    return sum(int(row.get("#bytes", 1) * row["#repetitions"]) for row in rows)
+    return sum(int(row[0] * row[1] if has_sizes else row[0]) for row in rows)
 
 
 def _sizes_of(benchmark: str, columns: tuple[str, ...]) -> tuple[Parameter, ...]:

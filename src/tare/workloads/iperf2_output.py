@@ -38,16 +38,12 @@ class _Flow:
     """The rows of one stream, or of the sum over streams, of which only the last can be the whole test."""
 
     n_rows: int = 0
-    last: Row | str = ""
-    """As a line of text until it is needed: most rows are intervals, and long logs are many."""
-
-    def add(self, row: Row | str) -> None:
-        self.n_rows += 1
-        self.last = row
+    last: str = ""
+    """Its line of text: most rows are intervals, and long logs have many."""
 
     def whole(self, least_s: float) -> Row | None:
         """Return the row of the whole test, if it is there; a lone one of `least_s` may be an interval's."""
-        row = _row_of(self.last) if isinstance(self.last, str) else self.last
+        row = _row_of(self.last)
         if row is None or row.start_s != 0:
             return None
         return row if self.n_rows > 1 or row.end_s > least_s else None
@@ -63,10 +59,14 @@ class _Run:
     is_client: bool = False
     is_closed: bool = False
     failure: str = ""
-    ended_at: float = 0.0
+    last_stamp: str = ""
 
-    def add(self, stream: str, row: Row | str, *, is_sent: bool) -> None:
-        self.flows.setdefault((is_sent, stream), _Flow()).add(row)
+    def add(self, stream: str, row: str, *, is_sent: bool) -> None:
+        flow = self.flows.get((is_sent, stream))
+        if flow is None:
+            flow = self.flows[is_sent, stream] = _Flow()
+        flow.n_rows += 1
+        flow.last = row
 
     @property
     def has_rows(self) -> bool:
@@ -166,7 +166,7 @@ class _Reader:
             self._read_bracket(line)
         elif line[:1].isdigit() or line.startswith(("+", "-0", "-1")):
             if (row := _CSV.match(line)) is not None:
-                self._read_csv(row)
+                self._read_csv(row, line)
         elif line.startswith(("Client connecting to", "Server listening on")):
             run = self._begin(is_banner=True)
             run.is_udp = "UDP port" in line
@@ -201,45 +201,41 @@ class _Reader:
         elif "WARNING: did not receive ack" in line:
             self._read_failure(line)
 
-    def _read_csv(self, match: re.Match[str]) -> None:
-        rate, size = float(match["rate"]) / 1e9, int(match["bytes"])
-        row = Row(float(match["start"]), float(match["end"]), rate, size)
-        is_udp = match["jitter"] is not None
-        is_sent = is_udp and int(match["total"]) < 0
-        if is_udp and not is_sent:
-            row = row._replace(
-                jitter_ms=float(match["jitter"]), lost=int(match["lost"]), loss=float(match["loss"])
-            )
-        stream = " - ".join(sorted((match["near"], match["far"])))
-        at = _seconds(match["time"])
+    def _read_csv(self, match: re.Match[str], line: str) -> None:
+        stamp, near, far, number, end, total = match.group("time", "near", "far", "id", "end", "total")
+        is_sent = total is not None and total[0] == "-"
+        stream = "SUM" if number == "-1" else f"{near} - {far}" if near < far else f"{far} - {near}"
         run = self._runs[-1] if self._runs else None
         # Streams of one test run side by side; another test's is not half over when the last one ends.
         if run is None or (
-            match["id"] != "-1" and (is_sent, stream) not in run.flows and at - row.end_s / 2 >= run.ended_at
+            stream != "SUM"
+            and (is_sent, stream) not in run.flows
+            and _seconds(stamp) - float(end) / 2 >= _seconds(run.last_stamp)
         ):
-            run = _Run(is_udp=is_udp)
+            run = _Run(is_udp=total is not None)
             self._runs.append(run)
-        run.ended_at = max(run.ended_at, at)
-        run.add("SUM" if match["id"] == "-1" else stream, row, is_sent=is_sent)
+        if stamp > run.last_stamp:
+            run.last_stamp = stamp
+        run.add(stream, line, is_sent=is_sent)
 
 
 def _row_of(line: str) -> Row | None:
-    match = _ROW.match(line)
-    if match is None:
+    """Return the row that a line of text or CSV holds, if it is one."""
+    if match := _ROW.match(line):
+        rate, amount = gbit_per_s(match), least_bytes(match)
+    elif match := _CSV.match(line):
+        rate, amount = float(match["rate"]) / 1e9, int(match["bytes"])
+    else:
         return None
-    row = Row(float(match["start"]), float(match["end"]), gbit_per_s(match), least_bytes(match))
-    if match["jitter"] is None:
+    row = Row(float(match["start"]), float(match["end"]), rate, amount)
+    if match["jitter"] is None or match["lost"][0] == "-":
         return row
     return row._replace(jitter_ms=float(match["jitter"]), lost=int(match["lost"]), loss=float(match["loss"]))
 
 
 def _seconds(stamp: str) -> float:
     """Return a time such as 20171119160019 as seconds since the epoch; the zone does not matter here."""
-    year, month, day, hour, minute, second = (
-        int(stamp[:4]),
-        *(int(stamp[at : at + 2]) for at in range(4, 14, 2)),
-    )
     try:
-        return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()
+        return datetime.strptime(stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
     except ValueError:
         return 0.0

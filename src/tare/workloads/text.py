@@ -15,7 +15,7 @@ _TAG = re.compile(r"\[[^\s\]]*[0-9]+,[0-9]+\]<std(?:out|err)>:")
 
 
 _BATCH = 256
-"""How many lines are looked through at once; a batch of the longest usual lines is a few hundred kilobytes."""
+"""How many lines are looked through at once; usual ones are some tens of kilobytes together."""
 
 
 def plain(
