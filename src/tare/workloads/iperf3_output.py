@@ -74,6 +74,8 @@ class _Reader:
         """Take in one line."""
         if self._document is not None:
             self._read_document(self._document, line)
+        elif line[:1] == "[" and self._text is not None and not self._text.wants(line):
+            return  # an interval, as most lines of a long log
         elif "{" in line and (start := line.lstrip()).startswith("{"):
             self._begin_document(line, start)
         else:
@@ -259,8 +261,9 @@ class _TextRun:
         return self._is_client is not None or bool(self._streams) or bool(self._rows)
 
     def wants(self, line: str) -> bool:
-        """Return whether a row may be of the summary; most of a log is rows of intervals."""
-        return self._in_summary or line.endswith(("sender", "receiver"))
+        """Return whether a line that begins with a bracket is more than the row of an interval."""
+        is_interval = "/sec" in line and not line.endswith(("sender", "receiver"))
+        return not is_interval or (self._in_summary and " 0.00-" in line)
 
     def has(self, row: re.Match[str]) -> bool:
         """Return whether it already has this row of a summary, so that another test's summary begins."""
