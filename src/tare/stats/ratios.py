@@ -36,12 +36,16 @@ class Ratios:
     """Contender / reference of each cell; NaN where there is no ratio, or no interval.
 
     `n_blocks` counts the common blocks, and for an UNPAIRED cell the blocks of the side with fewer.
+    `error` is the standard error of ln ratio, and `freedom` its degrees of freedom; both are NaN where
+    there is no interval.
     """
 
     n_blocks: Counts
     ratio: Floats
     low: Floats
     high: Floats
+    error: Floats
+    freedom: Floats
     design: npt.NDArray[np.int8]
 
 
@@ -53,15 +57,36 @@ def ratios(reference: Floats, contender: Floats, confidence: float = 0.95) -> Ra
     (Fisher 1935, The Design of Experiments, ch. IV; Box, Hunter and Hunter 2005, ch. 3–4).
     """
     design = _designs(reference, contender)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = geometric_intervals(contender / reference, confidence)
-    result = Ratios(found.n_blocks, found.centre, found.low, found.high, design)
+    result = _paired(reference, contender, confidence, design)
     for column_design, fill in ((Design.UNPAIRED, _unpaired), (Design.ARITHMETIC, _arithmetic)):
         columns = np.flatnonzero(design == column_design)
         if columns.size:
             part = fill(reference[:, columns], contender[:, columns], confidence)
             _put(result, columns, part)
     return result
+
+
+def log_ratios(reference: Floats, contender: Floats) -> Floats:
+    """Return ln(contender / reference) of each block that both sides have, NaN elsewhere."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.log(contender / reference)
+    return found
+
+
+def set_apart(
+    reference: Floats, contender: Floats, is_paired: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """Return the sides such that no row has both of a column that is not paired.
+
+    For runs whose blocks have the same number and nothing else in common: two campaigns, or files that
+    were numbered in the order of their names.
+    """
+    if is_paired.all():
+        return reference, contender
+    nothing = np.full_like(contender, np.nan)
+    above = np.where(is_paired, contender, np.nan)
+    below = np.where(is_paired, np.nan, contender)
+    return np.vstack([reference, nothing]), np.vstack([above, below])
 
 
 def _designs(reference: Floats, contender: Floats) -> npt.NDArray[np.int8]:
@@ -80,6 +105,20 @@ def _designs(reference: Floats, contender: Floats) -> npt.NDArray[np.int8]:
     return np.select(conditions, [np.int8(choice) for choice in choices], np.int8(Design.UNPAIRED))
 
 
+def _paired(reference: Floats, contender: Floats, confidence: float, design: npt.NDArray[np.int8]) -> Ratios:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = geometric_intervals(contender / reference, confidence)
+    return Ratios(
+        n_blocks=found.n_blocks,
+        ratio=found.centre,
+        low=found.low,
+        high=found.high,
+        error=found.error,
+        freedom=found.freedom,
+        design=design,
+    )
+
+
 def _unpaired(reference: Floats, contender: Floats, confidence: float) -> Ratios:
     """Return the ratio of geometric means with Welch's interval on the log scale.
 
@@ -95,14 +134,17 @@ def _unpaired(reference: Floats, contender: Floats, confidence: float) -> Ratios
         )
     freedom = np.where(square > 0, freedom, 1.0)  # no scatter at all: any factor gives width 0
     n_fewest = np.minimum(one.n_blocks, other.n_blocks)
-    half = np.where(n_fewest >= MIN_BLOCKS, t_factors(freedom, confidence) * np.sqrt(square), np.nan)
+    error = np.where(n_fewest >= MIN_BLOCKS, np.sqrt(square), np.nan)
+    half = t_factors(freedom, confidence) * error
     log_ratio = other.mean - one.mean
     return Ratios(
-        n_fewest,
-        np.exp(log_ratio),
-        np.exp(log_ratio - half),
-        np.exp(log_ratio + half),
-        np.full(len(half), Design.UNPAIRED, np.int8),
+        n_blocks=n_fewest,
+        ratio=np.exp(log_ratio),
+        low=np.exp(log_ratio - half),
+        high=np.exp(log_ratio + half),
+        error=error,
+        freedom=np.where(n_fewest >= MIN_BLOCKS, freedom, np.nan),
+        design=np.full(len(half), Design.UNPAIRED, np.int8),
     )
 
 
@@ -116,7 +158,15 @@ def _arithmetic(reference: Floats, contender: Floats, _confidence: float) -> Rat
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where((below > 0) & (above >= 0), above / below, np.nan)
     nothing = np.full(len(ratio), np.nan)
-    return Ratios(n_common, ratio, nothing, nothing, np.full(len(ratio), Design.ARITHMETIC, np.int8))
+    return Ratios(
+        n_blocks=n_common,
+        ratio=ratio,
+        low=nothing,
+        high=nothing,
+        error=nothing,
+        freedom=nothing,
+        design=np.full(len(ratio), Design.ARITHMETIC, np.int8),
+    )
 
 
 def _put(whole: Ratios, columns: npt.NDArray[np.intp], part: Ratios) -> None:

@@ -1,0 +1,96 @@
+"""What so many blocks can find, and how many more would decide."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from tare.stats.intervals import MIN_BLOCKS, Floats, t_factors
+from tare.stats.ratios import Ratios
+
+POWER = 0.8
+"""The chance of finding a detectable effect, as study designs commonly ask (Cohen 1988, 2.4)."""
+
+MOST_BLOCKS = 1000
+"""Beyond so many blocks another design is needed, not more of the same."""
+
+
+def detectable_effects(found: Ratios, level: float, power: float = POWER) -> Floats:
+    """Return the least slowing of each column that its blocks find with `power`, 0.03 for × 1.03.
+
+    It is exp(λ · error) − 1, with the noncentrality λ at which a two-sided t test at `level` rejects with
+    that chance: P(|T(ν, λ)| > t(ν)) = power (Student's noncentral t; Cohen 1988, ch. 2). NaN where there
+    is no interval. The broken degrees of freedom of unpaired columns are rounded down, as for a table.
+    """
+    freedom, which = np.unique(np.floor(found.freedom), return_inverse=True)
+    noncentrality = _noncentralities(freedom, level, power)[which]
+    return np.expm1(noncentrality * found.error)
+
+
+def more_blocks(found: Ratios, margin: float, level: float, confidence: float) -> Floats:
+    """Return how many more blocks would decide each column if its ratio and its noise stay.
+
+    The least k for which, with n + k blocks and s = error · √n, t s/√(n + k) at `level` is less than
+    |ln ratio|, so that 1 is excluded, or for which the interval and the one-sided test fit between
+    |ln ratio| and ln(1 + margin), whichever is sooner. NaN without an interval, and where even
+    MOST_BLOCKS would not do. An unpaired column counts the blocks of the side with fewer.
+    """
+    distance = np.abs(np.log(found.ratio))
+    room = np.log1p(margin) - distance
+    scatter = found.error * np.sqrt(found.n_blocks)
+    needed = np.minimum(
+        _blocks_for(distance, scatter, 1 - level),
+        _blocks_for(room, scatter, max(confidence, 1 - 2 * level)),
+    )
+    more = np.maximum(needed - found.n_blocks, 1.0)  # at the brink: one at the least
+    return np.where(np.isfinite(found.error) & np.isfinite(needed), more, np.nan)
+
+
+def _blocks_for(room: Floats, scatter: Floats, confidence: float) -> Floats:
+    """Return the least n at which t(n − 1)/√n · scatter is below `room`; inf where MOST_BLOCKS is too few."""
+    n = np.arange(MIN_BLOCKS, MOST_BLOCKS + 1, dtype=np.float64)
+    widths = t_factors(n - 1, confidence) / np.sqrt(n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wanted = np.where(room > 0, room / scatter, -np.inf)
+    n_wider = np.searchsorted(-widths, -wanted, side="right")  # widths fall as n grows
+    found: Floats = np.append(n, np.inf)[n_wider]
+    return found
+
+
+def _noncentralities(freedom: Floats, level: float, power: float) -> Floats:
+    return np.array([_noncentrality(one, level, power) for one in freedom.tolist()])
+
+
+@functools.lru_cache(maxsize=4096)
+def _noncentrality(freedom: float, level: float, power: float) -> float:
+    """Return λ at which a t test rejects with chance `power`, by bisection to the last bits."""
+    from scipy.special import stdtrit
+
+    if not freedom > 0:
+        return np.nan
+    critical = float(-stdtrit(freedom, level / 2))
+    low, high = 0.0, 1.0
+    while power_of_t(freedom, high, critical) < power:
+        low, high = high, 2 * high
+    while (middle := (low + high) / 2) not in (low, high):
+        is_below = power_of_t(freedom, middle, critical) < power
+        low, high = (middle, high) if is_below else (low, middle)
+    return high
+
+
+def power_of_t(freedom: float, noncentrality: float, critical: float) -> float:
+    """Return P(|T(ν, λ)| > t), of Student's noncentral t.
+
+    T = (Z + λ)/√(V/ν) exceeds t on either side just where V < ν(Z + λ)²/t², so this is the mean over the
+    normal Z of the chance of that χ²(ν) value: ∫ φ(z) P(ν/2, ν(z + λ)²/2t²) dz, P being the regularised
+    gamma function. The trapezoidal rule on it is exact to rounding, as both parts are smooth and φ falls
+    fast (Trefethen and Weideman 2014, SIAM Review 56:385). scipy.special.nctdtr is NaN at the far
+    quantiles that a correction for many comparisons asks for.
+    """
+    from scipy.special import gammainc
+
+    step = min(0.02, 1 / np.sqrt(2 * freedom))  # the gamma function's own width is about t/√2ν
+    z = np.arange(-9, 9, step)
+    density = np.exp(-np.square(z) / 2) * (step / np.sqrt(2 * np.pi))
+    return float(density @ gammainc(freedom / 2, freedom * np.square(z + noncentrality) / (2 * critical**2)))
