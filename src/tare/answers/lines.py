@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from tare.model.case import Case
 from tare.model.scaling import ScalingKind
@@ -33,6 +33,11 @@ class Line(NamedTuple):
     held: str = ""
 
 
+def is_number(value: Scalar | None) -> TypeGuard[int | float]:
+    """Return whether `value` is a number that things can be drawn along; a flag is none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def lines(cases: Iterable[Case], kind: ScalingKind, names: Sequence[str]) -> list[Line]:
     """Return the lines of two cases or more in which `names` grow together, all else being fixed.
 
@@ -42,7 +47,7 @@ def lines(cases: Iterable[Case], kind: ScalingKind, names: Sequence[str]) -> lis
     """
     along = next((name for name in names if name in LAYOUT), names[0])
     rows = [(case, case.settings) for case in cases]
-    numeric = [(case, row) for case, row in rows if _is_number(row.get(along))]
+    numeric = [(case, row) for case, row in rows if is_number(row.get(along))]
     sizes = [name for name in names if name not in LAYOUT and name != along]
     if kind is ScalingKind.STRONG or not sizes:
         return _grouped(numeric, along, names, ())
@@ -76,10 +81,6 @@ def _grouped(
 
 
 def _per_scale(size: Scalar, power: int, scale: Scalar) -> object:
-    if not _is_number(size):
+    if not is_number(size):
         return size
     return f"{float(size) ** power / float(scale):.9g}"
-
-
-def _is_number(value: Scalar | None) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

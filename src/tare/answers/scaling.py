@@ -30,7 +30,7 @@ _TIME = re.compile(r"(?:ms|s|sec|seconds?|min|minutes?|h|hours?|d|days?)(?:/.*)?
 _PROGRESS = re.compile(r"(?:fs|ps|ns|tau|(?:time)?steps|iterations)/.*")
 """A rate of progress through one problem, such as ns/day: it does not grow because the problem does."""
 
-_SIDE_SETTINGS = frozenset({"platform", "network", "storage", "io"})
+SIDE_SETTINGS = frozenset({"platform", "network", "storage", "io"})
 _LAWS = {
     ScalingKind.STRONG: (Law.AMDAHL, Law.USL),
     ScalingKind.WEAK: (Law.GUSTAFSON, Law.USL),
@@ -149,7 +149,7 @@ def _measured_scales(one: _Subject, table: Table) -> list[float]:
 
 
 def _problem(one: _Subject, plan: Plan) -> tuple[object, ...]:
-    fixed = _fixed(one.line, plan, {*_SIDE_SETTINGS, *plan.reference})
+    fixed = _fixed(one.line, plan, {*SIDE_SETTINGS, *plan.reference})
     return one.kind, one.line.along, one.line.held, one.cell, tuple(fixed.items())
 
 

@@ -42,8 +42,9 @@ def _roots(a: float, b: float, c: float, scale: float) -> tuple[float, ...]:
     if abs(a) <= _FLAT * scale:
         return (-c / b,) if b else ()
     square = b * b - 4 * a * c
-    if square < 0:
+    if square < -_FLAT * b * b:
         return ()
+    square = max(square, 0.0)
     # Numerically stable: no difference of nearly equal numbers.
     half = -(b + math.copysign(math.sqrt(square), b)) / 2
     pair = (half / a, c / half if half else half / a)

@@ -107,7 +107,8 @@ def _fit(law: Law, p: Floats, logs: Floats) -> _Fitted:
     scale = float(observed.mean())  # so that the solver sees numbers near 0, whatever the unit
 
     def residual(theta: Floats) -> Floats:
-        return theta[0] + shape(p, theta[1:])[0] - (observed - scale)
+        off: Floats = theta[0] + shape(p, theta[1:])[0] - (observed - scale)
+        return off
 
     def jacobian(theta: Floats) -> Floats:
         slopes: Floats = np.column_stack([np.ones(len(p)), shape(p, theta[1:])[1]])
