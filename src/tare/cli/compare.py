@@ -85,7 +85,7 @@ def command(
             raise UsageError("--against is the reference; leave --reference out")
         _compare_against(campaign, against, margin, foms, as_json=as_json)
         return
-    reference = _reference(campaign, references)
+    reference = read_reference(campaign, references)
     answer = comparisons if is_all or as_json else aggregates
     found = answer(campaign, reference=reference, margin=margin)
     _require_known(foms, campaign)
@@ -119,7 +119,7 @@ def main_rows(found: Sequence[Comparison]) -> list[Comparison]:
     return [one for one in found if one.is_primary] or list(found)
 
 
-def _reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar] | None:
+def read_reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar] | None:
     """Return the settings that `texts` name, each value as the cases have it; None to keep the study's."""
     plan = campaign.plan
     if not texts:
