@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
@@ -52,10 +53,20 @@ _FIGURES: Mapping[str, tuple[str, float, float | None]] = {
 }
 """The figure of merit in each column, the factor to its unit, and its percentile."""
 
+
+class _Figure(NamedTuple):
+    """Where a row has a figure of merit, the factor to its unit, and its percentile as a coordinate."""
+
+    column: int
+    fom: str
+    factor: float
+    which: Mapping[str, float]
+
+
 _HEAD = re.compile(
     r"\d[\d.]*% percentile\[usec\]|(?:BW|MsgRate) \w+\[[^\]]*\]|tps average|\S+\[[^\]]*\]|#\w+|\S+"
 )
-_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{2,6})?")
+_ROW = re.compile(r"[0-9]{1,15}(?:\s+[0-9]{1,15}(?:\.[0-9]{2,6})?)*\s*")
 _BROKEN = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
 
 _PARAMETERS = (
@@ -146,6 +157,16 @@ class _Table:
     is_closed: bool = False
 
     @property
+    def figures(self) -> list[_Figure]:
+        """Where each figure of merit is in a row."""
+        return [
+            _Figure(column, fom, factor, {} if percentile is None else {"percentile": percentile})
+            for column, head in enumerate(self.heads)
+            if head in _FIGURES
+            for fom, factor, percentile in [_FIGURES[head]]
+        ]
+
+    @property
     def is_endless(self) -> bool:
         """Whether it is a periodic report (--run_infinitely): no peak, and one size again and again."""
         peak = next((at for at, head in enumerate(self.heads) if head.startswith("BW peak")), None)
@@ -185,18 +206,16 @@ class _Log:
         """Take in one line: heads, a row, the closing line, or something else."""
         text = line.lstrip()
         first = text[:1]
-        if first == "#" and text.startswith("#bytes"):
+        if first.isdigit():
+            if self._open is not None:
+                self._read_row(self._open, text)
+        elif first == "#" and text.startswith("#bytes"):
             self._read_heads(tuple(_HEAD.findall(text)))
         elif text.endswith(" Test"):
             if (title := _TITLE.fullmatch(text)) is not None:
                 self._is_ours = title[1] == self._title
         elif self._open is None:
             return
-        elif first.isdigit():
-            row = text.rstrip("-")  # a test that is ended by hand closes in the middle of the line
-            self._read_row(self._open, tuple(row.split()))
-            if len(text) > len(row) + len("-----"):
-                self._close(self._open)
         elif text.startswith("-----"):
             self._close(self._open)
 
@@ -212,14 +231,17 @@ class _Log:
             self._open = _Table(heads)
             self._tables.append(self._open)
 
-    def _read_row(self, table: _Table, row: tuple[str, ...]) -> None:
-        if len(row) != len(table.heads):
-            return
-        if all(map(_NUMBER.fullmatch, row)):
-            table.rows.setdefault(row)
-            table.reports.append(row)
-        elif all(map(_BROKEN.fullmatch, row)):
-            self._problems.append(f"the table has a broken row: {' '.join(row)}")
+    def _read_row(self, table: _Table, text: str) -> None:
+        cells = text.rstrip("-")  # a test that is ended by hand closes in the middle of the line
+        row = tuple(cells.split())
+        if len(row) == len(table.heads):
+            if _ROW.fullmatch(cells):
+                table.rows.setdefault(row)
+                table.reports.append(row)
+            elif all(map(_BROKEN.fullmatch, row)):
+                self._problems.append(f"the table has a broken row: {' '.join(row)}")
+        if len(text) > len(cells) + len("-----"):
+            self._close(table)
 
     def parsed(self, foms: Iterable[Fom]) -> Parsed:
         """Return the figures of all tables, numbered by `run` where there are several."""
@@ -235,23 +257,21 @@ class _Log:
             findings.problem(fault)
         for number, table in enumerate(tables, start=1):
             which = {"run": number} if len(tables) > 1 else {}
-            for index, row in enumerate(table.reports if table.is_endless else table.rows, start=1):
-                report = {"report": index} if table.is_endless else {}
-                self._measure(findings, table.heads, row, {**report, **which})
+            is_endless, figures = table.is_endless, table.figures
+            for index, row in enumerate(table.reports if is_endless else table.rows, start=1):
+                report = {"report": index} if is_endless else {}
+                self._measure(findings, figures, row, {**report, **which})
         return findings.parsed(is_complete=not faults)
 
     @staticmethod
     def _measure(
-        findings: Findings, heads: tuple[str, ...], row: tuple[str, ...], at: Mapping[str, int]
+        findings: Findings, figures: Iterable[_Figure], row: tuple[str, ...], at: Mapping[str, int]
     ) -> None:
-        for head, cell in zip(heads, row, strict=True):
-            if head not in _FIGURES:
-                continue
-            fom, factor, percentile = _FIGURES[head]
-            if fom == "bandwidth_peak" and float(cell) == 0:
-                continue  # tests of a fixed time do not look for it
-            which = {} if percentile is None else {"percentile": percentile}
-            findings.measure(fom, float(cell) * factor, bytes=int(row[0]), **which, **at)
+        n_bytes = int(row[0])
+        for column, fom, factor, which in figures:
+            value = float(row[column]) * factor
+            if value or fom != "bandwidth_peak":  # tests of a fixed time do not look for it
+                findings.measure(fom, value, bytes=n_bytes, **which, **at)
 
 
 _PROGRAMS = (
