@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from tare.answers.limits import convert
-from tare.answers.rules import Bound, Function, Group, Kind, Node, Op, Rule, bounds_of
+from tare.answers.rules import Bound, Function, Group, Node, Op, Rule, bounds_of
 from tare.answers.selection import Bounds, Match, Sample, Selection
 from tare.answers.truth import Truth, every, some
 from tare.model.attempt import State
@@ -33,6 +33,14 @@ class Outcome(enum.StrEnum):
     PASS = "pass"  # noqa: S105 – not a password
     FAIL = "fail"
     UNDECIDED = "undecided"
+
+
+class Undecided(enum.StrEnum):
+    """What an undecided rule counts as."""
+
+    PASS = "pass"  # noqa: S105 – not a password
+    WARN = "warn"
+    FAIL = "fail"
 
 
 class Family(enum.StrEnum):
@@ -105,6 +113,12 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     family: Family
     n_family: int
+
+    def is_failed(self, undecided: Undecided) -> bool:
+        """Return whether the check fails where an undecided rule counts as `undecided`."""
+        return self.outcome is Outcome.FAIL or (
+            self.outcome is Outcome.UNDECIDED and undecided is Undecided.FAIL
+        )
 
 
 def check(
@@ -339,8 +353,3 @@ def _completeness(campaign: Campaign) -> Completeness:
     planned = campaign.planned()
     counts = Counter(latest[run].state if run in latest else State.PENDING for run in planned)
     return Completeness(n_planned=len(planned), counts=dict(counts), is_running=campaign.is_running)
-
-
-def rule_words(rule: Rule) -> str:
-    """Return a rule as its user meant it: ``fail if overhead(…) > 5 %``."""
-    return f"{'fail' if rule.kind is Kind.FAIL_IF else 'pass'} if {rule.text}"

@@ -27,10 +27,12 @@ from tare.answers.rules import (
     Node,
     Op,
     Rule,
+    RuleSource,
     Selector,
     opposite,
     rule_fault,
 )
+from tare.errors import UsageError
 
 _LONGEST = 2000
 _DEEPEST = 50
@@ -45,22 +47,32 @@ _EQUALITY = re.compile(r"==|!=|=")
 _EXAMPLE = "overhead(network=overlay) > 5 %"
 
 
-def parse_rule(text: str, kind: Kind, where: str, name: str = "") -> Rule:
-    """Return the rule that `text` writes. Raises UsageError that points at the place of the first fault.
+def parse_rules(sources: Iterable[RuleSource]) -> list[Rule]:
+    """Return the rules. Raises UsageError with the first fault of each that has one."""
+    rules: list[Rule] = []
+    faults: list[str] = []
+    for source in sources:
+        try:
+            rules.append(parse_rule(source))
+        except UsageError as error:
+            faults.append(str(error))
+    if faults:
+        raise UsageError("\n".join(faults))
+    return rules
 
-    `where` is what the user calls it in messages, such as ``--fail-if``.
-    """
-    text = " ".join(text.split())
+
+def parse_rule(source: RuleSource) -> Rule:
+    """Return the rule that `source` writes. Raises UsageError that points at its first fault."""
+    text = " ".join(source.text.split())
     if len(text) > _LONGEST:
-        raise rule_fault(
-            where, text[:60] + " …", 1, f"more than {_LONGEST} characters; make several rules of it"
-        )
+        message = f"more than {_LONGEST} characters; make several rules of it"
+        raise rule_fault(source.where, f"{text[:60]} …", 1, message)
     try:
         node = _Parser(text).rule()
     except _FaultError as error:
-        raise rule_fault(where, text, error.place.column, error.place.message) from None
-    violation = node if kind is Kind.FAIL_IF else opposite(node)
-    return Rule(name=name or text, kind=kind, text=text, violation=violation, where=where)
+        raise rule_fault(source.where, text, error.place.column, error.place.message) from None
+    violation = node if source.kind is Kind.FAIL_IF else opposite(node)
+    return Rule(name=source.name or text, kind=source.kind, text=text, violation=violation, source=source)
 
 
 class _Place(NamedTuple):

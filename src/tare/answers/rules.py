@@ -101,18 +101,37 @@ class Kind(enum.StrEnum):
     PASS_IF = "pass_if"  # noqa: S105 – not a password
 
 
+class RuleSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule as it is written, and where: `where` is what its user calls the place.
+
+    `file` and `line` are empty and 0 for a rule that stands in no file.
+    """
+
+    text: str
+    kind: Kind
+    where: str
+    name: str = ""
+    file: str = ""
+    line: int = 0
+
+
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule of a check. `where` is what its user calls it: an option, or a place in a file."""
+    """A rule of a check, read."""
 
     name: str
     kind: Kind
     text: str
     violation: Node
-    where: str
+    source: RuleSource
+
+    @property
+    def words(self) -> str:
+        """Return it as its user meant it: ``fail if overhead(…) > 5 %``."""
+        return f"{'fail' if self.kind is Kind.FAIL_IF else 'pass'} if {self.text}"
 
     def fault(self, column: int, message: str) -> UsageError:
         """Return the error that `message` is true of what stands at `column`."""
-        return rule_fault(self.where, self.text, column, message)
+        return rule_fault(self.source.where, self.text, column, message)
 
 
 def rule_fault(where: str, text: str, column: int, message: str) -> UsageError:

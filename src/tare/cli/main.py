@@ -17,6 +17,7 @@ COMMANDS = {
     "run": "Run a study, or resume or extend the campaign that is there.",
     "status": "Account for every planned run of a campaign.",
     "compare": "Hold every contender against its reference, with intervals and verdicts.",
+    "check": "Pass or fail by rules on overheads and figures, for CI pipelines.",
     "report": "Write the report: one offline HTML file, and its charts as SVG and PNG.",
     "export": "Write every measurement as one tidy row: CSV, JSON or Parquet.",
     "import": "Make a campaign of existing output of a workload.",

@@ -1,0 +1,86 @@
+"""The words of a check that its table, its JUnit file and its summary share."""
+
+from __future__ import annotations
+
+import math
+
+from tare.answers.check import Check, Family, Judged, Outcome
+from tare.answers.rules import Function
+from tare.model.values import Settings
+
+
+def case_words(one: Judged) -> str:
+    """Return what was judged: ``latency, imb.pingpong, network=overlay bytes=1024``."""
+    settings = " ".join(f"{name}={value}" for name, value in one.match.at.items() if name != "workload")
+    return ", ".join(filter(None, (one.match.fom, str(one.match.at.get("workload", "")), settings)))
+
+
+def reference_words(reference: Settings) -> str:
+    """Return what it was held against: ``network=host``."""
+    return " ".join(f"{name}={value}" for name, value in reference.items())
+
+
+def measured_words(one: Judged, *, is_adjusted: bool = False) -> str:
+    """Return the value with its interval: ``+6.6 % [+4.5, +8.8]``, ``19.9 us [19.7, 20.2]``."""
+    if one.value is None:
+        return "–"
+    low, high = (one.adjusted_low, one.adjusted_high) if is_adjusted else (one.low, one.high)
+    unit = f" {one.unit}" if one.unit else ""
+    if low is None or high is None:
+        return f"{_number(one.value, one, None)}{unit}"
+    half = (high - low) / 2
+    ends = ", ".join(_number(end, one, half) for end in (low, high))
+    return f"{_number(one.value, one, half)}{unit} [{ends}]"
+
+
+def limit_words(one: Judged) -> str:
+    """Return the limit in the unit of what it bounds: ``5 %``, ``2.5 us``."""
+    if one.function is Function.VALUE or one.unit != "%":
+        return f"{one.limit:.6g}{' ' if one.unit else ''}{one.unit}"
+    return f"{one.limit * 100:.6g} %"
+
+
+def why_words(one: Judged, confidence: float) -> str:
+    """Return why it was so judged, with the adjusted interval where that is another than the one shown."""
+    is_adjusted = one.adjusted_confidence > confidence + 1e-12 and one.adjusted_low is not None
+    if one.outcome is Outcome.PASS or not is_adjusted:
+        return one.why
+    share = f"{one.adjusted_confidence * 100:.4g} %"
+    return f"{one.why}; with {share} confidence {measured_words(one, is_adjusted=True)}"
+
+
+def judging_words(check: Check) -> str:
+    """Return how intervals were judged, in a sentence or two."""
+    text = f"Intervals are of {check.confidence * 100:.4g} % confidence."
+    if check.n_family < 2:
+        return text
+    what = "of the check" if check.family is Family.CHECK else "of each rule"
+    return (
+        f"{text} To fail, one must be beyond its limit when adjusted for all comparisons {what} "
+        f"(Holm; {'up to ' if check.family is Family.RULE else ''}{check.n_family})."
+    )
+
+
+def headline(check: Check) -> str:
+    """Return the check in one line: ``fail: 1 of 3 rules failed, 1 undecided``."""
+    n_rules = len(check.verdicts)
+    counts = {outcome: sum(one.outcome is outcome for one in check.verdicts) for outcome in Outcome}
+    rules = f"{n_rules} rule{'' if n_rules == 1 else 's'}"
+    parts = [f"{counts[Outcome.PASS]} of {rules} passed"]
+    parts += [f"{counts[Outcome.FAIL]} failed"] if counts[Outcome.FAIL] else []
+    parts += [f"{counts[Outcome.UNDECIDED]} undecided"] if counts[Outcome.UNDECIDED] else []
+    if check.requires_complete and not check.completeness.is_complete:
+        parts.append("the campaign is not complete")
+    return f"{check.outcome}: {', '.join(parts)}"
+
+
+def _number(value: float, one: Judged, half: float | None) -> str:
+    """Return `value` with digits down to a tenth or so of the half width of its interval."""
+    if one.unit == "%" and one.function is not Function.VALUE:
+        return f"{value * 100:+.{_decimals(value * 100, half and half * 100)}f}".replace("-", "−")
+    return f"{value:.{_decimals(value, half)}f}".replace("-", "−")
+
+
+def _decimals(value: float, half: float | None) -> int:
+    size = half or abs(value) / 100
+    return min(max(1 - math.floor(math.log10(size)), 0), 12) if size > 0 else 1
