@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
 from support.doubles import MemoryLog
@@ -129,33 +127,72 @@ def test_failed_runs_are_tried_again_only_when_asked() -> None:
     assert {case for _, case, _ in asked.began} == {CASES[1].id, CASES[2].id}
 
 
-def test_blocks_go_on_for_the_cases_that_need_them_with_their_reference() -> None:
-    overlay = CASES[1].id
+class DoubleRule:
+    """Stands for the stopping rule: these cases go on until they have so many blocks."""
 
-    def is_precise(attempts: Sequence[Attempt]) -> bool:
-        return attempts[0].case != overlay or len(attempts) >= 5
+    def __init__(self, **n_blocks: int) -> None:
+        self.missing = {case.id: n_blocks.get(str(case.network), 0) for case in CASES}
 
+    def add(self, attempt: Attempt) -> None:
+        self.missing[attempt.case] -= 1
+
+    def wanted(self) -> set[str]:
+        return {case for case, missing in self.missing.items() if missing > 0}
+
+
+def test_blocks_go_on_for_the_cases_that_the_rule_wants() -> None:
     log = MemoryLog()
-    Loop(make_plan(Repeats(min=3, max=9, until=0.02)), log, done, is_precise=is_precise).run()
+    rule = DoubleRule(host=5, overlay=5, macvlan=2)
+    Loop(make_plan(Repeats(min=3, max=9, until=0.02)), log, done, rule=rule).run()
     later = {block: set(order) for block, order in log.blocks if block > 3}
-    assert later == {4: {CASES[0].id, overlay}, 5: {CASES[0].id, overlay}}
+    assert later == {4: {CASES[0].id, CASES[1].id}, 5: {CASES[0].id, CASES[1].id}}
 
 
 def test_blocks_end_at_the_maximum_when_precision_is_never_reached() -> None:
     log = MemoryLog()
-    Loop(make_plan(Repeats(min=3, max=6, until=0.02)), log, done, is_precise=lambda _: False).run()
+    Loop(make_plan(Repeats(min=3, max=6, until=0.02)), log, done, rule=DoubleRule(host=99)).run()
     assert max(block for block, _ in log.blocks) == 6
 
 
 @pytest.mark.parametrize(
-    ("budget", "blocks"),
-    [(Budget(runs=12), 4), (Budget(hours=12 / 3600), 4), (Budget(node_hours=24 / 3600), 4), (Budget(), 9)],
+    ("budget", "n_runs"),
+    [
+        (Budget(runs=12), 12),
+        (Budget(runs=14), 12),  # half a block compares nothing
+        (Budget(hours=13.5 / 3600), 12),
+        (Budget(node_hours=25 / 3600), 12),
+        (Budget(runs=7), 7),
+        (Budget(hours=7.9 / 3600), 7),
+        (Budget(node_hours=15 / 3600), 7),
+        (Budget(), 27),
+    ],
 )
-def test_a_spent_budget_ends_the_campaign_between_blocks(budget: Budget, blocks: int) -> None:
+def test_no_run_begins_that_is_not_expected_to_fit_into_the_budget(budget: Budget, n_runs: int) -> None:
     log = MemoryLog()
-    repeats = Repeats(min=3, max=9, until=0.02, budget=budget)
-    Loop(make_plan(repeats), log, done, is_precise=lambda _: False).run()
-    assert max(block for block, _ in log.blocks) == blocks
+    Loop(make_plan(Repeats(min=3, max=9, until=0.02, budget=budget)), log, done).run()
+    assert len(log.ended) == n_runs
+
+
+def test_time_that_failed_or_did_not_count_is_spent_too() -> None:
+    def execute(case: Case, run: Run, number: int) -> Attempt:
+        return attempt(case, run, number, State.FAILED, is_infrastructure=number == 1)
+
+    log = MemoryLog()
+    plan = make_plan(Repeats(min=3, max=3, budget=Budget(hours=9.5 / 3600)), warmup=1)
+    Loop(plan, log, execute).run()
+    assert sum(one.elapsed_s for one in log.ended) == 10
+    assert [one.block for one in log.ended] == [0] * 6 + [1] * 4
+
+
+def test_a_spent_budget_stays_spent_when_the_campaign_goes_on() -> None:
+    plan = make_plan(Repeats(min=3, max=3, budget=Budget(runs=4)))
+    first, second, third = MemoryLog(), MemoryLog(), MemoryLog()
+    Loop(plan, first, done).run()
+    Loop(plan, second, done, history=first.ended, orders=dict(first.blocks)).run()
+    assert (len(first.ended), len(second.ended)) == (4, 0)
+    more = make_plan(Repeats(min=3, max=3, budget=Budget(runs=9)))
+    Loop(more, third, done, history=first.ended, orders=dict(first.blocks)).run()
+    assert len(third.ended) == 5
 
 
 def test_a_campaign_that_grows_runs_only_what_is_new() -> None:

@@ -72,7 +72,7 @@ def _run(folder: Path, journal: Journal, loaded: wiring.Loaded, *, is_retrying_f
             executor.execute,
             history=history,
             orders={event.block: event.order for event in journal.events if isinstance(event, BlockBegan)},
-            is_precise=wiring.precision(loaded.plan),
+            rule=wiring.stopping_rule(loaded.plan),
             on_progress=progress,
             is_retrying_failed=is_retrying_failed,
         ).run()

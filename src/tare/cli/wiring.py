@@ -13,7 +13,7 @@ import msgspec
 from tare import config, plugins
 from tare.compose import Composer
 from tare.errors import UsageError
-from tare.model.attempt import Attempt, Traffic
+from tare.model.attempt import Traffic
 from tare.model.backend import Backend
 from tare.model.campaign import Environment
 from tare.model.case import Case
@@ -24,6 +24,7 @@ from tare.plan import make_plan
 
 if TYPE_CHECKING:
     from tare.runner.execution import Executor
+    from tare.runner.loop import Rule
 
 STUDY = "study.yaml"
 SITE = "site.yaml"
@@ -98,22 +99,13 @@ def executor(folder: Path, loaded: Loaded) -> Iterator[Executor]:
             backend.clean(prefix)
 
 
-def precision(plan: Plan) -> Callable[[Sequence[Attempt]], bool]:
-    """Return what says whether the attempts of one case are precise enough for the plan's `until`."""
-    until = plan.repeats.until
-    if until is None:
-        return lambda attempts: True
+def stopping_rule(plan: Plan) -> Rule | None:
+    """Return what says which cases go on beyond the least number of blocks; None where all do."""
+    if plan.repeats.until is None:
+        return None
+    from tare.answers.stopping import StoppingRule
 
-    primary = {
-        case.id: [fom.name for fom in plan.foms[case.workload] if fom.is_primary] for case in plan.cases
-    }
-
-    def is_precise(attempts: Sequence[Attempt]) -> bool:
-        from tare.answers.precision import is_precise_enough
-
-        return is_precise_enough(attempts, until, primary=primary[attempts[0].case])
-
-    return is_precise
+    return StoppingRule(plan)
 
 
 @contextmanager

@@ -100,6 +100,11 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: Source | None = None
 
     @property
+    def is_settled(self) -> bool:
+        """Return whether its run has its answer: it was not lost, and not failed by the infrastructure."""
+        return self.state in {State.DONE, State.FAILED, State.INVALID} and not self.is_infrastructure
+
+    @property
     def folder(self) -> str:
         """Return where its evidence lies, relative to the campaign folder."""
         return f"attempts/{self.case}/{self.block}.{self.attempt}"

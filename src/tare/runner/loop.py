@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from tare.answers.budget import Spending
 from tare.errors import BackendError
 from tare.model.attempt import Attempt, State
 from tare.model.case import Case, Run
@@ -32,6 +33,18 @@ class Log(Protocol):
         ...
 
 
+class Rule(Protocol):
+    """Says which cases need another block, once the least number of blocks has been run."""
+
+    def add(self, attempt: Attempt) -> None:
+        """Take in a measured run that came out well."""
+        ...
+
+    def wanted(self) -> set[str]:
+        """Return the ids of the cases that need another block."""
+        ...
+
+
 class Progress(msgspec.Struct, frozen=True):
     """How far a campaign is, after an attempt or before one; `eta_s` is None until it can be told."""
 
@@ -46,8 +59,9 @@ class Progress(msgspec.Struct, frozen=True):
 class Loop:
     """The state machine over blocks, runs and attempts.
 
-    `execute` runs one attempt; `is_precise` says whether the DONE attempts of one case settle it, for
-    plans that repeat until they are. `history` holds the attempts of earlier sessions.
+    `execute` runs one attempt. `rule` says which cases go on beyond the least number of blocks; without
+    one, all do, to the most. `history` holds the attempts of earlier sessions. What is run next follows
+    from the plan and the attempts so far alone, so an interruption changes nothing.
     """
 
     def __init__(
@@ -58,7 +72,7 @@ class Loop:
         *,
         history: Sequence[Attempt] = (),
         orders: Mapping[int, list[str]] | None = None,
-        is_precise: Callable[[Sequence[Attempt]], bool] = lambda attempts: True,
+        rule: Rule | None = None,
         on_progress: Callable[[Progress], None] = lambda progress: None,
         is_retrying_failed: bool = False,
     ) -> None:
@@ -66,72 +80,63 @@ class Loop:
         self._log = log
         self._execute = execute
         self._orders = dict(orders or {})
-        self._is_precise = is_precise
+        self._rule = rule
         self._on_progress = on_progress
         self._n_attempts: dict[Run, int] = {}
         self._settled: set[Run] = set()
-        self._done: dict[str, list[Attempt]] = {}
-        self._spent = _Spending()
+        self._spent = Spending(plan.repeats.budget)
         self._faults_in_a_row = 0
         self._n_runs = _count_runs(plan, self._orders)
         for attempt in history:
             run = Run(attempt.block, attempt.case)
             self._n_attempts[run] = attempt.attempt
-            if is_settled(attempt) and not (is_retrying_failed and attempt.state is not State.DONE):
-                self._settle(run, attempt)
+            is_tried_again = is_retrying_failed and attempt.state is not State.DONE
+            self._take(run, attempt, is_settled=attempt.is_settled and not is_tried_again)
 
     def run(self) -> None:
         """Run everything that is still to be run.
 
         Raises what `execute` and the log raise; the attempt under way is then on record as lost.
         """
-        plan = self.plan
-        cases = {case.id: case for case in plan.cases}
-        for block in self._blocks():
-            if block < 1 and self._spent.n_measured:
-                continue  # a campaign that goes on is warm enough for the passes it has had
-            order = self._order(block)
-            if self._orders.get(block) != order:
-                self._log.block_began(block, order)
-                self._orders[block] = order
-                if block > plan.repeats.min:
-                    self._n_runs = _count_runs(plan, self._orders)
+        cases = {case.id: case for case in self.plan.cases}
+        for block, order in self._blocks():
+            self._begin(block, order)
             for case_id in order:
                 run = Run(block, case_id)
-                if run not in self._settled:
-                    self._run_once(cases[case_id], run)
+                if run in self._settled:
+                    continue
+                if not self._spent.has_room([case_id], is_measured=block >= 1):
+                    return
+                self._run_once(cases[case_id], run)
 
-    def _blocks(self) -> Iterator[int]:
-        """Yield warm-up passes (0 and below), the blocks of the plan, then what precision asks for."""
+    def _blocks(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield warm-up passes (0 and below), the blocks of the plan, then what precision asks for.
+
+        Each with the order of its cases. A campaign that goes on is warm enough for the passes it has
+        had. A block beyond the least number begins only where the whole of it fits into the budget:
+        half a block compares nothing.
+        """
         repeats = self.plan.repeats
-        yield from range(1 - self.plan.warmup, 1)
-        yield from range(1, repeats.min + 1)
+        first = 1 if self._spent.n_runs else 1 - self.plan.warmup
+        for block in range(first, repeats.min + 1):
+            yield block, [case.id for case in self.plan.order(block)]
         for block in range(repeats.min + 1, repeats.max + 1):
-            if block not in self._orders and not self._imprecise():
+            is_new = block not in self._orders
+            cases = self._wanted() if is_new else set(self._orders[block])
+            if is_new and not (cases and self._spent.has_room(cases)):
                 return
-            if self._spent.exceeds(self.plan):
-                return
-            yield block
+            yield block, [case.id for case in self.plan.order(block) if case.id in cases]
 
-    def _order(self, block: int) -> list[str]:
-        order = [case.id for case in self.plan.order(block)]
-        if block <= self.plan.repeats.min:
-            return order
-        known = self._orders.get(block)
-        wanted = self._imprecise() if known is None else set(known)
-        return [case for case in order if case in wanted]
+    def _begin(self, block: int, order: list[str]) -> None:
+        """Record the order of the runs of `block` before any of them begins."""
+        if self._orders.get(block) != order:
+            self._log.block_began(block, order)
+            self._orders[block] = order
+            if block > self.plan.repeats.min:
+                self._n_runs = _count_runs(self.plan, self._orders)
 
-    def _imprecise(self) -> set[str]:
-        """Return the cases that need another block, each with its reference, so that they stay paired."""
-        if self.plan.repeats.until is None:
-            return {case.id for case in self.plan.cases}
-        wanted = set()
-        for case in self.plan.cases:
-            attempts = self._done.get(case.id, [])
-            if attempts and not self._is_precise(attempts):
-                reference = self.plan.reference_of(case)
-                wanted |= {case.id} | ({reference.id} if reference else set())
-        return wanted
+    def _wanted(self) -> set[str]:
+        return {case.id for case in self.plan.cases} if self._rule is None else self._rule.wanted()
 
     def _run_once(self, case: Case, run: Run) -> None:
         """Try a run until it is settled, or the infrastructure has failed it too often."""
@@ -145,8 +150,8 @@ class Loop:
                 self._log.attempt_ended(_interrupted(case, run, number))
                 raise
             self._log.attempt_ended(attempt)
-            if is_settled(attempt):
-                self._settle(run, attempt)
+            self._take(run, attempt, is_settled=attempt.is_settled)
+            if attempt.is_settled:
                 self._faults_in_a_row = 0
                 break
         else:
@@ -158,53 +163,23 @@ class Loop:
                 "mended, run the same command again to go on"
             )
 
-    def _settle(self, run: Run, attempt: Attempt) -> None:
-        self._settled.add(run)
-        if run.block >= 1:
-            self._spent.add(attempt)
-        if attempt.state is State.DONE and run.block >= 1 and self.plan.repeats.until is not None:
-            self._done.setdefault(run.case, []).append(attempt)
+    def _take(self, run: Run, attempt: Attempt, *, is_settled: bool) -> None:
+        """Take in what came of an attempt, now or in an earlier session."""
+        self._spent.add(attempt, is_settled=is_settled)
+        if is_settled:
+            self._settled.add(run)
+        if attempt.state is State.DONE and run.block >= 1 and self._rule is not None:
+            self._rule.add(attempt)
 
     def _report(self, case: Case, run: Run, last: Attempt | None) -> None:
-        n_done = self._spent.n_measured
+        n_done = self._spent.n_runs
         eta_s = self._spent.mean_s * (self._n_runs - n_done) if n_done else None
         self._on_progress(Progress(n_done, self._n_runs, eta_s, case, run, last))
-
-
-class _Spending:
-    """What the settled runs have cost so far."""
-
-    def __init__(self) -> None:
-        self.n_measured = 0
-        self.elapsed_s = 0.0
-        self.node_s = 0.0
-
-    def add(self, attempt: Attempt) -> None:
-        self.n_measured += 1
-        self.elapsed_s += attempt.elapsed_s
-        self.node_s += attempt.elapsed_s * len(attempt.hosts)
-
-    @property
-    def mean_s(self) -> float:
-        return self.elapsed_s / self.n_measured
-
-    def exceeds(self, plan: Plan) -> bool:
-        budget = plan.repeats.budget
-        return (
-            (budget.runs is not None and self.n_measured >= budget.runs)
-            or (budget.hours is not None and self.elapsed_s >= budget.hours * 3600)
-            or (budget.node_hours is not None and self.node_s >= budget.node_hours * 3600)
-        )
 
 
 def _count_runs(plan: Plan, orders: Mapping[int, list[str]]) -> int:
     """Return how many measured runs there are: those of the plan, and of the blocks begun beyond it."""
     return plan.n_runs + sum(len(order) for block, order in orders.items() if block > plan.repeats.min)
-
-
-def is_settled(attempt: Attempt) -> bool:
-    """Return whether the run of `attempt` has its answer: not lost, and not failed by the infrastructure."""
-    return attempt.state in {State.DONE, State.FAILED, State.INVALID} and not attempt.is_infrastructure
 
 
 def _interrupted(case: Case, run: Run, number: int) -> Attempt:

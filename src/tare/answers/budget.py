@@ -1,0 +1,77 @@
+"""What a campaign has spent, and whether a further run fits into its budget."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+
+from tare.model.attempt import Attempt
+from tare.model.case import Run
+from tare.model.study import Budget
+
+_HOUR = 3600.0
+
+
+class Spending:
+    """What the attempts of a campaign have cost so far, and what the next will.
+
+    Every attempt takes time, whatever came of it; only measured runs count as runs. The clock is that
+    of the attempts: what Tare itself needs between them, and pauses, are not in it.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self.elapsed_s = 0.0
+        self.node_s = 0.0
+        self._measured_s: dict[Run, float] = {}
+        self._durations: dict[str, list[float]] = {}
+        self._n_hosts: dict[str, int] = {}
+
+    def add(self, attempt: Attempt, *, is_settled: bool) -> None:
+        """Take the cost of an attempt into account; `is_settled` says that its run needs no other."""
+        self.elapsed_s += attempt.elapsed_s
+        self.node_s += attempt.elapsed_s * len(attempt.hosts)
+        if is_settled and attempt.block >= 1:
+            self._measured_s[Run(attempt.block, attempt.case)] = attempt.elapsed_s
+        if is_settled:
+            self._durations.setdefault(attempt.case, []).append(attempt.elapsed_s)
+            self._n_hosts[attempt.case] = len(attempt.hosts)
+
+    def has_room(self, cases: Iterable[str], *, is_measured: bool = True) -> bool:
+        """Return whether one more run of each of `cases` is expected to fit.
+
+        A case is expected to take the median of what it took; one that never ran, no time: it may
+        begin as long as anything is left.
+        """
+        budget = self._budget
+        limits = (budget.runs, budget.hours, budget.node_hours)
+        if all(limit is None for limit in limits):
+            return True
+        cases = list(cases)
+        expected = {case: self.expected_s(case) or 0.0 for case in cases}
+        more_s = sum(expected[case] for case in cases)
+        more_node_s = sum(expected[case] * self._n_hosts.get(case, 0) for case in cases)
+        return (
+            (budget.runs is None or self.n_runs + len(cases) * is_measured <= budget.runs)
+            and _fits(self.elapsed_s, more_s, budget.hours)
+            and _fits(self.node_s, more_node_s, budget.node_hours)
+        )
+
+    def expected_s(self, case: str) -> float | None:
+        """Return the median of what the runs of `case` took; None before the first."""
+        durations = self._durations.get(case)
+        return statistics.median(durations) if durations else None
+
+    @property
+    def n_runs(self) -> int:
+        """Return how many measured runs have their answer."""
+        return len(self._measured_s)
+
+    @property
+    def mean_s(self) -> float:
+        """Return what a measured run took in the mean; there must be one."""
+        return sum(self._measured_s.values()) / self.n_runs
+
+
+def _fits(spent_s: float, more_s: float, hours: float | None) -> bool:
+    return hours is None or (spent_s < hours * _HOUR and spent_s + more_s <= hours * _HOUR)

@@ -1,0 +1,51 @@
+"""Why a campaign stopped where it did, and what it left open."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tare.answers.budget import Spending
+from tare.answers.stopping import Standing, StoppingRule
+from tare.model.campaign import Campaign
+from tare.model.study import Budget
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a campaign has come. `unsettled` are the cases that are not known as well as `until` asks.
+
+    `is_budget_spent` says that the next run is not expected to fit into the budget.
+    """
+
+    is_budget_spent: bool = False
+    unsettled: tuple[Standing, ...] = ()
+
+
+def ending(campaign: Campaign) -> Ending:
+    """Return why `campaign` ends where it does, as the loop that ran it decided."""
+    repeats = campaign.plan.repeats
+    if repeats.until is None and repeats.budget == Budget():
+        return Ending()
+    wanted = {case.id for case in campaign.plan.cases}
+    unsettled: tuple[Standing, ...] = ()
+    if repeats.until is not None:
+        rule = StoppingRule(campaign.plan)
+        for attempt in campaign.measured():
+            rule.add(attempt)
+        unsettled = tuple(one for one in rule.standings() if not one.is_settled)
+        wanted = rule.wanted()
+    return Ending(is_budget_spent=_is_spent(campaign, wanted), unsettled=unsettled)
+
+
+def _is_spent(campaign: Campaign, wanted: set[str]) -> bool:
+    """Return whether the budget is what keeps the next run from being made; `wanted` need another block."""
+    repeats = campaign.plan.repeats
+    spent = Spending(repeats.budget)
+    for attempt in campaign.attempts:
+        spent.add(attempt, is_settled=attempt.is_settled)
+    latest = campaign.latest()
+    open_runs = (run for run in campaign.planned() if run not in latest or not latest[run].is_settled)
+    following = next(open_runs, None)
+    if following is not None:
+        return not spent.has_room([following.case])
+    n_blocks = max([repeats.min, *campaign.orders])
+    return n_blocks < repeats.max and bool(wanted) and not spent.has_room(wanted)
