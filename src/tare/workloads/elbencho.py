@@ -126,6 +126,10 @@ def _argv(case: Case, *phases: str) -> tuple[str, ...]:
     return (*argv, "{storage}")
 
 
+_WORDS = ("ISO date,", "ERROR", "Phase: ", "Label,Phase,RuntimeMS")
+"""How lines begin that are of one of elbencho's files, or say that there is no result."""
+
+
 class _Log:
     """The results in a log or file, as its lines give them."""
 
@@ -140,17 +144,15 @@ class _Log:
     def read(self, line: str) -> None:
         """Take in a line."""
         first = line[:1]
-        if first == "{" and '"phase_type"' in line:
+        if first == " ":
+            self._text.read_row(line)
+        elif first == "{" and '"phase_type"' in line:
             self._read_json(line)
-        elif line.startswith("ISO date,"):
-            self._csv.read_head(line)
         elif first.isdigit() and line.count(",") > 9:
             self._csv.read(line)
-        elif line.startswith("Label,Phase,RuntimeMS"):
-            self._findings.problem("this is a --livecsv of samples while elbencho ran, not a file of results")
-        elif line.startswith(("ERROR", "Phase: ")):
+        elif line.startswith(_WORDS):
             self._read_word(line)
-        else:
+        elif line:
             self._text.read(line)
 
     def read_end(self, line: str) -> None:
@@ -169,8 +171,12 @@ class _Log:
             self._json.append(phase)
 
     def _read_word(self, line: str) -> None:
-        if line.startswith("ERROR"):
+        if line.startswith("ISO date,"):
+            self._csv.read_head(line)
+        elif line.startswith("ERROR"):
             self._findings.problem(f"elbencho says {line[:200]}")
+        elif line.startswith("Label,"):
+            self._findings.problem("this is a --livecsv of samples while elbencho ran, not a file of results")
         else:
             self._findings.problem("this is a dry run, which measures nothing")
 

@@ -52,8 +52,9 @@ class Table:
 # Text
 
 _BLOCK = re.compile(r"([A-Z][A-Z0-9_+-]*)\s+Elapsed ms\s+:\s+([0-9]+)\s+([0-9]+)")
-_ROW = re.compile(r"\s+(\S[^:]*?)\s*:\s+([0-9]+)\s+([0-9]+)")
-_LATENCY = re.compile(r"\s+(\w+)( rd| wr)? lat us\s*:\s+\[ min=([0-9]+) avg=([0-9]+) max=([0-9]+) \]")
+_VALUES = re.compile(r"\s+([0-9]+)\s+([0-9]+)")
+_LATENCY = re.compile(r"(\w+)( rd| wr)? lat us")
+_LATENCIES = re.compile(r"\s+\[ min=([0-9]+) avg=([0-9]+) max=([0-9]+) \]")
 _LABELS: Mapping[str, tuple[str, bool, float]] = {
     "IOPS": ("iops", False, 1),
     "IOPS write": ("iops", False, 1),
@@ -85,35 +86,38 @@ class TextReader:
         self._blocks: list[list[Phase]] = []
 
     def read(self, line: str) -> None:
-        """Take in a line."""
-        if line.startswith(" "):
-            self._read_row(line)
-        elif line == "---":
+        """Take in a line that is no row of a block."""
+        if line == "---":
             self._close()
-        elif "Elapsed ms" in line and (match := _BLOCK.fullmatch(line)):
-            self.is_mixed |= self._open is not None
-            first, last = float(match[2]), float(match[3])
-            self._open = Phase(match[1], {("time_first", False): first, ("time", False): last})
+        elif "Elapsed ms" in line:
+            if match := _BLOCK.fullmatch(line):
+                self.is_mixed |= self._open is not None
+                first, last = float(match[2]), float(match[3])
+                self._open = Phase(match[1], {("time_first", False): first, ("time", False): last})
         elif line.startswith("OPERATION "):
             self.is_mixed |= self._open is not None
             self._blocks.append([])
         elif line.startswith("Service now listening"):
             self.services += 1
 
-    def _read_row(self, line: str) -> None:
-        if match := _ROW.fullmatch(line):
-            label, first, last = match[1], float(match[2]), float(match[3])
-            if label in _LABELS:
+    def read_row(self, line: str) -> None:
+        """Take in a line that begins with a blank: a row of the block that is open."""
+        label, _, text = line.partition(":")
+        label = label.strip()
+        if label in _LABELS:
+            if values := _VALUES.fullmatch(text):
                 name, is_read, factor = _LABELS[label]
-                self._record(
-                    label, {(f"{name}_first", is_read): first * factor, (name, is_read): last * factor}
-                )
-            elif _TOTALS.fullmatch(label) and self._open is not None and self._open.total is None:
-                self._open.total = last
-        elif match := _LATENCY.fullmatch(line):
-            name = "latency" if match[1] == "IO" else "entry_latency"
-            is_read = match[2] == " rd"
-            self._record(line, {(name, is_read): float(match[4]), (f"{name}_max", is_read): float(match[5])})
+                first, last = float(values[1]) * factor, float(values[2]) * factor
+                self._record(label, {(f"{name}_first", is_read): first, (name, is_read): last})
+        elif match := _LATENCY.fullmatch(label):
+            if values := _LATENCIES.fullmatch(text):
+                name = "latency" if match[1] == "IO" else "entry_latency"
+                is_read = match[2] == " rd"
+                mean, longest = float(values[2]), float(values[3])
+                self._record(label, {(name, is_read): mean, (f"{name}_max", is_read): longest})
+        elif _TOTALS.fullmatch(label) and (values := _VALUES.fullmatch(text)):
+            if self._open is not None and self._open.total is None:
+                self._open.total = float(values[2])
 
     def _record(self, label: str, figures: Mapping[tuple[str, bool], float]) -> None:
         # With --dirstats, directories come below the files that they hold.
