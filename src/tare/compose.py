@@ -9,10 +9,12 @@ from pathlib import Path
 import msgspec
 
 from tare.errors import UsageError
-from tare.model.case import Case
+from tare.model.case import Case, Layout
 from tare.model.launch import Invocation, Launcher, Placement, Runtime
 from tare.model.site import Site
 from tare.model.workload import Stage, Workload
+
+BATCH_BACKENDS = frozenset({"slurm"})
 
 
 class Composer(msgspec.Struct, frozen=True):
@@ -27,16 +29,26 @@ class Composer(msgspec.Struct, frozen=True):
         """Return the hosts on which the ranks of `case` start: the site's first nodes, or their pods.
 
         They are as many as its widest stage takes: a ping-pong uses two nodes, however many there are.
+        None where a batch system chooses them.
         """
-        stages = self.workloads[case.workload].stages(case)
-        n_nodes = max((stage.layout or case.layout).nodes for stage in stages)
-        nodes = self.site.nodes[:n_nodes]
+        if self.is_queued(case):
+            return ()
+        nodes = self.site.nodes[: self.widest(case).nodes]
         network = self.site.networks.get(case.network) if case.network else None
         return tuple(network.host_of(node) for node in nodes) if network else nodes
 
+    def widest(self, case: Case) -> Layout:
+        """Return the layout of the stage of `case` that takes most nodes."""
+        stages = self.workloads[case.workload].stages(case)
+        return max((stage.layout or case.layout for stage in stages), key=lambda layout: layout.nodes)
+
     def head(self, case: Case) -> str | None:
         """Return the host that runs the launcher; None means this machine."""
-        return self.hosts(case)[0] if self.site.agent else None
+        return self.hosts(case)[0] if self.site.agent and not self.is_queued(case) else None
+
+    def is_queued(self, case: Case) -> bool:
+        """Return whether a batch system chooses the nodes of `case`, and when it runs."""
+        return self.site.platforms[case.platform].backend in BATCH_BACKENDS
 
     def compose(self, case: Case, work: Path | None = None) -> tuple[tuple[Stage, Invocation], ...]:
         """Return each stage of `case` with its command; without `work` the folder stays ``{work}``."""
@@ -69,9 +81,10 @@ class Composer(msgspec.Struct, frozen=True):
             platform=platform,
             network=self.site.networks.get(case.network) if case.network else None,
             network_name=case.network,
-            agent=self.site.agent,
+            agent=() if self.is_queued(case) else self.site.agent,
             management=self.site.management,
             slots_per_node=self.site.slots(layout.nodes),
+            is_allocated=self.is_queued(case),
         )
         return self.launcher(platform.launcher).launch(program, placement)
 

@@ -30,6 +30,8 @@ def hydra_command(
     hosts = remote_hosts(launcher, placement)
     argv = [executable(placement, "mpiexec.hydra")]
     launcher_env = {name: value for name, value in env.items() if name in _FOR_HYDRA_ITSELF}
+    if placement.is_allocated:
+        argv += ["-bootstrap", "slurm"]
     if hosts:
         agent = plain_agent(launcher, placement.agent)
         if agent:

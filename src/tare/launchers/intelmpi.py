@@ -31,7 +31,7 @@ class IntelMpi:
         """Return the command that starts `program` (see model.Launcher)."""
         own = _PIN[placement.layout.bind] | _library(placement)
         if placement.network is not None:
-            own |= _network(placement.network)
+            own |= network_environment(placement.network)
         if placement.layout.ranks_per_node > placement.slots_per_node:
             # Ranks that wait for each other on one core must not spin (an allreduce: 6 ms, or 75 µs).
             own["I_MPI_WAIT_MODE"] = "1"
@@ -51,7 +51,8 @@ def _library(placement: Placement) -> dict[str, str]:
     return {"I_MPI_ROOT": prefix, "FI_PROVIDER_PATH": libraries}
 
 
-def _network(network: Network) -> dict[str, str]:
+def network_environment(network: Network) -> dict[str, str]:
+    """Return the variables by which Intel MPI and libfabric choose `network`."""
     env = {
         "I_MPI_FABRICS": "shm:ofi",
         "FI_PROVIDER": _PROVIDER.get(network.provider, network.provider),

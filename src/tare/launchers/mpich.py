@@ -20,7 +20,7 @@ class Mpich:
             self.name,
             program,
             placement,
-            own=_network(placement.network) if placement.network else {},
+            own=network_environment(placement.network) if placement.network else {},
             options=["-bind-to", _binding(placement.layout)],
             agent_words_variable="HYDRA_LAUNCHER_EXTRA_ARGS",
         )
@@ -30,8 +30,8 @@ def _binding(layout: Layout) -> str:
     return f"core:{layout.threads}" if layout.bind is Binding.CORE else layout.bind.value
 
 
-def _network(network: Network) -> dict[str, str]:
-    """Return the variables of both layers: the one that MPICH was built without ignores its own.
+def network_environment(network: Network) -> dict[str, str]:
+    """Return the variables of both layers, UCX and libfabric: the one that MPICH lacks ignores its own.
 
     Hydra's -iface does not choose the data network. UCX calls RDMA devices by their own names, such as
     mlx5_0:1; name one as UCX_NET_DEVICES in the network's options.

@@ -48,12 +48,13 @@ class OpenMpi4:
         """
         layout, dialect = placement.layout, self._dialect
         env = rank_environment(self.name, program, placement, _network_env(placement.network))
-        hosts = remote_hosts(self.name, placement) or ("localhost",)
+        hosts = remote_hosts(self.name, placement)
         argv = [executable(placement, self._program(placement))]
         if placement.platform.prefix:
             argv += ["--prefix", placement.platform.prefix]
         argv += self._start_options(placement)
-        argv += ["-H", ",".join(f"{host}:{layout.ranks_per_node}" for host in hosts)]
+        if not placement.is_allocated:
+            argv += ["-H", ",".join(f"{host}:{layout.ranks_per_node}" for host in hosts or ("localhost",))]
         argv += ["--map-by", _mapping(layout), "--bind-to", layout.bind.value]
         argv += _network_options(placement.network, dialect.shared_memory)
         if layout.ranks_per_node > placement.slots_per_node:
@@ -105,20 +106,34 @@ def _mapping(layout: Layout) -> str:
 
 
 def _network_options(network: Network | None, shared_memory: str) -> list[str]:
-    if network is None:
-        return []
+    options = _mca(network, shared_memory) if network else {}
+    return [word for name, value in options.items() for word in ("--mca", name, value)]
+
+
+def _mca(network: Network, shared_memory: str = "sm") -> dict[str, str]:
+    """Return the MCA parameters that choose `network`."""
     match fabric_of(network.provider):
         case Fabric.TCP:
-            options = {
+            return {
                 "pml": "ob1",
                 "btl": f"tcp,self,{shared_memory}",
                 "btl_tcp_if_include": network.interface,
             }
         case Fabric.UCX:
-            options = {"pml": "ucx"}
+            return {"pml": "ucx"}
         case Fabric.LIBFABRIC:
-            options = {"pml": "cm", "mtl": "ofi", "mtl_ofi_provider_include": network.provider}
-    return [word for name, value in options.items() for word in ("--mca", name, value)]
+            return {"pml": "cm", "mtl": "ofi", "mtl_ofi_provider_include": network.provider}
+
+
+def network_environment(network: Network) -> dict[str, str]:
+    """Return the variables by which Open MPI chooses `network` where no mpirun can be told.
+
+    Shared memory has had several names (vader, sm), so what is left out is named instead.
+    """
+    options = _mca(network)
+    if "btl" in options:
+        options["btl"] = "^openib,uct,usnic"
+    return {f"OMPI_MCA_{name}": value for name, value in options.items()} | _network_env(network)
 
 
 def _network_env(network: Network | None) -> dict[str, str]:

@@ -20,7 +20,8 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """Where the ranks of one stage start.
 
-    `hosts` are as many as the layout has nodes. `agent` is the command that starts another on a host
+    `hosts` are as many as the layout has nodes; none where `is_allocated`, when a batch system has chosen
+    them by the time that the command runs, and the launcher asks it. `agent` is the command that starts another on a host
     (see Site). `network` is the one that must carry the data; None leaves the choice to the MPI.
     """
 
@@ -32,6 +33,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     agent: tuple[str, ...] = ()
     management: tuple[str, ...] = ()
     slots_per_node: int = 1
+    is_allocated: bool = False
 
 
 class Launcher(Protocol):

@@ -91,11 +91,42 @@ class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
+class SlurmMode(enum.StrEnum):
+    """How runs become jobs."""
+
+    JOB = "job"
+    """A job a run: kind to a scheduler that fills gaps."""
+    PACKED = "packed"
+    """One allocation in which a block's runs go back to back, so that all have the same nodes."""
+
+
+class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a platform asks Slurm for nodes: the options of sbatch(1) of the same names.
+
+    `mpi` is the type for ``srun --mpi``; `in_flight` the most jobs at a time; `login` the host where
+    sbatch is called, None for this machine; `lines` are further options, each as it stands after #SBATCH.
+    """
+
+    mode: SlurmMode = SlurmMode.JOB
+    mpi: str | None = None
+    in_flight: int = 10
+    login: str | None = None
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    constraint: str | None = None
+    reservation: str | None = None
+    licenses: str | None = None
+    gres: str | None = None
+    exclusive: bool = False
+    lines: tuple[str, ...] = ()
+
+
 class Platform(msgspec.Struct, frozen=True, kw_only=True):
     """How a case becomes processes: backend, launcher and runtime, each by its plug-in's name.
 
     `prefix` is where the MPI is installed (its bin/ and lib/); `path` lists folders in which
-    workloads find their programs; `env` is set for every rank.
+    workloads find their programs; `env` is set for every rank. `slurm` is for the backend of that name.
     """
 
     backend: str = "process"
@@ -104,6 +135,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
     prefix: str | None = None
     path: tuple[str, ...] = ()
     env: dict[str, str] = {}
+    slurm: SlurmOptions | None = None
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):

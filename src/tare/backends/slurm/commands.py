@@ -1,0 +1,92 @@
+"""Slurm's commands, on this machine or on its login node: sbatch, squeue and scancel."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tare.errors import BackendError
+
+_TIMEOUT_S = 60.0
+_MOST_IDS = 500  # in one command line of scancel
+_FORMAT = "%i|%T|%r|%j"
+_JOB_ID = re.compile(r"\s*(\d+)(?:;\S+)?\s*")
+
+
+class QueuedJob(NamedTuple):
+    """What squeue says of a job, which may be over for as long as MinJobAge (slurm.conf(5))."""
+
+    id: int
+    state: str
+    reason: str
+    name: str
+
+
+class Slurm:
+    """Calls Slurm's commands.
+
+    `agent` and `login` name the host where they are called: ``agent login COMMAND…``, as ssh is called;
+    without `login`, here. `env` is added to the environment.
+    """
+
+    def __init__(self, agent: Sequence[str], login: str | None, env: Mapping[str, str]) -> None:
+        self._agent = list(agent)
+        self._login = login
+        self._env = dict(env)
+        self.n_queries = 0
+
+    def submit(self, script: Path) -> int:
+        """Submit the script; return the id of its job. Raises BackendError with what sbatch says."""
+        said = self._call(["sbatch", "--parsable", str(script)])
+        found = _JOB_ID.fullmatch(said)
+        if not found:
+            raise BackendError(f"sbatch said {said.strip()!r} instead of a job's number")
+        return int(found[1])
+
+    def queue(self) -> list[QueuedJob]:
+        """Return all jobs of this user that Slurm knows, in one query. Raises BackendError."""
+        self.n_queries += 1
+        said = self._call(["squeue", "--me", "--states=all", "--noheader", f"--format={_FORMAT}"])
+        return list(_parse_queue(said))
+
+    def cancel(self, ids: Collection[int]) -> None:
+        """Cancel jobs; those that are over already are no error. Raises BackendError in an outage."""
+        numbers = sorted(ids)
+        for start in range(0, len(numbers), _MOST_IDS):
+            part = [str(number) for number in numbers[start : start + _MOST_IDS]]
+            self._call(["scancel", "--quiet", *part])
+
+    def _call(self, argv: Sequence[str]) -> str:
+        command = list(argv)
+        if self._login is not None:
+            command = [*self._agent, self._login, shlex.join(argv)]
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=_TIMEOUT_S,
+                env=self._env or None,
+                cwd="/",
+            )
+        except subprocess.TimeoutExpired as error:
+            raise BackendError(f"{argv[0]} did not answer within {_TIMEOUT_S:g} s") from error
+        except OSError as error:
+            raise BackendError(f"{command[0]}: {error.strerror}; is Slurm installed here?") from error
+        if done.returncode != 0:
+            why = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
+            raise BackendError(f"{argv[0]}: {' '.join(why.split())}")
+        return done.stdout.decode(errors="replace")
+
+
+def _parse_queue(text: str) -> Iterator[QueuedJob]:
+    """Yield the jobs; a line of another form, such as a job array's range, is none of ours."""
+    for line in text.splitlines():
+        parts = line.strip().split("|", 3)
+        if len(parts) == 4 and parts[0].isdigit():
+            yield QueuedJob(int(parts[0]), parts[1], parts[2], parts[3])

@@ -1,0 +1,33 @@
+set -u
+# What each task of this job goes through. A task's folder lies on a file system that the nodes share; in it,
+# 'progress' tells which steps have ended, and becomes 'landed' when the task is over.
+
+probe() { # probe NAME PATH…: keep small files of each node as NAME.<node>, to be told apart from other nodes'
+  local name=$1
+  shift
+  srun --overlap --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none --output="$name.%N" \
+    sh -c 'for path do printf "\036%s\036" "$path"; cat "$path"; done 2>/dev/null' probe "$@" </dev/null
+}
+
+task() { # task FOLDER NODES SECONDS: begin a task
+  cd "$1" || return
+  nodes=$2
+  printf 'job %s %s\nbegan %s\n' "$SLURM_JOB_ID" "$SLURM_JOB_NODELIST" "$EPOCHREALTIME" >progress || return
+  probe before "${facts[@]}" "$counters"
+  deadline=$((SECONDS + $3))
+}
+
+step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of the task's time
+  local name=$1 out=$2 err=$3 left=$((deadline - SECONDS)) code begun
+  shift 3
+  begun=$EPOCHREALTIME
+  timeout --kill-after=10 "$((left > 0 ? left : 1))" "$@" >"$out" 2>"$err" </dev/null
+  code=$?
+  printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$EPOCHREALTIME" >>progress
+  return "$code"
+}
+
+land() {
+  probe after "$counters"
+  mv progress landed
+}

@@ -1,0 +1,132 @@
+"""Read what a task of a job left in its folder (see job.sh), and say how it ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tare.backends.slurm.states import Phase
+from tare.model.backend import Exit
+from tare.model.scheduler import Landing, NodeFiles, Task
+
+_RECORD = "\x1e"  # what job.sh puts around the path of each file
+_TIMED_OUT = {124, 137}  # timeout(1): on SIGTERM, and when it took SIGKILL
+_SIGNAL_BASE, _LAST_SIGNAL = 128, 64
+
+
+class _StepEnd(NamedTuple):
+    name: str
+    code: int
+    elapsed_s: float
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """The record of a task: its job, when it began, and the steps that have ended."""
+
+    is_landed: bool
+    began_at: float | None = None
+    steps: tuple[_StepEnd, ...] = ()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Return how long the steps took together."""
+        return sum(step.elapsed_s for step in self.steps)
+
+
+def read_progress(folder: Path) -> Progress | None:
+    """Return how far the task in `folder` came; None when it has not begun."""
+    for name in ("landed", "progress"):
+        try:
+            text = (folder / name).read_text(errors="replace")
+        except OSError:
+            continue
+        return _parse(text, is_landed=name == "landed")
+    return None
+
+
+def land(task: Task, progress: Progress) -> Landing:
+    """Return how a task ended that came to its end."""
+    last = progress.steps[-1]
+    is_timeout = last.code in _TIMED_OUT and last.elapsed_s > 0 and progress.elapsed_s >= task.timeout_s - 1
+    is_signal = not is_timeout and 0 < last.code - _SIGNAL_BASE <= _LAST_SIGNAL
+    ended = Exit(
+        code=None if is_timeout or is_signal else last.code,
+        signal=last.code - _SIGNAL_BASE if is_signal else None,
+        is_timeout=is_timeout,
+        elapsed_s=progress.elapsed_s,
+    )
+    return _landing(task, progress, ended)
+
+
+def land_without_end(task: Task, progress: Progress | None, phase: Phase, why: str) -> Landing:
+    """Return how a task ended whose job is over, though the task did not come to its end.
+
+    `why` is what Slurm says of the job. Only what the nodes or the queue did is the infrastructure's
+    fault, and worth another try: not a cancellation, for which somebody had a reason.
+    """
+    elapsed_s = progress.elapsed_s if progress else 0.0
+    match phase:
+        case Phase.CANCELLED:
+            ended, reason = Exit(elapsed_s=elapsed_s), f"{why}: cancelled from outside (scancel)"
+        case Phase.OUT_OF_MEMORY:
+            ended, reason = Exit(elapsed_s=elapsed_s), f"{why}: it took more memory than the job had"
+        case Phase.TIMED_OUT if progress:
+            ended, reason = Exit(is_timeout=True, elapsed_s=elapsed_s), ""
+        case Phase.PREEMPTED:
+            ended, reason = Exit(fault=f"{why}: preempted by another job", elapsed_s=elapsed_s), ""
+        case Phase.NODE_FAILED:
+            ended, reason = Exit(fault=f"{why}: a node failed", elapsed_s=elapsed_s), ""
+        case _ if progress is None and phase is Phase.ENDED:
+            fault = f"{why}, and its folder is untouched: do the nodes share {task.folder}?"
+            ended, reason = Exit(fault=fault), ""
+        case _:
+            ended, reason = Exit(fault=f"{why}, before the run had ended", elapsed_s=elapsed_s), ""
+    return _landing(task, progress or Progress(is_landed=False), ended, reason)
+
+
+def _landing(task: Task, progress: Progress, ended: Exit, reason: str = "") -> Landing:
+    before, after = (_read_probe(task.folder, name) for name in ("before", "after"))
+    return Landing(
+        name=task.name,
+        exit=ended,
+        step=progress.steps[-1].name if progress.steps else "",
+        reason=reason,
+        started_at=progress.began_at,
+        nodes=tuple(sorted(before, key=_natural)),
+        before=before,
+        after=after,
+    )
+
+
+def _parse(text: str, *, is_landed: bool) -> Progress:
+    began_at: float | None = None
+    steps = []
+    for line in text.splitlines():
+        match line.split():
+            case ["began", at]:
+                began_at = _seconds(at)
+            case ["step", name, code, begun, ended]:
+                steps.append(_StepEnd(name, int(code), _seconds(ended) - _seconds(begun)))
+    return Progress(is_landed and bool(steps), began_at, tuple(steps))
+
+
+def _seconds(text: str) -> float:
+    return float(text.replace(",", "."))  # EPOCHREALTIME has the radix of the locale (bash(1))
+
+
+def _read_probe(folder: Path, name: str) -> NodeFiles:
+    found: dict[str, dict[str, str]] = {}
+    for path in folder.glob(f"{name}.*"):
+        parts = path.read_text(errors="replace").split(_RECORD)[1:]
+        found[path.name.removeprefix(f"{name}.")] = {
+            file: text for file, text in zip(parts[::2], parts[1::2], strict=False) if text
+        }
+    return found
+
+
+def _natural(node: str) -> tuple[str, int]:
+    """Sort n2 before n10."""
+    stem = node.rstrip("0123456789")
+    return stem, int(node[len(stem) :] or 0)

@@ -1,0 +1,157 @@
+"""Tasks in Slurm's queue: submitted, watched with one query for all, landed, adopted and cancelled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tare.backends.slurm import landing, script
+from tare.backends.slurm.commands import QueuedJob, Slurm
+from tare.backends.slurm.states import Phase, phase_of
+from tare.errors import BackendError
+from tare.model.scheduler import Landing, Task
+from tare.model.site import SlurmOptions
+
+_FIRST_POLL_S, _LAST_POLL_S, _GROWTH = 0.2, 10.0, 1.5
+_OUTAGE_S = 600.0  # a controller that restarts, fails over or is overloaded is back within minutes
+_FILES_APPEAR_S = 20.0  # a shared file system may show a file to other nodes later (nfs(5), acdirmax)
+
+
+class _Flight(msgspec.Struct):
+    """A task on its way. `over_since` is when its job was first seen to be over."""
+
+    task: Task
+    job: int
+    over_since: float | None = None
+
+
+class SlurmScheduler:
+    """Puts tasks into Slurm's queue (see model.Scheduler).
+
+    `facts` are the files of each node that a task records before it begins.
+    """
+
+    def __init__(
+        self,
+        slurm: Slurm,
+        options: SlurmOptions,
+        facts: Sequence[str],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._slurm = slurm
+        self._options = options
+        self._facts = tuple(facts)
+        self._clock = clock
+        self._sleep = sleep
+        self._flights: dict[str, _Flight] = {}
+        self._poll_s = _FIRST_POLL_S
+        self._silent_since: float | None = None
+
+    def submit(self, tasks: Sequence[Task]) -> None:
+        """Submit `tasks` as one job (see model.Scheduler)."""
+        path = tasks[0].folder / "job.sh"
+        path.write_text(script.render(tasks, self._options, self._facts))
+        job = self._submit(path, tasks[0].name)
+        for task in tasks:
+            (task.folder / "job").write_text(f"{job}\n")
+            self._flights[task.name] = _Flight(task, job)
+        self._poll_s = _FIRST_POLL_S
+
+    def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
+        """Return the names of those that have landed, are queued or are running (see model.Scheduler)."""
+        queued = {job.id: job for job in self._slurm.queue()} if tasks else {}
+        by_name = {job.name: job.id for job in queued.values()}
+        for task in tasks:
+            job = self._recorded_job(task) or by_name.get(task.name)
+            progress = landing.read_progress(task.folder)
+            is_alive = job in queued and phase_of(queued[job].state) in {Phase.QUEUED, Phase.ACTIVE}
+            if job is not None and (is_alive or (progress is not None and progress.is_landed)):
+                self._flights[task.name] = _Flight(task, job)
+        return [task.name for task in tasks if task.name in self._flights]
+
+    def wait(self) -> Sequence[Landing]:
+        """Wait for a poll's time, and return what has landed (see model.Scheduler).
+
+        Polls come fast after something has happened, and ever slower while nothing does.
+        """
+        self._sleep(self._poll_s)
+        try:
+            queue = {job.id: job for job in self._slurm.queue()}
+        except BackendError as error:
+            self._bear(error)
+            return []
+        self._silent_since = None
+        landings = [found for flight in self._flights.values() if (found := self._look(flight, queue))]
+        for one in landings:
+            del self._flights[one.name]
+        self._poll_s = _FIRST_POLL_S if landings else min(self._poll_s * _GROWTH, _LAST_POLL_S)
+        return landings
+
+    def cancel(self, names: Collection[str]) -> None:
+        """End the jobs of these tasks (see model.Scheduler)."""
+        jobs = {self._flights[name].job for name in names if name in self._flights}
+        if jobs:
+            self._slurm.cancel(jobs)
+        for name in names:
+            self._flights.pop(name, None)
+
+    def _submit(self, path: Path, name: str) -> int:
+        """Return the id of the job, also where sbatch failed after the controller had taken it.
+
+        The queue, once it can be asked, tells that by the job's name. While it cannot, the controller is
+        away, and the job is tried again: a refusal is final only from a controller that answers.
+        """
+        while True:
+            try:
+                return self._slurm.submit(path)
+            except BackendError as refusal:
+                try:
+                    taken = [job.id for job in self._slurm.queue() if job.name == name]
+                except BackendError as outage:
+                    self._bear(outage)
+                    self._sleep(self._poll_s)
+                    continue
+                self._silent_since = None
+                if taken:
+                    return taken[0]
+                raise refusal from None
+
+    def _look(self, flight: _Flight, queue: dict[int, QueuedJob]) -> Landing | None:
+        """Return how a task ended, None while it has not, or while its record may be yet to appear."""
+        job = queue.get(flight.job)
+        phase = phase_of(job.state) if job else Phase.UNKNOWN
+        if phase is Phase.QUEUED:
+            return None
+        progress = landing.read_progress(flight.task.folder)
+        if progress is not None and progress.is_landed:
+            return landing.land(flight.task, progress)
+        is_there = job is not None and phase in {Phase.ACTIVE, Phase.UNKNOWN}
+        if is_there:
+            return None
+        if flight.over_since is None:
+            flight.over_since = self._clock()
+            self._poll_s = _FIRST_POLL_S
+        if phase in {Phase.ENDED, Phase.UNKNOWN} and self._clock() - flight.over_since < _FILES_APPEAR_S:
+            return None
+        why = f"Slurm's job {flight.job} is {job.state}" if job else f"Slurm no longer has job {flight.job}"
+        return landing.land_without_end(flight.task, progress, phase, why)
+
+    def _bear(self, error: BackendError) -> None:
+        """Wait out an outage of the controller, during which jobs go on; raise `error` when it lasts."""
+        now = self._clock()
+        self._silent_since = self._silent_since or now
+        if now - self._silent_since > _OUTAGE_S:
+            raise error
+        self._poll_s = min(self._poll_s * _GROWTH, _LAST_POLL_S)
+
+    @staticmethod
+    def _recorded_job(task: Task) -> int | None:
+        try:
+            return int((task.folder / "job").read_text())
+        except (OSError, ValueError):
+            return None

@@ -1,0 +1,71 @@
+"""Tasks as an sbatch script. Pure."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tare.model.scheduler import Step, Task
+from tare.model.site import SlurmOptions
+
+COUNTERS = "/proc/net/dev"
+_FUNCTIONS = Path(__file__).with_name("job.sh")
+_START_AND_END_S = 60  # on top of a task's own time-out: probes, slow starts, and a kill that takes its time
+
+
+def render(tasks: Sequence[Task], options: SlurmOptions, facts: Sequence[str]) -> str:
+    """Return the sbatch script that runs `tasks` one after the other on the same nodes.
+
+    `facts` are the small files of each node to read before a task.
+    """
+    lines = ["#!/bin/bash", *(f"#SBATCH {option}" for option in sbatch_options(tasks, options))]
+    lines += ["", _FUNCTIONS.read_text().rstrip(), ""]
+    lines.append(f"facts=({shlex.join(facts)})")
+    lines.append(f"counters={shlex.quote(COUNTERS)}")
+    for number, task in enumerate(tasks, 1):
+        lines += ["", f"# {task.name}: {number} of {len(tasks)}", *_task(task)]
+    return "\n".join([*lines, ""])
+
+
+def sbatch_options(tasks: Sequence[Task], options: SlurmOptions) -> Iterator[str]:
+    """Yield the options of sbatch(1) that `tasks` need together, those of the site last."""
+    first = tasks[0]
+    nodes = max(task.layout.nodes for task in tasks)
+    per_node = max(task.layout.ranks_per_node for task in tasks)
+    minutes = math.ceil(sum(task.timeout_s + _START_AND_END_S for task in tasks) / 60)
+    yield f"--job-name={first.name}"
+    yield f"--nodes={nodes}"
+    yield f"--ntasks-per-node={per_node}"
+    yield f"--cpus-per-task={max(task.layout.threads for task in tasks)}"
+    yield f"--time={minutes}"
+    yield f"--output={_quoted(first.folder / 'job.out')}"
+    yield "--no-requeue"  # whether a run is tried again is for Tare to say, and to record
+    for name in ("partition", "account", "qos", "constraint", "reservation", "licenses", "gres"):
+        value = getattr(options, name)
+        if value is not None:
+            yield f"--{name}={_quoted(value)}"
+    if options.exclusive:
+        yield "--exclusive"
+    yield from options.lines
+
+
+def _task(task: Task) -> Iterator[str]:
+    seconds = max(math.ceil(task.timeout_s), 1)
+    yield f"task {shlex.quote(str(task.folder))} {task.layout.nodes} {seconds} && {{"
+    steps = [f"step {shlex.join(_words(step))}" for step in task.steps]
+    yield "  " + " &&\n  ".join(steps)
+    yield "  land"
+    yield "}"
+
+
+def _words(step: Step) -> list[str]:
+    env = [f"{name}={value}" for name, value in step.invocation.env.items()]
+    command = [*(["env", *env] if env else []), *step.invocation.argv]
+    return [step.name, step.stdout, step.stderr, *command]
+
+
+def _quoted(value: object) -> str:
+    """Return an option's value as sbatch reads it: like a shell, within one line."""
+    return shlex.quote(str(value))

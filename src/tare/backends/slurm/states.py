@@ -1,0 +1,56 @@
+"""What Slurm's job states mean to a run (squeue(1), JOB STATE CODES). A new one is unknown, never success."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Phase(enum.Enum):
+    """What a job is doing, or why it ended, as far as Tare acts on it."""
+
+    QUEUED = enum.auto()
+    ACTIVE = enum.auto()
+    ENDED = enum.auto()
+    """By itself, well or not: its own record tells."""
+    CANCELLED = enum.auto()
+    TIMED_OUT = enum.auto()
+    OUT_OF_MEMORY = enum.auto()
+    PREEMPTED = enum.auto()
+    NODE_FAILED = enum.auto()
+    UNKNOWN = enum.auto()
+
+
+_PHASES = {
+    "PENDING": Phase.QUEUED,
+    "CONFIGURING": Phase.QUEUED,
+    "REQUEUED": Phase.QUEUED,
+    "REQUEUE_FED": Phase.QUEUED,
+    "REQUEUE_HOLD": Phase.QUEUED,
+    "RESV_DEL_HOLD": Phase.QUEUED,
+    "SPECIAL_EXIT": Phase.QUEUED,
+    "RUNNING": Phase.ACTIVE,
+    "COMPLETING": Phase.ACTIVE,
+    "RESIZING": Phase.ACTIVE,
+    "SIGNALING": Phase.ACTIVE,
+    "STAGE_OUT": Phase.ACTIVE,
+    "STOPPED": Phase.ACTIVE,
+    "SUSPENDED": Phase.ACTIVE,
+    "POWER_UP_NODE": Phase.QUEUED,
+    "COMPLETED": Phase.ENDED,
+    "FAILED": Phase.ENDED,
+    "CANCELLED": Phase.CANCELLED,
+    "REVOKED": Phase.CANCELLED,
+    "TIMEOUT": Phase.TIMED_OUT,
+    "DEADLINE": Phase.TIMED_OUT,
+    "OUT_OF_MEMORY": Phase.OUT_OF_MEMORY,
+    "PREEMPTED": Phase.PREEMPTED,
+    "NODE_FAIL": Phase.NODE_FAILED,
+    "BOOT_FAIL": Phase.NODE_FAILED,
+    "LAUNCH_FAILED": Phase.NODE_FAILED,
+    "RECONFIG_FAIL": Phase.NODE_FAILED,
+}
+
+
+def phase_of(state: str) -> Phase:
+    """Return the phase for a state as squeue and sacct write it; ``CANCELLED by 0`` is CANCELLED."""
+    return _PHASES.get(state.split(" ")[0].rstrip("+"), Phase.UNKNOWN)

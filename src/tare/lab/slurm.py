@@ -1,0 +1,157 @@
+"""Slurm in the lab: slurmctld on the first node, slurmd on each, and munged for all of them.
+
+All daemons live in the lab's PID namespace, so they end with it. What they write lies in a tmpfs of the lab.
+Sources: slurm.conf(5), mpi.conf(5), munged(8).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from tare.errors import LabError
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sinfo")
+CURE = "on Debian: apt install slurmctld slurmd slurm-client munge"
+
+_READY_TIMEOUT_S = 30.0
+_SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # often not in an ordinary user's PATH
+
+
+class Hosts(Protocol):
+    """The part of a lab that Slurm needs: see lab.Lab."""
+
+    folder: Path
+
+    def command(self, host: str, argv: Sequence[str]) -> list[str]:
+        """Return the command that runs exactly `argv` on `host`."""
+        ...
+
+
+def conf_path(folder: Path) -> Path:
+    """Return where the configuration lies inside the lab whose folder is `folder`."""
+    return folder / "slurm" / "slurm.conf"
+
+
+def missing() -> list[str]:
+    """Return the programs that Slurm needs and that this machine lacks."""
+    return [name for name in PROGRAMS if _find(name) is None]
+
+
+def bring_up(lab: Hosts, nodes: Sequence[str], addresses: Sequence[str]) -> None:
+    """Start Slurm over `nodes`, which meet at `addresses`; return when every node is idle.
+
+    Raises LabError with the log of the daemon that did not start.
+    """
+    if lacking := missing():
+        raise LabError(f"Slurm needs {', '.join(lacking)}, which this machine lacks; {CURE}")
+    home = conf_path(lab.folder).parent
+    _run(lab, nodes[0], ["mkdir", "-p", *(str(home / name) for name in ("state", "spool", "log", "munge"))])
+    _write(lab, nodes[0], home / "slurm.conf", configuration(home, nodes, addresses))
+    # /dev/shm is private to each node; /tmp is not, and the folders of two nodes' PMIx would collide there.
+    _write(lab, nodes[0], home / "mpi.conf", "PMIxCliTmpDirBase=/dev/shm\n")
+    _start_munge(lab, nodes[0], home / "munge")
+    _run(lab, nodes[0], [_program("slurmctld"), "-i", "-f", str(home / "slurm.conf")])
+    for node in nodes:
+        _run(lab, node, [_program("slurmd"), "-N", node, "-f", str(home / "slurm.conf")])
+    _wait_until_idle(lab, nodes, home)
+
+
+def configuration(home: Path, nodes: Sequence[str], addresses: Sequence[str]) -> str:
+    """Return slurm.conf for `nodes`, with everything that the daemons write below `home`."""
+    cores = os.cpu_count() or 1
+    lines = [
+        "ClusterName=tare",
+        f"SlurmctldHost={nodes[0]}({addresses[0]})",
+        "AuthType=auth/munge",
+        f"AuthInfo=socket={home}/munge/socket",
+        "CredType=cred/munge",
+        "SlurmUser=root",
+        "SlurmdUser=root",
+        f"StateSaveLocation={home}/state",
+        f"SlurmdSpoolDir={home}/spool/%n",
+        f"SlurmctldPidFile={home}/slurmctld.pid",
+        f"SlurmdPidFile={home}/slurmd.%n.pid",
+        f"SlurmctldLogFile={home}/log/slurmctld.log",
+        f"SlurmdLogFile={home}/log/slurmd.%n.log",
+        "ProctrackType=proctrack/linuxproc",  # the lab has no cgroups of its own
+        "TaskPlugin=task/none",
+        "SelectType=select/cons_tres",
+        "SelectTypeParameters=CR_Core",
+        "SlurmdParameters=config_overrides",
+        "MpiDefault=none",
+        "ReturnToService=2",
+        "SchedulerParameters=sched_interval=2,sched_min_interval=0,bf_interval=2",
+        "SlurmctldTimeout=30",
+        "SlurmdTimeout=60",
+        "MessageTimeout=20",
+        "SrunPortRange=60001-61000",
+        "JobAcctGatherType=jobacct_gather/linux",
+        "AccountingStorageType=accounting_storage/none",
+        "JobCompType=jobcomp/filetxt",
+        f"JobCompLoc={home}/log/jobcomp.log",
+    ]
+    lines += [
+        f"NodeName={node} NodeAddr={address} CPUs={cores} RealMemory=1000 State=UNKNOWN"
+        for node, address in zip(nodes, addresses, strict=True)
+    ]
+    lines += [f"PartitionName=lab Nodes={','.join(nodes)} Default=YES MaxTime=INFINITE State=UP", ""]
+    return "\n".join(lines)
+
+
+def _start_munge(lab: Hosts, node: str, folder: Path) -> None:
+    key = folder / "key"
+    _run(lab, node, ["sh", "-c", f"umask 077; head -c 1024 /dev/urandom >{shlex.quote(str(key))}"])
+    files = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
+    options = [f"--{option}={folder / name}" for option, name in files.items()]
+    # --force: munged distrusts folders that others may write to, such as /tmp above ours.
+    _run(lab, node, [_program("munged"), "--force", *options])
+
+
+def _wait_until_idle(lab: Hosts, nodes: Sequence[str], home: Path) -> None:
+    deadline = time.monotonic() + _READY_TIMEOUT_S
+    command = ["env", f"SLURM_CONF={home}/slurm.conf", "sinfo", "--noheader", "--format=%D %t"]
+    seen = ""
+    while time.monotonic() < deadline:
+        done = subprocess.run(
+            lab.command(nodes[0], command),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        seen = done.stdout.strip() or done.stderr.strip()
+        if seen == f"{len(nodes)} idle":
+            return
+        time.sleep(0.05)
+    log = _run(lab, nodes[0], ["sh", "-c", f"tail -n 3 {shlex.quote(str(home))}/log/*.log"])
+    raise LabError(f"Slurm did not come up within {_READY_TIMEOUT_S:g} s: {seen}; its logs end with: {log}")
+
+
+def _write(lab: Hosts, node: str, path: Path, text: str) -> None:
+    _run(lab, node, ["sh", "-c", 'cat >"$1"', "sh", str(path)], text)
+
+
+def _run(lab: Hosts, node: str, argv: Sequence[str], text: str = "") -> str:
+    """Run a command on a node, giving it `text`; return what it said. Raises LabError when it fails."""
+    done = subprocess.run(
+        lab.command(node, argv), input=text, capture_output=True, check=False, text=True, cwd="/"
+    )
+    if done.returncode != 0:
+        why = done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}"
+        raise LabError(f"{Path(argv[0]).name} on {node}: {why}")
+    return done.stdout.strip()
+
+
+def _program(name: str) -> str:
+    return _find(name) or name
+
+
+def _find(name: str) -> str | None:
+    return shutil.which(name) or shutil.which(name, path=":".join(_SBIN))

@@ -1,0 +1,45 @@
+"""Launcher `srun`: Slurm starts the ranks, over the PMI that the MPI was built with (srun(1), mpi.conf(5))."""
+
+from __future__ import annotations
+
+from tare.errors import UsageError
+from tare.launchers import intelmpi, mpich, openmpi
+from tare.launchers.placing import rank_environment
+from tare.model.case import Binding
+from tare.model.launch import Invocation, Placement
+from tare.model.site import Network
+
+_BIND = {Binding.NONE: "none", Binding.CORE: "cores", Binding.SOCKET: "sockets"}
+
+
+class Srun:
+    """Starts ranks as one job step. The site says by `slurm: {mpi: …}` which PMI the MPI speaks.
+
+    An MPI built without it starts as that many programs of one rank each: `tare doctor --site` finds out.
+    """
+
+    name = "srun"
+
+    def launch(self, program: Invocation, placement: Placement) -> Invocation:
+        """Return the command that starts `program` (see model.Launcher)."""
+        if not placement.is_allocated:
+            raise UsageError("launcher 'srun' needs an allocation; give the platform 'backend: slurm'")
+        layout, slurm = placement.layout, placement.platform.slurm
+        argv = ["srun"]
+        if slurm is not None and slurm.mpi:
+            argv.append(f"--mpi={slurm.mpi}")
+        argv += [f"--nodes={layout.nodes}", f"--ntasks={layout.ranks}"]
+        argv += [f"--ntasks-per-node={layout.ranks_per_node}", f"--cpus-per-task={layout.threads}"]
+        argv += [f"--cpu-bind={_BIND[layout.bind]}", "--distribution=block", "--kill-on-bad-exit=1"]
+        argv += program.argv
+        own = _network(placement.network) if placement.network else {}
+        return Invocation(argv=tuple(argv), env=rank_environment(self.name, program, placement, own))
+
+
+def _network(network: Network) -> dict[str, str]:
+    """Return the variables of every MPI that srun may start: each reads its own and no other's."""
+    return (
+        mpich.network_environment(network)
+        | intelmpi.network_environment(network)
+        | openmpi.network_environment(network)
+    )

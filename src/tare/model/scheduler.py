@@ -1,0 +1,84 @@
+"""A batch system: what it takes, and what it tells of what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from tare.model.backend import Exit
+from tare.model.case import Layout
+from tare.model.launch import Invocation
+from tare.model.site import Platform
+
+NodeFiles = Mapping[str, Mapping[str, str]]
+"""Small files of nodes, such as /proc/net/dev: their text by node and path."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One program of a task; its output goes to these files of the task's folder."""
+
+    name: str
+    invocation: Invocation
+    stdout: str = "stdout"
+    stderr: str = "stderr"
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt, as a batch system takes it: steps in order, until one fails.
+
+    `name` is unique to the attempt, and made of letters, digits, '.' and '-'. `folder` lies on a file system
+    that the nodes share. `timeout_s` is for all steps together.
+    """
+
+    name: str
+    folder: Path
+    steps: tuple[Step, ...]
+    layout: Layout
+    platform: Platform
+    timeout_s: float
+
+
+class Landing(msgspec.Struct, frozen=True, kw_only=True):
+    """How a task ended: in which step, and what its nodes looked like before and after.
+
+    `exit.fault` says that the batch system, not the task, is to blame; `reason` why it ended otherwise than
+    by itself, such as that somebody cancelled it.
+    """
+
+    name: str
+    exit: Exit
+    step: str = ""
+    reason: str = ""
+    started_at: float | None = None
+    nodes: tuple[str, ...] = ()
+    before: NodeFiles = {}
+    after: NodeFiles = {}
+
+
+class Scheduler(Protocol):
+    """Queues tasks on nodes of its own choice, many at a time. One object serves one campaign."""
+
+    def submit(self, tasks: Sequence[Task]) -> None:
+        """Submit `tasks` as one job, in which they run one after the other on the same nodes.
+
+        Raises BackendError when the batch system does not take it; nothing is then submitted.
+        """
+        ...
+
+    def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
+        """Return the names of those of `tasks` that an earlier session submitted and that will land yet."""
+        ...
+
+    def wait(self) -> Sequence[Landing]:
+        """Wait a while, and return what has landed since; perhaps nothing.
+
+        One query tells of all tasks. An outage of the batch system is waited out.
+        """
+        ...
+
+    def cancel(self, names: Collection[str]) -> None:
+        """End these tasks, queued or running; they do not land any more."""
+        ...

@@ -1,0 +1,180 @@
+"""Attempts as tasks of a batch system: many under way, on nodes that it chooses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tare.compose import Composer
+from tare.errors import BackendError
+from tare.model.attempt import Attempt, State, Traffic
+from tare.model.case import Case, Run
+from tare.model.plan import Plan
+from tare.model.scheduler import Landing, NodeFiles, Scheduler, Step, Task
+from tare.runner.cache import StageCache
+from tare.runner.execution import difference
+from tare.runner.judging import StagesEnd, judge
+from tare.runner.staging import Staged, compose_stages, drop_if_empty, keep, require_room, stage_all
+
+
+class _Flight(NamedTuple):
+    """An attempt under way, with the stages that its task runs."""
+
+    case: Case
+    attempt: Attempt
+    stages: tuple[Staged, ...]
+    task: Task
+
+
+class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """What a batch crew works with, for the campaign in `folder`, an absolute path.
+
+    `campaign` names its jobs. `traffic` reads counters out of the files of nodes, `environment` records
+    their facts and returns its hash. Where `is_packed`, what is begun together is one job.
+    """
+
+    folder: Path
+    plan: Plan
+    composer: Composer
+    scheduler: Scheduler
+    campaign: str
+    in_flight: int
+    is_packed: bool
+    traffic: Callable[[NodeFiles], Traffic]
+    environment: Callable[[Case, NodeFiles], str | None]
+    clock: Callable[[], float] = time.time
+
+
+class BatchCrew:
+    """Hands attempts to a scheduler, and judges what lands (see runner.crew.Crew)."""
+
+    def __init__(self, setup: BatchSetup) -> None:
+        self._setup = setup
+        self._flights: dict[str, _Flight] = {}
+        self._to_submit: list[Task] = []
+        self._refused: list[Attempt] = []
+
+    def has_room(self, case: Case) -> bool:
+        """Return whether another job may be in flight; a packed one takes what comes (see Crew)."""
+        if self._setup.is_packed:
+            return len(self._to_submit) == len(self._flights)
+        return len(self._flights) < self._setup.in_flight
+
+    def start(self, case: Case, run: Run, number: int) -> None:
+        """Lay out the attempt's folder and submit it, or hold it until its allocation is full (see Crew).
+
+        Raises DiskFull when there is no room for its evidence.
+        """
+        require_room(self._setup.folder)
+        attempt = self._attempt(case, run, number)
+        work = self._setup.folder / attempt.folder
+        staged = stage_all(self._setup.composer, case, work, None)
+        cache = StageCache(self._setup.folder / "cache")
+        stages = tuple(one for one in staged if one.key is None or not cache.restore(one.key, work))
+        flight = _Flight(case, attempt, stages, self._task(case, attempt, stages))
+        self._flights[flight.task.name] = flight
+        self._to_submit.append(flight.task)
+        if not self._setup.is_packed:
+            self._submit()
+
+    def adopt(self, begun: Sequence[tuple[Case, Run, int]]) -> Collection[Run]:
+        """Take over the tasks that are still queued, running or landed (see Crew)."""
+        found: dict[str, tuple[_Flight, Run]] = {}
+        for case, run, number in begun:
+            attempt = self._attempt(case, run, number)
+            stages = compose_stages(self._setup.composer, case, self._setup.folder / attempt.folder)
+            flight = _Flight(case, attempt, stages, self._task(case, attempt, stages))
+            found[flight.task.name] = flight, run
+        names = self._setup.scheduler.adopt([flight.task for flight, _ in found.values()])
+        self._flights |= {name: found[name][0] for name in names}
+        return [found[name][1] for name in names]
+
+    def wait(self) -> Sequence[Attempt]:
+        """Submit what is held, then wait for what lands next (see Crew)."""
+        self._submit()
+        if self._refused:
+            ended, self._refused = self._refused, []
+            return ended
+        landings = self._setup.scheduler.wait()
+        return [self._finish(self._flights.pop(landing.name), landing) for landing in landings]
+
+    def abandon(self) -> None:
+        """Cancel every job (see Crew)."""
+        self._to_submit.clear()
+        self._setup.scheduler.cancel(list(self._flights))
+        self._flights.clear()
+
+    def _attempt(self, case: Case, run: Run, number: int) -> Attempt:
+        return Attempt(
+            case=case.id,
+            block=run.block,
+            attempt=number,
+            state=State.RUNNING,
+            started_at=self._setup.clock(),
+        )
+
+    def _task(self, case: Case, attempt: Attempt, stages: Sequence[Staged]) -> Task:
+        plan, composer = self._setup.plan, self._setup.composer
+        return Task(
+            name=f"tare-{self._setup.campaign}-{case.id}-{attempt.block}.{attempt.attempt}",
+            folder=self._setup.folder / attempt.folder,
+            steps=tuple(
+                Step(name=one.stage.name, invocation=one.invocation, stdout=one.stdout, stderr=one.stderr)
+                for one in stages
+            ),
+            layout=composer.widest(case),
+            platform=composer.site.platforms[case.platform],
+            timeout_s=plan.timeout_s,
+        )
+
+    def _submit(self) -> None:
+        """Submit what is held as one job; what the scheduler refuses, the infrastructure has failed."""
+        tasks, self._to_submit = self._to_submit, []
+        if not tasks:
+            return
+        try:
+            self._setup.scheduler.submit(tasks)
+        except BackendError as error:
+            for task in tasks:
+                attempt = self._flights.pop(task.name).attempt
+                self._refused.append(
+                    msgspec.structs.replace(
+                        attempt, state=State.FAILED, reason=str(error), is_infrastructure=True
+                    )
+                )
+
+    def _keep_products(self, flight: _Flight, landing: Landing) -> tuple[Staged, str]:
+        """Keep what the stages that ended well have made; return the last one, and what it lacks."""
+        cache = StageCache(self._setup.folder / "cache")
+        names = [one.stage.name for one in flight.stages]
+        n_ran = names.index(landing.step) + 1 if landing.step in names else 0
+        lacking = ""
+        for number, one in enumerate(flight.stages[:n_ran], 1):
+            drop_if_empty(flight.task.folder / one.stderr)
+            if number < n_ran or landing.exit.code == 0:
+                lacking = lacking or keep(cache, one, flight.task.folder)
+        return flight.stages[max(n_ran, 1) - 1], lacking
+
+    def _finish(self, flight: _Flight, landing: Landing) -> Attempt:
+        setup, case = self._setup, flight.case
+        work = flight.task.folder
+        last, lacking = self._keep_products(flight, landing)
+        attempt = msgspec.structs.replace(
+            flight.attempt,
+            started_at=landing.started_at or flight.attempt.started_at,
+            elapsed_s=landing.exit.elapsed_s,
+            exit_code=landing.exit.code,
+            signal=landing.exit.signal,
+            hosts=list(landing.nodes),
+            traffic=difference(setup.traffic(landing.before), setup.traffic(landing.after)),
+            environment=setup.environment(case, landing.before) if landing.before else None,
+        )
+        if landing.reason:
+            return msgspec.structs.replace(attempt, state=State.FAILED, reason=landing.reason, check="job")
+        name = last.stage.name if len(flight.stages) > 1 else ""
+        end = StagesEnd(landing.exit, last.stdout, last.stderr, name, lacking)
+        return judge(attempt, case, setup.composer, end, work, setup.plan.timeout_s)
