@@ -62,10 +62,11 @@ def test_panels_of_one_unit_share_their_scale(found: Content) -> None:
 
 
 def test_the_reference_is_the_strongest_line_in_ink(found: Content) -> None:
-    layers = [layer["mark"] for layer in specs(found, "time")[0]["layer"] if layer["mark"]["type"] == "line"]
-    strongest = max(layers, key=lambda mark: float(mark["strokeWidth"]))
-    assert strongest["color"] == palette.INK.light
-    assert len({mark["color"] for mark in layers}) == 3
+    drawn = rows(specs(found, "time")[0])
+    strongest = max(drawn, key=lambda row: float(row["width"]))
+    assert (strongest["side"], strongest["colour"]) == ("host", palette.INK.light)
+    assert all(row["side"] == "host" for row in drawn if row["width"] == strongest["width"])
+    assert len({row["colour"] for row in drawn}) == 3
 
 
 def test_ratios_are_held_against_a_line_at_one_and_the_margin_about_it(found: Content) -> None:

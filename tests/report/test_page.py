@@ -187,15 +187,18 @@ def test_three_hundred_runs_with_their_output_stay_under_five_megabytes(tmp_path
     assert len(page_of(campaign).encode()) < 5_000_000
 
 
-def test_the_folder_holds_the_page_and_each_chart_as_svg_and_png(tmp_path: Path) -> None:
+def test_the_folder_holds_the_page_and_each_chart_as_svg_png_and_pdf(tmp_path: Path) -> None:
     campaign = three_networks(blocks=3)
     path = write_report(campaign, answers_of(campaign), tmp_path / "out")
     assert path == tmp_path / "out" / "index.html"
     names = {chart.name for chart in (tmp_path / "out" / "charts").iterdir()}
     assert names == {
-        f"{name}.{kind}" for name in ("time", "rate", "ratio", "nodes", "blocks") for kind in ("svg", "png")
+        f"{name}.{kind}"
+        for name in ("time", "rate", "ratio", "nodes", "blocks")
+        for kind in ("svg", "png", "pdf")
     }
     assert (tmp_path / "out" / "charts" / "time.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "out" / "charts" / "time.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_a_template_folder_may_replace_one_file(tmp_path: Path) -> None:

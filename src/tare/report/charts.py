@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tare.report import palette
 from tare.report.axes import Domain, x_axis, x_domain, x_title, y_axis, y_domain
 from tare.report.labels import end_labels
@@ -21,6 +23,27 @@ WIDTH = 330
 
 _LABEL_SIZE = 11.5
 _MOST_LABEL_ROOM = 140
+
+
+Row = dict[str, object]
+"""One mark of a chart, as Vega reads it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Chart:
+    """The grammar of one panel, and its rows by the name under which the grammar finds them.
+
+    They stay apart until they are JSON: Altair copies and checks whatever it is given, many times over.
+    """
+
+    grammar: alt.LayerChart
+    rows: dict[str, list[Row]]
+
+    def spec(self) -> Row:
+        """Return the panel as Vega-Lite, but for its look."""
+        spec: Row = self.grammar.to_dict(validate=False)
+        del spec["$schema"], spec["config"]
+        return spec | {"datasets": self.rows}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,33 +62,43 @@ class Style:
         return 1 + 2 * (self.margin or 0.01) if self.is_ratio else None
 
 
-def panel_charts(panels: Sequence[Panel], style: Style) -> list[alt.LayerChart]:
+def panel_charts(panels: Sequence[Panel], style: Style) -> list[Chart]:
     """Return a chart a panel. Those with the same unit share the scale of their values.
 
     Sizes reach as far as a panel's own lines, so that names stand where the lines end.
     """
     charts = []
-    for panel in panels:
+    for index, panel in enumerate(panels):
         alike = [other for other in panels if style.is_ratio or other.unit == panel.unit]
         ys = [value for other in alike for value in _heights(other)]
         xs = [point.x for line in panel.lines for point in line.points]
         y = y_domain(ys, is_log=style.is_log, least_reach=style.least_reach)
-        charts.append(_chart(panel, style, x_domain(xs, panel.x), y))
+        charts.append(_chart(panel, style, x_domain(xs, panel.x), y, f"panel{index}"))
     return charts
 
 
-def side_by_side(charts: Sequence[alt.LayerChart], right: int) -> alt.ConcatChart:
-    """Return the charts as one picture, at most three in a row, for paper and slides.
+def alone(chart: Chart) -> str:
+    """Return a chart that stands on its own, as Vega-Lite in JSON."""
+    return msgspec.json.encode(chart.spec() | {"config": look().to_dict(), "padding": 4}).decode()
+
+
+def side_by_side(charts: Sequence[Chart], right: int) -> str:
+    """Return the charts as one picture, at most three in a row, for paper and slides: Vega-Lite in JSON.
 
     `right` is the room for the names at the ends of the last panel's lines, in pixels.
     """
-    import altair as alt
-
-    sized = [chart.properties(width=WIDTH) for chart in charts]
-    padding = {"left": 4, "top": 4, "bottom": 4, "right": right}
-    whole = alt.concat(*sized, columns=3, spacing=28).properties(padding=padding)
-    whole.config = look()
-    return whole
+    specs = [chart.spec() | {"width": WIDTH} for chart in charts]
+    for spec in specs:
+        del spec["datasets"]
+    whole = {
+        "concat": specs,
+        "columns": 3,
+        "spacing": 28,
+        "padding": {"left": 4, "top": 4, "bottom": 4, "right": right},
+        "config": look().to_dict(),
+        "datasets": {name: rows for chart in charts for name, rows in chart.rows.items()},
+    }
+    return msgspec.json.encode(whole).decode()
 
 
 def label_room(panels: Sequence[Panel]) -> int:
@@ -79,110 +112,123 @@ def _heights(panel: Panel) -> list[float]:
     return [value for point in points for value in (point.y, point.low, point.high) if value is not None]
 
 
-def _chart(panel: Panel, style: Style, x: Domain, y: Domain) -> alt.LayerChart:
+def _chart(panel: Panel, style: Style, x: Domain, y: Domain, name: str) -> Chart:
     import altair as alt
 
-    layers: list[alt.Chart] = [_axes(panel, style, x, y)]
-    if style.is_ratio:
-        layers += _reference_layers(style, panel, x)
-    for line in sorted(panel.lines, key=lambda one: not one.side.is_reference):
-        layers += _line_layers(line, style, panel)
+    rows = {
+        f"{name}-axes": [_axes_row(panel, style, x, y)],
+        f"{name}-points": [row for line in panel.lines for row in _rows(line, style)],
+    }
+    layers = [_axes(panel, style, x, y, f"{name}-axes")]
+    layers += _reference_layers(style, f"{name}-axes") if style.is_ratio else []
+    layers += _line_layers(style, panel, f"{name}-points")
     if style.has_lines:
-        layers.append(_labels(panel, y))
-    return alt.LayerChart(layer=layers).properties(
+        rows[f"{name}-names"] = _label_rows(panel, y)
+        layers.append(_labels(f"{name}-names"))
+    grammar = alt.LayerChart(layer=layers).properties(
         height=HEIGHT,
         width="container",
         title=alt.TitleParams(panel.title, subtitle=panel.subtitle),
         description=describe(panel, style),
     )
+    return Chart(grammar, rows)
 
 
-def _axes(panel: Panel, style: Style, x: Domain, y: Domain) -> alt.Chart:
+def _axes_row(panel: Panel, style: Style, x: Domain, y: Domain) -> Row:
+    """Return where the axes begin, and the reference with its margin, which end where the lines do.
+
+    Names follow there.
+    """
+    margin = 1 + (style.margin or 0)
+    end = x.high if not style.has_lines else max(line.points[-1].x for line in panel.lines)
+    return {"x": x.low, "y": y.low, "one": 1.0, "low": 1 / margin, "high": margin, "to": end}
+
+
+def _axes(panel: Panel, style: Style, x: Domain, y: Domain, data: str) -> alt.Chart:
     """Return an invisible layer that carries both axes, so that the others need not repeat them."""
     import altair as alt
 
-    data = alt.InlineData(values=[{"x": x.low, "y": y.low}])
-    invisible = alt.Chart(data).mark_point(opacity=0)
+    invisible = alt.Chart(alt.NamedData(name=data)).mark_point(opacity=0)
     axes: alt.Chart = invisible.encode(x=x_axis(panel, x), y=y_axis(y, is_ratio=style.is_ratio))
     return axes
 
 
-def _reference_layers(style: Style, panel: Panel, x: Domain) -> list[alt.Chart]:
-    """Return the line at 1 and the margin about it, no farther than the lines go: names follow there."""
+def _reference_layers(style: Style, data: str) -> list[alt.Chart]:
+    """Return the margin in which a ratio counts as 1, and the line at 1."""
     import altair as alt
 
-    margin = 1 + (style.margin or 0)
-    end = x.high if not style.has_lines else max(line.points[-1].x for line in panel.lines)
-    rows = [{"one": 1.0, "low": 1 / margin, "high": margin, "from": x.low, "to": end}]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x="from:Q", x2="to:Q")
+    base = alt.Chart(alt.NamedData(name=data)).encode(x="x:Q", x2="to:Q")
     line = base.mark_rule(color=palette.INK.light, strokeWidth=2.2).encode(y="one:Q")
     if not style.margin:
         return [line]
     return [base.mark_rect(color=palette.BAND.light, opacity=1).encode(y="low:Q", y2="high:Q"), line]
 
 
-def _line_layers(line: Line, style: Style, panel: Panel) -> list[alt.Chart]:
+def _line_layers(style: Style, panel: Panel, data: str) -> list[alt.Chart]:
+    """Return bands, lines and points; each row carries the colour, shape and width of its side."""
     import altair as alt
 
-    colour = palette.tone_of(line.side).light
-    data = alt.InlineData(values=[_row(line, index, style) for index in range(len(line.points))])
-    base = alt.Chart(data).encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
-    layers = []
-    if style.has_lines:
-        has_band = [row for row in line.points if row.low is not None]
-        if has_band:
-            banded = alt.Chart(data).transform_filter("isValid(datum.low)")
-            area = banded.mark_area(color=colour, opacity=0.16, line=False)
-            layers.append(area.encode(x="x:Q", y=alt.Y("low:Q"), y2="high:Q"))
-        layers.append(base.mark_line(color=colour, strokeWidth=3.4 if line.side.is_reference else 1.5))
-    tips = [
-        ("side", ""),
-        ("at", x_title(panel)),
-        ("value", "value"),
-        ("interval", "interval"),
-    ]
-    tooltip = [alt.Tooltip(f"{name}:N", title=title or "side") for name, title in [*tips, ("n", "blocks")]]
-    size = 20 if style.has_lines else 46
-    points = base.mark_point(
-        color=colour, fill=colour, shape=palette.shape_of(line.side), size=size, strokeWidth=0.5, opacity=1
+    base = alt.Chart(alt.NamedData(name=data)).encode(
+        x="x:Q", y="y:Q", color=alt.Color("colour:N", scale=None)
     )
-    layers.append(points.encode(tooltip=tooltip))
+    banded = base.transform_filter("isValid(datum.low)")
+    layers = []
+    if any(point.low is not None for line in panel.lines for point in line.points):
+        ends = {"y": alt.Y("low:Q"), "y2": alt.Y2("high:Q")}
+        if style.has_lines:
+            layers.append(banded.mark_area(opacity=0.16, line=False).encode(detail="side:N", **ends))
+        else:
+            layers.append(banded.mark_rule(opacity=0.5).encode(**ends))
+    if style.has_lines:
+        width = alt.StrokeWidth("width:Q", scale=None)
+        layers.append(base.mark_line().encode(detail="side:N", strokeWidth=width))
+    tips = [("side", "side"), ("at", x_title(panel)), ("value", "value"), ("interval", "interval")]
+    tooltip = [alt.Tooltip(f"{name}:N", title=title) for name, title in [*tips, ("n", "blocks")]]
+    points = base.mark_point(filled=True, size=20 if style.has_lines else 46, opacity=1)
+    layers.append(points.encode(tooltip=tooltip, shape=alt.Shape("shape:N", scale=None)))
     return layers
 
 
-def _row(line: Line, index: int, style: Style) -> dict[str, object]:
-    point = line.points[index]
-    row: dict[str, object] = {
-        "x": point.x if style.has_lines else point.x + 0.16 * (line.side.index - 1),
-        "y": float(f"{point.y:.6g}"),
-        "side": line.side.name,
-        "at": point.at,
-        "value": point.value,
-        "interval": point.interval or "none",
-        "n": point.n_blocks,
+def _rows(line: Line, style: Style) -> list[Row]:
+    side = line.side
+    look_of_side = {
+        "side": side.name,
+        "colour": palette.tone_of(side).light,
+        "shape": palette.shape_of(side),
+        "width": 3.4 if side.is_reference else 1.5,
     }
-    if point.low is not None and point.high is not None:
-        row |= {"low": float(f"{point.low:.6g}"), "high": float(f"{point.high:.6g}")}
-    return row
+    rows: list[Row] = []
+    for point in line.points:
+        row: Row = {
+            **look_of_side,
+            "x": point.x if style.has_lines else point.x + 0.16 * (side.index - 1),
+            "y": float(f"{point.y:.6g}"),
+            "at": point.at,
+            "value": point.value,
+            "interval": point.interval or "none",
+            "n": point.n_blocks,
+        }
+        if point.low is not None and point.high is not None:
+            row |= {"low": float(f"{point.low:.6g}"), "high": float(f"{point.high:.6g}")}
+        rows.append(row)
+    return rows
 
 
-def _labels(panel: Panel, y: Domain) -> alt.Chart:
-    """Return the sides' names, right of where the lines end, which need no legend then."""
-    import altair as alt
-
+def _label_rows(panel: Panel, y: Domain) -> list[Row]:
     last = max(line.points[-1].x for line in panel.lines)
     ends = [(line.side.name, y.share(line.points[-1].y)) for line in panel.lines]
     shares = end_labels([share for _, share in ends], least=15 / HEIGHT)
-    rows = [
-        {
-            "x": last,
-            "y": y.at(share),
-            "name": line.side.name,
-            "colour": palette.tone_of(line.side).light,
-        }
+    return [
+        {"x": last, "y": y.at(share), "name": line.side.name, "colour": palette.tone_of(line.side).light}
         for line, share in zip(panel.lines, shares, strict=True)
     ]
-    names = alt.Chart(alt.InlineData(values=rows)).mark_text(
+
+
+def _labels(data: str) -> alt.Chart:
+    """Return the sides' names, right of where the lines end, which need no legend then."""
+    import altair as alt
+
+    names = alt.Chart(alt.NamedData(name=data)).mark_text(
         align="left",
         dx=9,
         fontSize=_LABEL_SIZE,

@@ -5,17 +5,10 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-import msgspec
-
-from tare.report.charts import Style, describe, label_room, panel_charts, side_by_side
-from tare.report.look import look
+from tare.report.charts import Style, alone, describe, label_room, panel_charts, side_by_side
 from tare.report.panels import Panel
 from tare.report.wording import NARROW, listed, percent, words
-
-if TYPE_CHECKING:
-    import altair as alt
 
 _LONG_DECIMALS = re.compile(r"(\d\.\d\d)\d+")
 
@@ -31,6 +24,7 @@ class Figure:
     descriptions: tuple[str, ...]
     svg: str
     png: bytes
+    pdf: bytes
     panels: tuple[Panel, ...]
 
 
@@ -84,17 +78,18 @@ def _figure(name: str, title: str, text: str, panels: Sequence[Panel], style: St
     import vl_convert
 
     charts = panel_charts(panels, style)
-    right = label_room(panels) if style.has_lines else 8
-    whole = side_by_side(charts, right).to_json(validate=False)
+    whole = side_by_side(charts, label_room(panels) if style.has_lines else 8)
     svg = vl_convert.vegalite_to_svg(whole, vl_version=vegalite_version())
+    svg = _LONG_DECIMALS.sub(r"\1", svg)
     return Figure(
         name=name,
         title=title,
         text=text,
-        specs=tuple(_spec(chart) for chart in charts),
+        specs=tuple(alone(chart) for chart in charts),
         descriptions=tuple(describe(panel, style) for panel in panels),
-        svg=_LONG_DECIMALS.sub(r"\1", svg),
+        svg=svg,
         png=vl_convert.svg_to_png(svg, scale=2),
+        pdf=vl_convert.svg_to_pdf(svg),
         panels=tuple(panels),
     )
 
@@ -104,12 +99,3 @@ def vegalite_version() -> str:
     import altair as alt
 
     return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-
-
-def _spec(chart: alt.LayerChart) -> str:
-    """Return a chart that stands on its own; in a concatenation a chart may have neither of these."""
-    spec = chart.to_dict(validate=False)
-    spec["config"] = look().to_dict()
-    spec["padding"] = 4
-    spec.pop("$schema", None)
-    return msgspec.json.encode(spec).decode()

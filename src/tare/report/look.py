@@ -42,6 +42,7 @@ def look() -> alt.Config:
     return alt.Config(
         font="system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif",
         background="transparent",
+        aria=False,  # the panel around a chart carries it in words
         view=alt.ViewConfig(stroke=None),
         axis=axis,
         axisX=alt.AxisConfig(grid=False, domain=True, ticks=True),

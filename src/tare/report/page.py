@@ -46,6 +46,7 @@ def write_report(
     for figure in found.figures:
         (charts / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8")
         (charts / f"{figure.name}.png").write_bytes(figure.png)
+        (charts / f"{figure.name}.pdf").write_bytes(figure.pdf)
     path = folder / "index.html"
     path.write_text(page, encoding="utf-8")
     return path
