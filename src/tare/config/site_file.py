@@ -10,6 +10,8 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from tare.config.decode import decode
 from tare.config.document import START, MapNode, Node, child, decode_text, find, read_document
 from tare.config.expansion import expand_environment, expand_nodes
@@ -17,7 +19,7 @@ from tare.config.faults import Faults, nearest, shown
 from tare.config.faults import Path as KeyPath
 from tare.config.site_types import LabFile, LabNetworkFile, PlatformFile, SiteFile
 from tare.errors import UsageError
-from tare.model.site import LabNetwork, LabNetworkKind, LabSpec, Network, Platform, Site
+from tare.model.site import LabNetwork, LabNetworkKind, LabSpec, Network, Platform, Site, SlurmOptions
 
 BUILT_IN = ("local", "lab")
 _LAB_MANAGEMENT = ("mgmt0",)
@@ -192,7 +194,24 @@ class _SiteReader:
             prefix=prefix,
             path=tuple(self._folder(one, (*path, "path", n)) for n, one in enumerate(folders)),
             env={key: self._expand(value, (*path, "env", key)) for key, value in file.env.items()},
+            slurm=self._slurm(file, path),
         )
+
+    def _slurm(self, file: PlatformFile, path: KeyPath) -> SlurmOptions | None:
+        if file.backend != "slurm":
+            if file.slurm is not None:
+                self._fault((*path, "slurm"), f"backend {file.backend} takes none; add 'backend: slurm'")
+            return None
+        if file.slurm is None:
+            return SlurmOptions()
+        for number, line in enumerate(file.slurm.lines):
+            if not line.startswith("-") or not line.isprintable():
+                self._fault(
+                    (*path, "slurm", "lines", number),
+                    f"{shown(line)} is not an option of sbatch; write it as after #SBATCH: '--switches=1'",
+                )
+        options = msgspec.structs.asdict(file.slurm) | {"lines": tuple(file.slurm.lines)}
+        return SlurmOptions(**options)
 
     def _agent(self, file: SiteFile) -> tuple[str, ...]:
         try:

@@ -8,11 +8,39 @@ import msgspec
 from msgspec import Meta
 
 from tare.config.fields import BitRate, Count, Name, Variables, Word, Words
-from tare.model.site import LabNetworkKind
+from tare.model.site import LabNetworkKind, SlurmMode
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Part of a file; a key that it does not know is a fault."""
+
+
+class SlurmFile(_File, frozen=True, kw_only=True):
+    """How a platform asks Slurm for nodes: the options of sbatch of the same names."""
+
+    mode: Annotated[
+        SlurmMode, Meta(description="A job a run, or a block in one allocation.", examples=["packed"])
+    ] = SlurmMode.JOB
+    mpi: Annotated[Word | None, Meta(description="The type for srun --mpi.", examples=["pmix", "pmi2"])] = (
+        None
+    )
+    in_flight: Annotated[Count, Meta(description="The most jobs at a time.", examples=[50])] = 10
+    login: Annotated[
+        Word | None, Meta(description="The host where sbatch is called; default: here.", examples=["login1"])
+    ] = None
+    partition: Annotated[Word | None, Meta(description="Partition.", examples=["compute"])] = None
+    account: Annotated[Word | None, Meta(description="Account to charge.", examples=["proj42"])] = None
+    qos: Annotated[Word | None, Meta(description="Quality of service.", examples=["benchmark"])] = None
+    constraint: Annotated[
+        Word | None, Meta(description="Features that the nodes have.", examples=["skylake&ib"])
+    ] = None
+    reservation: Annotated[Word | None, Meta(description="Reservation.", examples=["maintenance"])] = None
+    licenses: Annotated[Word | None, Meta(description="Licences.", examples=["fluent:4"])] = None
+    gres: Annotated[Word | None, Meta(description="Generic resources.", examples=["gpu:2"])] = None
+    exclusive: Annotated[bool, Meta(description="Whole nodes only.")] = False
+    lines: Annotated[
+        list[Word], Meta(description="Further options of sbatch.", examples=[["--switches=1"]])
+    ] = []
 
 
 class PlatformFile(_File, frozen=True, kw_only=True):
@@ -30,6 +58,7 @@ class PlatformFile(_File, frozen=True, kw_only=True):
         Words, Meta(description="Folders in which workloads find programs.", examples=[["/opt/imb/bin"]])
     ] = []
     env: Annotated[Variables, Meta(description="Environment variables of every rank.")] = {}
+    slurm: Annotated[SlurmFile | None, Meta(description="How the backend slurm asks for nodes.")] = None
 
 
 class NetworkFile(_File, frozen=True, kw_only=True):

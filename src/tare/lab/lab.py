@@ -18,7 +18,7 @@ from typing import IO, NoReturn, cast
 import msgspec
 
 from tare.errors import LabError, UsageError
-from tare.lab import state
+from tare.lab import slurm, state
 from tare.lab.holder import Report, Request
 from tare.lab.topology import Topology, lay_out
 from tare.model.site import LabSpec
@@ -26,6 +26,7 @@ from tare.model.site import LabSpec
 AGENT = Path(__file__).with_name("agent")
 """The command that starts another on a host of a lab, called as ssh is; needs `Lab.env`."""
 
+_HAS_SLURM = "has-slurm"  # in its folder, as seen from outside
 _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 20.0
 
@@ -63,8 +64,22 @@ class Lab:
 
     @property
     def env(self) -> dict[str, str]:
-        """Return the environment variables that the agent needs."""
-        return {"TARE_LAB_DIR": str(self.folder)}
+        """Return the environment variables that the agent needs, and what runs in the lab."""
+        env = {"TARE_LAB_DIR": str(self.folder)}
+        return env | {"SLURM_CONF": str(slurm.conf_path(self.folder))} if self.has_slurm else env
+
+    @property
+    def has_slurm(self) -> bool:
+        """Return whether Slurm runs in it."""
+        return (self.folder / _HAS_SLURM).exists()
+
+    def add_slurm(self) -> None:
+        """Start Slurm on its nodes, unless it runs already. Raises LabError with what stopped it."""
+        if not self.has_slurm:
+            management = self.topology.fabrics[0]
+            addresses = [port.address for port in management.ports if port.host in self.topology.nodes]
+            slurm.bring_up(self, self.topology.nodes, addresses)
+            (self.folder / _HAS_SLURM).touch()
 
     def is_running(self) -> bool:
         """Return whether it still is."""

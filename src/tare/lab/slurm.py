@@ -27,7 +27,10 @@ _SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # often not in an ordinary us
 class Hosts(Protocol):
     """The part of a lab that Slurm needs: see lab.Lab."""
 
-    folder: Path
+    @property
+    def folder(self) -> Path:
+        """Return where it lies, the same path inside as outside."""
+        ...
 
     def command(self, host: str, argv: Sequence[str]) -> list[str]:
         """Return the command that runs exactly `argv` on `host`."""

@@ -1,4 +1,4 @@
-"""Launcher `srun`: Slurm starts the ranks, over the PMI that the MPI was built with (srun(1), mpi.conf(5))."""
+"""Launcher `srun`: Slurm starts the ranks, over the PMI that their MPI speaks (srun(1), mpi.conf(5))."""
 
 from __future__ import annotations
 

@@ -21,8 +21,9 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """Where the ranks of one stage start.
 
     `hosts` are as many as the layout has nodes; none where `is_allocated`, when a batch system has chosen
-    them by the time that the command runs, and the launcher asks it. `agent` is the command that starts another on a host
-    (see Site). `network` is the one that must carry the data; None leaves the choice to the MPI.
+    them by the time that the command runs, and the launcher asks it. `agent` is the command that starts
+    another on a host (see Site). `network` is the one that must carry the data; None leaves the choice to
+    the MPI.
     """
 
     hosts: tuple[str, ...]
