@@ -1,0 +1,218 @@
+"""What speaks against the numbers of a campaign, and how much its cases scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+
+from tare.answers.block_series import BlockSeries, block_series
+from tare.answers.estimate import absent_as_none
+from tare.answers.suspicions import Findings, Suspicion, look_for
+from tare.model.campaign import Campaign
+from tare.stats.intervals import Floats, moments
+from tare.stats.series import holm
+from tare.stats.variability import scatters
+
+MIN_ALIKE = 2 / 3
+"""All cases do it alike where at least this share of them does it at least half as much."""
+
+
+class Doubt(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a number should not be taken at its word: one suspicion of one case that chance does not explain.
+
+    `case` is None, and `fom` and `unit` empty, where the cases do it alike. `blocks` are those concerned,
+    of `n_blocks`. `p` is corrected for how many cases were looked at. `size` and `levels` are
+
+    - of a drift the change a block, as a share; of all cases alike, how much worse they get;
+    - of a warm-up the first blocks over the rest, less one; of all cases alike, how much worse they are;
+    - of modes the higher over the lower, less one, and both, in `unit`;
+    - of an autocorrelation the coefficient of lag 1, and its limit;
+    - of outliers the farthest over the median, less one, and the median, in `unit`.
+    """
+
+    case: str | None
+    fom: str = ""
+    unit: str = ""
+    suspicion: Suspicion
+    blocks: tuple[int, ...]
+    n_blocks: int
+    size: float
+    levels: tuple[float, ...] = ()
+    p: float
+
+    @property
+    def is_serious(self) -> bool:
+        """Return whether it touches the answer; single odd runs hardly do, and are part of the truth."""
+        return self.suspicion is not Suspicion.OUTLIERS
+
+
+class CaseScatter(msgspec.Struct, frozen=True, kw_only=True):
+    """How a figure of a case scatters from block to block: coefficient of variation, with its interval."""
+
+    case: str
+    fom: str
+    unit: str
+    n_blocks: int
+    cv: float | None
+    low: float | None
+    high: float | None
+
+
+class Trust(msgspec.Struct, frozen=True, kw_only=True):
+    """What was looked for, and what was found.
+
+    `n_tested` says how many of the `n_figures` have blocks enough for each suspicion. `is_in_order` is False
+    where nobody knows the order of the runs, so that nothing can be said of change in time.
+    """
+
+    doubts: tuple[Doubt, ...]
+    scatters: tuple[CaseScatter, ...]
+    n_figures: int
+    n_tested: dict[Suspicion, int]
+    is_in_order: bool
+
+
+def trust(campaign: Campaign, *, confidence: float = 0.95) -> Trust:
+    """Return every doubt about the quoted figures of `campaign` that noise alone does not explain.
+
+    For each suspicion the chance to raise any false doubt, over all cases, is at most 1 − `confidence`: half
+    of it goes to the question whether all cases drift or warm up alike, and the rest by Holm's procedure to
+    single cases, what they have in common being taken away. What is smaller than the study's margin is no
+    doubt. Figures that tell the same again are looked at once.
+    """
+    every = block_series(campaign)
+    series = every.distinct()
+    least = float(np.log1p(campaign.plan.margin))
+    doubts: list[Doubt] = []
+    n_tested = dict.fromkeys(Suspicion, 0)
+    for suspicion in Suspicion:
+        if campaign.is_imported and suspicion.is_in_time:
+            continue
+        found, n_tested[suspicion] = _doubts(suspicion, series, least, 1 - confidence)
+        doubts += found
+        if suspicion is Suspicion.WARM_UP:  # what is explained by now is not to be found again
+            series = _without_blocks(series, found)
+    return Trust(
+        doubts=tuple(_without_echoes(doubts)),
+        scatters=tuple(_case_scatters(every, confidence)),
+        n_figures=len(series.figures),
+        n_tested=n_tested,
+        is_in_order=not campaign.is_imported,
+    )
+
+
+def _doubts(suspicion: Suspicion, series: BlockSeries, least: float, alpha: float) -> tuple[list[Doubt], int]:
+    """Return the doubts of one suspicion, and in how many series it was looked for."""
+    logs, doubts, n_questions = series.logs, [], 1
+    if suspicion.is_shared and len({figure.case for figure in series.figures}) > 1:
+        n_questions = 2
+        common = _common(series)
+        shared = look_for(suspicion, common)
+        is_beyond = shared.p[0] * n_questions <= alpha and abs(shared.effect[0]) >= least
+        if is_beyond and _do_alike(suspicion, series, float(shared.effect[0])):
+            p_shared = float(shared.p[0] * n_questions)
+            doubts.append(_doubt(suspicion, series, shared, 0, p_shared, is_shared=True))
+            logs = logs - np.nan_to_num(series.direction()) * np.nan_to_num(common)
+    found = look_for(suspicion, logs)
+    p = np.minimum(holm(found.p) * n_questions, 1.0)
+    columns = np.flatnonzero((p <= alpha) & (np.abs(found.effect) >= least))
+    doubts += [
+        _doubt(suspicion, series, found, column, float(p[column]), is_shared=False)
+        for column in columns.tolist()
+    ]
+    return doubts, int(np.isfinite(found.p).sum())
+
+
+def _common(series: BlockSeries) -> Floats:
+    """Return, as one column, how much worse than its own mean the median figure is in each block."""
+    slowing = series.slowing()
+    centred = slowing - moments(slowing).mean
+    common = np.full((len(centred), 1), np.nan)
+    has_value = np.isfinite(centred).any(axis=1)
+    common[has_value, 0] = np.nanmedian(centred[has_value], axis=1)
+    return common
+
+
+def _do_alike(suspicion: Suspicion, series: BlockSeries, effect: float) -> bool:
+    """Return whether most figures do by themselves what the median one does."""
+    own = look_for(suspicion, series.slowing()).effect
+    own = own[np.isfinite(own)]
+    return bool(own.size) and float((own / effect >= 0.5).mean()) >= MIN_ALIKE
+
+
+def _doubt(
+    suspicion: Suspicion, series: BlockSeries, found: Findings, column: int, p: float, *, is_shared: bool
+) -> Doubt:
+    figure = None if is_shared else series.figures[column]
+    values = series.logs if is_shared else series.logs[:, [column]]
+    return Doubt(
+        case=figure.case if figure else None,
+        fom=figure.fom if figure else "",
+        unit=figure.unit if figure else "",
+        suspicion=suspicion,
+        blocks=tuple(series.blocks[row] for row in np.flatnonzero(found.is_concerned[:, column]).tolist()),
+        n_blocks=int(np.isfinite(values).any(axis=1).sum()),
+        size=float(found.size[column]),
+        levels=tuple(found.levels[:, column].tolist()),
+        p=float(p),
+    )
+
+
+def _without_blocks(series: BlockSeries, doubts: Iterable[Doubt]) -> BlockSeries:
+    """Return `series` without the blocks that `doubts` concern, of their case or of all cases."""
+    logs, cases = series.logs.copy(), np.array([figure.case for figure in series.figures])
+    for one in doubts:
+        rows = np.isin(series.blocks, one.blocks)
+        columns = np.full(len(cases), True) if one.case is None else cases == one.case
+        logs[np.ix_(rows, columns)] = np.nan
+    return BlockSeries(series.figures, logs, series.blocks)
+
+
+def _without_echoes(doubts: Iterable[Doubt]) -> list[Doubt]:
+    """Return the doubts less those that another one of the same figure, or of all cases, explains.
+
+    A drift sets the first blocks apart, and a long warm-up looks like a drift: what noise explains less is
+    told.
+    """
+    by_figure: dict[tuple[str | None, str, str], dict[Suspicion, Doubt]] = {}
+    for one in doubts:
+        by_figure.setdefault((one.case, one.fom, one.unit), {})[one.suspicion] = one
+    shared = _one_in_time(by_figure.pop((None, "", ""), {}))
+    kept = [*shared.values()]
+    for own in by_figure.values():
+        kept += _unexplained(_one_in_time(own), shared)
+    order = list(Suspicion)
+    return sorted(kept, key=lambda one: (one.case is not None, order.index(one.suspicion)))
+
+
+def _one_in_time(own: dict[Suspicion, Doubt]) -> dict[Suspicion, Doubt]:
+    """Return `own` with the likelier of drift and warm-up."""
+    drift, warm_up = own.get(Suspicion.DRIFT), own.get(Suspicion.WARM_UP)
+    if drift is None or warm_up is None:
+        return own
+    weaker = Suspicion.DRIFT if warm_up.p < drift.p else Suspicion.WARM_UP
+    return {suspicion: one for suspicion, one in own.items() if suspicion is not weaker}
+
+
+def _unexplained(own: dict[Suspicion, Doubt], shared: dict[Suspicion, Doubt]) -> list[Doubt]:
+    """Return `own` without the autocorrelation that a drift or modes bring, and outliers that are a mode."""
+    explained = set()
+    if Suspicion.MODES in own:
+        explained |= {Suspicion.AUTOCORRELATION, Suspicion.OUTLIERS}
+    if Suspicion.DRIFT in own or Suspicion.DRIFT in shared:
+        explained.add(Suspicion.AUTOCORRELATION)
+    return [one for suspicion, one in own.items() if suspicion not in explained]
+
+
+def _case_scatters(series: BlockSeries, confidence: float) -> list[CaseScatter]:
+    found = scatters(series.logs, confidence)
+    columns = (absent_as_none(column.tolist()) for column in (found.cv, found.low, found.high))
+    rows = zip(series.figures, found.n_blocks.tolist(), *columns, strict=True)
+    return [
+        CaseScatter(
+            case=figure.case, fom=figure.fom, unit=figure.unit, n_blocks=n_blocks, cv=cv, low=low, high=high
+        )
+        for figure, n_blocks, cv, low, high in rows
+    ]
