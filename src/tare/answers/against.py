@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
-from tare.answers.estimate import absent_as_none
+from tare.answers.compare import Subject, comparison, terms_of
+from tare.answers.finding import Finding, findings
+from tare.answers.pairs import Pair
 from tare.answers.table import Cell, Table, tabulate
 from tare.model.campaign import Campaign
 from tare.model.case import Case
-from tare.model.comparison import Comparison
+from tare.model.comparison import Comparison, Correction
 from tare.model.values import Scalar
 from tare.stats.intervals import MIN_BLOCKS, Floats
-from tare.stats.ratios import ratios
-from tare.stats.verdict import verdict
 
 _Key = tuple[str, str, frozenset[tuple[str, Scalar]]]
 
@@ -31,58 +32,42 @@ class _Match(NamedTuple):
 
 
 def against(
-    ours: Campaign, theirs: Campaign, *, margin: float | None = None, confidence: float = 0.95
+    ours: Campaign,
+    theirs: Campaign,
+    *,
+    margin: float | None = None,
+    confidence: float = 0.95,
+    correction: Correction = Correction.FDR,
+    foms: Collection[str] = (),
 ) -> list[Comparison]:
     """Return every figure of `ours` against the same one of `theirs`, which is the reference.
 
     A figure is the same where workload, figure of merit, unit and coordinates are. Cases meet unless they
     contradict each other in a number that varies within `theirs`, such as that of nodes; other
     differences are in `reference` and `contender`. The ratio is that of the geometric means, unpaired; with
-    fewer than three runs on either side it has no interval, and the verdict is undecided.
+    fewer than three runs on either side it has no interval, and the verdict is undecided. `foms` keeps
+    those alone, all when empty; all rows are one family, of whose claims by default at most 5 % are false
+    in the mean.
     """
     below, above = tabulate(theirs), tabulate(ours)
-    matches = list(_matches(ours, theirs, above, below))
+    matches = [one for one in _matches(ours, theirs, above, below) if not foms or one.cell.fom in foms]
     if not matches:
         return []
     reference = below.values[:, [match.below for match in matches]]
     contender = above.values[:, [match.above for match in matches]]
-    # Blocks of two campaigns have nothing in common: stacked, no row has both sides.
-    found = ratios(
-        np.vstack([reference, np.full_like(contender, np.nan)]),
-        np.vstack([np.full_like(reference, np.nan), contender]),
-        confidence,
+    n_rows = max(len(reference), len(contender))
+    found = findings(
+        _padded(reference, n_rows),
+        _padded(contender, n_rows),
+        [match.cell.better for match in matches],
+        terms_of(ours.plan, margin, confidence, correction),
+        is_paired=np.zeros(len(matches), np.bool_),
+        why_unpaired="runs of another time and place",
     )
-    margin = ours.plan.margin if margin is None else margin
-    rows = zip(
-        matches,
-        found.n_blocks.tolist(),
-        absent_as_none(found.ratio.tolist()),
-        absent_as_none(found.low.tolist()),
-        absent_as_none(found.high.tolist()),
-        _counts(reference),
-        _counts(contender),
-        strict=True,
-    )
+    rows = zip(matches, found, _counts(reference), _counts(contender), strict=True)
     return [
-        Comparison(
-            fom=match.cell.fom,
-            unit=match.cell.unit,
-            better=match.cell.better,
-            at={"workload": match.ours.workload, **dict(match.cell.at)},
-            reference=_telling(match.theirs, match.ours),
-            contender=_telling(match.ours, match.theirs),
-            reference_case=match.theirs.id,
-            contender_case=match.ours.id,
-            n_blocks=n_blocks,
-            ratio=ratio,
-            low=low,
-            high=high,
-            confidence=confidence,
-            verdict=verdict(low, high, margin=margin, better=match.cell.better),
-            is_primary=True,
-            note=_note(low, n_theirs, n_ours),
-        )
-        for match, n_blocks, ratio, low, high, n_theirs, n_ours in rows
+        comparison(_subject(match), _told(one, n_theirs, n_ours), confidence, is_primary=True)
+        for match, one, n_theirs, n_ours in rows
     ]
 
 
@@ -119,8 +104,26 @@ def _counts(values: Floats) -> list[int]:
     return counts
 
 
-def _note(low: float | None, n_theirs: int, n_ours: int) -> str:
-    if low is None:
-        runs = f"{n_theirs} published run{'' if n_theirs == 1 else 's'} and {n_ours} here"
-        return f"{runs}: an interval takes {MIN_BLOCKS} on both sides"
-    return "unpaired: runs of another time and place"
+def _subject(match: _Match) -> Subject:
+    pair = Pair(
+        reference_case=match.theirs,
+        contender_case=match.ours,
+        reference=_telling(match.theirs, match.ours),
+        contender=_telling(match.ours, match.theirs),
+        shared={"workload": match.ours.workload},
+    )
+    cell = match.cell
+    return Subject(pair, cell.fom, cell.unit, cell.better, {**pair.shared, **dict(cell.at)})
+
+
+def _told(found: Finding, n_theirs: int, n_ours: int) -> Finding:
+    """Return `found` with the numbers of runs of both sides where they are too few for an interval."""
+    if found.low is not None or found.ratio is None:
+        return found
+    runs = f"{n_theirs} published run{'' if n_theirs == 1 else 's'} and {n_ours} here"
+    note = f"{runs}: an interval takes {MIN_BLOCKS} on both sides"
+    return msgspec.structs.replace(found, note=note)
+
+
+def _padded(values: Floats, n_rows: int) -> Floats:
+    return np.pad(values, ((0, n_rows - len(values)), (0, 0)), constant_values=np.nan)

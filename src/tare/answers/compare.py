@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Collection, Sequence
 
 import msgspec
 import numpy as np
 
 from tare.answers.aggregate import block_means
-from tare.answers.estimate import absent_as_none
-from tare.answers.pairs import Pair, pairs
+from tare.answers.finding import Finding, Terms, findings
+from tare.answers.pairs import Pair, pairs, told_blocks
 from tare.answers.table import Cell, Table, tabulate
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison
+from tare.model.comparison import Comparison, Correction
 from tare.model.plan import Plan
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Better
-from tare.stats.intervals import MIN_BLOCKS, Floats
-from tare.stats.ratios import Design, Ratios, ratios
-from tare.stats.verdict import verdict
+from tare.stats.intervals import Floats
 
 
 class Subject(msgspec.Struct, frozen=True, gc=False):
@@ -32,17 +31,31 @@ class Subject(msgspec.Struct, frozen=True, gc=False):
     note: str = ""
 
 
+@dataclasses.dataclass(frozen=True)
+class _Family:
+    """Subjects that are judged together, with the blocks of both sides and the row that each is shown in."""
+
+    subjects: list[Subject] = dataclasses.field(default_factory=list)
+    below: list[Floats] = dataclasses.field(default_factory=list)
+    above: list[Floats] = dataclasses.field(default_factory=list)
+    rows: list[int] = dataclasses.field(default_factory=list)
+
+
 def comparisons(
     campaign: Campaign,
     *,
     reference: Settings | None = None,
     margin: float | None = None,
     confidence: float = 0.95,
+    correction: Correction = Correction.FDR,
+    foms: Collection[str] = (),
 ) -> list[Comparison]:
     """Return each contender against its reference, for every FOM and point of its coordinates.
 
-    `reference` and `margin` take the place of the study's own. A cell that only one side measured is
-    there too, without a ratio. Raises UsageError when no case has the settings of `reference`.
+    `reference` and `margin` take the place of the study's own; `foms` keeps those alone, all when empty. A
+    cell that only one side measured is there too, without a ratio. All rows are one family: a table to
+    look through, in which by default at most 5 % of the claims are false in the mean. Raises UsageError
+    when no case has the settings of `reference`.
     """
     table = tabulate(campaign)
     subjects: list[Subject] = []
@@ -50,11 +63,13 @@ def comparisons(
     above: list[int] = []
     for pair in pairs(campaign, reference):
         cells = table.cells(pair.contender_case.id, pair.reference_case.id)
+        if foms:
+            cells = [cell for cell in cells if cell.fom in foms]
         subjects += [Subject(pair, cell.fom, cell.unit, cell.better, _place(pair, cell)) for cell in cells]
         below += table.find(pair.reference_case.id, cells)
         above += table.find(pair.contender_case.id, cells)
-    found = ratios(table.values[:, below], table.values[:, above], confidence)
-    return answers(campaign.plan, subjects, found, margin, confidence)
+    terms = terms_of(campaign.plan, margin, confidence, correction)
+    return answers(campaign, subjects, table.values[:, below], table.values[:, above], terms)
 
 
 def aggregates(
@@ -63,25 +78,38 @@ def aggregates(
     reference: Settings | None = None,
     margin: float | None = None,
     confidence: float = 0.95,
+    correction: Correction = Correction.HOLM,
+    foms: Collection[str] = (),
 ) -> list[Comparison]:
     """Return each contender against its reference, one answer a FOM, over all of its coordinates.
 
     Each side of each block is the geometric mean over coordinates, so the answer has an honest
     paired interval: points of one run rise and fall together and are not counted as evidence n times.
+    The FOMs that a summary shows are one family and the others another, so that by default the chance of
+    any false claim among what people quote is at most 5 %. `foms` keeps those alone, as one family.
     """
     table = tabulate(campaign)
-    subjects, below, above = [], [], []
+    quoted, others = _Family(), _Family()
     for pair in pairs(campaign, reference):
+        primary = primary_foms(campaign.plan, pair.workload)
         for cells in common_cells(table, pair):
-            one, other, note = sides(table, pair, cells)
             first = cells[0]
-            subjects.append(Subject(pair, first.fom, first.unit, first.better, pair.shared, note))
-            below.append(one)
-            above.append(other)
-    if not subjects:
-        return []
-    found = ratios(np.column_stack(below), np.column_stack(above), confidence)
-    return answers(campaign.plan, subjects, found, margin, confidence)
+            if foms and first.fom not in foms:
+                continue
+            one, other, note = sides(table, pair, cells)
+            is_quoted = bool(foms) or not primary or first.fom in primary
+            family = quoted if is_quoted else others
+            family.subjects.append(Subject(pair, first.fom, first.unit, first.better, pair.shared, note))
+            family.below.append(one)
+            family.above.append(other)
+            family.rows.append(len(quoted.rows) + len(others.rows))
+    terms = terms_of(campaign.plan, margin, confidence, correction)
+    found: dict[int, Comparison] = {}
+    for family in (quoted, others):
+        if family.subjects:
+            below, above = np.column_stack(family.below), np.column_stack(family.above)
+            found |= zip(family.rows, answers(campaign, family.subjects, below, above, terms), strict=True)
+    return [found[row] for row in sorted(found)]
 
 
 def overview(
@@ -90,17 +118,29 @@ def overview(
     reference: Settings | None = None,
     margin: float | None = None,
     confidence: float = 0.95,
+    correction: Correction = Correction.HOLM,
 ) -> list[Comparison]:
     """Return one answer a contender, workload and scale: its first primary FOM over all coordinates.
 
-    A workload without a primary FOM is shown by its first.
+    A workload without a primary FOM is shown by its first. The verdicts are those of `aggregates`, so that
+    the same row never has two: what holds of a whole family holds of a part of it.
     """
     shown: dict[str, Comparison] = {}
-    for one in aggregates(campaign, reference=reference, margin=margin, confidence=confidence):
+    found = aggregates(
+        campaign, reference=reference, margin=margin, confidence=confidence, correction=correction
+    )
+    for one in found:
         held = shown.get(one.contender_case)
         if held is None or (one.is_primary and not held.is_primary):
             shown[one.contender_case] = one
     return list(shown.values())
+
+
+def terms_of(plan: Plan, margin: float | None, confidence: float, correction: Correction) -> Terms:
+    """Return how verdicts are drawn: with the margin of the study where no other is given."""
+    return Terms(
+        margin=plan.margin if margin is None else margin, confidence=confidence, correction=correction
+    )
 
 
 def primary_foms(plan: Plan, workload: str) -> frozenset[str]:
@@ -129,54 +169,61 @@ def sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> tuple[Floats, Floa
 
 
 def answers(
-    plan: Plan, subjects: Sequence[Subject], found: Ratios, margin: float | None, confidence: float
+    campaign: Campaign, subjects: Sequence[Subject], below: Floats, above: Floats, terms: Terms
 ) -> list[Comparison]:
-    """Return what the ratios say of `subjects`, column by column."""
-    margin = plan.margin if margin is None else margin
-    primary = {name: primary_foms(plan, name) for name in plan.foms}
-    rows = zip(
-        subjects,
-        found.n_blocks.tolist(),
-        absent_as_none(found.ratio.tolist()),
-        absent_as_none(found.low.tolist()),
-        absent_as_none(found.high.tolist()),
-        map(Design, found.design.tolist()),
-        strict=True,
+    """Return what the blocks say of `subjects`, one a column, as one family.
+
+    The columns of `below` are the references', those of `above` the contenders'. Cases whose blocks are
+    mere numbers are not paired.
+    """
+    primary = {name: primary_foms(campaign.plan, name) for name in campaign.plan.foms}
+    told = told_blocks(campaign)
+    is_paired = [
+        one.pair.reference_case.id in told and one.pair.contender_case.id in told for one in subjects
+    ]
+    found = findings(
+        below, above, [one.better for one in subjects], terms, np.array(is_paired, dtype=np.bool_)
     )
     return [
-        Comparison(
-            fom=subject.fom,
-            unit=subject.unit,
-            better=subject.better,
-            at=subject.at,
-            reference=subject.pair.reference,
-            contender=subject.pair.contender,
-            reference_case=subject.pair.reference_case.id,
-            contender_case=subject.pair.contender_case.id,
-            n_blocks=n_blocks,
-            ratio=ratio,
-            low=low,
-            high=high,
-            confidence=confidence,
-            verdict=verdict(low, high, margin=margin, better=subject.better),
-            is_primary=subject.fom in primary.get(subject.pair.workload, ()),
-            note="; ".join(filter(None, (explain(design, low, subject.better), subject.note))),
+        comparison(
+            subject, one, terms.confidence, is_primary=subject.fom in primary.get(subject.pair.workload, ())
         )
-        for subject, n_blocks, ratio, low, high, design in rows
+        for subject, one in zip(subjects, found, strict=True)
     ]
 
 
-def explain(design: Design, low: float | None, better: Better | None) -> str:
-    """Return what a reader must know of how a ratio was found, or why it was not; mostly nothing."""
-    if design is Design.NONE:
-        return "not measured on both sides"
-    if design is Design.ARITHMETIC:
-        return "some values are zero or less: ratio of arithmetic means, without an interval"
-    if low is None:
-        return f"too few blocks: an interval takes {MIN_BLOCKS} on both sides"
-    if better is None:
-        return "the figure of merit has no direction"
-    return "unpaired: fewer than three blocks have both sides" if design is Design.UNPAIRED else ""
+def comparison(subject: Subject, found: Finding, confidence: float, *, is_primary: bool) -> Comparison:
+    """Return what is `found` of a subject, with what the subject is."""
+    note = found.note
+    if subject.note:
+        note = f"{note}; {subject.note}" if note else subject.note
+    return Comparison(
+        fom=subject.fom,
+        unit=subject.unit,
+        better=subject.better,
+        at=subject.at,
+        reference=subject.pair.reference,
+        contender=subject.pair.contender,
+        reference_case=subject.pair.reference_case.id,
+        contender_case=subject.pair.contender_case.id,
+        n_blocks=found.n_blocks,
+        ratio=found.ratio,
+        low=found.low,
+        high=found.high,
+        confidence=confidence,
+        verdict=found.verdict,
+        is_primary=is_primary,
+        note=note,
+        p_value=found.p_value,
+        p_adjusted=found.p_adjusted,
+        p_equivalence=found.p_equivalence,
+        p_equivalence_adjusted=found.p_equivalence_adjusted,
+        family=found.family,
+        correction=found.correction,
+        hodges_lehmann=found.hodges_lehmann,
+        detectable=found.detectable,
+        more_blocks=found.more_blocks,
+    )
 
 
 def _place(pair: Pair, cell: Cell) -> dict[str, Scalar]:

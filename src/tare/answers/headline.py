@@ -9,18 +9,16 @@ import msgspec
 import numpy as np
 
 from tare.answers.aggregate import block_means
-from tare.answers.compare import common_cells, explain, primary_foms, sides
-from tare.answers.estimate import absent_as_none
-from tare.answers.pairs import Pair, pairs
+from tare.answers.compare import common_cells, primary_foms, sides, terms_of
+from tare.answers.finding import Finding, findings
+from tare.answers.pairs import Pair, pairs, told_blocks
 from tare.answers.table import Cell, Table, tabulate
 from tare.model.campaign import Campaign
-from tare.model.comparison import Verdict
+from tare.model.comparison import Correction, RankEstimate, Verdict
 from tare.model.plan import Plan
 from tare.model.values import Settings
 from tare.model.workload import Better
 from tare.stats.intervals import Floats
-from tare.stats.ratios import Design, ratios
-from tare.stats.verdict import verdict
 
 SMALL_MESSAGE_BYTES = 1024
 """Up to this size a message's time is latency: it travels eagerly, in a packet or so."""
@@ -64,6 +62,15 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     verdict: Verdict
     note: str = ""
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    p_equivalence: float | None = None
+    p_equivalence_adjusted: float | None = None
+    family: int = 1
+    correction: Correction = Correction.NONE
+    hodges_lehmann: RankEstimate | None = None
+    detectable: float | None = None
+    more_blocks: int | None = None
 
     @property
     def better(self) -> Better:
@@ -77,9 +84,10 @@ class _Topic(msgspec.Struct, frozen=True):
     aspect: Aspect
     reference: Settings
     contender: Settings
-    workloads: list[str]
-    below: list[Floats]
-    above: list[Floats]
+    workloads: list[str] = []
+    cases: set[str] = set()
+    below: list[Floats] = []
+    above: list[Floats] = []
 
 
 def headlines(
@@ -88,36 +96,59 @@ def headlines(
     reference: Settings | None = None,
     margin: float | None = None,
     confidence: float = 0.95,
+    correction: Correction = Correction.HOLM,
 ) -> list[Headline]:
     """Return what each contender costs in each aspect that its workloads' primary FOMs measure.
 
     Blocks remain the unit of evidence: each block gives one ratio, the geometric mean over
-    everything that the headline speaks of, and the interval is that of the blocks.
+    everything that the headline speaks of, and the interval is that of the blocks. All headlines are one
+    family: by default the chance that any of them claims something false is at most 5 %.
     """
     topics = _topics(tabulate(campaign), campaign.plan, pairs(campaign, reference))
     if not topics:
         return []
     means = [block_means(np.column_stack(one.below), np.column_stack(one.above)) for one in topics]
     below, above = (np.column_stack([both[side] for both, _ in means]) for side in (0, 1))
-    found = ratios(below, above, confidence)
-    lows, highs = absent_as_none(found.low.tolist()), absent_as_none(found.high.tolist())
-    margin = campaign.plan.margin if margin is None else margin
+    told = told_blocks(campaign)
+    found = findings(
+        below,
+        above,
+        [one.aspect.better for one in topics],
+        terms_of(campaign.plan, margin, confidence, correction),
+        np.array([one.cases <= told for one in topics]),
+    )
     return [
-        Headline(
-            aspect=topic.aspect,
-            workloads=tuple(dict.fromkeys(topic.workloads)),
-            reference=topic.reference,
-            contender=topic.contender,
-            n_blocks=int(found.n_blocks[column]),
-            ratio=absent_as_none([float(found.ratio[column])])[0],
-            low=lows[column],
-            high=highs[column],
-            confidence=confidence,
-            verdict=verdict(lows[column], highs[column], margin=margin, better=topic.aspect.better),
-            note=_note(Design(int(found.design[column])), lows[column], topic, means[column][1]),
-        )
-        for column, topic in enumerate(topics)
+        _headline(topic, one, confidence, left_out)
+        for topic, one, (_, left_out) in zip(topics, found, means, strict=True)
     ]
+
+
+def _headline(topic: _Topic, found: Finding, confidence: float, left_out: int) -> Headline:
+    notes = [found.note]
+    if left_out:
+        notes.append(f"{left_out} of {len(topic.below)} cases left out: too few blocks, or zero or less")
+    return Headline(
+        aspect=topic.aspect,
+        workloads=tuple(dict.fromkeys(topic.workloads)),
+        reference=topic.reference,
+        contender=topic.contender,
+        n_blocks=found.n_blocks,
+        ratio=found.ratio,
+        low=found.low,
+        high=found.high,
+        confidence=confidence,
+        verdict=found.verdict,
+        note="; ".join(filter(None, notes)),
+        p_value=found.p_value,
+        p_adjusted=found.p_adjusted,
+        p_equivalence=found.p_equivalence,
+        p_equivalence_adjusted=found.p_equivalence_adjusted,
+        family=found.family,
+        correction=found.correction,
+        hodges_lehmann=found.hodges_lehmann,
+        detectable=found.detectable,
+        more_blocks=found.more_blocks,
+    )
 
 
 def _topics(table: Table, plan: Plan, found: list[Pair]) -> list[_Topic]:
@@ -129,9 +160,10 @@ def _topics(table: Table, plan: Plan, found: list[Pair]) -> list[_Topic]:
                 continue
             for aspect, chosen in _by_aspect(cells).items():
                 key = (tuple(pair.contender.items()), tuple(pair.reference.items()), aspect)
-                topic = topics.setdefault(key, _Topic(aspect, pair.reference, pair.contender, [], [], []))
+                topic = topics.setdefault(key, _Topic(aspect, pair.reference, pair.contender))
                 below, above, _ = sides(table, pair, chosen)
                 topic.workloads.append(pair.workload)
+                topic.cases.update((pair.reference_case.id, pair.contender_case.id))
                 topic.below.append(below)
                 topic.above.append(above)
     return list(topics.values())
@@ -163,10 +195,3 @@ def aspect_of(cell: Cell) -> Aspect | None:
     if isinstance(size, (int, float)) and size < LARGE_MESSAGE_BYTES:
         return None
     return Aspect.BANDWIDTH
-
-
-def _note(design: Design, low: float | None, topic: _Topic, left_out: int) -> str:
-    notes = [explain(design, low, topic.aspect.better)]
-    if left_out:
-        notes.append(f"{left_out} of {len(topic.below)} cases left out: too few blocks, or zero or less")
-    return "; ".join(filter(None, notes))

@@ -43,6 +43,18 @@ def pairs(campaign: Campaign, reference: Settings | None = None) -> list[Pair]:
     return [_pair(plan, one, other) for one, other in found if one is not None]
 
 
+def told_blocks(campaign: Campaign) -> frozenset[str]:
+    """Return the cases whose blocks are blocks: passes over all cases, and not mere numbers.
+
+    Tare's own are; those of imported runs are where the files told them. Other imported runs are numbered
+    in the order of their times or names, which says nothing of what ran beside them.
+    """
+    untold = {
+        one.case for one in campaign.measured() if one.source is not None and not one.source.tells_block
+    }
+    return frozenset(case.id for case in campaign.plan.cases) - untold
+
+
 def _pair(plan: Plan, one: Case, other: Case) -> Pair:
     reference, contender = one.settings, other.settings
     names = [*reference, *(name for name in contender if name not in reference)]

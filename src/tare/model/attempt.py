@@ -63,11 +63,15 @@ Traffic = dict[str, dict[str, Counters]]
 """What crossed each interface during an attempt, by host and interface."""
 
 
-class Source(msgspec.Struct, frozen=True):
-    """The file that an attempt was imported from: where it lay, and the SHA-256 of its content."""
+class Source(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The file that an attempt was imported from: where it lay, and the SHA-256 of its content.
+
+    `tells_block` says that it told its block itself; else blocks only number the runs of a case.
+    """
 
     path: str
     sha256: str
+    tells_block: bool = False
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,6 +6,7 @@ NaN marks a comparison that has no p value; it is not counted among the family.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from tare.stats.intervals import Floats
 
@@ -48,12 +49,12 @@ def benjamini_hochberg(p_values: Floats, among: Floats | None = None) -> Floats:
     from_rank = np.append(np.minimum.accumulate((ranked * m / ranks)[::-1])[::-1], np.inf)
     known = p_values[is_known]
     n_below = np.searchsorted(ranked, known, side="left")
-    with np.errstate(divide="ignore"):
-        adjusted = np.minimum(from_rank[n_below], known * m / n_below)
-    return _spread(np.fmin(adjusted, 1.0), is_known)
+    from_below = np.where(n_below > 0, known * m / np.maximum(n_below, 1), np.inf)
+    adjusted = np.minimum(from_rank[n_below], from_below)
+    return _spread(np.minimum(adjusted, 1.0), is_known)
 
 
-def _spread(known: Floats, is_known: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
+def _spread(known: Floats, is_known: npt.NDArray[np.bool_]) -> Floats:
     spread = np.full(is_known.shape, np.nan)
     spread[is_known] = known
     return spread

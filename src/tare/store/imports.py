@@ -131,7 +131,12 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
                 refused.append(Refused(name, f"cannot be read: {error.strerror}"))
                 continue
             known = by_path.get(name)
-            if known is not None and known.source == source and known.case == case.id:
+            if (
+                known is not None
+                and known.source
+                and known.source.sha256 == source.sha256
+                and known.case == case.id
+            ):
                 n_known += 1
                 continue
             why = _contradiction(known, source) if known else self._copy_of(case, source, by_content)
@@ -176,7 +181,8 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
                     refused.append(Refused(source.path, why))
                     continue
                 blocks[block] = source.path
-                placed.append(_Placed(case, candidate, source, block))
+                told = msgspec.structs.replace(source, tells_block=has_numbers)
+                placed.append(_Placed(case, candidate, told, block))
         return sorted(placed, key=lambda one: one.block)
 
     def _imported(self, placed: _Placed, judged: Judged) -> Imported:
