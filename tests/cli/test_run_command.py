@@ -88,3 +88,20 @@ def test_a_folder_that_is_no_campaign_is_named(tare: Tare, tmp_path: Path) -> No
         done = tare(command, "empty")
         assert done.returncode == 3
         assert "not a campaign folder" in done.stderr
+
+
+def test_a_spent_budget_is_told_and_is_no_failure(tare: Tare, study: Study, tmp_path: Path) -> None:
+    path = study("echo value: $(date +%N)")
+    limited = "{min: 3, max: 9, until: 1 %, budget: 8 runs}"
+    path.write_text(path.read_text().replace("repeats: 5", f"repeats: {limited}"))
+    done = tare("run", path, "--out", "c")
+    assert done.returncode == 0, done.stderr
+    assert "the budget of 8 runs is spent" in done.stdout
+    assert "not yet known within ± 1 %: 1 of 1 cases" in done.stdout
+    status = json.loads(tare("status", "c", "--json").stdout)
+    assert status["budget_spent"] is True
+    assert [one["n_blocks"] for one in status["unsettled"]] == [4]
+    assert len(ended_runs(tmp_path / "c")) == 8
+    path.write_text(path.read_text().replace("8 runs", "10 runs"))
+    assert tare("run", path, "--out", "c", "--extend").returncode == 0
+    assert len(ended_runs(tmp_path / "c")) == 10

@@ -11,12 +11,14 @@ from tare.model.study import Budget
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a campaign has come. `unsettled` are the cases that are not known as well as `until` asks.
+    """How far a campaign has come.
 
+    `unsettled` are the cases that are not known as well as `until` asks, `n_settled` counts those that are.
     `is_budget_spent` says that the next run is not expected to fit into the budget.
     """
 
     is_budget_spent: bool = False
+    n_settled: int = 0
     unsettled: tuple[Standing, ...] = ()
 
 
@@ -26,14 +28,19 @@ def ending(campaign: Campaign) -> Ending:
     if repeats.until is None and repeats.budget == Budget():
         return Ending()
     wanted = {case.id for case in campaign.plan.cases}
-    unsettled: tuple[Standing, ...] = ()
+    judged: list[Standing] = []
     if repeats.until is not None:
         rule = StoppingRule(campaign.plan)
         for attempt in campaign.measured():
             rule.add(attempt)
-        unsettled = tuple(one for one in rule.standings() if not one.is_settled)
+        judged = rule.standings()
         wanted = rule.wanted()
-    return Ending(is_budget_spent=_is_spent(campaign, wanted), unsettled=unsettled)
+    unsettled = tuple(one for one in judged if not one.is_settled)
+    return Ending(
+        is_budget_spent=_is_spent(campaign, wanted),
+        n_settled=len(judged) - len(unsettled),
+        unsettled=unsettled,
+    )
 
 
 def _is_spent(campaign: Campaign, wanted: set[str]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,12 @@ from tare.cli.progress import describe
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
 from tare.model.case import Run
+from tare.model.study import Budget
+from tare.units import format_seconds
+
+if TYPE_CHECKING:
+    from tare.answers.ending import Ending
+    from tare.answers.stopping import Standing
 
 
 @click.command()
@@ -22,21 +29,26 @@ def command(folder: Path, is_all: bool, as_json: bool) -> None:
     """Account for every planned run of the campaign in FOLDER, also while it runs.
 
     A run is done, failed (why), invalid (which check), lost (tare ended before it did; it is run
-    again on resume), running or pending.
+    again on resume), running or pending. For a study that repeats until its answers are known well
+    enough, the cases that are not yet are listed, and whether the budget is what stopped it.
 
     \b
     Example:
       tare status campaigns/demo
     """
+    from tare.answers.ending import ending
     from tare.store.campaign import read_campaign
 
     campaign = read_campaign(folder)
     rows = account(campaign)
     counts = Counter(row[1] for row in rows)
+    end = ending(campaign)
     if as_json:
-        print_json("tare.status/1", _body(campaign, rows, counts))
+        print_json("tare.status/1", _body(campaign, rows, counts, end))
         return
     click.echo(summary_line(campaign, counts))
+    for line in ending_lines(campaign, end):
+        click.echo(line)
     shown = [row for row in rows if is_all or row[1] not in {State.DONE, State.PENDING}]
     if shown:
         click.echo()
@@ -72,8 +84,61 @@ def summary_line(campaign: Campaign, counts: Counter[State]) -> str:
     return ", ".join([text, *rest])
 
 
+def ending_lines(campaign: Campaign, end: Ending, *, most: int | None = None) -> list[str]:
+    """Return what kept the campaign from going on, and which cases are not known well enough.
+
+    At most `most` of these are named.
+    """
+    lines = []
+    repeats = campaign.plan.repeats
+    if end.is_budget_spent:
+        lines.append(
+            f"the budget of {describe_budget(repeats.budget)} is spent; raise it and add --extend to go on"
+        )
+    if end.unsettled and repeats.until is not None:
+        n_judged = len(end.unsettled) + end.n_settled
+        lines.append(
+            f"not yet known within ± {percent(repeats.until)}: {len(end.unsettled)} of {n_judged} cases"
+        )
+        lines += [f"  {_standing(campaign, one)}" for one in end.unsettled[:most]]
+        if most is not None and len(end.unsettled) > most:
+            lines.append(f"  and {len(end.unsettled) - most} more: tare status {campaign.folder}")
+    return lines
+
+
+def describe_budget(budget: Budget) -> str:
+    """Return a budget in words, such as ``500 runs or 12 h``."""
+    limits = (
+        (budget.runs, "runs", None),
+        (budget.hours, "hours", 3600),
+        (budget.node_hours, "node-hours", None),
+    )
+    words = [
+        format_seconds(limit * seconds) if seconds else f"{limit:g} {unit}"
+        for limit, unit, seconds in limits
+        if limit is not None
+    ]
+    return " or ".join(words)
+
+
+def percent(share: float) -> str:
+    """Return a share as people write it: ``2 %``, ``0.5 %``."""
+    return f"{share * 100:.2g} %" if share < 0.995 else f"{share * 100:.0f} %"
+
+
+def _standing(campaign: Campaign, one: Standing) -> str:
+    case = describe(campaign.cases[one.case], campaign.plan.varied)
+    if one.half_width is None:
+        return f"{case}: not measured in enough blocks"
+    what = "its ratio to the reference" if one.against else "its own value"
+    return f"{case}: {what} counts as known within ± {percent(one.half_width)} after {one.n_blocks} blocks"
+
+
 def _body(
-    campaign: Campaign, rows: list[tuple[Run, State, Attempt | None]], counts: Counter[State]
+    campaign: Campaign,
+    rows: list[tuple[Run, State, Attempt | None]],
+    counts: Counter[State],
+    end: Ending,
 ) -> dict[str, object]:
     cases = campaign.cases
     return {
@@ -81,6 +146,16 @@ def _body(
         "site": campaign.plan.site,
         "is_running": campaign.is_running,
         "counts": {str(state): counts[state] for state in State},
+        "budget_spent": end.is_budget_spent,
+        "unsettled": [
+            {
+                "case": one.case,
+                "reference": one.against,
+                "n_blocks": one.n_blocks,
+                "half_width": one.half_width,
+            }
+            for one in end.unsettled
+        ],
         "runs": [
             {
                 "case": run.case,
