@@ -24,7 +24,7 @@ _WORDS = {
 """What a verdict is called, and its colour of the 256 (orange and blue differ for every eye)."""
 
 
-def _share(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+def share_of(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
     """Return ``3%`` as 0.03, for click."""
     if value is None:
         return None
@@ -46,7 +46,9 @@ def _share(context: click.Context, parameter: click.Parameter, value: str | None
     metavar="KEY=VALUE",
     help="Hold against this, not the study's own.",
 )
-@click.option("--margin", callback=_share, metavar="SHARE", help="Smaller than this is the same, such as 3%.")
+@click.option(
+    "--margin", callback=share_of, metavar="SHARE", help="Smaller than this is the same, such as 3%."
+)
 @click.option(
     "--fom", "foms", multiple=True, metavar="NAME", help="Only this figure of merit; may be repeated."
 )
@@ -88,7 +90,7 @@ def command(
     reference = read_reference(campaign, references)
     answer = comparisons if is_all or as_json else aggregates
     found = answer(campaign, reference=reference, margin=margin)
-    _require_known(foms, campaign)
+    require_known(foms, campaign)
     if foms:
         found = [one for one in found if one.fom in foms]
     elif not (is_all or as_json):
@@ -106,7 +108,7 @@ def _compare_against(
     from tare.cli.against import print_against, read_against
 
     theirs = read_against(text)
-    _require_known(foms, campaign)
+    require_known(foms, campaign)
     found = [one for one in against(campaign, theirs, margin=margin) if not foms or one.fom in foms]
     if as_json:
         print_json("tare.compare/1", {"against": text, "comparisons": [_body(one) for one in found]})
@@ -141,7 +143,8 @@ def read_reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar
     return reference
 
 
-def _require_known(foms: Sequence[str], campaign: Campaign) -> None:
+def require_known(foms: Sequence[str], campaign: Campaign) -> None:
+    """Raise UsageError, with what there is to choose from, unless the campaign has all of `foms`."""
     measured = {series.fom for attempt in campaign.attempts for series in attempt.series}
     known = {fom.name for foms in campaign.plan.foms.values() for fom in foms} | measured
     for fom in foms:

@@ -47,3 +47,8 @@ def print_table(
     out = [click.style(header, bold=True) if has_colour(sys.stdout) else header]
     out.extend(line(row) for row in rows)
     click.echo("\n".join(out))
+
+
+def plain(text: str) -> str:
+    """Return `text`, written for a page, without the no-break spaces that a terminal has no use for."""
+    return text.replace("\u202f", " ").replace("\u00a0", " ")
