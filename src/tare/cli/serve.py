@@ -1,0 +1,70 @@
+"""`tare serve`: a live page of campaigns."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+
+import click
+
+from tare.cli.output import json_option, print_json
+from tare.errors import UsageError
+
+DEFAULT_PORT = 8437
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIR...")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Port to listen on; 0 takes any that is free.",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on. Any but this machine's own needs a token, which is then part of the address.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Ask for the token in FILE, on any address; the file is made when it is not there.",
+)
+@click.option("--open", "is_opened", is_flag=True, help="Show the page in the browser.")
+@json_option
+def command(
+    folders: tuple[Path, ...], port: int, host: str, token_file: Path | None, is_opened: bool, as_json: bool
+) -> None:
+    """Show the campaigns in each DIR on a live page, until Ctrl-C.
+
+    DIR is a campaign, or a folder of campaigns: those that begin later appear by themselves. The page
+    shows how far each is and when it will end, the matrix as it fills, what the numbers say so far, and
+    the output of every run as it is written. It changes nothing.
+
+    Every user of this machine can read a page that listens on 127.0.0.1. On a machine that you
+    share, such as a login node, add --token-file.
+
+    \b
+    Examples:
+      tare serve campaigns
+      tare serve campaigns/demo --port 0 --open
+      tare serve campaigns --token-file ~/.tare-token
+      ssh -L 8437:localhost:8437 cluster tare serve campaigns     from elsewhere
+    """
+    from tare.serve.server import listen, serve
+
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError(f"{folder}: no such folder; name a campaign or a folder of campaigns")
+    listener = listen(host, port, token_file)
+    if as_json:
+        print_json("tare.serve/1", {"url": listener.url, "folders": [str(folder) for folder in folders]})
+    else:
+        click.echo(f"{listener.url}\nCtrl-C ends it.")
+    if is_opened:
+        webbrowser.open(listener.url)
+    serve(folders, listener)

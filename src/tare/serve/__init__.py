@@ -1,0 +1,1 @@
+"""The live page: what campaigns are doing now, over HTTP, read-only."""

@@ -1,0 +1,167 @@
+"""Who may read: hosts, tokens, methods, and the headers that keep a page from doing more than it should.
+
+Tare has no login. On a loopback address every user of this machine may read; beyond it, only who has
+the token. A page of another site must not read through somebody's browser: the Host header is checked
+against DNS rebinding, cookies are SameSite, and no other origin may frame, embed or fetch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+from collections.abc import Iterable
+from urllib.parse import urlencode
+
+import msgspec
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.requests import cookie_parser
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+"""Nothing but our own files; no inline script or style at all (CSP level 3)."""
+
+_HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+_WEEK_S = 7 * 24 * 3600
+
+
+class Access(msgspec.Struct, frozen=True):
+    """Who may read a server: anybody who knows `token`, or anybody at all where it is None.
+
+    `is_local` says that it listens on a loopback address only; `names` are the names, besides numbers,
+    under which it may be called.
+    """
+
+    is_local: bool = True
+    token: str | None = None
+    names: frozenset[str] = frozenset()
+    port: int = 0
+
+    @property
+    def cookie(self) -> str:
+        """Return the name of the cookie: cookies are shared by all ports of a host."""
+        return f"tare-{self.port}"
+
+    @property
+    def ticket(self) -> str:
+        """Return what the cookie holds: proof of the token, but not the token."""
+        return hmac.digest((self.token or "").encode(), b"tare cookie", hashlib.sha256).hex()
+
+    def is_known_host(self, header: str) -> bool:
+        """Return whether a Host header names this server rather than some name that was bent to it."""
+        name = _host_name(header)
+        if name is None:
+            return False
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return name == "localhost" or name in self.names
+        return address.is_loopback or not self.is_local
+
+    def admits(self, token: str) -> bool:
+        """Return whether `token` is the token, in a time that does not tell how far it is right."""
+        return self.token is not None and hmac.compare_digest(token.encode(), self.token.encode())
+
+    def admits_cookie(self, value: str) -> bool:
+        """Return whether a cookie was given by this server to somebody who had the token."""
+        return self.token is not None and hmac.compare_digest(value.encode(), self.ticket.encode())
+
+
+class Guard:
+    """Lets through what `access` allows, and sets the headers of every answer."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self.app = app
+        self.access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or pass the request on."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # no WebSocket is ever accepted
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        refusal = self._refusal(scope)
+        await (refusal or self.app)(scope, receive, send_with_headers)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """Return the answer to a request that goes no further, None for one that does."""
+        hosts = Headers(scope=scope).getlist("host")
+        if len(hosts) != 1 or not self.access.is_known_host(hosts[0]):
+            return _say(
+                421,
+                "This server is not called that. Use the address that 'tare serve' printed, or its number.",
+            )
+        if scope["method"] not in ("GET", "HEAD"):
+            return _say(405, "Campaigns can only be read here.", {"allow": "GET, HEAD"})
+        return None if self.access.token is None else self._authentication(scope)
+
+    def _authentication(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        scheme, _, credentials = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self.access.admits(credentials.strip()):
+            return None
+        query = QueryParams(scope["query_string"])
+        if self.access.admits(query.get("token", "")):
+            return self._welcome(scope, query)
+        if self.access.admits_cookie(cookie_parser(headers.get("cookie", "")).get(self.access.cookie, "")):
+            return None
+        return _say(
+            401,
+            "A token is needed: open the address that 'tare serve' printed, or send it as "
+            "'Authorization: Bearer TOKEN'.",
+            {"www-authenticate": "Bearer"},
+        )
+
+    def _welcome(self, scope: Scope, query: QueryParams) -> Response:
+        """Exchange the token for a cookie, so that it stays in no history, bookmark or referrer."""
+        rest = urlencode([(name, value) for name, value in query.multi_items() if name != "token"])
+        raw: bytes = scope.get("raw_path") or b"/"
+        path = "/" + raw.decode("latin-1").replace("\\", "%5C").lstrip("/")
+        answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+        answer.set_cookie(
+            self.access.cookie, self.access.ticket, max_age=_WEEK_S, httponly=True, samesite="strict"
+        )
+        return answer
+
+
+def host_names(names: Iterable[str]) -> frozenset[str]:
+    """Return names as they are compared: without case and the dot at their end."""
+    return frozenset(name.lower().rstrip(".") for name in names if name)
+
+
+def _host_name(header: str) -> str | None:
+    """Return the host in a Host header without its port (RFC 9110, 7.2); None when it is malformed."""
+    if header.startswith("["):
+        name, bracket, port = header[1:].partition("]")
+        if not bracket or (port and not port.startswith(":")):
+            return None
+        return name
+    name, _, port = header.partition(":")
+    if port and not port.isdigit():
+        return None
+    return name.lower().rstrip(".") or None
+
+
+def _say(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
+    return PlainTextResponse(f"{text}\n", status, headers)

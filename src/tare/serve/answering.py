@@ -1,0 +1,75 @@
+"""What the statistics say so far, in the words and shapes of the report."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from tare.answers.compare import overview
+from tare.answers.headline import Headline, headlines
+from tare.model.campaign import Campaign
+from tare.model.comparison import Comparison
+from tare.report.panels import is_shown
+from tare.report.sentence import Answer, answer_all, reading
+from tare.report.sides import Side, Sides, lay_out
+
+
+@dataclasses.dataclass(frozen=True)
+class Dot:
+    """One run next to the average of its case; `order` is its place in the order of time."""
+
+    order: int
+    side: Side
+    ratio: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Answers:
+    """The statistics at one revision. `sentences` are empty until anything can be said."""
+
+    revision: int
+    sides: Sides
+    sentences: tuple[Answer, ...]
+    reading: str
+    headlines: tuple[Headline, ...]
+    overview: tuple[Comparison, ...]
+    dots: tuple[Dot, ...]
+
+
+def answer(campaign: Campaign, revision: int) -> Answers:
+    """Return what can be said of `campaign` now."""
+    sides = lay_out(campaign, ())
+    measured = bool(campaign.measured())
+    rows = overview(campaign) if measured else []
+    heads = headlines(campaign) if measured else []
+    return Answers(
+        revision=revision,
+        sides=sides,
+        sentences=tuple(answer_all(heads, rows, sides, campaign.plan.margin)),
+        reading=reading(heads, campaign.plan.margin),
+        headlines=tuple(heads),
+        overview=tuple(rows),
+        dots=tuple(_dots(campaign, sides)),
+    )
+
+
+def _dots(campaign: Campaign, sides: Sides) -> list[Dot]:
+    """Return each measured run as the ratio of its first primary figure of merit to its case's mean."""
+    logs: dict[str, list[tuple[int, float]]] = {}
+    shown: dict[tuple[str, str], bool] = {}
+    for order, attempt in enumerate(campaign.measured()):
+        if attempt.case not in sides.side_of:
+            continue
+        for series in attempt.series:
+            key = (attempt.case, series.fom)
+            if key not in shown:
+                shown[key] = is_shown(campaign, *key)
+            if shown[key] and series.values and min(series.values) > 0:
+                log = math.fsum(map(math.log, series.values)) / len(series.values)
+                logs.setdefault(attempt.case, []).append((order, log))
+                break
+    found = []
+    for case, runs in logs.items():
+        mean = math.fsum(log for _, log in runs) / len(runs)
+        found += [Dot(order, sides.side_of[case], math.exp(log - mean)) for order, log in runs]
+    return found

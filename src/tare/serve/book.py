@@ -1,0 +1,168 @@
+"""What is known of one campaign, kept up event by event."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tare.model.attempt import Attempt, State
+from tare.model.campaign import Campaign
+from tare.model.case import Run
+from tare.model.plan import Plan
+from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Event
+
+Key = tuple[str, int, int]
+"""Case, block and attempt."""
+
+_SETTLED = (State.DONE, State.FAILED, State.INVALID)
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a campaign is.
+
+    `eta_s` is None unless it runs and a run has ended; `now` is the run under way.
+    """
+
+    counts: dict[State, int]
+    n_planned: int
+    eta_s: float | None
+    now: Attempt | None
+    started_at: float | None
+    last_at: float | None
+
+    @property
+    def n_settled(self) -> int:
+        """Return how many planned runs have their answer, good or bad."""
+        return sum(self.counts[state] for state in _SETTLED)
+
+
+class Book:
+    """The attempts of a campaign by key and by run, as its journal tells of them.
+
+    `changed` holds the revision at which each run last changed, the latest last. `matrix_revision` is
+    that of the plan and its blocks, `ended_revision` that of the last attempt that ended.
+    """
+
+    def __init__(self, folder: Path, plan: Plan, revision: int) -> None:
+        self.folder = folder
+        self.attempts: dict[Key, Attempt] = {}
+        self.latest: dict[Run, Attempt] = {}
+        self.orders: dict[int, list[str]] = {}
+        self.changed: dict[Run, int] = {}
+        self.ended_revision = revision
+        self.is_running = False
+        self._open: Key | None = None
+        self._progress: tuple[int, Progress] | None = None
+        self.replan(plan, revision)
+
+    def replan(self, plan: Plan, revision: int) -> None:
+        """Take `plan` for the one before, as when a campaign is extended."""
+        self.plan = plan
+        self.matrix_revision = self.revision = revision
+        self.cases = {case.id: case for case in plan.cases}
+        skeleton = Campaign(folder=self.folder, plan=plan, orders=self.orders)
+        self.planned = tuple(run for run in skeleton.planned() if run.case in self.cases)
+
+    def apply(self, event: Event, revision: int) -> None:
+        """Take in one event of the journal."""
+        self.revision = revision
+        if isinstance(event, BlockBegan):
+            self.orders[event.block] = event.order
+            self.replan(self.plan, revision)
+        elif isinstance(event, AttemptBegan):
+            lost = Attempt(
+                case=event.case,
+                block=event.block,
+                attempt=event.attempt,
+                state=State.LOST,
+                reason="tare ended before the run did",
+                started_at=event.at,
+            )
+            self._touch_open(revision)
+            self._open = _key(lost)
+            self._keep(lost, revision)
+        elif isinstance(event, AttemptEnded):
+            self._open = None
+            self._keep(event.attempt, revision)
+            self.ended_revision = revision
+
+    def run_by(self, is_running: bool, revision: int) -> None:
+        """Note whether a live process holds the campaign."""
+        if is_running != self.is_running:
+            self.is_running = is_running
+            self.revision = revision
+            self._touch_open(revision)
+
+    def state(self, run: Run) -> State:
+        """Return what is known of a planned run."""
+        attempt = self.latest.get(run)
+        return State.PENDING if attempt is None else self.state_of(attempt)
+
+    def state_of(self, attempt: Attempt) -> State:
+        """Return the state of an attempt: the one without an end is RUNNING while the campaign is run."""
+        return State.RUNNING if self.is_running and _key(attempt) == self._open else attempt.state
+
+    def changed_since(self, revision: int) -> Iterator[Run]:
+        """Yield the runs that changed after `revision`, the latest first."""
+        for run in reversed(self.changed):
+            if self.changed[run] <= revision:
+                return
+            yield run
+
+    def campaign(self) -> Campaign:
+        """Return it all as a value, as `read_campaign` would; without environments."""
+        attempts = dict(self.attempts)
+        if self.is_running and self._open is not None:
+            now = attempts[self._open]
+            attempts[self._open] = msgspec.structs.replace(now, state=State.RUNNING, reason="")
+        return Campaign(
+            folder=self.folder,
+            plan=self.plan,
+            attempts=tuple(attempts.values()),
+            orders=dict(self.orders),
+            is_running=self.is_running,
+        )
+
+    def progress(self) -> Progress:
+        """Return how far it is; computed once a revision."""
+        if self._progress is None or self._progress[0] != self.revision:
+            self._progress = (self.revision, self._count())
+        return self._progress[1]
+
+    def _count(self) -> Progress:
+        counts = Counter(dict.fromkeys(State, 0))
+        counts.update(self.state(run) for run in self.planned)
+        settled = [one for one in self.latest.values() if one.block >= 1 and one.state in _SETTLED]
+        n_left = len(self.planned) - sum(counts[state] for state in _SETTLED)
+        mean_s = sum(one.elapsed_s for one in settled) / len(settled) if settled else None
+        started = [one.started_at for one in self.attempts.values() if one.started_at is not None]
+        return Progress(
+            counts=dict(counts),
+            n_planned=len(self.planned),
+            eta_s=mean_s * n_left if self.is_running and mean_s is not None and n_left else None,
+            now=self.attempts[self._open] if self.is_running and self._open else None,
+            started_at=min(started, default=None),
+            last_at=max(started, default=None),
+        )
+
+    def _keep(self, attempt: Attempt, revision: int) -> None:
+        run = Run(attempt.block, attempt.case)
+        self.attempts[_key(attempt)] = attempt
+        self.latest[run] = attempt
+        self._touch(run, revision)
+
+    def _touch_open(self, revision: int) -> None:
+        if self._open is not None:
+            case, block, _ = self._open
+            self._touch(Run(block, case), revision)
+
+    def _touch(self, run: Run, revision: int) -> None:
+        self.changed.pop(run, None)
+        self.changed[run] = revision
+
+
+def _key(attempt: Attempt) -> Key:
+    return attempt.case, attempt.block, attempt.attempt

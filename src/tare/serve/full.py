@@ -1,0 +1,36 @@
+"""The full report of a campaign as it is now, made when somebody asks for it."""
+
+from __future__ import annotations
+
+from tare.answers.compare import comparisons, overview
+from tare.answers.estimate import estimates
+from tare.answers.headline import headlines
+from tare.report.content import ReportAnswers, content
+from tare.report.page import render
+from tare.serve.watch import Watched
+from tare.store.campaign import read_campaign
+
+
+def full_report(watched: Watched) -> str:
+    """Return the page that `tare report` would write now, kept until another run has ended.
+
+    It is never taken from the campaign's folder: what lies there may be old, or somebody else's.
+    Raises CampaignError.
+    """
+    with watched.reporting:
+        book = watched.book
+        revision = max(book.ended_revision, book.matrix_revision) if book else 0
+        if watched.report is None or watched.report[0] != revision:
+            watched.report = (revision, _render(watched))
+        return watched.report[1]
+
+
+def _render(watched: Watched) -> str:
+    campaign = read_campaign(watched.folder)
+    answers = ReportAnswers(
+        estimates=estimates(campaign),
+        comparisons=comparisons(campaign),
+        overview=overview(campaign),
+        headlines=headlines(campaign),
+    )
+    return render(campaign, content(campaign, answers))

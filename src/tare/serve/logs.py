@@ -1,0 +1,125 @@
+"""What a run writes, in parts: tails of growing files, harmless to show."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+import msgspec
+
+from tare.model.attempt import Attempt
+from tare.report.evidence import Command
+from tare.report.wording import visible
+
+CHUNK = 64 * 1024
+"""Bytes of a stream that one answer holds at most."""
+
+_COMMAND_LIMIT = 4 * 1024 * 1024
+_STREAMS = frozenset({"stdout", "stderr"})
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_].*?(?:\x07|\x1b\\|$)|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]", re.DOTALL
+)
+"""Control sequences, and control strings such as window titles (ECMA-48, 5.4 and 5.6)."""
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """Part of a stream of `size` bytes: those from `start` up to `end`, as text without escapes."""
+
+    start: int
+    end: int
+    size: int
+    text: str
+
+
+def evidence_folder(campaign: Path, attempt: Attempt) -> Path | None:
+    """Return the folder of an attempt; None where it is not there, or not among the campaign's attempts.
+
+    Case ids come from files that somebody else may have written, and folders may be links.
+    """
+    home = (campaign / "attempts").resolve()
+    folder = (campaign / attempt.folder).resolve()
+    return folder if folder.is_relative_to(home) and folder != home and folder.is_dir() else None
+
+
+def find_streams(folder: Path) -> dict[str, Path]:
+    """Return the output streams in an attempt's `folder` by name: regular files, the last stage's first."""
+    found = {}
+    for path in folder.iterdir():
+        if path.name.split(".")[-1] in _STREAMS and stat.S_ISREG(path.lstat().st_mode):
+            found[path.name] = path
+    return dict(sorted(found.items(), key=lambda item: (item[0].count("."), item[0] != "stdout", item[0])))
+
+
+def read_chunk(path: Path, start: int | None = None, *, before: int | None = None) -> Chunk:
+    """Return what `path` holds from `start` on, what ends at `before`, or else its tail.
+
+    At most CHUNK bytes; a sign or an escape sequence that is not whole yet is left for the next time.
+    Raises OSError when it is no regular file or cannot be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("not a regular file")
+        size = status.st_size
+        end = size if before is None else min(before, size)
+        if start is None or before is not None:
+            start = max(end - CHUNK, 0)
+            data = _from_line(os.pread(descriptor, end - start, start), is_whole=start == 0)
+            start = end - len(data)
+        else:
+            start = min(start, size)
+            data = os.pread(descriptor, CHUNK, start)
+    finally:
+        os.close(descriptor)
+    if before is None:
+        data = _whole(data)
+    return Chunk(start, start + len(data), size, plain(data.decode("utf-8", "replace")))
+
+
+def plain(text: str) -> str:
+    """Return `text` without the escape sequences of terminals; what is hidden otherwise becomes visible."""
+    text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    return visible(text)
+
+
+def read_commands(folder: Path) -> list[Command]:
+    """Return the commands of an attempt's stages; none where they were not recorded or cannot be read."""
+    try:
+        with (folder / "command.json").open("rb") as file:
+            found = msgspec.json.decode(file.read(_COMMAND_LIMIT), type=list[Command])
+    except (OSError, msgspec.MsgspecError):
+        return []
+    return [
+        Command(
+            [visible(word) for word in one.argv],
+            {visible(name): visible(value) for name, value in one.env.items()},
+            one.host and visible(one.host),
+        )
+        for one in found
+    ]
+
+
+def _from_line(data: bytes, *, is_whole: bool) -> bytes:
+    """Return `data` from the start of its first whole line on, unless it is one line."""
+    if is_whole:
+        return data
+    cut = data.find(b"\n") + 1
+    return data[cut:] if 0 < cut < len(data) else data
+
+
+def _whole(data: bytes) -> bytes:
+    """Return `data` without the beginning of a sign (RFC 3629) or of an escape sequence at its end."""
+    escape = data.rfind(b"\x1b", max(len(data) - 32, 0))
+    if escape > 0 and not _ESCAPES.match(data[escape:].decode("latin-1")):
+        data = data[:escape]
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte >= 0xC0:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return data[:-back] if back < length else data
+        if byte < 0x80:
+            break
+    return data

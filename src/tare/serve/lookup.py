@@ -1,0 +1,57 @@
+"""Find what an address names, among what is there; nothing from an address ever becomes part of a path."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from tare.model.attempt import Attempt
+from tare.serve.book import Book
+from tare.serve.logs import evidence_folder, find_streams
+from tare.serve.watch import Hub, Watched
+
+_NUMBERS = re.compile(r"(-?[0-9]{1,9})\.([0-9]{1,9})")
+
+
+def hub_of(request: Request) -> Hub:
+    """Return the hub, with what is on disk now."""
+    hub: Hub = request.app.state.hub
+    hub.refresh()
+    return hub
+
+
+def find_campaign(hub: Hub, request: Request) -> Watched:
+    """Return the campaign that the address names. Raises HTTPException 404."""
+    found = hub.campaigns.get(request.path_params["name"])
+    if found is None:
+        raise HTTPException(404, "No campaign here is called that; it may have been moved or removed.")
+    return found
+
+
+def find_attempt(book: Book, request: Request) -> Attempt:
+    """Return the attempt that the address names by its case, block and number. Raises HTTPException 404."""
+    case, text = request.path_params["case"], request.path_params["attempt"]
+    numbers = _NUMBERS.fullmatch(text)
+    found = book.attempts.get((case, int(numbers[1]), int(numbers[2]))) if numbers else None
+    if found is None or found.case not in book.cases:
+        raise HTTPException(404, "This campaign has no such run.")
+    return found
+
+
+def find_stream(book: Book, request: Request) -> tuple[Attempt, Path]:
+    """Return the attempt, and the file of the stream that the address names. Raises HTTPException 404."""
+    attempt = find_attempt(book, request)
+    folder = evidence_folder(book.folder, attempt)
+    path = find_streams(folder).get(request.path_params["stream"]) if folder else None
+    if path is None:
+        raise HTTPException(404, "This run has written no such file.")
+    return attempt, path
+
+
+def whole(request: Request, name: str, default: int) -> int:
+    """Return a query parameter as a whole number of zero or more, `default` when it is no such number."""
+    text = request.query_params.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else default

@@ -1,0 +1,259 @@
+"""The pages, and the parts of them that change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from tare.errors import CampaignError
+from tare.report.wording import visible
+from tare.serve import pages
+from tare.serve.answering import Answers
+from tare.serve.book import Book
+from tare.serve.charts import costs, scatter
+from tare.serve.columns import Column, table
+from tare.serve.full import full_report
+from tare.serve.lookup import find_attempt, find_campaign, find_stream, hub_of, whole
+from tare.serve.run_view import run_page
+from tare.serve.view import Card, campaign_url, card, cell_news, matrix, run_list, run_url
+from tare.serve.watch import Hub, Watched
+
+_ORDER = ("running", "damaged", "stopped", "not begun", "finished")
+_POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
+
+
+def overview(request: Request) -> Response:
+    """Show all campaigns."""
+    hub = hub_of(request)
+    with hub.lock:
+        return _page("overview.html", _overview(hub), live="/live", revision=hub.revision, watch="")
+
+
+def overview_parts(request: Request) -> Response:
+    """Return what changes on the page of all campaigns."""
+    hub = hub_of(request)
+    with hub.lock:
+        return _parts(hub.revision, {"cards": pages.render("cards.html", _overview(hub))})
+
+
+def campaign(request: Request) -> Response:
+    """Show one campaign."""
+    hub = hub_of(request)
+    watched = find_campaign(hub, request)
+    with hub.opened(watched) as opened:
+        values: dict[str, object] = {"card": _card(watched), "sides": None}
+        if opened:
+            book, answers = opened
+            values |= {
+                **_said(book, answers),
+                **_runs(request, watched, book, answers),
+                "matrix": matrix(book, answers.sides),
+                "sides": answers.sides,
+            }
+        query = f"?{request.url.query}" if request.url.query else ""
+        live = f"{campaign_url(watched.name)}/live{query}"
+        return _page("campaign.html", values, live=live, revision=watched.revision, watch=watched.name)
+
+
+def campaign_parts(request: Request) -> Response:
+    """Return what has changed on a campaign's page after revision `since`."""
+    hub = hub_of(request)
+    watched = find_campaign(hub, request)
+    with hub.opened(watched) as opened:
+        found = _card(watched)
+        parts = {"status": pages.render("status.html", {"card": found})}
+        if opened is None:
+            return _parts(watched.revision, parts)
+        book, answers = opened
+        since = whole(request, "since", 0)
+        since = since if since <= watched.revision else 0
+        values = {"card": found, **_runs(request, watched, book, answers)}
+        parts["runs"] = pages.render("runs.html", values)
+        if watched.answered_revision > since:
+            said = _said(book, answers)
+            parts["answers"] = pages.render("answers.html", said)
+            parts["chart"] = pages.render("chart.html", said)
+        if book.matrix_revision > since:
+            values = {"card": found, "matrix": matrix(book, answers.sides)}
+            parts["matrix"] = pages.render("matrix.html", values)
+            return _parts(watched.revision, parts)
+        return _parts(watched.revision, parts, cells=cell_news(book, book.changed_since(since)))
+
+
+def run(request: Request) -> Response:
+    """Show one attempt: its output, command and evidence."""
+    hub = hub_of(request)
+    watched = find_campaign(hub, request)
+    with hub.opened(watched) as opened:
+        book, answers = _require(opened)
+        attempt = find_attempt(book, request)
+        revision = watched.revision
+        found = run_page(watched.name, book, answers.sides, attempt)
+    values = {"run": found, "name": watched.name}
+    return _page("run.html", values, live=f"{found.url}/live", revision=revision, watch=watched.name)
+
+
+def run_parts(request: Request) -> Response:
+    """Return what changes on a run's page; its output only when other streams than `streams` are there."""
+    hub = hub_of(request)
+    watched = find_campaign(hub, request)
+    with hub.opened(watched) as opened:
+        book, answers = _require(opened)
+        found = run_page(watched.name, book, answers.sides, find_attempt(book, request))
+        revision = watched.revision
+    values = {"run": found, "name": watched.name}
+    parts = {name: pages.render(f"run_{name}.html", values) for name in ("facts", "details")}
+    if len(found.streams) != whole(request, "streams", 0):
+        parts["output"] = pages.render("run_output.html", values)
+    return _parts(revision, parts)
+
+
+def file(request: Request) -> Response:
+    """Return a whole stream, or a range of it, as plain text exactly as it was written."""
+    hub = hub_of(request)
+    watched = find_campaign(hub, request)
+    with hub.opened(watched) as opened:
+        _, path = find_stream(_require(opened)[0], request)
+    return FileResponse(path, media_type="text/plain; charset=utf-8")
+
+
+def compare(request: Request) -> Response:
+    """Show several campaigns side by side."""
+    hub = hub_of(request)
+    values = _compared(hub, request)
+    chosen = request.query_params.getlist("c")
+    live = f"/compare/live?{urlencode([('c', name) for name in chosen])}"
+    values |= {"all_cards": _cards(hub), "chosen": chosen}
+    return _page("compare.html", values, live=live, revision=hub.revision, watch="")
+
+
+def compare_parts(request: Request) -> Response:
+    """Return what changes where campaigns are shown side by side."""
+    hub = hub_of(request)
+    return _parts(hub.revision, {"columns": pages.render("columns.html", _compared(hub, request))})
+
+
+def report(request: Request) -> Response:
+    """Return the full report as of now, under the policy that it states itself."""
+    hub = hub_of(request)
+    watched = find_campaign(hub, request)
+    try:
+        page = full_report(watched)
+    except CampaignError as error:
+        raise HTTPException(503, visible(str(error))) from error
+    policy = _POLICY.search(page)
+    own = policy[1] if policy else "default-src 'none'"
+    return HTMLResponse(page, headers={"content-security-policy": f"{own}; frame-ancestors 'none'"})
+
+
+def evidence(request: Request) -> Response:
+    """Lead from a report's link into the campaign's folder to the page of that run."""
+    hub = hub_of(request)
+    watched = find_campaign(hub, request)
+    with hub.opened(watched) as opened:
+        attempt = find_attempt(_require(opened)[0], request)
+    return RedirectResponse(run_url(watched.name, attempt), 303)
+
+
+def static(request: Request) -> Response:
+    """Return one of the package's own files."""
+    name = request.path_params["name"]
+    if name not in pages.STATIC:
+        raise HTTPException(404, "There is no such file.")
+    return Response(pages.static(name), media_type=pages.STATIC[name], headers={"cache-control": "no-cache"})
+
+
+def failed(request: Request, error: Exception) -> Response:
+    """Say what is not there, as a page."""
+    status, text = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "")
+    titles = {404: "Not here", 405: "Only reading", 503: "Not readable now"}
+    html = pages.render("message.html", {"title": titles.get(status, "That did not work"), "text": text})
+    return HTMLResponse(html, status)
+
+
+_RUN = "/c/{name}/run/{case}/{attempt}"
+ROUTES = [
+    Route("/", overview),
+    Route("/live", overview_parts),
+    Route("/compare", compare),
+    Route("/compare/live", compare_parts),
+    Route("/c/{name}", campaign),
+    Route("/c/{name}/live", campaign_parts),
+    Route("/c/{name}/report/", report),
+    Route("/c/{name}/attempts/{case}/{attempt}", evidence),
+    Route("/c/{name}/attempts/{case}/{attempt}/", evidence),
+    Route(_RUN, run),
+    Route(f"{_RUN}/live", run_parts),
+    Route(f"{_RUN}/file/{{stream}}", file),
+    Route("/static/{name}", static),
+]
+
+
+def _page(
+    template: str, values: Mapping[str, object], *, live: str, revision: int, watch: str
+) -> HTMLResponse:
+    html = pages.render(template, {**values, "live": live, "revision": revision, "watch": watch})
+    return HTMLResponse(html)
+
+
+def _parts(revision: int, parts: dict[str, str], cells: object = ()) -> Response:
+    body = msgspec.json.encode({"revision": revision, "parts": parts, "cells": cells})
+    return Response(body, media_type="application/json")
+
+
+def _require(opened: tuple[Book, Answers] | None) -> tuple[Book, Answers]:
+    if opened is None:
+        raise HTTPException(503, "The plan of this campaign cannot be read.")
+    return opened
+
+
+def _card(watched: Watched) -> Card:
+    return card(watched.name, visible(str(watched.folder)), watched.book, watched.fault)
+
+
+def _cards(hub: Hub) -> list[Card]:
+    with hub.lock:
+        found = [_card(watched) for watched in hub.campaigns.values()]
+    latest_first = sorted(found, key=lambda one: one.started, reverse=True)
+    return sorted(latest_first, key=lambda one: _ORDER.index(one.mood))
+
+
+def _overview(hub: Hub) -> dict[str, object]:
+    return {"cards": _cards(hub), "folders": [visible(str(folder)) for folder in hub.folders]}
+
+
+def _said(book: Book, answers: Answers) -> dict[str, object]:
+    """Return what the statistics give to a campaign's page."""
+    return {
+        "answers": answers,
+        "costs": costs(answers.overview, answers.sides, book.plan.margin),
+        "scatter": scatter(answers.dots, answers.sides, len(book.planned)),
+    }
+
+
+def _runs(request: Request, watched: Watched, book: Book, answers: Answers) -> dict[str, object]:
+    query = request.query_params
+    state, words = query.get("state", ""), query.get("words", "")
+    found = run_list(
+        watched.name, book, answers.sides, state=state, words=words, page=whole(request, "page", 1)
+    )
+    return {"runs": found, "state": state, "words": words}
+
+
+def _compared(hub: Hub, request: Request) -> dict[str, object]:
+    columns = []
+    for name in dict.fromkeys(request.query_params.getlist("c")):
+        watched = hub.campaigns.get(name)
+        if watched is None:
+            continue
+        with hub.opened(watched) as opened:
+            book, answers = opened or (None, None)
+            columns.append(Column(_card(watched), answers, book.plan.margin if book else 0.0))
+    return {"columns": columns, "table": table(columns)}

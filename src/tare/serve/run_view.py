@@ -1,0 +1,141 @@
+"""What the page of one run shows: how it came out, and its evidence."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+
+from tare.model.attempt import Attempt, State
+from tare.model.campaign import Environment
+from tare.report.evidence import Command
+from tare.report.sides import Sides
+from tare.report.wording import coordinate, listed, number, quantity, visible, words
+from tare.serve.book import Book
+from tare.serve.logs import Chunk, evidence_folder, find_streams, read_chunk, read_commands
+from tare.serve.view import block_name, campaign_url, elapsed, reason, run_url, when
+
+_MOST_FIGURES = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Stream:
+    """The end of one output stream, and where the rest is."""
+
+    name: str
+    chunk: Chunk
+    log_url: str
+    file_url: str
+
+
+@dataclasses.dataclass(frozen=True)
+class RunPage:
+    """Everything about one attempt."""
+
+    url: str
+    campaign_url: str
+    label: str
+    block: str
+    state: State
+    is_live: bool
+    reason: str
+    facts: tuple[tuple[str, str], ...]
+    siblings: tuple[tuple[str, str], ...]
+    streams: tuple[Stream, ...]
+    commands: tuple[Command, ...]
+    transport: str
+    traffic: tuple[tuple[str, str, int, int, int], ...]
+    figures: tuple[tuple[str, str, str], ...]
+    n_more_figures: int
+    environment: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+
+def run_page(name: str, book: Book, sides: Sides, attempt: Attempt) -> RunPage:
+    """Return all that is known of an attempt, with the ends of its streams."""
+    state = book.state_of(attempt)
+    folder = evidence_folder(book.folder, attempt)
+    figures = _figures(attempt)
+    return RunPage(
+        url=run_url(name, attempt),
+        campaign_url=campaign_url(name),
+        label=sides.case_label(attempt.case),
+        block=block_name(attempt.block),
+        state=state,
+        is_live=state is State.RUNNING,
+        reason="" if state in (State.DONE, State.RUNNING) else visible(reason(attempt)),
+        facts=tuple(_facts(attempt, state)),
+        siblings=tuple(_siblings(name, book, attempt)),
+        streams=_streams(run_url(name, attempt), folder) if folder else (),
+        commands=tuple(read_commands(folder)) if folder else (),
+        transport=visible(attempt.transport),
+        traffic=tuple(
+            (visible(host), visible(interface), one.tx_bytes, one.rx_bytes, one.tx_packets + one.rx_packets)
+            for host, interfaces in attempt.traffic.items()
+            for interface, one in interfaces.items()
+        ),
+        figures=tuple(figures[:_MOST_FIGURES]),
+        n_more_figures=max(len(figures) - _MOST_FIGURES, 0),
+        environment=tuple(_environment(book.folder, attempt)),
+    )
+
+
+def _facts(one: Attempt, state: State) -> list[tuple[str, str]]:
+    facts = [
+        ("Run", f"{block_name(one.block)}, attempt {one.attempt} of case {visible(one.case)}"),
+        ("Started", when(one.started_at)),
+        ("Took", elapsed(one, state)),
+        ("Exit code", "" if one.exit_code is None else str(one.exit_code)),
+        ("Signal", "" if one.signal is None else str(one.signal)),
+        ("Hosts", visible(listed(one.hosts))),
+        ("Load", "" if one.load is None else f"{number(one.load, 2)} when it started"),
+        ("Transport", visible(one.transport)),
+        ("Imported from", visible(one.source.path) if one.source else ""),
+    ]
+    return [(term, text) for term, text in facts if text]
+
+
+def _siblings(name: str, book: Book, attempt: Attempt) -> list[tuple[str, str]]:
+    alike = [one for one in book.attempts.values() if one.case == attempt.case and one.block == attempt.block]
+    return [(str(one.attempt), run_url(name, one)) for one in alike] if len(alike) > 1 else []
+
+
+def _streams(url: str, folder: Path) -> tuple[Stream, ...]:
+    found = []
+    for name, path in find_streams(folder).items():
+        try:
+            chunk = read_chunk(path)
+        except OSError:  # gone between the listing and now, or not ours to read
+            continue
+        address = quote(name, safe="")
+        found.append(Stream(name, chunk, f"/api{url}/log/{address}", f"{url}/file/{address}"))
+    return tuple(found)
+
+
+def _figures(attempt: Attempt) -> list[tuple[str, str, str]]:
+    return [
+        (
+            words(series.fom),
+            " · ".join(coordinate(name, value) for name, value in one.at.items()),
+            quantity(one.value, series.unit),
+        )
+        for series in attempt.series
+        for one in series.measurements()
+    ]
+
+
+def _environment(folder: Path, attempt: Attempt) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Return the facts of each host, from a file that is looked up among those that are there."""
+    paths = {path.stem: path for path in (folder / "environments").glob("*.json")}
+    path = paths.get(attempt.environment or "")
+    if path is None:
+        return []
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=Environment)
+    except (OSError, msgspec.MsgspecError):
+        return []
+    return [
+        (visible(host), tuple((words(name), visible(text)) for name, text in facts.items()))
+        for host, facts in found.items()
+    ]

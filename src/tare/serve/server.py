@@ -1,0 +1,137 @@
+"""Listen, serve, and end cleanly."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import secrets
+import socket
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+import uvicorn
+
+from tare.errors import UsageError
+from tare.serve.access import Access, host_names
+from tare.serve.app import make_app
+from tare.serve.watch import Hub
+
+_LEAST_TOKEN = 16
+
+
+class Listener(msgspec.Struct, frozen=True):
+    """An open socket, and who may read through it. `url` is the address to print, with the token if any."""
+
+    socket: socket.socket
+    access: Access
+    url: str
+
+
+def listen(host: str, port: int, token_file: Path | None = None) -> Listener:
+    """Open a socket on `host` and `port`, 0 for any free one; beyond loopback there is always a token.
+
+    Raises UsageError with the cure.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (OSError, UnicodeError, OverflowError) as error:
+        raise UsageError(f"--host {host}: not an address of this machine ({error})") from error
+    is_local = ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
+    token = read_token(token_file) if token_file else None if is_local else secrets.token_urlsafe(24)
+    opened = _open(family, (str(address[0]), *address[1:]), host, port)
+    port = opened.getsockname()[1]
+    names = host_names([host, *([] if is_local else (socket.gethostname(), socket.getfqdn()))])
+    shown = _shown(host, str(address[0]))
+    url = f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
+    return Listener(opened, Access(is_local=is_local, token=token, names=names, port=port), url)
+
+
+def serve(folders: Sequence[Path], listener: Listener) -> None:
+    """Serve the campaigns in `folders` until SIGINT or SIGTERM."""
+    hub = Hub(folders)
+    config = uvicorn.Config(
+        make_app(hub, listener.access),
+        log_level="warning",
+        access_log=False,  # it would hold the token
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_graceful_shutdown=3,
+    )
+    _Server(config, hub).run(sockets=[listener.socket])
+
+
+def read_token(path: Path) -> str:
+    """Return the token in the file at `path`, which is made for its owner alone when it is not there."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return _known_token(path)
+    except OSError as error:
+        raise UsageError(f"--token-file {path}: cannot be made: {error.strerror}") from error
+    token = secrets.token_urlsafe(24)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(f"{token}\n")
+    return token
+
+
+def _known_token(path: Path) -> str:
+    try:
+        mode = path.stat().st_mode
+        token = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"--token-file {path}: cannot be read as ASCII text: {error}") from error
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise UsageError(f"--token-file {path}: others may read it; chmod 600 {path}")
+    if len(token) < _LEAST_TOKEN or not token.isprintable() or " " in token:
+        raise UsageError(
+            f"--token-file {path}: not a token: at least {_LEAST_TOKEN} signs without spaces; delete the "
+            "file and a good one will be made"
+        )
+    return token
+
+
+def _open(family: int, address: tuple[str | int, ...], host: str, port: int) -> socket.socket:
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        opened.bind(address)
+        opened.listen(128)
+    except OSError as error:
+        opened.close()
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(
+                f"port {port} of {host} is taken, perhaps by another 'tare serve'; choose another with "
+                "--port, or --port 0 for any that is free"
+            ) from error
+        if error.errno == errno.EACCES:
+            raise UsageError(f"port {port} is for root only; choose one above 1023 with --port") from error
+        raise UsageError(f"--host {host} --port {port}: cannot listen there: {error.strerror}") from error
+    return opened
+
+
+def _shown(host: str, address: str) -> str:
+    """Return the host to print: one that a browser elsewhere can use, where all addresses are listened on."""
+    if ipaddress.ip_address(address.partition("%")[0]).is_unspecified:
+        return socket.getfqdn()
+    return f"[{host}]" if ":" in host else host
+
+
+class _Server(uvicorn.Server):
+    """Ends streams that would last for ever, and counts an interrupt as the way to end, not as a fault."""
+
+    def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
+        super().__init__(config)
+        self._hub = hub
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End; at the second time at once."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+        self._hub.close()
