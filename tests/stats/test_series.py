@@ -6,17 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 from statsmodels.tsa.stattools import acf
 
 from tare.stats.autocorrelation import lag_one
 from tare.stats.intervals import Floats
 from tare.stats.modes import two_modes
 from tare.stats.outliers import outliers
-from tare.stats.series import by_length, holm, resolution
+from tare.stats.series import by_length, resolution
 from tare.stats.trend import mann_kendall, theil_sen
 from tare.stats.warmup import warm_ups
 
@@ -183,13 +180,3 @@ def test_series_of_different_lengths_are_each_taken_whole() -> None:
 
 def test_the_resolution_is_the_smallest_step_between_different_values() -> None:
     assert resolution(columns([3, 1, 1, 8], [2, 2, 2, 2])).tolist() == [2, 0]
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
-def test_p_values_of_a_family_are_those_of_statsmodels(p: list[float]) -> None:
-    expected = multipletests(p, method="holm")[1]
-    np.testing.assert_allclose(holm(np.array(p)), expected, atol=1e-12)
-
-
-def test_what_was_not_tested_does_not_count_in_a_family() -> None:
-    np.testing.assert_allclose(holm(np.array([np.nan, 0.01, np.nan, 0.5])), [np.nan, 0.02, np.nan, 0.5])

@@ -10,8 +10,8 @@ import pytest
 from tare.stats.autocorrelation import lag_one
 from tare.stats.intervals import Floats
 from tare.stats.modes import two_modes
+from tare.stats.multiplicity import holm
 from tare.stats.outliers import outliers
-from tare.stats.series import holm
 from tare.stats.trend import mann_kendall
 from tare.stats.warmup import warm_ups
 

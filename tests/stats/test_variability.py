@@ -105,3 +105,11 @@ def test_a_side_that_never_varies_has_no_ratio() -> None:
     found = scatter_ratios(np.zeros_like(reference), contender)
     assert np.isnan(found.ratio).all()
     assert np.isnan(found.low).all()
+
+
+def test_rows_that_are_no_blocks_are_not_paired() -> None:
+    reference, contender = two_sides(10, 0.9)
+    found = scatter_ratios(reference, contender, may_pair=np.zeros(N_STUDIES, np.bool_))
+    paired = scatter_ratios(reference, contender)
+    assert not found.is_paired.any()
+    assert np.median(found.high / found.low) > 1.5 * np.median(paired.high / paired.low)

@@ -12,7 +12,7 @@ from tare.answers.estimate import absent_as_none
 from tare.answers.suspicions import Findings, Suspicion, look_for
 from tare.model.campaign import Campaign
 from tare.stats.intervals import Floats, moments
-from tare.stats.series import holm
+from tare.stats.multiplicity import holm
 from tare.stats.variability import scatters
 
 MIN_ALIKE = 2 / 3

@@ -7,7 +7,7 @@ import numpy as np
 
 from tare.answers.compare import common_cells, primary_foms, sides
 from tare.answers.estimate import absent_as_none
-from tare.answers.pairs import Pair, pairs
+from tare.answers.pairs import Pair, pairs, told_blocks
 from tare.answers.table import Cell, tabulate
 from tare.model.campaign import Campaign
 from tare.model.comparison import Verdict
@@ -69,7 +69,9 @@ def variabilities(
     if not subjects:
         return []
     logs = [_logs(np.column_stack(side)) for side in (below, above)]
-    found = scatter_ratios(logs[0], logs[1], confidence)
+    told = told_blocks(campaign)
+    may_pair = [{pair.reference_case.id, pair.contender_case.id} <= told for pair, _ in subjects]
+    found = scatter_ratios(logs[0], logs[1], confidence, np.array(may_pair))
     return _answers(subjects, [scatters(side, confidence) for side in logs], found, confidence)
 
 
@@ -118,4 +120,4 @@ def _note(n_blocks: int, ratio: float | None, *, is_paired: bool) -> str:
         return f"too few blocks: a scatter takes {MIN_BLOCKS} on both sides"
     if ratio is None:
         return "a side does not scatter at all"
-    return "" if is_paired else "unpaired: fewer than three blocks have both sides"
+    return "" if is_paired else "unpaired"

@@ -60,17 +60,3 @@ def rounding(values: Floats) -> Floats:
     """Return the standard deviation that rounding alone gives each column."""
     found: Floats = resolution(values) / np.sqrt(12)
     return found
-
-
-def holm(p: Floats) -> Floats:
-    """Return p values that stay honest when all of them are looked at; NaN stays NaN and does not count.
-
-    The chance that noise pushes even one of them below α is at most α, however the tests hang
-    together (Holm 1979, Scand. J. Statist. 6:65).
-    """
-    adjusted = np.full(p.shape, np.nan)
-    tested = np.flatnonzero(np.isfinite(p))
-    order = tested[np.argsort(p[tested], kind="stable")]
-    steps = p[order] * np.arange(len(order), 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return adjusted

@@ -64,7 +64,12 @@ def _cv(variance: Floats) -> Floats:
     return cv
 
 
-def scatter_ratios(reference: Floats, contender: Floats, confidence: float = 0.95) -> ScatterRatios:
+def scatter_ratios(
+    reference: Floats,
+    contender: Floats,
+    confidence: float = 0.95,
+    may_pair: npt.NDArray[np.bool_] | None = None,
+) -> ScatterRatios:
     """Return the ratio of the standard deviations of the logarithms, contender / reference, by column.
 
     It is the ratio of the coefficients of variation, to within 1 % while both are below 20 %. What
@@ -74,10 +79,13 @@ def scatter_ratios(reference: Floats, contender: Floats, confidence: float = 0.9
     where K = 1 + 2(1 − r²)t²/(n − 2) and t Student's quantile with n − 2 degrees of freedom; exact for
     bivariate normal logarithms (Pitman 1939, Biometrika 31:9; Morgan 1939, Biometrika 31:13). Long tails
     make it too narrow, as they do every comparison of variances. Cells with fewer than three common
-    blocks, but three on each side, have the F interval.
+    blocks, but three on each side, have the F interval, as have those that `may_pair` says no of: their
+    rows are no blocks.
     """
     is_common = np.isfinite(reference) & np.isfinite(contender)
     is_paired = is_common.sum(axis=0) >= MIN_BLOCKS
+    if may_pair is not None:
+        is_paired &= may_pair
     used = is_common | ~is_paired
     below, above = (moments(np.where(used, side, np.nan)) for side in (reference, contender))
     n_blocks = np.minimum(below.n_blocks, above.n_blocks)
