@@ -21,8 +21,9 @@ from tare.published import Figure, Publication
     metavar="DIR",
     help="Make a campaign of it in this new folder, for compare, report and export.",
 )
+@click.option("--claims", "is_claims", is_flag=True, help="Judge what the articles claim by these figures.")
 @json_option
-def command(name: str | None, folder: Path | None, as_json: bool) -> None:
+def command(name: str | None, folder: Path | None, is_claims: bool, as_json: bool) -> None:
     """List published results; with NAME, or NAME/SERIES, print its figures.
 
     They can be the reference of a comparison: see 'tare compare --against'. Most are of single runs, so
@@ -32,11 +33,17 @@ def command(name: str | None, folder: Path | None, as_json: bool) -> None:
     Examples:
       tare published
       tare published hpcc-fabrics
+      tare published --claims
       tare published hpcg-containers --out campaigns/hpcg-containers
       tare compare campaigns/ours --against published:hpcc-fabrics/ib-100g
     """
     from tare.published import names, read_publication
 
+    if is_claims:
+        if folder is not None:
+            raise UsageError("--claims makes no campaign; leave --out out")
+        _judge(name, as_json=as_json)
+        return
     if name is None:
         if folder is not None:
             raise UsageError("--out takes one table; name it, as 'tare published' lists them")
@@ -56,6 +63,17 @@ def command(name: str | None, folder: Path | None, as_json: bool) -> None:
         _print(publication)
         if folder is not None:
             click.echo(f"\nnext: tare compare {folder}")
+
+
+def _judge(name: str | None, *, as_json: bool) -> None:
+    from tare.cli.claims import claims_body, print_claims
+    from tare.published import judge_claims
+
+    found = judge_claims(name)
+    if as_json:
+        print_json("tare.claims/1", claims_body(found))
+    else:
+        print_claims(found)
 
 
 def _list(found: Sequence[Publication]) -> None:

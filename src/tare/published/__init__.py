@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tare.published.claims import judge_claims, read_claims
 from tare.published.runs import PublishedRun, as_campaign, as_runs
 from tare.published.tables import Figure, Publication, names, read_publication
 
@@ -11,6 +12,8 @@ __all__ = [
     "PublishedRun",
     "as_campaign",
     "as_runs",
+    "judge_claims",
     "names",
+    "read_claims",
     "read_publication",
 ]

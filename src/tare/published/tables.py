@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import hashlib
 import io
 import re
 import tomllib
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.errors import UsageError
+from tare.errors import InfrastructureError, UsageError
 from tare.model.values import Scalar
 from tare.model.workload import Better
 
@@ -38,6 +39,7 @@ class Mapped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How one table maps: the keys of index.toml, which explains them."""
 
     what: str
+    sha256: str
     columns: dict[str, str] = {}
     wide: str | None = None
     levels: tuple[str, ...] = ()
@@ -108,7 +110,7 @@ def read_publication(name: str) -> Publication:
         cure = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(index)}"
         raise UsageError(f"no published results are called {table!r}; {cure}")
     mapped = index[table]
-    lines = (DATA / f"{table}.csv").read_text(encoding="utf-8").splitlines()
+    lines = _verified(DATA / f"{table}.csv", mapped.sha256).splitlines()
     comment = " ".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
     publication = Publication(
         name=table,
@@ -118,6 +120,17 @@ def read_publication(name: str) -> Publication:
         figures=tuple(_figures(mapped, lines)),
     )
     return publication.only(series) if slash else publication
+
+
+def _verified(path: Path, sha256: str) -> str:
+    """Return the text of a table. Raises InfrastructureError where it is not the one that was published."""
+    raw = path.read_bytes()
+    found = hashlib.sha256(raw).hexdigest()
+    if found != sha256:
+        raise InfrastructureError(
+            f"{path}: not the published table: its SHA-256 is {found}, not {sha256}; install Tare anew"
+        )
+    return raw.decode("utf-8")
 
 
 def _index() -> dict[str, Mapped]:

@@ -1,0 +1,87 @@
+"""`tare published --claims`: what the published figures say of the claims made with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import click
+
+from tare.answers.claims import ClaimFinding, ClaimVerdict, Evidence
+from tare.cli.output import print_table
+
+_SIGNS = {
+    ClaimVerdict.SUPPORTED: "■ supported",
+    ClaimVerdict.CONTRADICTED: "■ contradicted",
+    ClaimVerdict.UNDECIDED: "▨ undecided",
+    ClaimVerdict.NOT_IN_THE_DATA: "– not in the data",
+}
+
+
+def print_claims(found: Sequence[ClaimFinding]) -> None:
+    """Print each claim with its verdict, and beneath it the numbers and what they rest on."""
+    for finding in found:
+        claim = finding.claim
+        click.echo(f"{claim.id}  {_SIGNS[finding.verdict]}: {claim.claim} ({claim.article})")
+        if finding.evidence:
+            rows = [
+                (f"  {one.what}", _number(one), _runs(one), f"{one.verdict}: {one.why}")
+                for one in finding.evidence
+            ]
+            print_table(("  what", "number", "runs", "verdict"), rows)
+        if finding.why:
+            click.echo(f"  {finding.why}")
+        click.echo()
+    counts = Counter(finding.verdict for finding in found)
+    click.echo(", ".join(f"{counts[verdict]} {verdict}" for verdict in ClaimVerdict))
+    click.echo("A number is a ratio, or Kendall's tau of an order; in brackets its 95 % interval.")
+
+
+def _number(one: Evidence) -> str:
+    if one.tau is not None:
+        return f"τ = {one.tau:+.2f}".replace("-", "−")
+    if one.ratio is None:
+        return "–"
+    interval = "" if one.low is None or one.high is None else f" [{one.low:.3f}, {one.high:.3f}]"
+    return f"{one.ratio:.3f}{interval}"
+
+
+def _runs(one: Evidence) -> str:
+    if one.tau is not None:
+        return f"{one.n_contender} levels"
+    return f"{one.n_contender} / {one.n_reference}"
+
+
+def claims_body(found: Sequence[ClaimFinding]) -> Mapping[str, object]:
+    """Return the findings as ``tare.claims/1`` has them."""
+    return {
+        "claims": [
+            {
+                "id": finding.claim.id,
+                "article": finding.claim.article,
+                "claim": finding.claim.claim,
+                "kind": finding.claim.kind,
+                "data": finding.claim.data,
+                "margin": finding.claim.margin if finding.claim.kind == "equivalent" else None,
+                "verdict": finding.verdict,
+                "why": finding.why,
+                "evidence": [
+                    {
+                        "what": one.what,
+                        "n_reference": one.n_reference,
+                        "n_contender": one.n_contender,
+                        "ratio": one.ratio,
+                        "low": one.low,
+                        "high": one.high,
+                        "tau": one.tau,
+                        "chance": one.chance,
+                        "verdict": one.verdict,
+                        "leans_to": one.leans_to,
+                        "why": one.why,
+                    }
+                    for one in finding.evidence
+                ],
+            }
+            for finding in found
+        ]
+    }

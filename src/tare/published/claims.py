@@ -1,0 +1,42 @@
+"""Read what the articles claim from data/claims.toml, and judge it by the tables beside it."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+
+import msgspec
+
+from tare.answers.claims import Claim, ClaimFinding, judge_claim
+from tare.model.campaign import Campaign
+from tare.published.runs import as_campaign
+from tare.published.tables import DATA, read_publication
+
+
+class _ClaimsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    claims: tuple[Claim, ...]
+
+
+def read_claims() -> tuple[Claim, ...]:
+    """Return every claim, also those that the tables have no figures of, in the order of the file."""
+    text = (DATA / "claims.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), _ClaimsFile).claims
+
+
+def judge_claims(table: str | None = None, *, confidence: float = 0.95) -> list[ClaimFinding]:
+    """Return what the tables say of each claim, or of those that rest on one `table`.
+
+    Raises UsageError where there is no such table.
+    """
+    if table is not None:
+        table = read_publication(table).name
+    campaigns = functools.cache(_campaign)
+    return [
+        judge_claim(claim, campaigns(claim.data) if claim.data else None, confidence=confidence)
+        for claim in read_claims()
+        if table is None or claim.data == table
+    ]
+
+
+def _campaign(table: str) -> Campaign:
+    return as_campaign(read_publication(table))
