@@ -1,0 +1,67 @@
+#!/bin/bash
+#SBATCH --job-name=tare-1a2b-1.1
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=2
+#SBATCH --cpus-per-task=2
+#SBATCH --time=5
+#SBATCH --output=/c/a/1.1/job.out
+#SBATCH --no-requeue
+#SBATCH --partition=compute
+#SBATCH --account='proj 42'
+#SBATCH --qos=high
+#SBATCH --constraint='a&b'
+#SBATCH --reservation=r
+#SBATCH --licenses=x:1
+#SBATCH --gres=gpu:2
+#SBATCH --exclusive
+#SBATCH --switches=1
+
+set -u
+# What each task of this job goes through. A task's folder lies on a file system that the nodes share; in it,
+# 'progress' tells which steps have ended, and becomes 'landed' when the task is over.
+
+probe() { # probe NAME PATH…: keep small files of each node as NAME.<node>, to be told apart from other nodes'
+  local name=$1
+  shift
+  srun --overlap --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none --output="$name.%N" \
+    sh -c 'for path do printf "\036%s\036" "$path"; cat "$path"; done 2>/dev/null' probe "$@" </dev/null
+}
+
+task() { # task FOLDER NODES SECONDS: begin a task
+  cd "$1" || return
+  nodes=$2
+  printf 'job %s %s\nbegan %s\n' "$SLURM_JOB_ID" "$SLURM_JOB_NODELIST" "$EPOCHREALTIME" >progress || return
+  probe before "${facts[@]}" "$counters"
+  deadline=$((SECONDS + $3))
+}
+
+step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of the task's time
+  local name=$1 out=$2 err=$3 left=$((deadline - SECONDS)) code begun
+  shift 3
+  begun=$EPOCHREALTIME
+  timeout --kill-after=10 "$((left > 0 ? left : 1))" "$@" >"$out" 2>"$err" </dev/null
+  code=$?
+  printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$EPOCHREALTIME" >>progress
+  return "$code"
+}
+
+land() {
+  probe after "$counters"
+  mv progress landed
+}
+
+facts=(/proc/cpuinfo)
+counters=/proc/net/dev
+
+# tare-1a2b-1.1: 1 of 2
+task /c/a/1.1 2 90 && {
+  step mesh mesh.stdout mesh.stderr mesher -n 4 &&
+  step run stdout stderr env OMP_NUM_THREADS=2 'X=a b' solver '$(touch pwned)' 'it'"'"'s'
+  land
+}
+
+# tare-1a2b-1.1: 2 of 2
+task '/c/it'"'"'s/1.1' 1 90 && {
+  step run stdout stderr env OMP_NUM_THREADS=2 'X=a b' solver '$(touch pwned)' 'it'"'"'s'
+  land
+}

@@ -1,0 +1,61 @@
+"""A double of Slurm's commands: its queue is a list, and what jobs do is for the test to say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from tare.backends.slurm.commands import QueuedJob
+from tare.errors import BackendError
+
+
+class SimulatedSlurm:
+    """Stands for sbatch, squeue and scancel, and for the nodes on which jobs run."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[int, QueuedJob] = {}
+        self.scripts: dict[int, Path] = {}
+        self.n_queries = 0
+        self.n_outages = 0
+        self.refusal = ""
+        self.loses_answers = False
+        self.cancelled: list[int] = []
+
+    def submit(self, script: Path) -> int:
+        self._answer()
+        if self.refusal:
+            raise BackendError(self.refusal)
+        number = len(self.jobs) + 1
+        text = script.read_text()
+        found = re.search(r"--job-name=(\S+)", text)
+        assert found
+        self.jobs[number] = QueuedJob(number, "PENDING", "Priority", found[1])
+        self.scripts[number] = script
+        if self.loses_answers:
+            raise BackendError("sbatch: Socket timed out on send/recv operation")
+        return number
+
+    def queue(self) -> list[QueuedJob]:
+        self.n_queries += 1
+        self._answer()
+        return list(self.jobs.values())
+
+    def cancel(self, ids: Collection[int]) -> None:
+        self.cancelled += ids
+
+    def set_state(self, number: int, state: str) -> None:
+        self.jobs[number] = self.jobs[number]._replace(state=state)
+
+    def run(self, number: int, code: int = 0, seconds: float = 1.0) -> None:
+        """Let the tasks of a job run, each with one step that ends with `code`, as job.sh records it."""
+        folders = re.findall(r"^task (\S+) ", self.scripts[number].read_text(), re.MULTILINE)
+        for folder in folders:
+            record = f"job {number} n[1-2]\nbegan 100.5\nstep run {code} 101.0 {101 + seconds}\n"
+            (Path(folder) / "landed").write_text(record)
+        self.set_state(number, "COMPLETED" if code == 0 else "FAILED")
+
+    def _answer(self) -> None:
+        if self.n_outages:
+            self.n_outages -= 1
+            raise BackendError("squeue: Unable to contact slurm controller (connect failure)")

@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from backends.simulated_slurm import SimulatedSlurm
+from tare.backends.slurm.commands import Slurm
+from tare.backends.slurm.scheduler import SlurmScheduler
+from tare.errors import BackendError
+from tare.model.case import Layout
+from tare.model.launch import Invocation
+from tare.model.scheduler import Landing, Step, Task
+from tare.model.site import Platform, SlurmOptions
+
+
+class Clock:
+    """Stands for time: sleeping is what makes it pass."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.naps: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.naps.append(seconds)
+
+
+@pytest.fixture
+def slurm() -> SimulatedSlurm:
+    return SimulatedSlurm()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def scheduler(slurm: SimulatedSlurm, clock: Clock) -> SlurmScheduler:
+    return make_scheduler(slurm, clock)
+
+
+def make_scheduler(slurm: SimulatedSlurm, clock: Clock) -> SlurmScheduler:
+    return SlurmScheduler(cast(Slurm, slurm), SlurmOptions(), [], clock=lambda: clock.now, sleep=clock.sleep)
+
+
+def task(folder: Path, number: int = 1) -> Task:
+    work = folder / str(number)
+    work.mkdir(exist_ok=True)
+    return Task(
+        name=f"tare-abc-{number}",
+        folder=work,
+        steps=(Step(name="run", invocation=Invocation(argv=("true",))),),
+        layout=Layout(nodes=2, ranks=2),
+        platform=Platform(backend="slurm"),
+        timeout_s=60.0,
+    )
+
+
+def wait_for_one(scheduler: SlurmScheduler) -> Landing:
+    for _ in range(100):
+        landed = scheduler.wait()
+        if landed:
+            (one,) = landed
+            return one
+    raise AssertionError("nothing landed")
+
+
+def test_a_task_lands_with_the_exit_code_and_time_that_its_job_recorded(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    assert scheduler.wait() == []
+    slurm.run(1, code=3, seconds=2.5)
+    one = wait_for_one(scheduler)
+    assert (one.name, one.exit.code, one.exit.elapsed_s, one.started_at) == ("tare-abc-1", 3, 2.5, 100.5)
+    assert one.exit.fault is None
+
+
+def test_an_exit_code_above_128_is_the_signal_that_ended_the_program(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    slurm.run(1, code=139)
+    assert wait_for_one(scheduler).exit.signal == 11
+
+
+def test_only_a_program_that_used_all_its_time_has_timed_out(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    scheduler.submit([task(tmp_path, 1)])
+    slurm.run(1, code=124, seconds=60.2)
+    assert wait_for_one(scheduler).exit.is_timeout
+    scheduler.submit([task(tmp_path, 2)])
+    slurm.run(2, code=124, seconds=2.0)
+    ended = wait_for_one(scheduler).exit
+    assert (ended.is_timeout, ended.code) == (False, 124)
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [("NODE_FAIL", "a node failed"), ("PREEMPTED", "preempted"), ("BOOT_FAIL", "a node failed")],
+)
+def test_what_the_nodes_or_the_queue_did_is_the_infrastructures_fault(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, says: str
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    slurm.set_state(1, state)
+    fault = wait_for_one(scheduler).exit.fault
+    assert fault is not None
+    assert says in fault
+    assert "job 1" in fault
+
+
+@pytest.mark.parametrize(
+    ("state", "says"), [("CANCELLED by 0", "cancelled from outside"), ("OUT_OF_MEMORY", "more memory")]
+)
+def test_what_somebody_or_the_program_did_is_told_and_is_no_fault_of_the_infrastructure(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, says: str
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    slurm.set_state(1, state)
+    one = wait_for_one(scheduler)
+    assert says in one.reason
+    assert one.exit.fault is None
+
+
+def test_a_state_that_nobody_knows_is_not_success_and_not_the_end(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    slurm.set_state(1, "QUANTUM_TUNNELLED")
+    assert [scheduler.wait() for _ in range(20)] == [[]] * 20
+    del slurm.jobs[1]
+    fault = wait_for_one(scheduler).exit.fault
+    assert fault is not None
+    assert "no longer has job 1" in fault
+
+
+def test_a_record_that_a_file_system_shows_late_is_waited_for(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    slurm.set_state(1, "COMPLETED")
+    while clock.now < 10:
+        assert scheduler.wait() == []
+    slurm.run(1)
+    assert wait_for_one(scheduler).exit.code == 0
+
+
+def test_a_job_that_left_no_record_is_a_fault_that_names_the_folder(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    slurm.set_state(1, "COMPLETED")
+    fault = wait_for_one(scheduler).exit.fault
+    assert fault is not None
+    assert f"do the nodes share {tmp_path / '1'}?" in fault
+
+
+def test_an_outage_of_the_controller_is_waited_out(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    slurm.n_outages = 10
+    for _ in range(10):
+        assert scheduler.wait() == []
+    assert clock.naps[-1] > clock.naps[0], "polls of a controller in trouble must become fewer"
+    slurm.run(1)
+    assert wait_for_one(scheduler).exit.code == 0
+
+
+def test_an_outage_that_lasts_is_an_error(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    slurm.n_outages = 10_000
+
+    def wait_for_ever() -> None:
+        while True:
+            scheduler.wait()
+
+    with pytest.raises(BackendError, match="Unable to contact"):
+        wait_for_ever()
+
+
+def test_a_submission_during_an_outage_is_made_once_it_is_over(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    slurm.n_outages = 4
+    scheduler.submit([task(tmp_path)])
+    assert list(slurm.jobs) == [1]
+
+
+def test_a_job_that_was_taken_although_sbatch_failed_is_not_submitted_twice(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    slurm.loses_answers = True
+    scheduler.submit([task(tmp_path)])
+    assert list(slurm.jobs) == [1]
+    slurm.run(1)
+    assert wait_for_one(scheduler).exit.code == 0
+
+
+def test_a_refusal_says_what_sbatch_said(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    slurm.refusal = "sbatch: error: invalid partition specified: fast"
+    with pytest.raises(BackendError, match="invalid partition"):
+        scheduler.submit([task(tmp_path)])
+    assert slurm.jobs == {}
+
+
+def test_tasks_of_one_job_land_each_by_itself(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    tasks = [task(tmp_path, number) for number in (1, 2, 3)]
+    scheduler.submit(tasks)
+    slurm.set_state(1, "RUNNING")
+    (tasks[0].folder / "landed").write_text("began 1.0\nstep run 0 1.0 2.0\n")
+    assert wait_for_one(scheduler).name == "tare-abc-1"
+    slurm.set_state(1, "NODE_FAIL")
+    rest = {one.name: one.exit.fault for one in scheduler.wait()}
+    assert rest.keys() == {"tare-abc-2", "tare-abc-3"}
+    assert all(rest.values())
+
+
+def test_a_new_session_adopts_what_is_queued_or_has_landed_and_nothing_else(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
+) -> None:
+    tasks = [task(tmp_path, number) for number in (1, 2, 3, 4)]
+    for one in tasks[:3]:
+        scheduler.submit([one])
+    slurm.run(2)
+    slurm.set_state(3, "CANCELLED")
+    (tasks[0].folder / "job").unlink()  # killed between sbatch and its record: the name still tells
+    later = make_scheduler(slurm, clock)
+    assert set(later.adopt(tasks)) == {"tare-abc-1", "tare-abc-2"}
+    assert wait_for_one(later).name == "tare-abc-2"
+
+
+def test_cancelled_tasks_do_not_land(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    scheduler.cancel(["tare-abc-1"])
+    assert slurm.cancelled == [1]
+    slurm.run(1)
+    assert scheduler.wait() == []
+
+
+def test_a_thousand_jobs_take_one_query_a_poll_and_little_memory(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    for number in range(1, 1001):
+        scheduler.submit([task(tmp_path, number)])
+    before = slurm.n_queries
+    tracemalloc.start()
+    for _ in range(5):
+        scheduler.wait()
+    first, _ = tracemalloc.get_traced_memory()
+    for _ in range(20):
+        scheduler.wait()
+    last, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert slurm.n_queries - before == 25
+    assert last - first < 100_000
+    for number in range(1, 1001):
+        slurm.run(number)
+    assert len(scheduler.wait()) == 1000

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tare.backends.slurm.script import render, sbatch_options
+from tare.backends.slurm.states import Phase, phase_of
+from tare.model.case import Layout
+from tare.model.launch import Invocation
+from tare.model.scheduler import Step, Task
+from tare.model.site import Platform, SlurmOptions
+
+GOLDEN = Path(__file__).with_name("goldens") / "two-tasks.sh"
+MESH = Step(
+    name="mesh", invocation=Invocation(argv=("mesher", "-n", "4")), stdout="mesh.stdout", stderr="mesh.stderr"
+)
+HOSTILE = ("$(touch pwned)", "it's", 'a "b"', "new\nline", "`id`", "; exit 9", "ünï", "")
+SOLVE = Step(
+    name="run", invocation=Invocation(argv=("solver", *HOSTILE[:2]), env={"OMP_NUM_THREADS": "2", "X": "a b"})
+)
+
+
+def task(folder: Path, *steps: Step, nodes: int = 2, timeout_s: float = 90.0) -> Task:
+    return Task(
+        name=f"tare-1a2b-{folder.name}",
+        folder=folder,
+        steps=steps,
+        layout=Layout(nodes=nodes, ranks=2 * nodes, ranks_per_node=2, threads=2),
+        platform=Platform(backend="slurm"),
+        timeout_s=timeout_s,
+    )
+
+
+def test_the_script_of_two_tasks_is_the_golden_one() -> None:
+    options = SlurmOptions(
+        partition="compute", account="proj 42", qos="high", constraint="a&b", gres="gpu:2", licenses="x:1",
+        reservation="r", exclusive=True, lines=("--switches=1",),
+    )  # fmt: skip
+    tasks = [task(Path("/c/a/1.1"), MESH, SOLVE), task(Path("/c/it's/1.1"), SOLVE, nodes=1)]
+    text = render(tasks, options, ["/proc/cpuinfo"])
+    if os.environ.get("UPDATE_GOLDENS"):
+        GOLDEN.write_text(text)
+    assert text == GOLDEN.read_text()
+
+
+def test_a_job_asks_for_what_the_largest_of_its_tasks_needs_and_the_time_of_all() -> None:
+    tasks = [task(Path("/a"), SOLVE, nodes=1), task(Path("/b"), SOLVE, nodes=4, timeout_s=600)]
+    options = list(sbatch_options(tasks, SlurmOptions()))
+    assert "--nodes=4" in options
+    assert "--time=14" in options  # 90 s and 600 s, and a minute each to start and end, rounded up
+
+
+@pytest.fixture
+def fake_srun(tmp_path: Path) -> dict[str, str]:
+    """Stands for srun where only a shell is needed to try the script: runs the command once, here."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    srun = folder / "srun"
+    srun.write_text(
+        "#!/bin/bash\nout=/dev/stdout\n"
+        "while [[ $1 == --* ]]; do [[ $1 == --output=* ]] && out=${1#*=}; shift; done\n"
+        '"$@" >"${out/\\%N/n1}"\n'
+    )
+    srun.chmod(0o755)
+    return {
+        "PATH": f"{folder}:{os.environ['PATH']}", "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1",
+    }  # fmt: skip
+
+
+def run(script: str, env: dict[str, str], cwd: Path) -> None:
+    path = cwd / "script.sh"
+    path.write_text(script)
+    subprocess.run(["bash", str(path)], env=env, cwd=cwd, check=False, timeout=30)
+
+
+def test_every_argument_and_variable_arrives_as_it_is(tmp_path: Path, fake_srun: dict[str, str]) -> None:
+    work = tmp_path / "it's a $(touch pwned) folder"
+    work.mkdir()
+    show = ("python3", "-c", "import os,sys; print(ascii(sys.argv[1:]), ascii(os.environ['VALUE']))")
+    step = Step(name="run", invocation=Invocation(argv=(*show, *HOSTILE), env={"VALUE": "\n".join(HOSTILE)}))
+    run(render([task(work, step)], SlurmOptions(), []), fake_srun, tmp_path)
+    assert (work / "stdout").read_text().strip() == f"{list(HOSTILE)!a} {chr(10).join(HOSTILE)!a}"
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_a_failed_step_stops_its_task_and_not_the_next_one(tmp_path: Path, fake_srun: dict[str, str]) -> None:
+    folders = [tmp_path / name for name in ("a", "b")]
+    for folder in folders:
+        folder.mkdir()
+    broken = msgspec.structs.replace(MESH, invocation=Invocation(argv=("sh", "-c", "exit 4")))
+    good = Step(name="run", invocation=Invocation(argv=("echo", "fine")))
+    run(
+        render([task(folders[0], broken, good), task(folders[1], good)], SlurmOptions(), []),
+        fake_srun,
+        tmp_path,
+    )
+    first = (folders[0] / "landed").read_text()
+    assert "step mesh 4 " in first
+    assert "step run" not in first
+    assert "step run 0 " in (folders[1] / "landed").read_text()
+
+
+def test_steps_share_the_time_of_their_task(tmp_path: Path, fake_srun: dict[str, str]) -> None:
+    work = tmp_path / "slow"
+    work.mkdir()
+    naps = [
+        Step(name=name, invocation=Invocation(argv=("sleep", nap)))
+        for name, nap in (("a", "0.1"), ("b", "30"))
+    ]
+    run(render([task(work, *naps, timeout_s=1)], SlurmOptions(), []), fake_srun, tmp_path)
+    assert "step b 124 " in (work / "landed").read_text()
+
+
+def test_a_task_whose_folder_the_node_does_not_see_is_left_out_and_the_next_one_runs(
+    tmp_path: Path, fake_srun: dict[str, str]
+) -> None:
+    work = tmp_path / "here"
+    work.mkdir()
+    good = Step(name="run", invocation=Invocation(argv=("echo", "fine")))
+    run(
+        render([task(tmp_path / "elsewhere", good), task(work, good)], SlurmOptions(), []),
+        fake_srun,
+        tmp_path,
+    )
+    assert (work / "landed").exists()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("state", "phase"),
+    [
+        ("PENDING", Phase.QUEUED), ("RUNNING", Phase.ACTIVE), ("COMPLETING", Phase.ACTIVE),
+        ("COMPLETED", Phase.ENDED), ("FAILED", Phase.ENDED), ("TIMEOUT", Phase.TIMED_OUT),
+        ("CANCELLED by 1000", Phase.CANCELLED), ("CANCELLED+", Phase.CANCELLED),
+        ("NODE_FAIL", Phase.NODE_FAILED),
+        ("PREEMPTED", Phase.PREEMPTED), ("OUT_OF_MEMORY", Phase.OUT_OF_MEMORY), ("", Phase.UNKNOWN),
+        ("NEW_IN_SLURM_30", Phase.UNKNOWN),
+    ],
+)  # fmt: skip
+def test_states_mean_what_squeue_says_and_new_ones_are_unknown(state: str, phase: Phase) -> None:
+    assert phase_of(state) is phase
