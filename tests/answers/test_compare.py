@@ -215,7 +215,7 @@ def test_a_size_that_was_seldom_measured_is_left_out_of_the_aggregate_and_counte
         campaign.plan.cases[0], 1, [1, *(20 + size / 1000 for size in SIZES)], [7, *SIZES]
     )
     both = msgspec.structs.replace(spoilt, attempts=(*spoilt.attempts, reference))
-    assert only(aggregates(both), "latency").note.startswith(f"1 of {len(SIZES) + 1} points left out")
+    assert f"1 of {len(SIZES) + 1} points left out" in only(aggregates(both), "latency").note
 
 
 def test_the_bandwidth_of_empty_messages_does_not_spoil_the_aggregate() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +12,7 @@ from report.studies import answers_of, three_networks, words_of
 from support.synthetic import make_campaign
 from tare.model.comparison import Comparison, Verdict
 from tare.model.workload import Better
-from tare.report.settling import blocks_needed, settles
+from tare.report.settling import settles
 
 
 def sentence(ratio: Mapping[str, float] | float, *, noise: float = 0.003, blocks: int = 6) -> str:
@@ -92,27 +90,22 @@ def test_a_sentence_says_equivalent_only_where_a_verdict_does(
     assert ("undecided" in text) == (Verdict.UNDECIDED in {one.verdict for one in answers.headlines})
 
 
-def comparison(ratio: float, low: float | None, high: float | None, n_blocks: int = 5) -> Comparison:
+def undecided(more_blocks: int | None, n_blocks: int = 5) -> Comparison:
+    has_interval = more_blocks is not None
     return Comparison(
         fom="latency", unit="us", better=Better.LOWER, at={}, reference={}, contender={},
-        reference_case="r", contender_case="c", n_blocks=n_blocks, ratio=ratio, low=low, high=high,
-        confidence=0.95, verdict=Verdict.UNDECIDED,
+        reference_case="r", contender_case="c", n_blocks=n_blocks, ratio=1.1, confidence=0.95,
+        low=0.9 if has_interval else None, high=1.3 if has_interval else None,
+        verdict=Verdict.UNDECIDED, more_blocks=more_blocks,
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("ratio", "half", "blocks"),
-    [
-        (1.0, 0.04, 21),  # ln 1.02 = 0.0198 of room: 5 (0.04 / 0.0198)² = 20.4
-        (1.1, 0.19, 20),  # to exclude 1: 5 (0.19 / 0.0953)² = 19.9
-        (1.1, 0.0953, 6),  # at the brink: one more block at the least
-    ],
-)
-def test_blocks_needed_follow_the_root_of_n(ratio: float, half: float, blocks: int) -> None:
-    one = comparison(ratio, ratio * math.exp(-half), ratio * math.exp(half))
-    assert blocks_needed(one, 0.02) == blocks
-
-
 def test_what_is_decided_needs_no_settling() -> None:
-    assert settles([], 0.02) == ""
-    assert blocks_needed(comparison(1.1, None, None), 0.02) is None
+    assert settles([]) == ""
+
+
+def test_the_blocks_that_settle_are_those_of_the_widest_that_can_be() -> None:
+    found = settles([undecided(3), undecided(15), undecided(500), undecided(None)])
+    assert found.startswith("1 comparison lacks three blocks that both sides finished.")
+    assert "About 20 blocks instead of 5 would settle 2 of the 3 undecided" in found
+    assert "1 more would take over 100" in found

@@ -10,8 +10,8 @@ from tare.model.comparison import Comparison, Verdict
 from tare.report.sides import Place, Side, Sides
 from tare.report.wording import bracket, cost_interval, count, percent, ratio, ratio_bounds, words
 
-SIGNS = {Verdict.WORSE: "▲", Verdict.BETTER: "▼", Verdict.EQUIVALENT: "≈", Verdict.UNDECIDED: "?"}
-"""A shape for each verdict, so that none rests on colour alone."""
+SIGNS = {verdict: verdict.sign for verdict in Verdict}
+"""A shape for each verdict, the same as on the command line."""
 
 _MOST_COLUMNS = 9
 _STEPS = (0.05, 0.15, 0.4, 1.0)

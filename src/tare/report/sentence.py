@@ -62,7 +62,7 @@ def answer(
     parts = (_effects(headlines), _equivalents(headlines, reference, margin), _undecided(headlines))
     text = f"{'; '.join(filter(None, parts))}. {_balance(overview, sides)}".rstrip()
     notes = [f"{one.aspect}: {one.note}." for one in headlines if one.note and one.low is not None]
-    beside = " ".join(filter(None, (settles(overview, margin), *notes)))
+    beside = " ".join(filter(None, (settles(overview), *notes)))
     cases = dict.fromkeys(case for one in overview for case in (one.reference_case, one.contender_case))
     return Answer(side, text, beside, tuple(cases))
 
@@ -82,6 +82,9 @@ def reading(headlines: Sequence[Headline], margin: float) -> str:
         parts.append(f"Bandwidth is taken from {_size(LARGE_MESSAGE_BYTES)} up.")
     parts.append("Each is the geometric mean over its workloads, scales and sizes.")
     parts.append(f"Equivalent: the whole interval lies within {_within(margin)}.")
+    family = max(one.family for one in headlines)
+    if family > 1:
+        parts.append(f"What is claimed allows for all {family} being asked at once.")
     return " ".join(parts)
 
 
