@@ -115,9 +115,13 @@ class TextReader:
                 is_read = match[2] == " rd"
                 mean, longest = float(values[2]), float(values[3])
                 self._record(label, {(name, is_read): mean, (f"{name}_max", is_read): longest})
-        elif _TOTALS.fullmatch(label) and (values := _VALUES.fullmatch(text)):
-            if self._open is not None and self._open.total is None:
-                self._open.total = float(values[2])
+        elif (
+            self._open is not None
+            and self._open.total is None
+            and _TOTALS.fullmatch(label)
+            and (values := _VALUES.fullmatch(text))
+        ):
+            self._open.total = float(values[2])
 
     def _record(self, label: str, figures: Mapping[tuple[str, bool], float]) -> None:
         # With --dirstats, directories come below the files that they hold.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from tare.workloads.benchmark import Findings
-from tare.workloads.text import aborts
+from tare.workloads.text import aborts, plain
 
 _ABORT = re.compile(
     r"""BAD\ TERMINATION\ OF\ ONE\ OF\ YOUR\ APPLICATION\ PROCESSES  # Hydra
@@ -29,6 +31,15 @@ _KILL = re.compile(
 )
 
 
+_WORDS = (
+    "MPI_A", "TERMINATION", "signal ", "forrtl",
+    "CANCELLED", "TIME LIMIT", "kill", "exception type=", "Segmentation fault", "Bus error", "Killed",
+)  # fmt: skip
+"""One of these words is in every line that matches."""
+_BATCH = 256
+"""How many lines are looked through for words at once."""
+
+
 class Ending:
     """What a log says about a bad end, if anything.
 
@@ -40,16 +51,31 @@ class Ending:
         self._abort = ""
         self._kill = ""
 
+    def watch(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield the lines of a log as they are, and take in those that speak of an end.
+
+        Few do, so that a batch of lines without any of the words goes by unread.
+        """
+        source = iter(lines)
+        while batch := list(islice(source, _BATCH)):
+            text = "".join(batch)
+            if words := [word for word in _WORDS if word in text]:
+                for line in batch:
+                    if any(word in line for word in words):
+                        for part in plain([line]):
+                            self.read(part)
+            yield from batch
+
     def read(self, line: str) -> None:
         """Take in a line of the log."""
-        if "MPI_A" in line or "TERMINATION" in line or "signal" in line or "forrtl" in line:
-            is_abort = aborts(line) or _ABORT.search(line)
-            self._abort = self._abort or (line.strip()[:200] if is_abort else "")
+        if "MPI_A" in line or "TERMINATION" in line or "signal " in line or "forrtl" in line:
+            if not self._abort and (aborts(line) or _ABORT.search(line)):
+                self._abort = line.strip()[:200]
         elif (
-            "CANCEL" in line or "LIMIT" in line or "kill" in line or "Kill" in line or "fault" in line
-            or "exception" in line or "Bus" in line
-        ):  # fmt: skip
-            self._kill = self._kill or (line.strip()[:200] if _KILL.search(line) else "")
+            "CANCELLED" in line or "TIME LIMIT" in line or "kill" in line or "exception type=" in line
+            or "Segmentation fault" in line or "Bus error" in line or "Killed" in line
+        ) and not self._kill and _KILL.search(line):  # fmt: skip
+            self._kill = line.strip()[:200]
 
     def report(self, findings: Findings, *, is_complete: bool) -> None:
         """Add what was read to `findings`."""

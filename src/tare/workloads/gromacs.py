@@ -129,7 +129,7 @@ class Gromacs(Application, frozen=True, kw_only=True):
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read md.log, or what mdrun prints (see model.Workload.parse)."""
         log = _Log(self.ranks)
-        for line in plain(lines):
+        for line in plain(log.ending.watch(lines)):
             log.read(line)
         return log.parsed()
 
@@ -179,7 +179,7 @@ class _Log:
         self._ranks: set[int] = set()
         self._findings = Findings(_FOMS)
         self._runs = Runs()
-        self._ending = Ending()
+        self.ending = Ending()
         self._columns: tuple[str, ...] = ()
         self._error: list[str] | None = None
 
@@ -189,8 +189,6 @@ class _Log:
             self._read_error(line)
         elif line[:5] in _HEADS:
             self._read_head(line)
-        else:
-            self._ending.read(line)
 
     def _read_head(self, line: str) -> None:
         run = self._runs
@@ -267,7 +265,7 @@ class _Log:
             nothing="the output holds no simulation by GROMACS",
         )
         check_ranks(self._findings, self._ranks, self._asked_ranks)
-        self._ending.report(self._findings, is_complete=is_complete)
+        self.ending.report(self._findings, is_complete=is_complete)
         return self._findings.parsed(is_complete=is_complete)
 
 

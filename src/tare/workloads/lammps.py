@@ -142,7 +142,7 @@ class Lammps(Application, frozen=True, kw_only=True):
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read what LAMMPS prints, or log.lammps (see model.Workload.parse)."""
         log = _Log(self.ranks)
-        for line in plain(lines):
+        for line in plain(log.ending.watch(lines)):
             log.read(line)
         return log.parsed()
 
@@ -230,7 +230,7 @@ class _Log:
         self._asked_ranks = ranks
         self._ranks: set[int] = set()
         self._findings = Findings(_FOMS)
-        self._ending = Ending()
+        self.ending = Ending()
         self._sessions: list[_Session] = []
         self._loop: dict[str, float] | None = None
         self._is_broken = False
@@ -240,12 +240,9 @@ class _Log:
         head = line[:4]
         if head in _HEADS:
             self._read_head(line, head)
-        elif "% CPU" in line:
-            if self._loop is not None and (match := _USE.fullmatch(line)):
-                self._loop["cpu_use"] = float(match[1])
-                self._ranks.add(int(match[2]))
-        else:
-            self._ending.read(line)
+        elif "% CPU" in line and self._loop is not None and (match := _USE.fullmatch(line)):
+            self._loop["cpu_use"] = float(match[1])
+            self._ranks.add(int(match[2]))
 
     def _read_head(self, line: str, head: str) -> None:
         match head:
@@ -315,7 +312,7 @@ class _Log:
         is_finite = all(math.isfinite(value) for loop in loops for value in loop.values())
         is_complete = bool(loops) and sessions[-1].is_finished and is_finite and not self._is_broken
         check_ranks(self._findings, self._ranks, self._asked_ranks)
-        self._ending.report(self._findings, is_complete=is_complete)
+        self.ending.report(self._findings, is_complete=is_complete)
         return self._findings.parsed(is_complete=is_complete)
 
 

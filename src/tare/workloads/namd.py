@@ -116,7 +116,7 @@ class Namd(Application, frozen=True, kw_only=True):
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read what NAMD prints (see model.Workload.parse)."""
         log = _Log(self.ranks)
-        for line in plain(lines):
+        for line in plain(log.ending.watch(lines)):
             log.read(line)
         return log.parsed()
 
@@ -164,7 +164,7 @@ class _Log:
         self._ranks: set[int] = set()
         self._findings = Findings(_FOMS)
         self._runs = Runs()
-        self._ending = Ending()
+        self.ending = Ending()
         self._error = ""
 
     def read(self, line: str) -> None:
@@ -172,8 +172,6 @@ class _Log:
         if line[:4] not in _HEADS:
             if "FATAL ERROR" in line or "CmiAbort" in line or "Charm++ fatal error" in line:
                 self._findings.problem(f"NAMD ended with an error: {line.strip()[:200]}")
-            else:
-                self._ending.read(line)
         elif line.startswith("Info: Benchmark time: "):
             self._read_benchmark(line)
         elif line.startswith("PERFORMANCE: "):
@@ -230,7 +228,7 @@ class _Log:
             nothing="the output holds no run of NAMD",
         )
         check_ranks(self._findings, self._ranks, self._asked_ranks)
-        self._ending.report(self._findings, is_complete=is_complete)
+        self.ending.report(self._findings, is_complete=is_complete)
         return self._findings.parsed(is_complete=is_complete)
 
 

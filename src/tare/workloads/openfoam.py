@@ -138,7 +138,7 @@ class MotorBike(Application, frozen=True, kw_only=True):
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the log of a solver, or of a whole Allrun (see model.Workload.parse)."""
         log = _Log(self.ranks)
-        for line in plain(lines):
+        for line in plain(log.ending.watch(lines)):
             log.read(line)
         return log.parsed()
 
@@ -197,7 +197,7 @@ class _Log:
         self._program_ranks: int | None = None
         self._findings = Findings(_FOMS)
         self._runs = Runs()
-        self._ending = Ending()
+        self.ending = Ending()
         self._steps: _Steps | None = None
         self._time: float | None = None
         self._is_ended = True
@@ -214,12 +214,9 @@ class _Log:
                 self._findings.problem(f"the solution has diverged: {line.strip()[:120]}")
         elif "FOAM FATAL" in line:
             self._is_fatal = _FATAL.fullmatch(line) is not None
-        elif "::sig" in line:
-            if match := _SIGNAL.search(line):
-                cause = _SIGNALS.get(match[1], f"signal {match[1]}")
-                self._findings.problem(f"OpenFOAM was stopped by {cause}")
-        else:
-            self._ending.read(line)
+        elif "::sig" in line and (match := _SIGNAL.search(line)):
+            cause = _SIGNALS.get(match[1], f"signal {match[1]}")
+            self._findings.problem(f"OpenFOAM was stopped by {cause}")
 
     def _read_head(self, line: str) -> None:
         if line.startswith("Exec"):
@@ -277,7 +274,7 @@ class _Log:
             self._findings.problem("the last program of the output did not come to its end")
         is_complete = is_complete and self._is_ended
         check_ranks(self._findings, self._ranks, self._asked_ranks)
-        self._ending.report(self._findings, is_complete=is_complete)
+        self.ending.report(self._findings, is_complete=is_complete)
         return self._findings.parsed(is_complete=is_complete)
 
 

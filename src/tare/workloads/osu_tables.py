@@ -13,7 +13,6 @@ from itertools import pairwise
 
 import msgspec
 
-from tare.model.values import Scalar
 from tare.model.workload import Fom, Parsed
 from tare.workloads.benchmark import Findings
 from tare.workloads.ending import Ending
@@ -120,7 +119,7 @@ class _Table:
     limit: int | None = None
     heads: tuple[str, ...] = ()
     pattern: re.Pattern[str] | None = None
-    rows: list[Mapping[str, str]] = dataclasses.field(default_factory=list)
+    rows: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
     is_cut: bool = False
     """Whether the text ends in the middle of a row."""
     lacks_end: bool = False
@@ -133,6 +132,20 @@ class _Table:
         fields = (self._field(name) for name in (names[1:] if has_sizes else names))
         size = [r"([0-9]{1,15})"] if has_sizes else []
         self.pattern = re.compile(r"\s*" + r"\s+".join([*size, *fields]))
+
+    @property
+    def validation(self) -> int | None:
+        """The column that says whether the data were right, where there is one."""
+        return self.heads.index(_VALIDATION) if _VALIDATION in self.heads else None
+
+    def figures(self) -> Iterator[tuple[int, str, dict[str, int]]]:
+        """Yield where a row has figures of merit, which, and their percentile where they are of one."""
+        for column, head in enumerate(self.heads):
+            if head in COLUMNS:
+                yield column, COLUMNS[head], {}
+            elif tail := _TAIL.fullmatch(head):
+                fom = "bandwidth_tail" if tail[2] == "bw" else "latency_tail"
+                yield column, fom, {"percentile": int(tail[1])}
 
     @staticmethod
     def _field(name: str) -> str:
@@ -148,7 +161,7 @@ class _Table:
             if len(self.rows) > 1:
                 yield f"has {len(self.rows)} rows instead of one"
         else:
-            sizes = [int(row[self.heads[0]]) for row in self.rows]
+            sizes = [int(row[0]) for row in self.rows]
             for size, following in pairwise(sizes):
                 if following != (2 * size or 1):
                     yield f"goes on from {size} bytes to {following} instead of {2 * size or 1}"
@@ -270,9 +283,8 @@ class _Log:
             return
         row = table.pattern.fullmatch(line)
         if row:
-            cells = dict(zip(table.heads, row.groups(), strict=True))
-            table.rows.append(cells)
-            if cells.get(_VALIDATION, "Pass") != "Pass":
+            table.rows.append(row.groups())
+            if table.validation is not None and row.groups()[table.validation] != "Pass":
                 self._findings.problem(
                     f"{self._name(table)} has a row that failed its validation: {line.strip()}"
                 )
@@ -293,33 +305,27 @@ class _Log:
             findings.problem(fault)
         for table in self._tables:
             at = {"run": table.run} if len(self._tables) > 1 else {}
-            for row in table.rows:
-                self._measure(table, row, at)
+            self._measure(table, at)
             self._measure_small_mean(table, at)
         is_complete = bool(self._tables) and not faults
         self._ending.report(findings, is_complete=is_complete)
         payload = (
-            sum(int(row[t.heads[0]]) for t in self._tables for row in t.rows) if expected.has_sizes else 0
+            sum(int(row[0]) for table in self._tables for row in table.rows) if expected.has_sizes else 0
         )
         return findings.parsed(is_complete=is_complete, payload_bytes=payload or None)
 
-    def _measure(self, table: _Table, row: Mapping[str, str], at: Mapping[str, int]) -> None:
-        place: dict[str, Scalar] = {"bytes": int(row[table.heads[0]])} if self._expected.has_sizes else {}
-        for head, cell in row.items():
-            fom = COLUMNS.get(head, "")
-            tail = _TAIL.fullmatch(head)
-            if fom in self._foms:
-                self._findings.measure(fom, float(cell), **place, **at)
-            elif tail:
-                fom = "bandwidth_tail" if tail[2] == "bw" else "latency_tail"
-                if fom in self._foms:
-                    self._findings.measure(fom, float(cell), **place, percentile=int(tail[1]), **at)
+    def _measure(self, table: _Table, at: Mapping[str, int]) -> None:
+        figures = [one for one in table.figures() if one[1] in self._foms]
+        for row in table.rows:
+            place = {"bytes": int(row[0]), **at} if self._expected.has_sizes else at
+            for column, fom, which in figures:
+                self._findings.measure(fom, float(row[column]), **place, **which)
 
     def _measure_small_mean(self, table: _Table, at: Mapping[str, int]) -> None:
         if SMALL_MEAN not in self._foms:
             return
-        (column,) = {head for head in table.heads if COLUMNS.get(head) == "latency"} or {""}
-        latency = {int(row[table.heads[0]]): float(row[column]) for row in table.rows}
+        column = next((column for column, fom, _ in table.figures() if fom == "latency"), 0)
+        latency = {int(row[0]): float(row[column]) for row in table.rows}
         if all(size in latency for size in SMALL_SIZES):
             mean = sum(latency[size] for size in SMALL_SIZES) / len(SMALL_SIZES)
             self._findings.measure(SMALL_MEAN, round(mean, 6), **at)

@@ -130,7 +130,7 @@ class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the log of the mesher or of the solver (see model.Workload.parse)."""
         log = _Log(self.foms)
-        for line in plain(lines):
+        for line in plain(log.ending.watch(lines)):
             log.read(line)
         return log.parsed()
 
@@ -251,7 +251,7 @@ class _Log:
 
     def __init__(self, foms: Iterable[Fom]) -> None:
         self._findings = Findings(foms)
-        self._ending = Ending()
+        self.ending = Ending()
         self._programs = {"mesher": Runs(), "solver": Runs()}
         self._awaited: str | None = None
         self._read: tuple[str, float] | None = None
@@ -274,8 +274,6 @@ class _Log:
                     runs.begin()
         elif "aborting MPI" in line:
             self._findings.problem(f"SPECFEM3D_GLOBE ended with an error: {self._last_words or line.strip()}")
-        else:
-            self._ending.read(line)
         if text := line.strip():
             self._last_words = text[:200]
 
@@ -312,7 +310,7 @@ class _Log:
         if not complete:
             self._findings.problem("the output holds no run of SPECFEM3D_GLOBE")
         is_complete = bool(complete) and all(complete)
-        self._ending.report(self._findings, is_complete=is_complete)
+        self.ending.report(self._findings, is_complete=is_complete)
         return self._findings.parsed(is_complete=is_complete)
 
 

@@ -98,7 +98,7 @@ class Wrf(Application, frozen=True, kw_only=True):
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read rsl.error.0000 or rsl.out.0000 (see model.Workload.parse)."""
         log = _Log(self.ranks)
-        for line in plain(lines):
+        for line in plain(log.ending.watch(lines)):
             log.read(line)
         return log.parsed()
 
@@ -174,7 +174,7 @@ class _Log:
         self._ranks: set[int] = set()
         self._io_ranks = 0
         self._findings = Findings(_FOMS)
-        self._ending = Ending()
+        self.ending = Ending()
         self._forecasts: list[_Forecast] = []
         self._fatal: str | None = None
         self._n_cfl = 0
@@ -200,8 +200,6 @@ class _Log:
                 self._ranks.add(int(match[1]) * int(match[2]) + self._io_ranks)
         elif "cfl" in line:
             self._n_cfl += _CFL.search(line) is not None
-        else:
-            self._ending.read(line)
 
     def _begin(self) -> None:
         """Begin a run, unless one has begun that has no times yet."""
@@ -251,7 +249,7 @@ class _Log:
         if self._fatal is not None:
             self._findings.problem(f"WRF ended with a fatal error {self._fatal}")
         check_ranks(self._findings, self._ranks, self._asked_ranks)
-        self._ending.report(self._findings, is_complete=is_complete)
+        self.ending.report(self._findings, is_complete=is_complete)
         return self._findings.parsed(is_complete=is_complete)
 
     def _measure(self, run: _Forecast, at: dict[str, str | int | float | bool]) -> None:
