@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from bench import overhead, planning, startup
+from bench import overhead, planning, startup, stopping
 
-SUITES = {"startup": startup.measure, "planning": planning.measure, "overhead": overhead.measure}
+SUITES = {
+    "startup": startup.measure,
+    "planning": planning.measure,
+    "overhead": overhead.measure,
+    "stopping": stopping.measure,
+}
 
 
 def main() -> None:
