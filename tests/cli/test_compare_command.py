@@ -19,6 +19,8 @@ from tare.model.comparison import Comparison, Verdict
 KEYS = {
     *("fom", "unit", "better", "at", "reference", "contender", "n_blocks"),
     *("ratio", "low", "high", "confidence", "verdict", "note"),
+    *("p_value", "p_adjusted", "p_equivalence", "p_equivalence_adjusted", "family", "correction"),
+    *("hodges_lehmann", "detectable", "more_blocks"),
 }
 
 COLUMNS = ["contender", "workload", "at", "figure of merit", "against host", "n", "verdict"]
@@ -47,8 +49,8 @@ def test_the_table_has_one_row_a_contender_scale_and_fom_in_words(folder: Path) 
     rows = [line for line in lines if line.startswith(("overlay", "macvlan"))]
     assert len(rows) == 2 * 2 * 2
     assert "+68.0 % [" in rows[0]
-    assert rows[0].endswith("■ worse")
-    assert rows[-1].endswith("□ same")
+    assert rows[0].endswith("▲ worse")
+    assert rows[-1].endswith("≈ same")
     assert "nodes=2" in rows[0]
     assert "ranks=" not in rows[0]  # the nodes imply them
 
@@ -71,13 +73,35 @@ def test_json_holds_every_fom_and_coordinate_under_exactly_the_documented_keys(f
     assert first["at"] == {"workload": "synthetic.pingpong", "nodes": 2, "ranks": 2, "bytes": 1}
     assert (first["reference"], first["contender"]) == ({"network": "host"}, {"network": "overlay"})
     assert (first["better"], first["verdict"], first["n_blocks"]) == ("lower", "worse", 5)
+    assert (first["family"], first["correction"]) == (2 * 2 * 2 * len(SIZES), "fdr")
+    assert first["p_value"] <= first["p_adjusted"] < 0.05 < first["p_equivalence_adjusted"]
+    assert set(first["hodges_lehmann"]) == {"ratio", "low", "high", "confidence"}
+    assert first["hodges_lehmann"]["confidence"] == 0.9375
+    assert first["more_blocks"] is None
+
+
+def test_the_verdicts_of_a_table_are_drawn_together_and_say_how(folder: Path) -> None:
+    assert "any of the 8 verdicts claims something false is at most 5 %" in compare(folder).stdout
+    assert "any of the 4 verdicts" in compare(folder, "--fom", "latency").stdout
+    assert "at most 5 % are false in the mean" in compare(folder, "--all").stdout
+    assert "at most 5 % for each of 8 alone" in compare(folder, "--correction", "none").stdout
+
+
+def test_an_undecided_row_says_what_it_needs_and_what_it_would_be_alone(tmp_path: Path) -> None:
+    cases = [make_case(network, nodes=nodes) for network in ("host", "overlay") for nodes in range(2, 14)]
+    folder = write_campaign(make_campaign(cases, ratio=1.05, noise=0.015), tmp_path / "campaign")
+    together, alone = compare(folder).stdout, compare(folder, "--correction", "none").stdout
+    assert re.search(
+        r"\? undecided: needs ~\d+ more blocks?; excludes 1 alone, but not among 24 comparisons", together
+    )
+    assert alone.count("▲ worse") > together.count("▲ worse")
 
 
 def test_another_reference_and_margin_give_another_verdict(folder: Path) -> None:
     turned = compare(folder, "--reference", "network=overlay", "--fom", "latency").stdout
     assert "against overlay" in turned
-    assert "■ better" in turned
-    assert "■" not in compare(folder, "--margin", "80 %").stdout
+    assert "▼ better" in turned
+    assert "▲" not in compare(folder, "--margin", "80 %").stdout
 
 
 def test_a_reference_of_numbers_is_written_as_text(folder: Path) -> None:

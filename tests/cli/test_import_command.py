@@ -63,7 +63,7 @@ def test_a_tree_becomes_a_campaign_that_every_command_reads(tree: Path, tmp_path
     compared = runner.invoke(compare.command, [str(out)], catch_exceptions=False).stdout
     assert "docker" in compared
     assert "+20" in compared
-    assert "■ worse" in compared
+    assert "▲ worse" in compared
     assert "6 of 6 runs done" in runner.invoke(status.command, [str(out)], catch_exceptions=False).stdout
     rows = list(
         csv.DictReader(runner.invoke(export.command, [str(out)], catch_exceptions=False).stdout.splitlines())
@@ -85,6 +85,7 @@ def test_repeats_are_blocks_in_the_order_of_their_starts(tree: Path, tmp_path: P
     starts = {block: Path(one.source.path).parts[-2] for block, one in bare.items() if one.source}
     assert starts == dict(enumerate(STARTS, 1))
     assert [bare[block].started_at for block in (1, 2, 3)] == [1452261185.0, 1452330000.0, 1452600000.0]
+    assert not any(one.source and one.source.tells_block for one in attempts)  # an order pairs nothing
 
 
 def test_every_run_leads_to_the_raw_file_and_where_it_lay(tree: Path, tmp_path: Path) -> None:
@@ -208,6 +209,7 @@ def test_a_block_in_the_path_is_kept_so_that_pairs_stay_pairs(tmp_path: Path) ->
         for case in campaign.plan.cases
     }
     assert blocks_of == {"bare": [1, 2, 3], "docker": [1, 3]}
+    assert all(one.source and one.source.tells_block for one in campaign.attempts)
     assert len(campaign.planned()) == 5  # nothing is pending
 
 

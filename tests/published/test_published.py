@@ -182,7 +182,7 @@ def test_compare_against_prints_what_differs_and_json_names_the_reference(tmp_pa
     options = (folder, "--against", "published:hpcg-containers/docker")
     shown = invoke(compare_command.command, *options).stdout
     assert "+96.0 % [" in shown or "+96 % [" in shown
-    assert "■ better: unpaired" in shown
+    assert "▼ better: unpaired" in shown
     assert "nodes (published 8, here 2)" in shown
     body = json.loads(invoke(compare_command.command, *options, "--json").stdout)
     assert (body["schema"], body["against"]) == ("tare.compare/1", "published:hpcg-containers/docker")
