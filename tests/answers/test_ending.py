@@ -16,6 +16,7 @@ from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
 from tare.model.case import Case, Run
 from tare.model.study import Budget, Repeats
+from tare.runner.crew import Alone
 from tare.runner.loop import Loop
 
 CASES = [make_case(network) for network in ("host", "overlay", "macvlan")]
@@ -34,7 +35,7 @@ def simulate(budget: Budget, *, until: float | None = 0.02, most: int = 12) -> C
 
     log = MemoryLog()
     rule = StoppingRule(plan) if until is not None else None
-    Loop(plan, log, execute, rule=rule).run()
+    Loop(plan, log, Alone(execute), rule=rule).run()
     return Campaign(folder=Path("c"), plan=plan, attempts=tuple(log.ended), orders=dict(log.blocks))
 
 

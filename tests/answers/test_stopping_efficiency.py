@@ -22,6 +22,7 @@ from tare.model.campaign import Campaign
 from tare.model.case import Case, Run
 from tare.model.plan import Plan
 from tare.model.study import Repeats
+from tare.runner.crew import Alone
 from tare.runner.loop import Loop
 from tare.stats.intervals import t_factors
 
@@ -58,7 +59,7 @@ def carry_out(seed: int) -> tuple[Campaign, dict[str, float]]:
         )
 
     log = MemoryLog()
-    Loop(plan, log, execute, rule=StoppingRule(plan)).run()
+    Loop(plan, log, Alone(execute), rule=StoppingRule(plan)).run()
     campaign = Campaign(folder=Path("c"), plan=plan, attempts=tuple(log.ended), orders=dict(log.blocks))
     return campaign, noise
 

@@ -11,6 +11,7 @@ from tare.model.attempt import Attempt, State
 from tare.model.case import Case, Run
 from tare.model.plan import Plan
 from tare.model.study import Budget, Repeats
+from tare.runner.crew import Alone
 from tare.runner.loop import Loop, Progress
 
 CASES = tuple(make_case(network) for network in ("host", "overlay", "macvlan"))
@@ -51,7 +52,7 @@ def done(case: Case, run: Run, number: int) -> Attempt:
 def test_every_block_passes_once_over_all_cases_in_its_recorded_order() -> None:
     log = MemoryLog()
     plan = make_plan()
-    Loop(plan, log, done).run()
+    Loop(plan, log, Alone(done)).run()
     assert [block for block, _ in log.blocks] == [1, 2, 3]
     began = [(block, case) for block, case, _ in log.began]
     assert began == [(block, case.id) for block in (1, 2, 3) for case in plan.order(block)]
@@ -61,7 +62,7 @@ def test_every_block_passes_once_over_all_cases_in_its_recorded_order() -> None:
 def test_warm_up_passes_come_first_and_are_not_measured() -> None:
     log = MemoryLog()
     seen: list[Progress] = []
-    Loop(make_plan(warmup=2), log, done, on_progress=seen.append).run()
+    Loop(make_plan(warmup=2), log, Alone(done), on_progress=seen.append).run()
     assert [block for block, _ in log.blocks] == [-1, 0, 1, 2, 3]
     assert (seen[-1].n_done, seen[-1].n_runs) == (9, 9)
 
@@ -73,7 +74,7 @@ def test_what_the_infrastructure_broke_is_retried_and_what_failed_is_not() -> No
         return attempt(case, run, number, State.FAILED if case == CASES[1] else State.DONE)
 
     log = MemoryLog()
-    Loop(make_plan(Repeats(min=1, max=1)), log, execute).run()
+    Loop(make_plan(Repeats(min=1, max=1)), log, Alone(execute)).run()
     numbers = {case.id: [number for _, one, number in log.began if one == case.id] for case in CASES}
     assert numbers == {CASES[0].id: [1, 2, 3], CASES[1].id: [1], CASES[2].id: [1]}
 
@@ -84,7 +85,7 @@ def test_a_place_that_is_broken_ends_the_session_after_three_runs() -> None:
 
     log = MemoryLog()
     with pytest.raises(BackendError, match="3 runs in a row could not be run: because"):
-        Loop(make_plan(), log, broken).run()
+        Loop(make_plan(), log, Alone(broken)).run()
     assert len(log.ended) == 9  # three runs, three attempts each
 
 
@@ -100,10 +101,10 @@ def test_resume_runs_only_what_is_not_settled() -> None:
         return history[-1]
 
     with pytest.raises(KeyboardInterrupt):
-        Loop(plan, first, dies_at_the_fifth).run()
+        Loop(plan, first, Alone(dies_at_the_fifth)).run()
     assert first.ended[-1].state is State.LOST
     second = MemoryLog()
-    Loop(plan, second, done, history=first.ended, orders=dict(first.blocks)).run()
+    Loop(plan, second, Alone(done), history=first.ended, orders=dict(first.blocks)).run()
     runs = [(one.block, one.case) for one in (*first.ended, *second.ended) if one.state is State.DONE]
     assert len(runs) == len(set(runs)) == 9
     assert second.ended[0].attempt == 2, "the lost attempt keeps its number"
@@ -121,8 +122,8 @@ def test_failed_runs_are_tried_again_only_when_asked() -> None:
         for case, state in zip(CASES, (State.DONE, State.FAILED, State.INVALID), strict=True)
     ]
     quiet, asked = MemoryLog(), MemoryLog()
-    Loop(plan, quiet, done, history=history).run()
-    Loop(plan, asked, done, history=history, is_retrying_failed=True).run()
+    Loop(plan, quiet, Alone(done), history=history).run()
+    Loop(plan, asked, Alone(done), history=history, is_retrying_failed=True).run()
     assert quiet.began == []
     assert {case for _, case, _ in asked.began} == {CASES[1].id, CASES[2].id}
 
@@ -143,14 +144,14 @@ class DoubleRule:
 def test_blocks_go_on_for_the_cases_that_the_rule_wants() -> None:
     log = MemoryLog()
     rule = DoubleRule(host=5, overlay=5, macvlan=2)
-    Loop(make_plan(Repeats(min=3, max=9, until=0.02)), log, done, rule=rule).run()
+    Loop(make_plan(Repeats(min=3, max=9, until=0.02)), log, Alone(done), rule=rule).run()
     later = {block: set(order) for block, order in log.blocks if block > 3}
     assert later == {4: {CASES[0].id, CASES[1].id}, 5: {CASES[0].id, CASES[1].id}}
 
 
 def test_blocks_end_at_the_maximum_when_precision_is_never_reached() -> None:
     log = MemoryLog()
-    Loop(make_plan(Repeats(min=3, max=6, until=0.02)), log, done, rule=DoubleRule(host=99)).run()
+    Loop(make_plan(Repeats(min=3, max=6, until=0.02)), log, Alone(done), rule=DoubleRule(host=99)).run()
     assert max(block for block, _ in log.blocks) == 6
 
 
@@ -169,7 +170,7 @@ def test_blocks_end_at_the_maximum_when_precision_is_never_reached() -> None:
 )
 def test_no_run_begins_that_is_not_expected_to_fit_into_the_budget(budget: Budget, n_runs: int) -> None:
     log = MemoryLog()
-    Loop(make_plan(Repeats(min=3, max=9, until=0.02, budget=budget)), log, done).run()
+    Loop(make_plan(Repeats(min=3, max=9, until=0.02, budget=budget)), log, Alone(done)).run()
     assert len(log.ended) == n_runs
 
 
@@ -179,7 +180,7 @@ def test_time_that_failed_or_did_not_count_is_spent_too() -> None:
 
     log = MemoryLog()
     plan = make_plan(Repeats(min=3, max=3, budget=Budget(hours=9.5 / 3600)), warmup=1)
-    Loop(plan, log, execute).run()
+    Loop(plan, log, Alone(execute)).run()
     assert sum(one.elapsed_s for one in log.ended) == 10
     assert [one.block for one in log.ended] == [0] * 6 + [1] * 4
 
@@ -187,19 +188,19 @@ def test_time_that_failed_or_did_not_count_is_spent_too() -> None:
 def test_a_spent_budget_stays_spent_when_the_campaign_goes_on() -> None:
     plan = make_plan(Repeats(min=3, max=3, budget=Budget(runs=4)))
     first, second, third = MemoryLog(), MemoryLog(), MemoryLog()
-    Loop(plan, first, done).run()
-    Loop(plan, second, done, history=first.ended, orders=dict(first.blocks)).run()
+    Loop(plan, first, Alone(done)).run()
+    Loop(plan, second, Alone(done), history=first.ended, orders=dict(first.blocks)).run()
     assert (len(first.ended), len(second.ended)) == (4, 0)
     more = make_plan(Repeats(min=3, max=3, budget=Budget(runs=9)))
-    Loop(more, third, done, history=first.ended, orders=dict(first.blocks)).run()
+    Loop(more, third, Alone(done), history=first.ended, orders=dict(first.blocks)).run()
     assert len(third.ended) == 5
 
 
 def test_a_campaign_that_grows_runs_only_what_is_new() -> None:
     plan = make_plan(Repeats(min=2, max=2))
     first = MemoryLog()
-    Loop(plan, first, done).run()
+    Loop(plan, first, Alone(done)).run()
     grown = make_plan(Repeats(min=3, max=3))
     second = MemoryLog()
-    Loop(grown, second, done, history=first.ended, orders=dict(first.blocks)).run()
+    Loop(grown, second, Alone(done), history=first.ended, orders=dict(first.blocks)).run()
     assert {block for block, _, _ in second.began} == {3}

@@ -19,6 +19,7 @@ from tare.errors import UsageError
 from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
 from tare.model.plan import Plan
+from tare.runner.crew import Alone
 from tare.runner.loop import Loop, Progress
 from tare.store.campaign import attempts_of, freeze, is_campaign, open_journal, read_campaign, read_plan
 from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Journal, SessionBegan
@@ -58,7 +59,7 @@ def _run(
         Loop(
             loaded.plan,
             log,
-            executor.execute,
+            Alone(executor.execute),
             history=history,
             orders={event.block: event.order for event in journal.events if isinstance(event, BlockBegan)},
             rule=wiring.stopping_rule(loaded.plan),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -13,6 +14,7 @@ from tare.errors import BackendError
 from tare.model.attempt import Attempt, State
 from tare.model.case import Case, Run
 from tare.model.plan import Plan
+from tare.runner.crew import Crew
 
 _MOST_FAULTS_IN_A_ROW = 3
 
@@ -59,18 +61,20 @@ class Progress(msgspec.Struct, frozen=True):
 class Loop:
     """The state machine over blocks, runs and attempts.
 
-    `execute` runs one attempt. `rule` says which cases go on beyond the least number of blocks; without
-    one, all do, to the most. `history` holds the attempts of earlier sessions. What is run next follows
-    from the plan and the attempts so far alone, so an interruption changes nothing.
+    `crew` carries attempts out. `rule` says which cases go on beyond the least number of blocks; without
+    one, all do, to the most. `history` holds the attempts of earlier sessions, `begun` those of them
+    that have no end on record. What is run next follows from the plan and the attempts so far alone, so
+    an interruption changes nothing.
     """
 
     def __init__(
         self,
         plan: Plan,
         log: Log,
-        execute: Callable[[Case, Run, int], Attempt],
+        crew: Crew,
         *,
         history: Sequence[Attempt] = (),
+        begun: Sequence[Attempt] = (),
         orders: Mapping[int, list[str]] | None = None,
         rule: Rule | None = None,
         on_progress: Callable[[Progress], None] = lambda progress: None,
@@ -78,11 +82,15 @@ class Loop:
     ) -> None:
         self.plan = plan
         self._log = log
-        self._execute = execute
+        self._crew = crew
+        self._begun = begun
         self._orders = dict(orders or {})
         self._rule = rule
         self._on_progress = on_progress
+        self._cases = {case.id: case for case in plan.cases}
         self._n_attempts: dict[Run, int] = {}
+        self._n_tries: Counter[Run] = Counter()
+        self._under_way: dict[Run, int] = {}
         self._settled: set[Run] = set()
         self._spent = Spending(plan.repeats.budget)
         self._faults_in_a_row = 0
@@ -96,18 +104,33 @@ class Loop:
     def run(self) -> None:
         """Run everything that is still to be run.
 
-        Raises what `execute` and the log raise; the attempt under way is then on record as lost.
+        Raises what the crew and the log raise; what is under way is then ended, and lost.
         """
-        cases = {case.id: case for case in self.plan.cases}
-        for block, order in self._blocks():
-            self._begin(block, order)
-            for case_id in order:
-                run = Run(block, case_id)
-                if run in self._settled:
-                    continue
-                if not self._spent.has_room([case_id], is_measured=block >= 1):
-                    return
-                self._run_once(cases[case_id], run)
+        try:
+            self._adopt()
+            for block, order in self._blocks():
+                self._begin(block, order)
+                if not self._launch(block, order):
+                    break
+                # Warm-up ends before what is measured begins; precision is known when all have landed.
+                if block == 0 or block >= self.plan.repeats.min:
+                    self._land_all()
+            self._land_all()
+        except KeyboardInterrupt:
+            for run, number in self._under_way.items():
+                self._log.attempt_ended(_interrupted(run, number))
+            raise
+        finally:
+            self._crew.abandon()
+
+    def _adopt(self) -> None:
+        """Take over what an earlier session began and can still end; record the rest as lost."""
+        begun = {Run(one.block, one.case): one for one in self._begun if one.case in self._cases}
+        adopted = self._crew.adopt([(self._cases[run.case], run, one.attempt) for run, one in begun.items()])
+        self._under_way = {run: begun[run].attempt for run in adopted}
+        for one in self._begun:
+            if Run(one.block, one.case) not in self._under_way:
+                self._log.attempt_ended(one)
 
     def _blocks(self) -> Iterator[tuple[int, list[str]]]:
         """Yield warm-up passes (0 and below), the blocks of the plan, then what precision asks for.
@@ -138,25 +161,52 @@ class Loop:
     def _wanted(self) -> set[str]:
         return {case.id for case in self.plan.cases} if self._rule is None else self._rule.wanted()
 
-    def _run_once(self, case: Case, run: Run) -> None:
-        """Try a run until it is settled, or the infrastructure has failed it too often."""
-        for _ in range(self.plan.retries + 1):
-            number = self._n_attempts[run] = self._n_attempts.get(run, 0) + 1
-            self._report(case, run, None)
-            self._log.attempt_began(case.id, run.block, number, time.time())
-            try:
-                attempt = self._execute(case, run, number)
-            except KeyboardInterrupt:
-                self._log.attempt_ended(_interrupted(case, run, number))
-                raise
+    def _launch(self, block: int, order: Sequence[str]) -> bool:
+        """Begin the runs of a block that have no answer yet; return False where the budget ends it."""
+        for case in order:
+            run = Run(block, case)
+            if run in self._settled or run in self._under_way:
+                continue
+            cases = [case, *(other.case for other in self._under_way)]
+            if not self._spent.has_room(cases, is_measured=block >= 1):
+                return False
+            self._start(run)
+        return True
+
+    def _start(self, run: Run) -> None:
+        """Begin an attempt of `run` as soon as there is room for it."""
+        case = self._cases[run.case]
+        while not self._crew.has_room(case):
+            self._land()
+        number = self._n_attempts[run] = self._n_attempts.get(run, 0) + 1
+        self._n_tries[run] += 1
+        self._report(run, None)
+        self._log.attempt_began(run.case, run.block, number, time.time())
+        self._under_way[run] = number
+        self._crew.start(case, run, number)
+        if not self._crew.has_room(case):
+            self._land()
+
+    def _land_all(self) -> None:
+        while self._under_way:
+            self._land()
+
+    def _land(self) -> None:
+        """Wait for attempts that end, and record them; try again what the infrastructure has failed."""
+        for attempt in self._crew.wait():
+            run = Run(attempt.block, attempt.case)
+            del self._under_way[run]
             self._log.attempt_ended(attempt)
             self._take(run, attempt, is_settled=attempt.is_settled)
-            if attempt.is_settled:
-                self._faults_in_a_row = 0
-                break
-        else:
-            self._faults_in_a_row += 1
-        self._report(case, run, attempt)
+            if not attempt.is_settled and self._n_tries[run] <= self.plan.retries:
+                self._start(run)
+                continue
+            self._report(run, attempt)
+            self._count_fault(attempt)
+
+    def _count_fault(self, attempt: Attempt) -> None:
+        """Raise BackendError when the infrastructure has failed one run after the other too often."""
+        self._faults_in_a_row = 0 if attempt.is_settled else self._faults_in_a_row + 1
         if self._faults_in_a_row >= _MOST_FAULTS_IN_A_ROW:
             raise BackendError(
                 f"{_MOST_FAULTS_IN_A_ROW} runs in a row could not be run: {attempt.reason}; when that is "
@@ -171,10 +221,11 @@ class Loop:
         if attempt.state is State.DONE and run.block >= 1 and self._rule is not None:
             self._rule.add(attempt)
 
-    def _report(self, case: Case, run: Run, last: Attempt | None) -> None:
+    def _report(self, run: Run, last: Attempt | None) -> None:
         n_done = self._spent.n_runs
-        eta_s = self._spent.mean_s * (self._n_runs - n_done) if n_done else None
-        self._on_progress(Progress(n_done, self._n_runs, eta_s, case, run, last))
+        n_at_a_time = max(len(self._under_way), 1)
+        eta_s = self._spent.mean_s * (self._n_runs - n_done) / n_at_a_time if n_done else None
+        self._on_progress(Progress(n_done, self._n_runs, eta_s, self._cases[run.case], run, last))
 
 
 def _count_runs(plan: Plan, orders: Mapping[int, list[str]]) -> int:
@@ -182,9 +233,9 @@ def _count_runs(plan: Plan, orders: Mapping[int, list[str]]) -> int:
     return plan.n_runs + sum(len(order) for block, order in orders.items() if block > plan.repeats.min)
 
 
-def _interrupted(case: Case, run: Run, number: int) -> Attempt:
+def _interrupted(run: Run, number: int) -> Attempt:
     return Attempt(
-        case=case.id,
+        case=run.case,
         block=run.block,
         attempt=number,
         state=State.LOST,
