@@ -79,9 +79,10 @@ class _Log:
 
     def read(self, line: str) -> None:
         """Take in a line."""
-        if line.startswith("fio: "):
+        first = line[:1]
+        if first == "f" and line.startswith("fio: "):
             self._read_word(line)
-        elif self._json.is_open or line[:1] == "{":
+        elif self._json.is_open or first == "{":
             self._json.read(line)
         else:
             self._text.read(line)

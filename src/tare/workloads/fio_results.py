@@ -85,6 +85,11 @@ _JSON_LINE = re.compile(r'\s+["{}\[\]]|\s+-?[0-9.e+-]+,?$|}')
 _NO_NUMBER = re.compile(r"(:\s*)-?(?:nan|inf)\b")
 
 
+def _is_json(line: str) -> bool:
+    """Return whether a line may be of a document; most begin with the name of a member."""
+    return (line[:1] == " " and line.lstrip()[:1] == '"') or _JSON_LINE.match(line) is not None
+
+
 class JsonReader:
     """The documents in a log; `faults` says which could not be read."""
 
@@ -105,7 +110,7 @@ class JsonReader:
             self._lines = [line]
             if line.endswith("}"):
                 self._decode()
-        elif self._lines is not None and _JSON_LINE.match(line):
+        elif self._lines is not None and _is_json(line):
             self._lines.append(line)
             if line[:1] == "}":
                 self._decode()
@@ -189,12 +194,19 @@ class TextReader:
         self._status = self._figures = self._percentile_unit = None
 
     def _read_row(self, line: str) -> None:
-        if self._status is not None and (match := _STATUS_ROW.fullmatch(line)):
-            self._status.add(match[1].lower())
-        elif match := _DIRECTION.match(line):
+        first = line.lstrip()[:1]
+        if first == "|":
+            if self._figures is not None and self._percentile_unit is not None:
+                self._read_percentiles(self._figures, self._percentile_unit, line)
+        elif first in "RWTM":
+            if self._status is not None and (match := _STATUS_ROW.fullmatch(line)):
+                self._status.add(match[1].lower())
+        elif first in "rwtm" and (match := _DIRECTION.match(line)):
             self._read_rates(match[1], line)
-        elif self._figures is not None:
+        elif "clat" in line and self._figures is not None:
             self._read_latency(self._figures, line)
+        elif "percentiles (" in line and _PERCENTILE_HEAD.match(line):
+            self._percentile_unit = None
 
     def _read_rates(self, operation: str, line: str) -> None:
         if not self.runs[-1]:
@@ -216,10 +228,12 @@ class TextReader:
             figures["latency"] = _number(match[2]) * _THOUSANDS[match[3]] * _MICROSECONDS[match[1]]
         elif match := _PERCENTILE_HEAD.match(line):
             self._percentile_unit = _MICROSECONDS[match[2]] if match[1] == "clat" else None
-        elif line.lstrip()[:1] == "|" and self._percentile_unit is not None:
-            for rank, value, thousands in _PERCENTILE.findall(line):
-                if name := _percentile(rank):
-                    figures[name] = float(value) * _THOUSANDS[thousands] * self._percentile_unit
+
+    @staticmethod
+    def _read_percentiles(figures: dict[str, float], unit: float, line: str) -> None:
+        for rank, value, thousands in _PERCENTILE.findall(line):
+            if name := _percentile(rank):
+                figures[name] = float(value) * _THOUSANDS[thousands] * unit
 
     def faults(self) -> Iterator[str]:
         """Yield which groups of jobs lack the status that closes them."""

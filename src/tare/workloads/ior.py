@@ -39,8 +39,6 @@ _REPETITIONS = re.compile(r"\s*repetitions\s*[=:]\s*([0-9]{1,6})")
 _TEST = re.compile(r"(?:TestID\s*: |Test )([0-9]{1,6})")
 _IO500 = re.compile(r"\./ior .*(?:dataPacketType|stoneWallingStatusFile)")
 _ERROR_WORDS = ("ERROR", "ior ERROR", "** error")
-_DATA_WORDS = ("ncorrect data on", "FAILED comparison")
-"""How IOR says that what it read is not what it wrote."""
 
 _DESCRIPTION = """\
 All ranks write and then read `block` bytes × `segments` each below the case's storage path, in requests of
@@ -152,7 +150,11 @@ class _Log:
         elif line.startswith(("access ", "Operation ")):
             self._is_summary = line[0] == "O"
             self._columns = line.replace(" (", "(").replace("Std Dev", "StdDev").split()
-        elif line.startswith(_ERROR_WORDS) or any(words in line for words in _DATA_WORDS):
+        elif (
+            line.startswith(_ERROR_WORDS)
+            or "ncorrect data on" in line  # what it read is not what it wrote
+            or "FAILED comparison" in line
+        ):
             self._findings.problem(f"IOR says {' '.join(line.split())[:200]}")
         elif line.startswith("IOR-") and "Coordinated Test" in line:
             self._runs.append(_Run())
