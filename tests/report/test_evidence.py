@@ -10,7 +10,8 @@ import msgspec
 
 from support.synthetic import make_campaign
 from tare.model.attempt import State
-from tare.report.evidence import RUN_LIMIT, Command, Evidence, pack, pack_all, read_evidence
+from tare.report.evidence import RUN_LIMIT, Command, Evidence, pack_all, read_evidence
+from tare.report.packing import pack
 
 
 def test_packed_evidence_unpacks_to_the_same(tmp_path: Path) -> None:

@@ -51,8 +51,15 @@ class Table:
 
 
 def tabulate(campaign: Campaign) -> Table:
-    """Return the values that count: of the last DONE attempt of each measured run."""
-    return tabulate_attempts({Run(one.block, one.case): one for one in campaign.measured()}.values())
+    """Return the values that count: of the last DONE attempt of each measured run.
+
+    A campaign does not change, so its table is kept: a report asks for it half a dozen times.
+    """
+    table: Table | None = campaign.__dict__.get("_table")
+    if table is None:
+        runs = {Run(one.block, one.case): one for one in campaign.measured()}
+        table = campaign.__dict__["_table"] = tabulate_attempts(runs.values())
+    return table
 
 
 def tabulate_attempts(attempts: Iterable[Attempt]) -> Table:

@@ -32,7 +32,10 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def cases(self) -> dict[str, Case]:
         """Return the cases by id."""
-        return {case.id: case for case in self.plan.cases}
+        index: dict[str, Case] | None = self.__dict__.get("_cases")
+        if index is None:
+            index = self.__dict__["_cases"] = {case.id: case for case in self.plan.cases}
+        return index
 
     def planned(self) -> tuple[Run, ...]:
         """Return every measured run that is planned so far, block by block."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
-from tare.model.attempt import Attempt, State
+from tare.model.attempt import Attempt
+from tare.report.packing import pack
 from tare.report.wording import visible
 
 RUN_LIMIT = 64 * 1024
@@ -18,7 +17,11 @@ RUN_LIMIT = 64 * 1024
 PAGE_LIMIT = 2_200_000
 """Characters that the evidence of all runs may take in the page, packed."""
 
+MOST_RUNS = 500
+"""Runs whose evidence the page carries; the others are opened from their folders."""
+
 _TAIL = 16 * 1024
+_LEAST_ROOM = 512
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -46,21 +49,19 @@ def read_evidence(folder: Path) -> Evidence:
     return Evidence(_commands(folder), {name: text for name, text in streams.items() if text is not None})
 
 
-def pack(evidence: Evidence) -> str:
-    """Return `evidence` as base64 of deflated JSON (RFC 1950), which the page's script unpacks."""
-    return base64.b64encode(zlib.compress(msgspec.json.encode(evidence), 9)).decode("ascii")
-
-
 def pack_all(
     attempts: Iterable[Attempt], campaign_folder: Path, page_limit: int = PAGE_LIMIT
 ) -> dict[str, str]:
-    """Return the packed evidence by attempt folder, those that need explaining first.
+    """Return the packed evidence of `attempts` by their folders, as far as there is room.
 
-    Attempts for which `page_limit` leaves no room are absent: the page then links to their folder.
+    The first come first: see `runs.telling`. Attempts for which `page_limit` or MOST_RUNS leaves no room are
+    absent: the page then links to their folder.
     """
     packed: dict[str, str] = {}
     left = page_limit
-    for attempt in sorted(attempts, key=lambda one: (one.state is State.DONE, one.block)):
+    for attempt in attempts:
+        if len(packed) == MOST_RUNS or left < _LEAST_ROOM:
+            break
         folder = campaign_folder / attempt.folder
         if not folder.is_dir():
             continue

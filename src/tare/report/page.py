@@ -17,6 +17,7 @@ from tare.report.content import Content, ReportAnswers, content
 from tare.report.evidence import pack_all
 from tare.report.figures import Figure, vegalite_version
 from tare.report.palette import dark_by_light, sign_of, tone_of
+from tare.report.runs import telling
 from tare.report.wording import count, number, percent, ratio, visible
 from tare.units import format_bytes
 
@@ -68,7 +69,7 @@ def render(campaign: Campaign, found: Content, template: Path | None = None, hom
             hashes=" ".join(f"'sha256-{_digest(text)}'" for text in scripts),
             specs=json_block([figure.specs for figure in found.figures]),
             dark=json_block(dark_by_light()),
-            evidence=json_block(pack_all(campaign.attempts, campaign.folder)),
+            evidence=json_block(pack_all(telling(campaign), campaign.folder)),
         )
     except TemplateError as error:
         raise UsageError(f"template {template or 'of the report'}: {error}; mend the template") from error

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
 from tare.model.case import Run
 from tare.report.accounting import state_of
+from tare.report.listing import Listing, PackedCell, PackedRow, split
 from tare.report.panels import is_shown
 from tare.report.sides import Sides
 from tare.report.wording import NARROW, number, quantity, visible, words
@@ -39,29 +42,76 @@ class RunRow:
 def run_rows(campaign: Campaign, sides: Sides) -> list[RunRow]:
     """Return a row for every attempt and every run without one, block by block."""
     tried = {Run(one.block, one.case) for one in campaign.attempts}
-    rows = [_attempt_row(one, campaign, sides) for one in campaign.attempts if one.case in sides.side_of]
+    shown = _shown_foms(campaign)
+    labels = {case: place.label for case, place in sides.place_of.items()}
+    rows = [
+        _attempt_row(one, campaign, sides.side_of[one.case].name, labels[one.case], shown[one.case])
+        for one in campaign.attempts
+        if one.case in sides.side_of
+    ]
     rows += [_pending_row(run, sides) for run in campaign.planned() if run not in tried]
     return sorted(rows, key=lambda row: (row.block, row.started or "9", row.attempt))
 
 
-def _attempt_row(one: Attempt, campaign: Campaign, sides: Sides) -> RunRow:
-    fom, value, unit = _result(one, campaign)
-    is_done = one.state is State.DONE
+def run_listing(rows: Sequence[RunRow]) -> Listing[RunRow]:
+    """Return `rows` as the page carries them."""
+    shown, rest = split(rows)
+    return Listing(shown, tuple(map(_packed, rest)))
+
+
+def telling(campaign: Campaign) -> list[Attempt]:
+    """Return the attempts whose evidence a sceptic asks for first.
+
+    Those that are not done, then those that had to be tried again, then the others by how far, as a factor,
+    their result lies from the average of their case.
+    """
+    shown = _shown_foms(campaign)
+    logs: dict[str, list[float]] = defaultdict(list)
+    results: list[float | None] = []
+    for one in campaign.attempts:
+        found = _result(one, shown.get(one.case, frozenset())) if one.state is State.DONE else None
+        results.append(math.log(found[1]) if found else None)
+        if found:
+            logs[one.case].append(math.log(found[1]))
+    means = {case: math.fsum(found) / len(found) for case, found in logs.items()}
+
+    def urgency(index: int) -> tuple[bool, bool, float]:
+        one, log = campaign.attempts[index], results[index]
+        farness = 0.0 if log is None else abs(log - means[one.case])
+        return one.state is State.DONE, one.attempt == 1, -farness
+
+    return [campaign.attempts[index] for index in sorted(range(len(results)), key=urgency)]
+
+
+def _shown_foms(campaign: Campaign) -> dict[str, frozenset[str]]:
+    """Return the figures of merit that charts show, by case."""
+    return {
+        case: frozenset(
+            fom.name
+            for fom in campaign.plan.foms.get(found.workload, ())
+            if is_shown(campaign, case, fom.name)
+        )
+        for case, found in campaign.cases.items()
+    }
+
+
+def _attempt_row(one: Attempt, campaign: Campaign, side: str, place: str, shown: frozenset[str]) -> RunRow:
+    found = _result(one, shown)
     return RunRow(
         case=one.case,
         block=one.block,
         attempt=one.attempt,
-        side=sides.side_of[one.case].name,
-        place=sides.place_of[one.case].label,
+        side=side,
+        place=place,
         state=state_of(one, campaign.is_running),
-        result=quantity(value, unit) if value is not None else "",
-        result_name=words(fom),
-        sort_value=value,
+        result=quantity(found[1], found[2]) if found else "",
+        result_name=words(found[0]) if found else "",
+        sort_value=found[1] if found else None,
         elapsed="" if one.source else f"{number(one.elapsed_s)}{NARROW}s",
         elapsed_s=None if one.source else one.elapsed_s,
         load="" if one.load is None else number(one.load, 2),
-        started="" if one.started_at is None else moment(one.started_at).strftime("%Y-%m-%d %H:%M:%S"),
-        remark=visible(one.transport if is_done else _why(one)),
+        started="" if one.started_at is None else moment(one.started_at).isoformat(" ", "seconds")[:19],
+        remark=visible(one.transport if one.state is State.DONE else _why(one)),
         folder=one.folder,
     )
 
@@ -86,17 +136,38 @@ def _pending_row(run: Run, sides: Sides) -> RunRow:
     )
 
 
+def _packed(row: RunRow) -> PackedRow:
+    """Return a row with its cells as the template sets them."""
+    return PackedRow(
+        cases=(row.case,),
+        state=row.state.value,
+        run=row.folder,
+        label="",
+        cells=(
+            PackedCell(str(row.block), f", try {row.attempt}" if row.attempt > 1 else "", row.block),
+            PackedCell(row.place),
+            PackedCell(row.side),
+            PackedCell(row.state.value, paint=f"state {row.state.value}"),
+            PackedCell(row.result, row.result_name, row.sort_value),
+            PackedCell(row.elapsed, "", row.elapsed_s),
+            PackedCell(row.load),
+            PackedCell(row.started),
+            PackedCell(row.remark),
+        ),
+    )
+
+
 def _why(one: Attempt) -> str:
     return f"{one.reason} (check: {one.check})" if one.check else one.reason
 
 
-def _result(one: Attempt, campaign: Campaign) -> tuple[str, float | None, str]:
+def _result(one: Attempt, shown: frozenset[str]) -> tuple[str, float, str] | None:
     """Return the geometric mean of a run's first primary FOM over its sizes, with name and unit."""
     for series in one.series:
-        if is_shown(campaign, one.case, series.fom) and series.values and min(series.values) > 0:
+        if series.fom in shown and series.values and min(series.values) > 0:
             mean = math.exp(math.fsum(map(math.log, series.values)) / len(series.values))
             return series.fom, mean, series.unit
-    return "", None, ""
+    return None
 
 
 def moment(seconds: float) -> datetime:

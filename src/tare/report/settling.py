@@ -37,3 +37,10 @@ def _more_blocks(wide: Sequence[Comparison]) -> str:
     return (
         f"About {max(known)} blocks instead of {now} would settle {whose}, if the noise stays as it is{but}."
     )
+
+
+def more(one: Comparison) -> str:
+    """Return what would settle one comparison, in a few words: ``12 more blocks would settle it``."""
+    if one.verdict is not Verdict.UNDECIDED or one.more_blocks is None:
+        return ""
+    return f"{count(one.more_blocks, 'more block')} would settle it"

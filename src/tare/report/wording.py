@@ -88,6 +88,13 @@ def cost_with_interval(share: float, bounds: tuple[float, float] | None, *, is_s
     return f"{text}{SPACE}{bracket(bounds, decimals)}".rstrip()
 
 
+def probability(value: float | None) -> str:
+    """Return a p value as papers print it: two digits, and ``< 0.001`` below that."""
+    if value is None:
+        return ""
+    return f"<{NARROW}0.001" if value < 0.001 else f"{value:.2g}"
+
+
 def ratio(value: float | None) -> str:
     """Return contender / reference as a factor: ``× 1.68``, with what is needed to tell it from 1."""
     return "–" if value is None else f"×{NARROW}{value:.{_ratio_decimals(value)}f}"
@@ -134,9 +141,12 @@ def visible(text: str) -> str:
     the overrides of the bidirectional algorithm (UAX 9), and noncharacters their code point. No XML
     may hold them, and the renderer of SVG aborts the whole process when it meets one.
     """
-    if text.isascii() and text.isprintable():
+    if text.isprintable():
         return text
-    return "".join(_picture(character) for character in text)
+    return "\n".join(
+        line if line.replace("\t", " ").isprintable() else "".join(map(_picture, line))
+        for line in text.split("\n")
+    )
 
 
 def _picture(character: str) -> str:
