@@ -105,3 +105,20 @@ def test_a_spent_budget_is_told_and_is_no_failure(tare: Tare, study: Study, tmp_
     path.write_text(path.read_text().replace("8 runs", "10 runs"))
     assert tare("run", path, "--out", "c", "--extend").returncode == 0
     assert len(ended_runs(tmp_path / "c")) == 10
+
+
+def test_a_plan_tells_what_it_is_expected_to_cost(tare: Tare, study: Study, tmp_path: Path) -> None:
+    path = study("sleep 0.1; echo value: $(date +%N)", repeats=3, rest="timeout: 1 min")
+    bound = json.loads(tare("plan", path, "--json").stdout)["cost"]
+    assert (bound["most"]["hours"], bound["expected"]) == (0.1, None)
+    assert tare("run", path, "--out", "c").returncode == 0
+    path.write_text(path.read_text().replace("repeats: 3", "repeats: {min: 3, max: 12, until: 1 %}"))
+    cost = json.loads(tare("plan", path, "--json", "--like", "c").stdout)["cost"]
+    assert cost["expected"]["runs"] == 24, "as noisy as can be"
+    assert 0.1 <= cost["expected"]["hours"] * 3600 / 24 < 60
+    shown = tare("plan", path, "--like", "c").stdout
+    assert "expected after c: 24 runs" in shown
+    assert "until every ratio to the reference is known within ± 1 %" in shown
+    other = tare("plan", study(levels="[3, 4]"), "--like", "c")
+    assert other.returncode == 2
+    assert "c measured none of these cases" in other.stderr

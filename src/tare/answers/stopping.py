@@ -140,7 +140,7 @@ def expected_blocks(one: Standing, plan: Plan) -> int | None:
     repeats = plan.repeats
     if repeats.until is None:
         return repeats.max
-    if one.deviation is None:
+    if one.deviation is None or one.half_width is None:
         return None
     return blocks_until(one.deviation, math.log1p(repeats.until), repeats.min, repeats.max)
 

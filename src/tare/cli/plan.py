@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tare.cli import wiring
 from tare.cli.output import json_option, print_json, print_table
+from tare.cli.status import describe_budget, percent
+from tare.errors import UsageError
 from tare.model.plan import Plan
+from tare.model.study import Budget
+from tare.units import format_seconds
+
+if TYPE_CHECKING:
+    from tare.answers.cost import Amount, Cost
 
 
 @click.command()
@@ -17,37 +25,93 @@ from tare.model.plan import Plan
 @click.option("--show", is_flag=True, help="Print the exact command line and environment of each case.")
 @click.option("--order", "is_ordered", is_flag=True, help="Print the runs block by block, in their order.")
 @click.option("--blocks", type=click.IntRange(min=1), help="Plan so many blocks, whatever the study says.")
+@click.option(
+    "--like",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Expect what the same cases took, and how they scattered, in this campaign.",
+)
 @json_option
-def command(study: Path, show: bool, is_ordered: bool, blocks: int | None, as_json: bool) -> None:
-    """Show every case of STUDY, a study file or a campaign folder. Starts nothing.
+def command(
+    study: Path, show: bool, is_ordered: bool, blocks: int | None, like: Path | None, as_json: bool
+) -> None:
+    """Show every case of STUDY, a study file or a campaign folder, and what it costs. Starts nothing.
+
+    With --like, an earlier campaign with some of the same cases, also the hours that it is expected to
+    take, and for a study that repeats until its answers are known well enough, the blocks of each case.
 
     \b
     Examples:
       tare plan studies/demo.yaml
       tare plan studies/demo.yaml --show | less
+      tare plan studies/demo.yaml --like campaigns/demo
     """
     loaded = wiring.load(study, blocks)
     plan = loaded.plan
+    cost = _cost(loaded, like)
     if as_json:
         cases = [{"id": case.id, **case.settings} for case in plan.cases]
-        print_json("tare.plan/1", {"study": plan.study, "cases": cases, "runs": plan.n_runs})
+        print_json("tare.plan/1", {"study": plan.study, "cases": cases, "runs": plan.n_runs, "cost": cost})
     elif show:
         _print_commands(loaded)
     elif is_ordered:
         _print_order(plan)
     else:
-        _print_cases(plan)
+        _print_cases(plan, cost)
+        _print_cost(plan, cost, like)
 
 
-def _print_cases(plan: Plan) -> None:
+def _cost(loaded: wiring.Loaded, like: Path | None) -> Cost:
+    from tare.answers.cost import cost
+
+    n_hosts = {
+        case.id: len(loaded.composer.hosts(case)) if case.layout.nodes > 1 else 1  # no stage takes more
+        for case in loaded.plan.cases
+    }
+    if like is None:
+        return cost(loaded.plan, n_hosts)
+    from tare.store.campaign import read_campaign
+
+    found = cost(loaded.plan, n_hosts, read_campaign(like))
+    if found.expected is None:
+        raise UsageError(f"{like} measured none of these cases; 'tare status {like}' shows what it holds")
+    return found
+
+
+def _print_cases(plan: Plan, cost: Cost) -> None:
     names = ["workload", *(name for name in plan.varied if name != "workload")]
     rows = []
     for case in plan.cases:
         settings = case.settings
         mark = "reference" if plan.reference and plan.is_reference(case) else ""
         rows.append([case.id, *(str(settings.get(name, "")) for name in names), mark])
-    print_table(["case", *names, ""], rows)
+    expected = ["blocks", "each"] if cost.cases else []
+    for row, one in zip(rows, cost.cases, strict=False):
+        row[-1:] = [
+            str(one.blocks),
+            f"{'' if one.is_measured else '≈ '}{format_seconds(one.elapsed_s)}",
+            row[-1],
+        ]
+    print_table(["case", *names, *expected, ""], rows, frozenset(expected))
+
+
+def _print_cost(plan: Plan, cost: Cost, like: Path | None) -> None:
     click.echo(f"\n{summary(plan)}")
+    longest = f"if every run came to its time-out of {format_seconds(plan.timeout_s)}"
+    click.echo(f"at most {_hours(cost.most)}, {longest}")
+    if cost.expected is not None:
+        guessed = (
+            f" ({cost.n_guessed} of the cases taken as the median of the others)" if cost.n_guessed else ""
+        )
+        click.echo(f"expected after {like}: {cost.expected.runs} runs, {_hours(cost.expected)}{guessed}")
+    if plan.repeats.budget != Budget():
+        click.echo(f"it ends where the budget of {describe_budget(plan.repeats.budget)} is spent")
+
+
+def _hours(amount: Amount) -> str:
+    if amount.hours is None or amount.node_hours is None:
+        return "an unknown time"
+    return f"{format_seconds(amount.hours * 3600)}, {amount.node_hours:.3g} node-hours"
 
 
 def _print_order(plan: Plan) -> None:
@@ -76,8 +140,11 @@ def summary(plan: Plan) -> str:
     repeats = plan.repeats
     cases = f"{len(plan.cases)} case{'s' if len(plan.cases) != 1 else ''}"
     text = f"{cases} × {repeats.min} block{'s' if repeats.min != 1 else ''} = {plan.n_runs} runs"
+    if repeats.max > repeats.min:
+        text += f", up to {repeats.max} blocks = {len(plan.cases) * repeats.max} runs"
     if repeats.max > repeats.min and repeats.until is not None:
-        text += f", up to {repeats.max} blocks until every interval is within ± {repeats.until:.3g}"
+        what = "ratio to the reference" if plan.reference else "figure"
+        text += f", until every {what} is known within ± {percent(repeats.until)}"
     if plan.warmup:
         text += f", and {plan.warmup} warm-up pass{'es' if plan.warmup > 1 else ''}"
     return text

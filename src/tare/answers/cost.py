@@ -1,0 +1,132 @@
+"""What a plan will cost: its runs, and its hours as far as a time-out or an earlier campaign tells."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from tare.model.campaign import Campaign
+from tare.model.plan import Plan
+
+_Number = TypeVar("_Number", int, float)
+
+
+class Amount(msgspec.Struct, frozen=True, kw_only=True):
+    """Measured runs, and the hours and node-hours that they and the warm-up take; None where unknown."""
+
+    runs: int
+    hours: float | None = None
+    node_hours: float | None = None
+
+
+class CaseCost(msgspec.Struct, frozen=True, kw_only=True):
+    """What one case is expected to take. `is_measured` says that this very case has a past."""
+
+    case: str
+    blocks: int
+    elapsed_s: float
+    is_measured: bool
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan takes at least and at most, and what is expected after an earlier campaign.
+
+    The hours of `most` are those of runs that all come to their time-out. None of it heeds the budget.
+    """
+
+    least: Amount
+    most: Amount
+    expected: Amount | None = None
+    cases: tuple[CaseCost, ...] = ()
+
+    @property
+    def n_guessed(self) -> int:
+        """Return how many cases have no past of their own."""
+        return sum(not one.is_measured for one in self.cases)
+
+
+def cost(plan: Plan, n_hosts: Mapping[str, int], like: Campaign | None = None) -> Cost:
+    """Return what `plan` will cost; `n_hosts` says on how many hosts each case runs.
+
+    With `like`, an earlier campaign with some of the same cases, each case is expected to take the
+    median time that it took there, and as many blocks as its noise there asks for. A case that is not
+    there is expected to be like the median of those of its workload, or else of all.
+    """
+    repeats = plan.repeats
+    ids = [case.id for case in plan.cases]
+    most = _sum(plan, n_hosts, dict.fromkeys(ids, repeats.max), dict.fromkeys(ids, plan.timeout_s))
+    past_s = _past_s(plan, like) if like else {}
+    if like is None or not past_s:
+        return Cost(least=Amount(runs=len(ids) * repeats.min), most=most)
+    elapsed_s = _completed(plan, past_s, statistics.median)
+    past_blocks = _past_blocks(plan, like) or dict.fromkeys(ids, repeats.max)
+    blocks = _with_references(plan, _completed(plan, past_blocks, statistics.median_high))
+    return Cost(
+        least=_sum(plan, n_hosts, dict.fromkeys(ids, repeats.min), elapsed_s),
+        most=most,
+        expected=_sum(plan, n_hosts, blocks, elapsed_s),
+        cases=tuple(
+            CaseCost(case=case, blocks=blocks[case], elapsed_s=elapsed_s[case], is_measured=case in past_s)
+            for case in ids
+        ),
+    )
+
+
+def _sum(
+    plan: Plan, n_hosts: Mapping[str, int], blocks: Mapping[str, int], elapsed_s: Mapping[str, float]
+) -> Amount:
+    seconds = {case: (blocks[case] + plan.warmup) * elapsed_s[case] for case in blocks}
+    return Amount(
+        runs=sum(blocks.values()),
+        hours=sum(seconds.values()) / 3600,
+        node_hours=sum(seconds[case] * n_hosts[case] for case in seconds) / 3600,
+    )
+
+
+def _past_s(plan: Plan, like: Campaign) -> dict[str, float]:
+    """Return the median time of each case that `like` ran; what was imported tells no time of its own."""
+    known = {case.id for case in plan.cases}
+    times: dict[str, list[float]] = {}
+    for one in like.measured():
+        if one.case in known and one.source is None:
+            times.setdefault(one.case, []).append(one.elapsed_s)
+    return {case: statistics.median(found) for case, found in times.items()}
+
+
+def _past_blocks(plan: Plan, like: Campaign) -> dict[str, int]:
+    """Return the blocks that the noise of each case in `like` asks for, where there is enough of it."""
+    if plan.repeats.until is None:
+        return {case.id: plan.repeats.max for case in plan.cases}
+    from tare.answers.stopping import expected_blocks, standings
+
+    found = {one.case: expected_blocks(one, plan) for one in standings(plan, like.measured())}
+    return {case: n_blocks for case, n_blocks in found.items() if n_blocks is not None}
+
+
+def _completed(
+    plan: Plan, known: Mapping[str, _Number], middle: Callable[[Iterable[_Number]], _Number]
+) -> dict[str, _Number]:
+    """Return `known` with a number for every case: the median of its workload, or else of all."""
+    by_workload: dict[str, list[_Number]] = {}
+    for case in plan.cases:
+        if case.id in known:
+            by_workload.setdefault(case.workload, []).append(known[case.id])
+    return {
+        case.id: known[case.id]
+        if case.id in known
+        else middle(by_workload.get(case.workload) or list(known.values()))
+        for case in plan.cases
+    }
+
+
+def _with_references(plan: Plan, blocks: Mapping[str, int]) -> dict[str, int]:
+    """Return `blocks` with each reference going on for as long as its contenders do."""
+    held: dict[str, int] = {}
+    for case in plan.cases:
+        reference = plan.reference_of(case)
+        if reference is not None:
+            held[reference.id] = max(held.get(reference.id, 0), blocks[case.id])
+    return {**blocks, **held}
