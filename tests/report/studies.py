@@ -7,9 +7,6 @@ from pathlib import Path
 import msgspec
 
 from support.synthetic import make_campaign, make_case
-from tare.answers.compare import comparisons, overview
-from tare.answers.estimate import estimates
-from tare.answers.headline import headlines
 from tare.model.attempt import Series, State
 from tare.model.campaign import Campaign
 from tare.model.workload import Better, Fom
@@ -25,12 +22,7 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7
 
 
 def answers_of(campaign: Campaign) -> ReportAnswers:
-    return ReportAnswers(
-        estimates=estimates(campaign),
-        comparisons=comparisons(campaign),
-        overview=overview(campaign),
-        headlines=headlines(campaign),
-    )
+    return ReportAnswers.of(campaign)
 
 
 def words_of(campaign: Campaign) -> list[Answer]:

@@ -40,19 +40,11 @@ def command(folder: Path, output: Path | None, template: Path | None, is_opened:
       tare report campaigns/demo
       tare report campaigns/demo --output /tmp/demo-report --open
     """
-    from tare.answers.compare import comparisons, overview
-    from tare.answers.estimate import estimates
-    from tare.answers.headline import headlines
     from tare.report import ReportAnswers, write_report
     from tare.store.campaign import read_campaign
 
     campaign = read_campaign(folder)
-    answers = ReportAnswers(
-        estimates=estimates(campaign),
-        comparisons=comparisons(campaign),
-        overview=overview(campaign),
-        headlines=headlines(campaign),
-    )
+    answers = ReportAnswers.of(campaign)
     target = output or folder / "report"
     try:
         page = write_report(campaign, answers, target, template)

@@ -5,16 +5,26 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tare.answers.headline import Headline
+from tare.answers.compare import comparisons, overview
+from tare.answers.curves import Curves, curves
+from tare.answers.estimate import estimates
+from tare.answers.headline import Headline, headlines
+from tare.answers.scaling import scalings
+from tare.answers.trust import Trust, trust
+from tare.answers.variability import Variability, variabilities
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison, Estimate
+from tare.model.scaling import ScalingCurve
 from tare.model.workload import Better
 from tare.report.accounting import Account, account
+from tare.report.curves import CurveTables, curve_tables
+from tare.report.doubts import Doubts, VariabilityRow, doubts, variability_rows, whole_run_scatters
 from tare.report.environment import Surroundings, surroundings
 from tare.report.figures import Figure, figures
 from tare.report.heatmap import SIGNS, HeatMap, heat_maps, paint
 from tare.report.panels import block_panels, measured_panels, node_panels, ratio_panels
 from tare.report.runs import RunRow, moment, run_rows
+from tare.report.scaling import ScalingBlock, efficiency_panels, scaling_blocks, speedup_panels
 from tare.report.sentence import Answer, answer_all, reading
 from tare.report.sides import Side, Sides, lay_out
 from tare.report.traffic import Crossing, crossings, summaries
@@ -40,6 +50,24 @@ class ReportAnswers:
     comparisons: Sequence[Comparison]
     overview: Sequence[Comparison]
     headlines: Sequence[Headline]
+    trust: Trust
+    variabilities: Sequence[Variability]
+    scalings: Sequence[ScalingCurve]
+    curves: Curves
+
+    @classmethod
+    def of(cls, campaign: Campaign) -> ReportAnswers:
+        """Return all the answers that a report of `campaign` gives."""
+        return cls(
+            estimates=estimates(campaign),
+            comparisons=comparisons(campaign),
+            overview=overview(campaign),
+            headlines=headlines(campaign),
+            trust=trust(campaign),
+            variabilities=variabilities(campaign),
+            scalings=scalings(campaign),
+            curves=curves(campaign),
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,16 +104,33 @@ class Content:
     sides: Sides
     heat_maps: tuple[HeatMap, ...]
     figures: tuple[Figure, ...]
+    scaling: tuple[ScalingBlock, ...]
+    curves: CurveTables
     crossings: tuple[Crossing, ...]
     traffic: tuple[tuple[Side, str], ...]
     facts: tuple[tuple[str, str], ...]
     noises: tuple[Noise, ...]
+    doubts: Doubts
+    variabilities: tuple[VariabilityRow, ...]
     account: Account
     surroundings: Surroundings
     verdicts: tuple[VerdictRow, ...]
     runs: tuple[RunRow, ...]
     margin: str
     confidence: str
+
+    @property
+    def scale_figures(self) -> tuple[Figure, ...]:
+        """Return the figures that tell how it scales; none where the campaign has no scaling."""
+        return tuple(figure for figure in self.figures if self.scaling and figure.is_of_scale)
+
+    @property
+    def charts_title(self) -> str:
+        """Return what the other figures show."""
+        if not self.scaling:
+            return "How it goes with size and scale"
+        rest = [figure for figure in self.figures if not figure.is_of_scale]
+        return "How the runs went" if [one.name for one in rest] == ["blocks"] else "How it goes with size"
 
 
 def content(campaign: Campaign, answers: ReportAnswers) -> Content:
@@ -94,7 +139,7 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
     sides = lay_out(campaign, answers.comparisons)
     balance = account(campaign)
     crossed = crossings(campaign, answers.comparisons)
-    noise = noises(answers.estimates, campaign, sides)
+    noise = noises(answers.estimates, campaign, sides, whole_run_scatters(answers.trust.scatters))
     return Content(
         study=visible(plan.study),
         question=visible(plan.question) or _question(sides),
@@ -107,10 +152,14 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
         sides=sides,
         heat_maps=tuple(heat_maps(answers.overview, sides)),
         figures=tuple(_figures(campaign, answers, sides)),
+        scaling=tuple(scaling_blocks(answers.scalings, sides)),
+        curves=curve_tables(answers.curves, sides),
         crossings=tuple(crossed),
         traffic=tuple(summaries(crossed, sides)),
         facts=tuple(facts(campaign, balance, noise)),
         noises=tuple(noise),
+        doubts=doubts(answers.trust, campaign, sides),
+        variabilities=tuple(variability_rows(answers.variabilities, sides)),
         account=balance,
         surroundings=surroundings(campaign, {case: side.name for case, side in sides.side_of.items()}),
         verdicts=tuple(_verdict_row(one, campaign, sides) for one in answers.comparisons),
@@ -126,6 +175,8 @@ def _figures(campaign: Campaign, answers: ReportAnswers, sides: Sides) -> list[F
         "rate": measured_panels(answers.estimates, campaign, sides, Better.HIGHER),
         "ratio": ratio_panels(answers.comparisons, campaign, sides),
         "nodes": node_panels(answers.overview, sides),
+        "speedup": speedup_panels(answers.scalings, sides),
+        "efficiency": efficiency_panels(answers.scalings, sides),
         "blocks": block_panels(campaign, sides),
     }
     reference = sides.reference.name if sides.reference else "the reference"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tare.model.campaign import Campaign
 from tare.model.comparison import Estimate
@@ -16,7 +16,7 @@ from tare.report.wording import NARROW, coordinate, count, number, percent, word
 
 @dataclasses.dataclass(frozen=True)
 class Noise:
-    """How a case scatters from block to block: the coefficient of variation over its sizes."""
+    """How a case scatters from block to block: coefficients of variation over its sizes, and as a whole."""
 
     side: Side
     place: Place
@@ -25,19 +25,25 @@ class Noise:
     median: float
     largest: float
     largest_at: str
+    whole: str
 
 
-def noises(estimates: Sequence[Estimate], campaign: Campaign, sides: Sides) -> list[Noise]:
-    """Return the noise of each case's primary figures of merit, in the order of places and sides."""
+def noises(
+    estimates: Sequence[Estimate], campaign: Campaign, sides: Sides, whole: Mapping[str, str] | None = None
+) -> list[Noise]:
+    """Return the noise of each case's primary figures of merit, in the order of places and sides.
+
+    `whole` says, by case, how the mean over all sizes scatters.
+    """
     found: dict[str, list[Estimate]] = {}
     for one in estimates:
         if one.cv is not None and is_shown(campaign, one.case, one.fom):
             found.setdefault(one.case, []).append(one)
-    rows = [_noise(case, alike, sides) for case, alike in found.items()]
+    rows = [_noise(case, alike, sides, (whole or {}).get(case, "")) for case, alike in found.items()]
     return sorted(rows, key=lambda row: (sides.places.index(row.place), row.side.index))
 
 
-def _noise(case: str, alike: list[Estimate], sides: Sides) -> Noise:
+def _noise(case: str, alike: list[Estimate], sides: Sides, whole: str) -> Noise:
     worst = max(alike, key=lambda one: one.cv or 0.0)
     where = " · ".join(coordinate(name, value) for name, value in worst.at.items())
     return Noise(
@@ -48,6 +54,7 @@ def _noise(case: str, alike: list[Estimate], sides: Sides) -> Noise:
         median=statistics.median(one.cv or 0.0 for one in alike),
         largest=worst.cv or 0.0,
         largest_at=f"{words(worst.fom)} {where}".rstrip(),
+        whole=whole,
     )
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from tare.answers.compare import comparisons, overview
-from tare.answers.estimate import estimates
-from tare.answers.headline import headlines
 from tare.report.content import ReportAnswers, content
 from tare.report.page import render
 from tare.serve.watch import Watched
@@ -27,10 +24,4 @@ def full_report(watched: Watched) -> str:
 
 def _render(watched: Watched) -> str:
     campaign = read_campaign(watched.folder)
-    answers = ReportAnswers(
-        estimates=estimates(campaign),
-        comparisons=comparisons(campaign),
-        overview=overview(campaign),
-        headlines=headlines(campaign),
-    )
-    return render(campaign, content(campaign, answers))
+    return render(campaign, content(campaign, ReportAnswers.of(campaign)))
