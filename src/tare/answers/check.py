@@ -17,8 +17,9 @@ import msgspec
 import numpy as np
 
 from tare.answers.limits import convert
+from tare.answers.quantities import Bounds
 from tare.answers.rules import Bound, Function, Group, Node, Op, Rule, bounds_of
-from tare.answers.selection import Bounds, Match, Sample, Selection
+from tare.answers.selection import Match, Sample, Selection
 from tare.answers.truth import Truth, every, some
 from tare.model.attempt import State
 from tare.model.campaign import Campaign
@@ -188,13 +189,13 @@ def _trials(rule: Rule, selection: Selection) -> Iterator[_Trial]:
 def _limit(rule: Rule, bound: Bound, match: Match) -> float:
     """Return the limit in the unit of what it bounds: a fraction, a ratio, or the unit of the FOM."""
     function, unit = bound.call.function, bound.unit
-    if function is Function.RATIO:
+    if function in (Function.RATIO, Function.CV_RATIO):
         if unit not in ("", "%"):
             raise rule.fault(bound.column, f"a ratio has no unit {unit!r}; write for example 1.05")
         return convert(bound.limit, unit, "1")
-    if function is Function.OVERHEAD:
+    if function in (Function.OVERHEAD, Function.CV):
         if unit != "%":
-            raise rule.fault(bound.column, "an overhead is a share; write it with %, such as 5 %")
+            raise rule.fault(bound.column, f"{function} is a share; write it with %, such as 5 %")
         return bound.limit / 100
     if not unit and match.unit not in ("", "1"):
         message = f"{match.fom} is in {match.unit}; write the limit with its unit, such as 2 {match.unit}"
@@ -207,11 +208,11 @@ def _limit(rule: Rule, bound: Bound, match: Match) -> float:
 
 def _judge(trials: Sequence[_Trial], confidence: float) -> list[_Finding]:
     """Return what is known of each trial, all of them being one family."""
-    plain = [trial.sample.bounds(confidence) for trial in trials]
+    plain = [trial.sample.quantity.bounds(confidence) for trial in trials]
     ends = np.cumsum([len(trial.limits) for trial in trials])[:-1]
 
     def decide(level: float) -> Mask:
-        return np.concatenate([_is_beyond(trial, trial.sample.bounds(level)) for trial in trials])
+        return np.concatenate([_is_beyond(trial, trial.sample.quantity.bounds(level)) for trial in trials])
 
     if not trials:
         return []
@@ -227,7 +228,7 @@ def _judge(trials: Sequence[_Trial], confidence: float) -> list[_Finding]:
 def _finding(trial: _Trial, plain: Bounds, beyond: Mask, levels: Floats) -> _Finding:
     adjusted = Bounds(plain.value, plain.low.copy(), plain.high.copy())
     for level in np.unique(levels):
-        found, chosen = trial.sample.bounds(float(level)), levels == level
+        found, chosen = trial.sample.quantity.bounds(float(level)), levels == level
         adjusted.low[chosen], adjusted.high[chosen] = found.low[chosen], found.high[chosen]
     within = _is_within(trial, plain)
     truths = [
@@ -285,7 +286,7 @@ def _judged(finding: _Finding, of_rule: Outcome) -> Iterator[Judged]:
             text=trial.bound.call.text,
             limit=float(trial.limits[i]),
             unit=_UNITS.get(trial.bound.call.function, match.unit),
-            n_blocks=trial.sample.n_blocks[i],
+            n_blocks=trial.sample.quantity.n_blocks[i],
             value=_present(finding.plain.value[i]),
             low=_present(finding.plain.low[i]),
             high=_present(finding.plain.high[i]),
@@ -299,7 +300,7 @@ def _judged(finding: _Finding, of_rule: Outcome) -> Iterator[Judged]:
 
 
 _OUTCOMES = {Truth.TRUE: Outcome.FAIL, Truth.FALSE: Outcome.PASS, Truth.UNKNOWN: Outcome.UNDECIDED}
-_UNITS = {Function.OVERHEAD: "%", Function.RATIO: ""}
+_UNITS = {Function.OVERHEAD: "%", Function.RATIO: "", Function.CV: "%", Function.CV_RATIO: ""}
 
 
 def _of_one(truth: Truth, of_rule: Outcome) -> Outcome:
@@ -322,19 +323,31 @@ def _why(finding: _Finding, i: int) -> str:
 
 
 def _why_unknown(finding: _Finding, i: int) -> str:
-    n_blocks = finding.trial.sample.n_blocks[i]
+    n_blocks = finding.trial.sample.quantity.n_blocks[i]
     if np.isnan(finding.plain.value[i]):
-        if n_blocks:
-            return "the figure of merit has no direction"
-        is_compared = finding.trial.bound.call.function.has_reference
-        return "not measured on both sides" if is_compared else "not measured"
+        return _why_absent(finding.trial, n_blocks)
     if np.isnan(finding.plain.low[i]):
         if n_blocks < MIN_BLOCKS:
-            return f"{n_blocks} run{'' if n_blocks == 1 else 's'}: an interval takes {MIN_BLOCKS}"
+            return _too_few(n_blocks)
         return "no interval: some values are zero or less"
     if _is_beyond(finding.trial, finding.plain)[i]:
         return "beyond the limit, but not when adjusted for all comparisons that are judged"
     return "the limit lies within the interval; more runs narrow it"
+
+
+def _why_absent(trial: _Trial, n_blocks: int) -> str:
+    function = trial.bound.call.function
+    if not n_blocks:
+        return "not measured on both sides" if function.has_reference else "not measured"
+    if n_blocks < MIN_BLOCKS and function is not Function.OVERHEAD:
+        return _too_few(n_blocks)
+    if function in (Function.CV, Function.CV_RATIO):
+        return "no scatter to speak of: values are zero or less, or all the same"
+    return "no overhead: the figure of merit has no direction, or its reference is zero or less"
+
+
+def _too_few(n_blocks: int) -> str:
+    return f"{n_blocks} run{'' if n_blocks == 1 else 's'}: an interval takes {MIN_BLOCKS}"
 
 
 def _present(number: float) -> float | None:

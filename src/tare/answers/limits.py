@@ -45,7 +45,9 @@ def _plain(unit: str) -> _Scale:
         return _Scale(_PREFIXES[data[1]] * (8 if data[2].startswith(("B", "byte")) else 1), "bit")
     if counted := _COUNTED.fullmatch(unit):
         return _Scale(_PREFIXES[counted[1]], counted[2].lower().removesuffix("s"))
-    try:
-        return _Scale(parse_quantity(f"1 {unit}", Dimension.SECONDS), "s")
-    except ValueError:
-        return _Scale(1.0, unit)
+    for spelling in (unit, f"{unit}s"):  # a day as the days that units.py knows
+        try:
+            return _Scale(parse_quantity(f"1 {spelling}", Dimension.SECONDS), "s")
+        except ValueError:
+            continue
+    return _Scale(1.0, unit)

@@ -19,11 +19,13 @@ class Function(enum.StrEnum):
     OVERHEAD = "overhead"
     RATIO = "ratio"
     VALUE = "value"
+    CV = "cv"
+    CV_RATIO = "cv_ratio"
 
     @property
     def has_reference(self) -> bool:
         """Return whether it holds a contender against its reference."""
-        return self is not Function.VALUE
+        return self not in (Function.VALUE, Function.CV)
 
 
 class Op(enum.StrEnum):

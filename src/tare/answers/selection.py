@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
+from tare.answers.aggregate import block_means
 from tare.answers.compare import common_cells, primary_foms, sides
-from tare.answers.pairs import Pair, pairs
+from tare.answers.pairs import Pair, pairs, told_blocks
+from tare.answers.quantities import Bounds, Quantity, of_sides, of_values
 from tare.answers.rules import Call, Function, Rule, Selector
 from tare.answers.table import Cell, Table, tabulate
 from tare.model.campaign import Campaign
 from tare.model.case import Case
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Better
-from tare.stats.estimates import estimate
 from tare.stats.intervals import Floats
-from tare.stats.ratios import ratios
 from tare.units import parse_bytes
 
 
@@ -40,20 +40,20 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Bounds(NamedTuple):
-    """One number and its interval for each match, NaN where absent."""
-
-    value: Floats
-    low: Floats
-    high: Floats
-
-
 class Sample(NamedTuple):
-    """What a call selected. `bounds` gives the intervals at a confidence; `n_blocks` is what they rest on."""
+    """What a call selected, and the numbers of it."""
 
     matches: tuple[Match, ...]
-    n_blocks: tuple[int, ...]
-    bounds: Callable[[float], Bounds]
+    quantity: Quantity
+
+
+class _Side(NamedTuple):
+    match: Match
+    below: Floats
+    above: Floats
+
+
+NOTHING = Sample((), Quantity((), lambda _confidence: Bounds(np.empty(0), np.empty(0), np.empty(0))))
 
 
 class Selection:
@@ -72,84 +72,83 @@ class Selection:
     def sample(self, rule: Rule, call: Call) -> Sample:
         """Return all that `call` matches. Raises UsageError, pointing into `rule`, where it is nothing."""
         self._require_known(rule, call)
-        found = self._ratios(rule, call) if call.function.has_reference else self._values(call)
+        found = self._sides(rule, call) if call.function.has_reference else self._values(call)
         if not found.matches:
             raise rule.fault(call.column, f"this matches nothing; {self._choice(call)}")
         return found
 
-    def _ratios(self, rule: Rule, call: Call) -> Sample:
+    def _sides(self, rule: Rule, call: Call) -> Sample:
         if not (self._plan.reference or self._reference):
             raise rule.fault(call.column, "the study names no reference; give one with --reference KEY=VALUE")
         matches: list[Match] = []
         below: list[Floats] = []
         above: list[Floats] = []
+        is_paired: list[bool] = []
+        told = told_blocks(self._campaign)
         for pair in self._pairs:
-            for cells in self._chosen(pair, call):
-                one, other, note = sides(self._table, pair, cells)
-                at = {**pair.contender, **pair.shared}
-                if _names_a_coordinate(call, pair.contender_case):
-                    at |= dict(cells[0].at)
-                matches.append(
-                    _match(pair.contender_case, cells[0], at, reference=dict(pair.reference), note=note)
-                )
-                below.append(one)
-                above.append(other)
-        for pair in self._pairs:
-            if not any(one.case == pair.contender_case.id for one in matches):
-                for absent in self._unmeasured(pair.contender_case, {**pair.contender, **pair.shared}, call):
-                    matches.append(msgspec.structs.replace(absent, reference=dict(pair.reference)))
-                    below.append(np.full(len(self._table.values), np.nan))
-                    above.append(below[-1])
+            found = list(self._of_pair(pair, call))
+            matches += [one.match for one in found]
+            below += [one.below for one in found]
+            above += [one.above for one in found]
+            is_paired += [{pair.reference_case.id, pair.contender_case.id} <= told] * len(found)
         if not matches:
-            return Sample((), (), _no_bounds)
-        reference, contender = np.column_stack(below), np.column_stack(above)
-        n_blocks = ratios(reference, contender).n_blocks.tolist()
-        directions = [match.better for match in matches]
+            return NOTHING
+        quantity = of_sides(
+            call.function,
+            np.column_stack(below),
+            np.column_stack(above),
+            np.array(is_paired),
+            [match.better for match in matches],
+        )
+        return Sample(tuple(matches), quantity)
 
-        def bounds(confidence: float) -> Bounds:
-            found = ratios(reference, contender, confidence)
-            plain = Bounds(found.ratio, found.low, found.high)
-            return _costs(plain, directions) if call.function is Function.OVERHEAD else plain
-
-        return Sample(tuple(matches), tuple(n_blocks), bounds)
-
-    def _chosen(self, pair: Pair, call: Call) -> Iterator[list[Cell]]:
-        """Yield the groups of cells that make one number each: a FOM as a whole, or its points."""
-        if not _suits(pair.contender_case.settings, call.selectors, is_complete=False):
+    def _of_pair(self, pair: Pair, call: Call) -> Iterator[_Side]:
+        """Yield what `call` matches of a pair, with the numbers of both sides, block by block."""
+        case, reference = pair.contender_case, dict(pair.reference)
+        at = {**pair.contender, **pair.shared}
+        for cells in self._chosen(case, call, common_cells(self._table, pair)):
+            below, above, note = sides(self._table, pair, cells)
+            place = at | dict(cells[0].at) if _is_pointwise(call, case) else at
+            match = _match(case, cells[0], place)
+            yield _Side(msgspec.structs.replace(match, reference=reference, note=note), below, above)
+        if case.id in self._table.columns or pair.reference_case.id in self._table.columns:
             return
-        is_pointwise = _names_a_coordinate(call, pair.contender_case)
-        for cells in common_cells(self._table, pair):
-            if not self._is_wanted(cells[0].fom, call, pair.workload):
+        nothing = np.full(len(self._table.values), np.nan)
+        for absent in self._unmeasured(case, at, call):
+            yield _Side(msgspec.structs.replace(absent, reference=reference), nothing, nothing)
+
+    def _chosen(self, case: Case, call: Call, groups: Iterable[list[Cell]]) -> Iterator[list[Cell]]:
+        """Yield the cells that make one number each: a FOM as a whole, or point by point."""
+        if not _suits(case.settings, call.selectors, is_complete=False):
+            return
+        for cells in groups:
+            if not self._is_wanted(cells[0].fom, call, case.workload):
                 continue
-            if not is_pointwise:
+            if not _is_pointwise(call, case):
                 yield cells
                 continue
             for cell in cells:
-                if _suits({**dict(cell.at), **pair.contender_case.settings}, call.selectors):
+                if _suits({**dict(cell.at), **case.settings}, call.selectors):
                     yield [cell]
 
     def _values(self, call: Call) -> Sample:
         matches: list[Match] = []
-        columns: list[int] = []
+        columns: list[Floats] = []
         for case in self._plan.cases:
             varied = {name: value for name, value in case.settings.items() if name in self._plan.varied}
-            for cell, column in self._table.columns.get(case.id, {}).items():
-                place = {**dict(cell.at), **case.settings}
-                if self._is_wanted(cell.fom, call, case.workload) and _suits(place, call.selectors):
-                    at = {"workload": case.workload, **varied, **dict(cell.at)}
-                    matches.append(_match(case, cell, at))
-                    columns.append(column)
-            if not any(one.case == case.id for one in matches):
-                absent = self._unmeasured(case, {"workload": case.workload, **varied}, call)
-                matches += absent
-                columns += [self._table.values.shape[1] - 1] * len(absent)
-        values = self._table.values[:, columns]
-
-        def bounds(confidence: float) -> Bounds:
-            found = estimate(values, confidence)
-            return Bounds(found.value, found.low, found.high)
-
-        return Sample(tuple(matches), tuple(np.isfinite(values).sum(axis=0).tolist()), bounds)
+            at: dict[str, Scalar] = {"workload": case.workload, **varied}
+            groups = _by_fom(self._table.cells(case.id))
+            for cells in self._chosen(case, call, groups):
+                (means,), _ = block_means(self._table.values[:, self._table.find(case.id, cells)])
+                place = at | dict(cells[0].at) if _is_pointwise(call, case) else at
+                matches.append(_match(case, cells[0], place))
+                columns.append(means)
+            for absent in self._unmeasured(case, at, call):
+                matches.append(absent)
+                columns.append(np.full(len(self._table.values), np.nan))
+        if not matches:
+            return NOTHING
+        return Sample(tuple(matches), of_values(call.function, np.column_stack(columns)))
 
     def _unmeasured(self, case: Case, at: dict[str, Scalar], call: Call) -> list[Match]:
         """Return what `case` would be judged by, had any run of it been measured; never a silent pass."""
@@ -216,41 +215,20 @@ class Selection:
         return f"contenders are those with {'; '.join(list(contenders)[:12])}"
 
 
-def _match(
-    case: Case,
-    cell: Cell,
-    at: dict[str, Scalar],
-    reference: dict[str, Scalar] | None = None,
-    note: str = "",
-) -> Match:
-    return Match(
-        case=case.id,
-        fom=cell.fom,
-        unit=cell.unit,
-        better=cell.better,
-        at=at,
-        reference=reference or {},
-        note=note,
-    )
+def _match(case: Case, cell: Cell, at: dict[str, Scalar]) -> Match:
+    return Match(case=case.id, fom=cell.fom, unit=cell.unit, better=cell.better, at=at)
 
 
-def _costs(found: Bounds, directions: Sequence[Better | None]) -> Bounds:
-    """Return ratios as what the contender costs: ratio − 1 of a time, 1 − ratio of a rate."""
-    is_rate = np.array([one is Better.HIGHER for one in directions])
-    has_none = np.array([one is None for one in directions])
-    value, low, high = (
-        np.where(has_none, np.nan, np.where(is_rate, 1 - one, other - 1))
-        for one, other in ((found.value, found.value), (found.high, found.low), (found.low, found.high))
-    )
-    return Bounds(value, low, high)
+def _by_fom(cells: Iterable[Cell]) -> list[list[Cell]]:
+    grouped: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        grouped.setdefault((cell.fom, cell.unit), []).append(cell)
+    return list(grouped.values())
 
 
-def _no_bounds(_confidence: float) -> Bounds:
-    return Bounds(np.empty(0), np.empty(0), np.empty(0))
-
-
-def _names_a_coordinate(call: Call, case: Case) -> bool:
-    return any(selector.name not in case.settings for selector in call.selectors)
+def _is_pointwise(call: Call, case: Case) -> bool:
+    """Return whether each point is judged by itself: a mean of values at many sizes is no value of any."""
+    return call.function is Function.VALUE or any(one.name not in case.settings for one in call.selectors)
 
 
 def _suits(settings: Settings, selectors: Iterable[Selector], *, is_complete: bool = True) -> bool:

@@ -91,6 +91,7 @@ def command(
       overhead(network=overlay) > 5 %         what it costs: time more, or rate less, than the reference
       ratio(latency, network=overlay) > 1.05  contender / reference
       value(latency, bytes=8) > 2.5 us        the figure itself, in any unit of its kind
+      cv(network=overlay) > 3 %               its scatter from block to block; cv_ratio: over the reference's
     \b
     Between the brackets: a figure of merit, settings and coordinates such as network=overlay,
     nodes=2|4, bytes=64KiB. Rules are joined by and, or, not. All of it is in docs/check.md.
@@ -258,7 +259,7 @@ def _comparison(one: Judged) -> dict[str, object]:
         "at": one.match.at,
         "reference": one.match.reference,
         "n_blocks": one.n_blocks,
-        "unit": "1" if one.unit == "%" and one.function == "overhead" else one.unit or "1",
+        "unit": one.unit if one.function == "value" else "1",
         "limit": one.limit,
         "value": one.value,
         "low": one.low,

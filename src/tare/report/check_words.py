@@ -77,7 +77,8 @@ def headline(check: Check) -> str:
 def _number(value: float, one: Judged, half: float | None) -> str:
     """Return `value` with digits down to a tenth or so of the half width of its interval."""
     if one.unit == "%" and one.function is not Function.VALUE:
-        return f"{value * 100:+.{_decimals(value * 100, half and half * 100)}f}".replace("-", "−")
+        sign = "+" if one.function is Function.OVERHEAD else ""
+        return f"{value * 100:{sign}.{_decimals(value * 100, half and half * 100)}f}".replace("-", "−")
     return f"{value:.{_decimals(value, half)}f}".replace("-", "−")
 
 

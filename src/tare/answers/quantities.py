@@ -1,0 +1,94 @@
+"""The numbers that rules speak of, with their intervals at any confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tare.answers.rules import Function
+from tare.model.workload import Better
+from tare.stats.estimates import estimate
+from tare.stats.intervals import Floats
+from tare.stats.ratios import ratios, set_apart
+from tare.stats.variability import scatter_ratios, scatters
+
+
+class Bounds(NamedTuple):
+    """One number and its interval for each match, NaN where absent."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+class Quantity(NamedTuple):
+    """Numbers, the blocks that each rests on, and their intervals by confidence."""
+
+    n_blocks: tuple[int, ...]
+    bounds: Callable[[float], Bounds]
+
+
+def of_sides(
+    function: Function,
+    reference: Floats,
+    contender: Floats,
+    is_paired: npt.NDArray[np.bool_],
+    directions: Sequence[Better | None],
+) -> Quantity:
+    """Return what `function` says of contenders and references, both blocks × matches."""
+    if function is Function.CV_RATIO:
+        logs = logarithms(reference), logarithms(contender)
+        n_blocks = scatter_ratios(*logs, may_pair=is_paired).n_blocks
+
+        def scatter_bounds(confidence: float) -> Bounds:
+            found = scatter_ratios(*logs, confidence, is_paired)
+            return Bounds(found.ratio, found.low, found.high)
+
+        return Quantity(tuple(n_blocks.tolist()), scatter_bounds)
+    below, above = set_apart(reference, contender, is_paired)
+
+    def bounds(confidence: float) -> Bounds:
+        found = ratios(below, above, confidence)
+        plain = Bounds(found.ratio, found.low, found.high)
+        return _costs(plain, directions) if function is Function.OVERHEAD else plain
+
+    return Quantity(tuple(ratios(below, above).n_blocks.tolist()), bounds)
+
+
+def of_values(function: Function, values: Floats) -> Quantity:
+    """Return what `function` says of cases by themselves, blocks × matches."""
+    n_blocks = tuple(np.isfinite(values).sum(axis=0).tolist())
+    if function is Function.CV:
+        logs = logarithms(values)
+
+        def scatter_bounds(confidence: float) -> Bounds:
+            scatter = scatters(logs, confidence)
+            return Bounds(scatter.cv, scatter.low, scatter.high)
+
+        return Quantity(n_blocks, scatter_bounds)
+
+    def bounds(confidence: float) -> Bounds:
+        found = estimate(values, confidence)
+        return Bounds(found.value, found.low, found.high)
+
+    return Quantity(n_blocks, bounds)
+
+
+def _costs(found: Bounds, directions: Sequence[Better | None]) -> Bounds:
+    """Return ratios as what the contender costs: ratio − 1 of a time, 1 − ratio of a rate."""
+    is_rate = np.array([one is Better.HIGHER for one in directions])
+    has_none = np.array([one is None for one in directions])
+    value, low, high = (
+        np.where(has_none, np.nan, np.where(is_rate, 1 - one, other - 1))
+        for one, other in ((found.value, found.value), (found.high, found.low), (found.low, found.high))
+    )
+    return Bounds(value, low, high)
+
+
+def logarithms(values: Floats) -> Floats:
+    """Return logarithms, NaN for a whole column in which a value is zero or less: half of it is no sample."""
+    is_positive = ~(values <= 0).any(axis=0)
+    return np.log(np.where(is_positive & (values > 0), values, np.nan))
