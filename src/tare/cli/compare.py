@@ -27,7 +27,7 @@ _COLOURS = {Verdict.WORSE: 208, Verdict.BETTER: 33}
 _TOGETHER = {
     Correction.HOLM: "The chance that any of the {n} verdicts claims something false is at most {alpha} %.",
     Correction.FDR: "Of the claims that the {n} verdicts make, at most {alpha} % are false in the mean.",
-    Correction.NONE: "Each of the {n} verdicts, by itself, claims something false with a chance of {alpha} %.",
+    Correction.NONE: "Each of the {n} verdicts by itself claims something false with a chance of {alpha} %.",
 }
 """How sure verdicts are together."""
 
