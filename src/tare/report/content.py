@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tare.answers.compare import comparisons, overview
+from tare.answers.compare import aggregates, comparisons, overview
 from tare.answers.curves import Curves, curves
 from tare.answers.estimate import estimates
 from tare.answers.headline import Headline, headlines
@@ -21,24 +21,20 @@ from tare.report.curves import CurveTables, curve_tables
 from tare.report.doubts import Doubts, VariabilityRow, doubts, variability_rows, whole_run_scatters
 from tare.report.environment import Surroundings, surroundings
 from tare.report.figures import Figure, figures
-from tare.report.heatmap import SIGNS, HeatMap, heat_maps, paint
+from tare.report.heatmap import HeatMap, heat_maps
+from tare.report.listing import Listing
 from tare.report.panels import block_panels, measured_panels, node_panels, ratio_panels
-from tare.report.runs import RunRow, moment, run_rows
+from tare.report.runs import RunRow, moment, run_listing, run_rows
 from tare.report.scaling import ScalingBlock, efficiency_panels, scaling_blocks, speedup_panels
 from tare.report.sentence import Answer, answer_all, reading
 from tare.report.sides import Side, Sides, lay_out
 from tare.report.traffic import Crossing, crossings, summaries
 from tare.report.trust import Noise, facts, noises
+from tare.report.verdicts import Verdicts, verdicts
 from tare.report.wording import (
-    bracket,
-    coordinate,
-    cost_interval,
     count,
     percent,
-    ratio,
-    ratio_bounds,
     visible,
-    words,
 )
 
 
@@ -48,6 +44,7 @@ class ReportAnswers:
 
     estimates: Sequence[Estimate]
     comparisons: Sequence[Comparison]
+    aggregates: Sequence[Comparison]
     overview: Sequence[Comparison]
     headlines: Sequence[Headline]
     trust: Trust
@@ -61,6 +58,7 @@ class ReportAnswers:
         return cls(
             estimates=estimates(campaign),
             comparisons=comparisons(campaign),
+            aggregates=aggregates(campaign),
             overview=overview(campaign),
             headlines=headlines(campaign),
             trust=trust(campaign),
@@ -68,25 +66,6 @@ class ReportAnswers:
             scalings=scalings(campaign),
             curves=curves(campaign),
         )
-
-
-@dataclasses.dataclass(frozen=True)
-class VerdictRow:
-    """One comparison as a row of the full table."""
-
-    side: str
-    place: str
-    fom: str
-    at: str
-    ratio: str
-    interval: str
-    cost: str
-    n_blocks: int
-    sign: str
-    verdict: str
-    paint: str
-    note: str
-    cases: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,8 +93,8 @@ class Content:
     variabilities: tuple[VariabilityRow, ...]
     account: Account
     surroundings: Surroundings
-    verdicts: tuple[VerdictRow, ...]
-    runs: tuple[RunRow, ...]
+    verdicts: Verdicts
+    runs: Listing[RunRow]
     margin: str
     confidence: str
 
@@ -159,11 +138,11 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
         facts=tuple(facts(campaign, balance, noise)),
         noises=tuple(noise),
         doubts=doubts(answers.trust, campaign, sides),
-        variabilities=tuple(variability_rows(answers.variabilities, sides)),
+        variabilities=tuple(variability_rows(answers.variabilities, answers.trust, sides)),
         account=balance,
         surroundings=surroundings(campaign, {case: side.name for case, side in sides.side_of.items()}),
-        verdicts=tuple(_verdict_row(one, campaign, sides) for one in answers.comparisons),
-        runs=tuple(run_rows(campaign, sides)),
+        verdicts=verdicts(answers.comparisons, answers.aggregates, campaign, sides),
+        runs=run_listing(run_rows(campaign, sides)),
         margin=percent(plan.margin, is_signed=False, decimals=0),
         confidence=_confidence(answers),
     )
@@ -215,27 +194,3 @@ def _nothing_yet(campaign: Campaign, sides: Sides, balance: Account) -> str:
 def _confidence(answers: ReportAnswers) -> str:
     level = next((one.confidence for one in answers.comparisons), 0.95)
     return percent(level, is_signed=False, decimals=0)
-
-
-def _verdict_row(one: Comparison, campaign: Campaign, sides: Sides) -> VerdictRow:
-    shared = {"workload"} | (set(campaign.cases[one.contender_case].settings) & set(campaign.plan.varied))
-    at = " · ".join(coordinate(name, value) for name, value in one.at.items() if name not in shared)
-    bounds = cost_interval(one.low, one.high, one.better)
-    decimals = 0 if one.cost is not None and abs(one.cost) >= 0.0995 else 1
-    return VerdictRow(
-        side=sides.side_of[one.contender_case].name,
-        place=sides.place_of[one.contender_case].label,
-        fom=words(one.fom),
-        at=at,
-        ratio=ratio(one.ratio),
-        interval=ratio_bounds(one.ratio, one.low, one.high),
-        cost=""
-        if one.cost is None
-        else f"{percent(one.cost, decimals=decimals)} {bracket(bounds, decimals)}".rstrip(),
-        n_blocks=one.n_blocks,
-        sign=SIGNS[one.verdict] if one.ratio is not None else "–",
-        verdict=one.verdict.value if one.ratio is not None else "not measured",
-        paint=paint(one).split("-")[0],
-        note=visible(one.note),
-        cases=(one.reference_case, one.contender_case),
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tare.answers.suspicions import Suspicion
 from tare.answers.trust import CaseScatter, Doubt, Trust
@@ -116,12 +116,16 @@ def _foms(alike: Iterable[Doubt]) -> str:
     return listed([words(one.fom) for one in alike if one.fom])
 
 
-def variability_rows(found: Sequence[Variability], sides: Sides) -> list[VariabilityRow]:
-    """Return a row for each contender and place, by its first primary figure of merit."""
+def variability_rows(found: Sequence[Variability], trust: Trust, sides: Sides) -> list[VariabilityRow]:
+    """Return a row for each contender and place, by its first primary figure of merit.
+
+    Its note says where a doubt explains the scatter: a slow first block is no noise.
+    """
     first: dict[str, Variability] = {}
     for one in found:
         first.setdefault(one.contender_case, one)
-    return [_variability_row(one, sides) for one in first.values()]
+    doubted = {doubt.case: doubt.suspicion for doubt in reversed(trust.doubts)}
+    return [_variability_row(one, doubted, sides) for one in first.values()]
 
 
 _SCATTERS = {
@@ -132,8 +136,12 @@ _SCATTERS = {
 }
 
 
-def _variability_row(one: Variability, sides: Sides) -> VariabilityRow:
+def _variability_row(
+    one: Variability, doubted: Mapping[str | None, Suspicion], sides: Sides
+) -> VariabilityRow:
     is_known = one.ratio is not None
+    cases = (one.reference_case, one.contender_case)
+    notes = [f"{sides.side_of[case].name}: {doubted[case]}" for case in cases if case in doubted]
     return VariabilityRow(
         side=sides.side_of[one.contender_case].name,
         place=sides.place_of[one.contender_case].label,
@@ -146,8 +154,8 @@ def _variability_row(one: Variability, sides: Sides) -> VariabilityRow:
         paint=one.verdict.value if is_known else "missing",
         sign=one.verdict.sign if is_known else "–",
         verdict=_SCATTERS[one.verdict] if is_known else "not known",
-        note=visible(one.note),
-        cases=(one.reference_case, one.contender_case),
+        note=visible("; ".join(filter(None, (one.note, *notes)))),
+        cases=cases,
     )
 
 
