@@ -90,13 +90,15 @@ def x_axis(panel: Panel, domain: Domain) -> alt.X:
     return alt.X("x:Q", scale=_scale(domain, 2), axis=axis)
 
 
-def y_axis(domain: Domain, *, is_ratio: bool) -> alt.Y:
+def y_axis(domain: Domain, *, is_ratio: bool, is_share: bool = False) -> alt.Y:
     """Return the y of a panel with its axis; its title is in the panel's own."""
     import altair as alt
 
     if is_ratio:
         label = "'× ' + format(datum.value, '~g')"
         axis = alt.Axis(title=None, values=_ratio_ticks(domain), labelExpr=label)
+    elif is_share:
+        axis = alt.Axis(title=None, tickCount=5, format=".0%")
     elif domain.is_log:
         axis = alt.Axis(title=None, values=_value_ticks(domain), format="~r")
     else:

@@ -23,6 +23,8 @@ WIDTH = 330
 
 _LABEL_SIZE = 11.5
 _MOST_LABEL_ROOM = 140
+_APART = ["side:N", "segment:N"]
+"""What tells lines apart: a line of one side breaks where a point is missing."""
 
 
 Row = dict[str, object]
@@ -48,13 +50,17 @@ class Chart:
 
 @dataclasses.dataclass(frozen=True)
 class Style:
-    """How a kind of figure is drawn. `margin` shades the band in which a ratio counts as 1."""
+    """How a kind of figure is drawn.
+
+    `margin` shades the band in which a ratio counts as 1; a value that `is_share` is told in percent.
+    """
 
     y_title: str
     is_log: bool = True
     is_ratio: bool = False
     has_lines: bool = True
     margin: float | None = None
+    is_share: bool = False
 
     @property
     def least_reach(self) -> float | None:
@@ -109,7 +115,10 @@ def label_room(panels: Sequence[Panel]) -> int:
 
 def _heights(panel: Panel) -> list[float]:
     points = [point for line in panel.lines for point in line.points]
-    return [value for point in points for value in (point.y, point.low, point.high) if value is not None]
+    guide = [y for _, y in panel.guide.ends] if panel.guide else []
+    return guide + [
+        value for point in points for value in (point.y, point.low, point.high) if value is not None
+    ]
 
 
 def _chart(panel: Panel, style: Style, x: Domain, y: Domain, name: str) -> Chart:
@@ -121,6 +130,9 @@ def _chart(panel: Panel, style: Style, x: Domain, y: Domain, name: str) -> Chart
     }
     layers = [_axes(panel, style, x, y, f"{name}-axes")]
     layers += _reference_layers(style, f"{name}-axes") if style.is_ratio else []
+    if panel.guide:
+        rows[f"{name}-guide"] = [{"x": x, "y": y} for x, y in panel.guide.ends]
+        layers.append(_guide_layer(f"{name}-guide"))
     layers += _line_layers(style, panel, f"{name}-points")
     if style.has_lines:
         rows[f"{name}-names"] = _label_rows(panel, y)
@@ -149,7 +161,9 @@ def _axes(panel: Panel, style: Style, x: Domain, y: Domain, data: str) -> alt.Ch
     import altair as alt
 
     invisible = alt.Chart(alt.NamedData(name=data)).mark_point(opacity=0)
-    axes: alt.Chart = invisible.encode(x=x_axis(panel, x), y=y_axis(y, is_ratio=style.is_ratio))
+    axes: alt.Chart = invisible.encode(
+        x=x_axis(panel, x), y=y_axis(y, is_ratio=style.is_ratio, is_share=style.is_share)
+    )
     return axes
 
 
@@ -164,6 +178,17 @@ def _reference_layers(style: Style, data: str) -> list[alt.Chart]:
     return [base.mark_rect(color=palette.BAND.light, opacity=1).encode(y="low:Q", y2="high:Q"), line]
 
 
+def _guide_layer(data: str) -> alt.Chart:
+    """Return a dashed line in the colour of what is not data."""
+    import altair as alt
+
+    line = alt.Chart(alt.NamedData(name=data)).mark_line(
+        color=palette.MUTED.light, strokeWidth=1.2, strokeDash=[5, 4]
+    )
+    layer: alt.Chart = line.encode(x="x:Q", y="y:Q")
+    return layer
+
+
 def _line_layers(style: Style, panel: Panel, data: str) -> list[alt.Chart]:
     """Return bands, lines and points; each row carries the colour, shape and width of its side."""
     import altair as alt
@@ -176,12 +201,12 @@ def _line_layers(style: Style, panel: Panel, data: str) -> list[alt.Chart]:
     if any(point.low is not None for line in panel.lines for point in line.points):
         ends = {"y": alt.Y("low:Q"), "y2": alt.Y2("high:Q")}
         if style.has_lines:
-            layers.append(banded.mark_area(opacity=0.16, line=False).encode(detail="side:N", **ends))
+            layers.append(banded.mark_area(opacity=0.16, line=False).encode(detail=_APART, **ends))
         else:
             layers.append(banded.mark_rule(opacity=0.5).encode(**ends))
     if style.has_lines:
         width = alt.StrokeWidth("width:Q", scale=None)
-        layers.append(base.mark_line().encode(detail="side:N", strokeWidth=width))
+        layers.append(base.mark_line().encode(detail=_APART, strokeWidth=width))
     tips = [("side", "side"), ("at", x_title(panel)), ("value", "value"), ("interval", "interval")]
     tooltip = [alt.Tooltip(f"{name}:N", title=title) for name, title in [*tips, ("n", "blocks")]]
     points = base.mark_point(filled=True, size=20 if style.has_lines else 46, opacity=1)
@@ -207,6 +232,7 @@ def _rows(line: Line, style: Style) -> list[Row]:
             "value": point.value,
             "interval": point.interval or "none",
             "n": point.n_blocks,
+            "segment": point.segment,
         }
         if point.low is not None and point.high is not None:
             row |= {"low": float(f"{point.low:.6g}"), "high": float(f"{point.high:.6g}")}
@@ -216,11 +242,13 @@ def _rows(line: Line, style: Style) -> list[Row]:
 
 def _label_rows(panel: Panel, y: Domain) -> list[Row]:
     last = max(line.points[-1].x for line in panel.lines)
-    ends = [(line.side.name, y.share(line.points[-1].y)) for line in panel.lines]
-    shares = end_labels([share for _, share in ends], least=15 / HEIGHT)
+    ends = [(line.side.name, palette.tone_of(line.side), line.points[-1].y) for line in panel.lines]
+    if panel.guide:
+        ends.append((panel.guide.name, palette.MUTED, panel.guide.ends[-1][1]))
+    shares = end_labels([y.share(height) for _, _, height in ends], least=15 / HEIGHT)
     return [
-        {"x": last, "y": y.at(share), "name": line.side.name, "colour": palette.tone_of(line.side).light}
-        for line, share in zip(panel.lines, shares, strict=True)
+        {"x": last, "y": y.at(share), "name": name, "colour": tone.light}
+        for (name, tone, _), share in zip(ends, shares, strict=True)
     ]
 
 

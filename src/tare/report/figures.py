@@ -10,6 +10,7 @@ from tare.report.charts import Style, alone, describe, label_room, panel_charts,
 from tare.report.panels import Panel
 from tare.report.wording import NARROW, listed, percent, words
 
+_OF_SCALE = ("speedup", "efficiency", "nodes")
 _LONG_DECIMALS = re.compile(r"(\d\.\d\d)\d+")
 
 
@@ -27,9 +28,17 @@ class Figure:
     pdf: bytes
     panels: tuple[Panel, ...]
 
+    @property
+    def is_of_scale(self) -> bool:
+        """Return whether it tells how things go with the number of nodes, or along another scale."""
+        return self.name in _OF_SCALE or all(panel.x == "nodes" for panel in self.panels)
+
 
 def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float) -> list[Figure]:
-    """Return a figure for each group with panels: ``time``, ``rate``, ``ratio``, ``nodes``, ``blocks``."""
+    """Return a figure for each group with panels.
+
+    Groups are ``time``, ``rate``, ``ratio``, ``nodes``, ``speedup``, ``efficiency`` and ``blocks``.
+    """
     within = f"±{NARROW}{percent(margin, is_signed=False, decimals=0)}"
     ratio_text = (
         f"1 is {reference}; the grey band is the margin ({within}) in which a difference counts as none; "
@@ -43,6 +52,16 @@ def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float
             "Higher is better.",
         ),
         "ratio": (_ratio_style(reference, margin), f"Next to {reference}, against message size", ratio_text),
+        "speedup": (
+            Style("speedup"),
+            "Speedup",
+            "The dashed line is ideal: twice the scale, twice the throughput. Bands are the intervals.",
+        ),
+        "efficiency": (
+            Style("efficiency", is_log=False, is_share=True),
+            "Parallel efficiency",
+            "Speedup over what the scale could ideally give.",
+        ),
         "nodes": (
             _ratio_style(reference, margin),
             f"Next to {reference}, against the number of nodes",

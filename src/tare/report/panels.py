@@ -29,7 +29,10 @@ ZERO_AT = 0.5
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """One point with its interval, and how it is told in words."""
+    """One point with its interval, and how it is told in words.
+
+    Lines join points of one `segment` only: where a point between two is missing, nothing is drawn.
+    """
 
     x: float
     y: float
@@ -39,6 +42,15 @@ class Point:
     value: str
     interval: str
     n_blocks: int
+    segment: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Guide:
+    """A line to hold others against that nobody measured, such as ideal speedup, by its two ends."""
+
+    name: str
+    ends: tuple[tuple[float, float], ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +70,7 @@ class Panel:
     lines: tuple[Line, ...]
     x: str
     unit: str = ""
+    guide: Guide | None = None
 
 
 _Grouped = dict[tuple[str, str, str, str], dict[Side, list[Point]]]

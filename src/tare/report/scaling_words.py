@@ -74,11 +74,11 @@ def measured(one: Bounded | None, unit: str) -> str:
     return f"{quantity(one.value, unit)}{SPACE}{span(one)}".rstrip()
 
 
-def span(one: Bounded, last: str = "…") -> str:
-    """Return an interval alone: ``[9.1, 20]``; `last` stands for an end that is not known."""
+def span(one: Bounded, digits: int = 3) -> str:
+    """Return an interval alone, ``[9.1, 20]``; ``…`` stands for an end that is not known."""
     if one.low is None:
         return ""
-    return f"[{number(one.low)},{SPACE}{last if one.high is None else number(one.high)}]"
+    return f"[{number(one.low, digits)},{SPACE}{'…' if one.high is None else number(one.high, digits)}]"
 
 
 def remark_words(point: ScalingPoint) -> str:
@@ -133,7 +133,8 @@ def _lasting(curve: ScalingCurve) -> str:
         is_sure = one.certain_scale is None or one.certain_scale == one.scale
         surely = "" if is_sure else f" (surely up to {one.certain_scale:g})"
         reach = "to the last" if one.scale == largest else f"up to {scale_words(curve.along, one.scale)}"
-        parts.append(f"stays at {floor} or more {reach}{surely}")
+        verb = "" if parts and parts[-1].startswith("stays") else "stays "
+        parts.append(f"{verb}at {floor} or more {reach}{surely}")
         if one.scale == largest:
             break
     return f"Efficiency {', and '.join(parts)}."
@@ -194,7 +195,7 @@ def law_words(fit: LawFit) -> str:
         return f"not fitted: {fit.refusal}"
     signs = {"sigma": "σ", "kappa": "κ"}
     parts = [
-        f"{signs[name]} = {number(one.value, 2)}{SPACE}{span(one)}".rstrip()
+        f"{signs[name]} = {number(one.value, 2)}{SPACE}{span(one, 2)}".rstrip()
         for name, one in fit.parameters.items()
     ]
     misfit = "" if fit.misfit is None else f"; misses by {percent(fit.misfit, is_signed=False)} at most"

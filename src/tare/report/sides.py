@@ -39,12 +39,16 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class Sides:
-    """Every case of the plan by its side and its place, both in the plan's order."""
+    """Every case of the plan by its side and its place, both in the plan's order.
+
+    `keys` are the settings that tell sides apart.
+    """
 
     sides: tuple[Side, ...]
     places: tuple[Place, ...]
     side_of: dict[str, Side]
     place_of: dict[str, Place]
+    keys: tuple[str, ...] = ()
 
     @property
     def reference(self) -> Side | None:
@@ -90,6 +94,7 @@ def lay_out(campaign: Campaign, comparisons: Iterable[Comparison]) -> Sides:
         ),
         side_of={case: sides[name] for case, name in names.items()},
         place_of=places,
+        keys=keys,
     )
 
 
