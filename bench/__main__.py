@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from bench import overhead, planning, startup, stopping
+from bench import overhead, parsing, planning, startup, stopping
 
 SUITES = {
     "startup": startup.measure,
     "planning": planning.measure,
     "overhead": overhead.measure,
     "stopping": stopping.measure,
+    "parsing": parsing.measure,
 }
 
 

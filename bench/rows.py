@@ -33,11 +33,28 @@ def wall_s(argv: Sequence[str], *, repeats: int = 1, cwd: Path | None = None) ->
 
 
 def peak_mib(argv: Sequence[str], cwd: Path | None = None) -> float:
-    """Return the peak resident memory of a command, in MiB (getrusage(2) of a waiting process)."""
+    """Return the peak resident memory of a command, in MiB; it must end well."""
+    _, peak, code = _usage(argv, cwd)
+    if code:
+        raise subprocess.CalledProcessError(code, argv)
+    return peak
+
+
+def cpu_s_and_peak_mib(argv: Sequence[str]) -> tuple[float, float]:
+    """Return the processor time of a command in seconds, and its peak memory in MiB, however it ends."""
+    cpu_s, peak, _ = _usage(argv, None)
+    return cpu_s, peak
+
+
+def _usage(argv: Sequence[str], cwd: Path | None) -> tuple[float, float, int]:
+    """Return processor time, peak memory and exit code of a command: getrusage(2) of a waiting process."""
     script = (
         "import resource, subprocess, sys\n"
-        "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)\n"
-        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+        "from subprocess import DEVNULL\n"
+        "code = subprocess.run(sys.argv[1:], stdout=DEVNULL, stderr=DEVNULL).returncode\n"
+        "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+        "print(used.ru_utime + used.ru_stime, used.ru_maxrss, code)"
     )
     done = subprocess.run([sys.executable, "-c", script, *argv], capture_output=True, check=True, cwd=cwd)
-    return int(done.stdout.split()[-1]) / 1024
+    cpu_s, peak_kib, code = done.stdout.split()[-3:]
+    return float(cpu_s), int(peak_kib) / 1024, int(code)
