@@ -18,6 +18,9 @@ from tare.model.study import DESIGN_SETTINGS, Factor, Level, Origin, Study
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Workload
 
+TWINS = ("a", "b")
+"""What tells the two sides of an A/A study apart."""
+
 _MOST_FAULTS = 50
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -37,7 +40,7 @@ def make_plan(study: Study, site: Site, workloads: Mapping[str, Workload]) -> Pl
     if not cases:
         raise FileFaults([_fault(study, None, "no case is left; loosen 'where' or 'exclude'")])
     used = {case.workload for case in cases}
-    return Plan(
+    plan = Plan(
         study=study.name,
         question=study.question,
         site=site.name,
@@ -52,6 +55,28 @@ def make_plan(study: Study, site: Site, workloads: Mapping[str, Workload]) -> Pl
         seed=study.seed,
         foms={name: tuple(workloads[name].foms) for name in sorted(used)},
         scaling=study.scaling,
+    )
+    return twinned(plan, workloads) if study.twins else plan
+
+
+def twinned(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
+    """Return the A/A plan of `plan`: each of its reference cases twice, alike in all but the name.
+
+    Whatever is found between the two is no difference between platforms.
+    """
+    references = [case for case in plan.cases if plan.is_reference(case)] or plan.cases
+    cases = tuple(
+        identified(msgspec.structs.replace(case, twin=twin), workloads[case.workload].digest)
+        for twin in TWINS
+        for case in references
+    )
+    return msgspec.structs.replace(
+        plan,
+        question=f"How often does {plan.site} show a difference where there is none?",
+        cases=cases,
+        varied=varied_settings(cases),
+        reference={"twin": TWINS[0]},
+        foms={name: plan.foms[name] for name in sorted({case.workload for case in cases})},
     )
 
 
@@ -196,7 +221,7 @@ class _Gathering:
 
 def identified(case: Case, digest: str | None) -> Case:
     """Return `case` with the id that follows from its content; `digest` is that of its workload."""
-    content = (
+    content: tuple[object, ...] = (
         case.workload,
         digest,
         case.platform,
@@ -206,6 +231,8 @@ def identified(case: Case, digest: str | None) -> Case:
         case.layout,
         case.parameters,
     )
+    if case.twin is not None:  # a case that has none keeps the id that it has in every older campaign
+        content += (case.twin,)
     return msgspec.structs.replace(case, id=hashlib.blake2b(_encode(content), digest_size=8).hexdigest())
 
 

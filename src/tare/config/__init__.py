@@ -6,6 +6,7 @@ from tare.config.schema import json_schema
 from tare.config.settings import setting_from_text
 from tare.config.site_file import SiteSource, load_lab_spec, load_site, read_site, site_from_text
 from tare.config.study_file import Catalogue, load_study, study_from_text
+from tare.config.twins import with_twins
 
 __all__ = [
     "Catalogue",
@@ -18,4 +19,5 @@ __all__ = [
     "setting_from_text",
     "site_from_text",
     "study_from_text",
+    "with_twins",
 ]

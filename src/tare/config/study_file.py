@@ -157,6 +157,7 @@ class _StudyReader:
             retries=file.retries,
             seed=_seed(file.study) if file.seed is None else file.seed,
             scaling=_scaling(file.scaling),
+            twins=file.twins,
         )
 
     def _common(self, root: MapNode, reader: LevelReader) -> dict[str, Scalar]:

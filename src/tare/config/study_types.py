@@ -209,6 +209,10 @@ class StudyFile(_File, frozen=True, kw_only=True):
     scaling: Annotated[
         ScalingFile | None, Meta(description="The scaling to draw.", examples=[{"strong": "nodes"}])
     ] = None
+    twins: Annotated[
+        bool,
+        Meta(description="Whether to run the reference alone, against itself, as 'tare calibrate' does."),
+    ] = False
     telemetry: Annotated[
         dict[Literal["period", "packets"], Scalar],
         Meta(description="What to watch while a case runs.", examples=[{"period": "1 s"}]),

@@ -36,7 +36,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One cell of the matrix. `id` is a hash of everything else but `names`.
 
     `parameters` are the workload's, complete with defaults, in the units that it declares.
-    `names` are the chart names of the levels that carry one, by factor.
+    `names` are the chart names of the levels that carry one, by factor. `twin` tells the two cases of an
+    A/A study apart, which are the same in all that runs.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     layout: Layout = Layout()
     parameters: Settings = {}
     names: dict[str, str] = {}
+    twin: str | None = None
 
     @property
     def settings(self) -> dict[str, Scalar]:
@@ -63,6 +65,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             "ranks": layout.ranks,
             "ranks_per_node": layout.ranks_per_node,
             "threads": layout.threads,
+            "twin": self.twin,
         }
         return {name: value for name, value in row.items() if value is not None} | dict(self.parameters)
 

@@ -94,7 +94,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
 
     `common` holds the settings that all cases share. A case takes each setting from the most
     special place that makes it: a workload's own level, then a level that sets several things,
-    then a plain factor, then `common`.
+    then a plain factor, then `common`. With `twins` it is an A/A study: its reference against itself.
     """
 
     name: str
@@ -115,3 +115,4 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 2
     seed: int = 1
     scaling: Scaling = Scaling()
+    twins: bool = False

@@ -1,0 +1,37 @@
+"""A study file that is made an A/A study keeps everything else that is written in it."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from tare.config.twins import with_twins
+from tare.errors import FileFaults
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "study: s\nnodes: 2\n",
+        "# why\n\nstudy: s  # name\nnodes: 2",
+        "---\nstudy: s\nnodes: 2\n...\n",
+        "  study: s\n  nodes: 2\n",
+        "{study: s, nodes: 2}",
+        "--- {\n  study: s,\n  nodes: 2}\n",
+        "study: s\r\nnodes: 2\r\n",
+        "%YAML 1.2\n---\nstudy: s\nnodes: 2\n",
+    ],
+)
+def test_the_entry_is_added_whatever_the_style(text: str) -> None:
+    assert yaml.safe_load(with_twins(text, "f")) == {"twins": True, "study": "s", "nodes": 2}
+
+
+def test_comments_stay_and_it_is_added_once() -> None:
+    once = with_twins("# why\nstudy: s\n", "f")
+    assert once == "# why\ntwins: true\nstudy: s\n"
+    assert with_twins(once, "f") == once
+
+
+def test_what_cannot_be_read_is_a_fault() -> None:
+    with pytest.raises(FileFaults):
+        with_twins("study: [", "f")
