@@ -65,79 +65,119 @@
     for (const kind of ["focusin", "mouseover"]) map.addEventListener(kind, () => map.classList.remove("dismissed"));
   }
 
-  // Runs: filter by words, by state, and by the number that the reader came from.
-  const table = one(".runs");
-  const body = table.tBodies[0];
-  const rows = [...body.rows];
-  const [words, state, clear, shown] = ["words", "state", "clear", "shown"].map((id) => one("#" + id));
-  let cases = null;
-  one("#filter").hidden = false;
-  function filter() {
-    const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let visible = 0;
-    for (const row of rows) {
-      close(row);
-      const text = row.textContent.toLowerCase();
-      const fits = wanted.every((word) => text.includes(word)) && (!state.value || row.dataset.state === state.value)
-        && (!cases || cases.has(row.dataset.case));
-      row.hidden = !fits;
-      visible += fits;
+  // Long tables: the first rows stand in the page, the rest come packed and become rows when they are looked at.
+  const AT_ONCE = 250;
+  class Listing {
+    constructor(box) {
+      this.table = one("table", box);
+      this.body = this.table.tBodies[0];
+      this.pattern = this.body.rows[0]?.cloneNode(true);
+      this.entries = [...this.body.rows].map((row) => ({
+        row, cases: row.dataset.cases.split(" "), state: row.dataset.state, text: row.textContent.toLowerCase(),
+        keys: [...row.cells].map((cell) => cell.dataset.value ?? cell.textContent),
+      }));
+      this.form = one(".filter", box);
+      [this.words, this.state, this.clear, this.shown] = ["[type=search]", "select", "button", "output"].map((query) => one(query, this.form));
+      this.more = one(".more", box);
+      this.cases = null;
+      this.limit = AT_ONCE;
+      this.form.hidden = false;
+      this.words.addEventListener("input", () => this.filter());
+      this.state.addEventListener("change", () => this.filter());
+      this.clear.addEventListener("click", () => { this.only(null, ""); this.words.focus(); });
+      this.form.addEventListener("submit", (event) => event.preventDefault());
+      this.more.addEventListener("click", () => { this.limit += AT_ONCE; this.show(); });
+      for (const [index, head] of [...this.table.tHead.rows[0].cells].entries()) if (head.dataset.sort) this.makeSortable(head, index);
+      this.filter();
+      this.load(one(".rest", box));
     }
-    shown.textContent = visible + " of " + rows.length + " shown";
-  }
-  function showCases(list, label) {
-    cases = list && new Set(list);
-    clear.hidden = !cases;
-    clear.textContent = cases ? "Only " + label + " ✕" : "";
-    if (cases) { words.value = ""; state.value = ""; }
-    filter();
-  }
-  words.addEventListener("input", filter);
-  state.addEventListener("change", filter);
-  clear.addEventListener("click", () => { showCases(null, ""); words.focus(); });
-  one("#filter").addEventListener("submit", (event) => event.preventDefault());
-  for (const link of all("a.evidence")) {
-    link.addEventListener("click", () => {
-      showCases(link.dataset.cases.split(" "), link.dataset.label);
-      one("#runs").focus({ preventScroll: true });
-    });
-  }
-
-  // Sorting by a column; blanks come last either way.
-  for (const [index, head] of [...table.tHead.rows[0].cells].entries()) {
-    if (!head.dataset.sort) continue;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = head.textContent;
-    head.replaceChildren(button);
-    button.addEventListener("click", () => sortBy(index, head));
-  }
-  function sortBy(index, head) {
-    const ascending = head.getAttribute("aria-sort") !== "ascending";
-    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
-    const value = (row) => row.cells[index].dataset.value ?? row.cells[index].textContent;
-    rows.forEach(close);
-    rows.sort((first, second) => {
-      const [a, b] = [value(first), value(second)];
-      if (a === "" || b === "") return (a === "") - (b === "");
-      const order = head.dataset.sort === "number" ? a - b : a.localeCompare(b);
-      return ascending ? order : -order;
-    });
-    body.append(...rows);
+    async load(rest) {
+      if (!rest) return;
+      for (const [cases, state, run, label, cells] of await unpack(JSON.parse(rest.textContent))) {
+        const text = cells.map((cell) => cell.slice(0, 2).join(" ")).join(" ").toLowerCase();
+        this.entries.push({ cases, state, run, label, cells, text, keys: cells.map(([text, , value]) => value ?? text) });
+      }
+      this.filter();
+    }
+    filter() {
+      const wanted = this.words.value.toLowerCase().split(/\s+/).filter(Boolean);
+      this.fitting = this.entries.filter((entry) => (!this.state.value || entry.state === this.state.value)
+        && (!this.cases || entry.cases.some((name) => this.cases.has(name))) && wanted.every((word) => entry.text.includes(word)));
+      this.limit = AT_ONCE;
+      this.show();
+    }
+    only(list, label) {
+      this.cases = list && new Set(list);
+      this.clear.hidden = !this.cases;
+      this.clear.textContent = this.cases ? "Only " + label + " ✕" : "";
+      if (this.cases) { this.words.value = ""; this.state.value = ""; }
+      this.filter();
+    }
+    show() {
+      const rows = this.fitting.slice(0, this.limit).map((entry) => entry.row ??= this.build(entry));
+      rows.forEach(arm);
+      this.body.replaceChildren(...rows);
+      this.shown.textContent = rows.length + " of " + this.fitting.length + (this.fitting.length < this.entries.length ? " that fit" : "") + " shown";
+      this.more.hidden = rows.length === this.fitting.length;
+    }
+    build(entry) {
+      const row = this.pattern.cloneNode(true);
+      for (const [index, [text, small, , paint]] of entry.cells.entries()) {
+        const cell = row.cells[index];
+        const span = document.createElement("span");
+        span.className = paint;
+        span.textContent = text;
+        cell.replaceChildren(paint ? span : text);
+        if (small) { const remark = document.createElement("small"); remark.textContent = small; cell.append(" ", remark); }
+      }
+      const last = row.cells[row.cells.length - 1];
+      const link = document.createElement("a");
+      if (this.table.dataset.home === undefined) {
+        link.className = "evidence";
+        link.href = "#runs";
+        link.textContent = "runs";
+        Object.assign(link.dataset, { cases: entry.cases.join(" "), label: entry.label });
+      } else {
+        link.className = "open";
+        link.href = this.table.dataset.home + "/" + entry.run.split("/").map(encodeURIComponent).join("/") + "/";
+        link.textContent = "folder";
+        link.dataset.run = entry.run;
+      }
+      last.replaceChildren(entry.run || this.table.dataset.home === undefined ? link : "–");
+      return row;
+    }
+    makeSortable(head, index) {  // blanks come last either way
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = head.textContent;
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const ascending = head.getAttribute("aria-sort") !== "ascending";
+        for (const other of this.table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+        this.entries.sort((first, second) => {
+          const [a, b] = [first.keys[index], second.keys[index]];
+          if (a === "" || b === "") return (a === "") - (b === "");
+          const order = head.dataset.sort === "number" ? a - b : a.localeCompare(b);
+          return ascending ? order : -order;
+        });
+        this.filter();
+      });
+    }
   }
 
   // Evidence: deflated JSON in base64, unpacked when a run is opened. Shown as text, never as HTML.
   const evidence = json("evidence");
-  for (const link of all("a.open")) {
-    if (!(link.dataset.run in evidence) || !window.DecompressionStream) continue;
+  function arm(row) {
+    const link = one("a.open", row);
+    if (!link || !(link.dataset.run in evidence) || !window.DecompressionStream) return;
     const button = document.createElement("button");
     button.type = "button";
     button.className = "opener";
     button.textContent = "open";
     button.setAttribute("aria-expanded", "false");
     button.setAttribute("aria-label", "Open run " + link.dataset.run);
-    button.addEventListener("click", () => toggle(button.closest("tr"), button, link));
+    button.addEventListener("click", () => toggle(row, button, link));
     link.replaceWith(button);
   }
   async function unpack(text) {
@@ -145,13 +185,11 @@
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
     return JSON.parse(await new Response(stream).text());
   }
-  function close(row) {
-    if (!row.nextElementSibling?.classList.contains("opened")) return;
-    row.nextElementSibling.remove();
-    one(".opener", row)?.setAttribute("aria-expanded", "false");
-  }
   async function toggle(row, button, link) {
-    if (row.nextElementSibling?.classList.contains("opened")) return close(row);
+    const is_open = row.nextElementSibling?.classList.contains("opened");
+    if (is_open) row.nextElementSibling.remove();
+    button.setAttribute("aria-expanded", String(!is_open));
+    if (is_open) return;
     const found = await unpack(evidence[link.dataset.run]);
     const opened = document.createElement("tr");
     opened.className = "opened";
@@ -167,9 +205,7 @@
     link.textContent = link.dataset.run;
     folder.append("In the campaign’s folder: ", link);
     cell.append(folder);
-    close(row);
     row.after(opened);
-    button.setAttribute("aria-expanded", "true");
   }
   function add(cell, title, text, kind = "") {
     const head = document.createElement("h4");
@@ -182,6 +218,19 @@
   }
   const quoted = (word) => /^[\w@%+=:,./-]+$/.test(word) ? word : "'" + word.replaceAll("'", "'\\''") + "'";
 
+  const listings = new Map(all(".listing").map((box) => [box.dataset.name, new Listing(box)]));
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a.evidence");
+    if (!link) return;
+    listings.get("runs").only(link.dataset.cases.split(" "), link.dataset.label);
+    one("#runs").focus({ preventScroll: true });
+  });
+  addEventListener("hashchange", openTarget);
+  function openTarget() {  // a link into a closed part opens it
+    const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    if (target) for (let part = target.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+  }
+
   applyTheme();
-  filter();
+  openTarget();
 })();

@@ -14,8 +14,9 @@ import msgspec
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
 from tare.report.content import Content, ReportAnswers, content
-from tare.report.evidence import pack_all
+from tare.report.evidence import MOST_RUNS, pack_all
 from tare.report.figures import Figure, vegalite_version
+from tare.report.packing import pack
 from tare.report.palette import dark_by_light, sign_of, tone_of
 from tare.report.runs import telling
 from tare.report.wording import count, number, percent, ratio, visible
@@ -64,6 +65,7 @@ def render(campaign: Campaign, found: Content, template: Path | None = None, hom
         return page.render(
             found=found,
             home=home,
+            most_evidence=MOST_RUNS,
             style=_raw(environment.get_template("style.css").render(colours=_side_colours(found))),
             scripts=[_raw(text) for text in scripts],
             hashes=" ".join(f"'sha256-{_digest(text)}'" for text in scripts),
@@ -122,6 +124,7 @@ def _environment(template: Path | None) -> Environment:
         "percent": functools.partial(percent, is_signed=False),
         "ratio": ratio,
         "size": format_bytes,
+        "packed": lambda rows: json_block(pack(rows)),
         "visible": visible,
     }
     return environment
