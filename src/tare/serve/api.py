@@ -164,7 +164,6 @@ def _brief(watched: Watched) -> dict[str, object]:
     if book is None:
         return brief
     progress = book.progress()
-    now = progress.now
     return brief | {
         "study": book.plan.study,
         "site": book.plan.site,
@@ -173,7 +172,10 @@ def _brief(watched: Watched) -> dict[str, object]:
         "counts": {str(state): n for state, n in progress.counts.items()},
         "runs": progress.n_planned,
         "eta_s": progress.eta_s,
-        "now": now and {"case": now.case, "block": now.block, "attempt": now.attempt, "folder": now.folder},
+        "under_way": [
+            {"case": one.case, "block": one.block, "attempt": one.attempt, "folder": one.folder}
+            for one in progress.under_way
+        ],
     }
 
 

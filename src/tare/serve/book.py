@@ -23,13 +23,13 @@ _SETTLED = (State.DONE, State.FAILED, State.INVALID)
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a campaign is.
 
-    `eta_s` is None unless it runs and a run has ended; `now` is the run under way.
+    `eta_s` is None unless it runs and a run has ended; `under_way` are the attempts without an end yet.
     """
 
     counts: dict[State, int]
     n_planned: int
     eta_s: float | None
-    now: Attempt | None
+    under_way: tuple[Attempt, ...]
     started_at: float | None
     last_at: float | None
 
@@ -54,7 +54,7 @@ class Book:
         self.changed: dict[Run, int] = {}
         self.ended_revision = revision
         self.is_running = False
-        self._open: Key | None = None
+        self._open: dict[Key, None] = {}  # ordered, as they began
         self._progress: tuple[int, Progress] | None = None
         self.replan(plan, revision)
 
@@ -63,15 +63,23 @@ class Book:
         self.plan = plan
         self.matrix_revision = self.revision = revision
         self.cases = {case.id: case for case in plan.cases}
-        skeleton = Campaign(folder=self.folder, plan=plan, orders=self.orders)
-        self.planned = tuple(run for run in skeleton.planned() if run.case in self.cases)
+        self._planned: tuple[Run, ...] | None = None
+
+    @property
+    def planned(self) -> tuple[Run, ...]:
+        """Return every measured run that is planned so far; found when asked for: blocks come one by one."""
+        if self._planned is None:
+            skeleton = Campaign(folder=self.folder, plan=self.plan, orders=self.orders)
+            self._planned = tuple(run for run in skeleton.planned() if run.case in self.cases)
+        return self._planned
 
     def apply(self, event: Event, revision: int) -> None:
         """Take in one event of the journal."""
         self.revision = revision
         if isinstance(event, BlockBegan):
             self.orders[event.block] = event.order
-            self.replan(self.plan, revision)
+            self.matrix_revision = revision
+            self._planned = None
         elif isinstance(event, AttemptBegan):
             lost = Attempt(
                 case=event.case,
@@ -81,11 +89,10 @@ class Book:
                 reason="tare ended before the run did",
                 started_at=event.at,
             )
-            self._touch_open(revision)
-            self._open = _key(lost)
+            self._open[_key(lost)] = None
             self._keep(lost, revision)
         elif isinstance(event, AttemptEnded):
-            self._open = None
+            self._open.pop(_key(event.attempt), None)
             self._keep(event.attempt, revision)
             self.ended_revision = revision
 
@@ -94,7 +101,8 @@ class Book:
         if is_running != self.is_running:
             self.is_running = is_running
             self.revision = revision
-            self._touch_open(revision)
+            for case, block, _ in self._open:
+                self._touch(Run(block, case), revision)
 
     def state(self, run: Run) -> State:
         """Return what is known of a planned run."""
@@ -102,8 +110,8 @@ class Book:
         return State.PENDING if attempt is None else self.state_of(attempt)
 
     def state_of(self, attempt: Attempt) -> State:
-        """Return the state of an attempt: the one without an end is RUNNING while the campaign is run."""
-        return State.RUNNING if self.is_running and _key(attempt) == self._open else attempt.state
+        """Return the state of an attempt: those without an end are RUNNING while the campaign is run."""
+        return State.RUNNING if self.is_running and _key(attempt) in self._open else attempt.state
 
     def changed_since(self, revision: int) -> Iterator[Run]:
         """Yield the runs that changed after `revision`, the latest first."""
@@ -115,9 +123,8 @@ class Book:
     def campaign(self) -> Campaign:
         """Return it all as a value, as `read_campaign` would; without environments."""
         attempts = dict(self.attempts)
-        if self.is_running and self._open is not None:
-            now = attempts[self._open]
-            attempts[self._open] = msgspec.structs.replace(now, state=State.RUNNING, reason="")
+        for key in self._open if self.is_running else ():
+            attempts[key] = msgspec.structs.replace(attempts[key], state=State.RUNNING, reason="")
         return Campaign(
             folder=self.folder,
             plan=self.plan,
@@ -137,13 +144,16 @@ class Book:
         counts.update(self.state(run) for run in self.planned)
         settled = [one for one in self.latest.values() if one.block >= 1 and one.state in _SETTLED]
         n_left = len(self.planned) - sum(counts[state] for state in _SETTLED)
+        under_way = tuple(self.attempts[key] for key in self._open) if self.is_running else ()
         mean_s = sum(one.elapsed_s for one in settled) / len(settled) if settled else None
+        can_tell = self.is_running and n_left > 0 and mean_s is not None
+        eta_s = (mean_s or 0.0) * n_left / max(len(under_way), 1) if can_tell else None
         started = [one.started_at for one in self.attempts.values() if one.started_at is not None]
         return Progress(
             counts=dict(counts),
             n_planned=len(self.planned),
-            eta_s=mean_s * n_left if self.is_running and mean_s is not None and n_left else None,
-            now=self.attempts[self._open] if self.is_running and self._open else None,
+            eta_s=eta_s,
+            under_way=under_way,
             started_at=min(started, default=None),
             last_at=max(started, default=None),
         )
@@ -153,11 +163,6 @@ class Book:
         self.attempts[_key(attempt)] = attempt
         self.latest[run] = attempt
         self._touch(run, revision)
-
-    def _touch_open(self, revision: int) -> None:
-        if self._open is not None:
-            case, block, _ = self._open
-            self._touch(Run(block, case), revision)
 
     def _touch(self, run: Run, revision: int) -> None:
         self.changed.pop(run, None)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 
 from tare.model.comparison import Comparison
+from tare.model.workload import Better
 from tare.report.heatmap import SIGNS, paint
 from tare.report.palette import sign_of
 from tare.report.sides import Side, Sides
@@ -60,7 +61,7 @@ class Bar:
 
 @dataclasses.dataclass(frozen=True)
 class Costs:
-    """Contenders over one logarithmic axis of ratios.
+    """Contenders over one logarithmic axis: by which factor they are worse.
 
     `one` is where 1 lies, `band` the margin around it, both in percent of the axis.
     """
@@ -104,27 +105,35 @@ def costs(overview: Sequence[Comparison], sides: Sides, margin: float) -> Costs:
         ),
     )
     shown = ordered[:_MOST_ROWS]
-    ends = [end for one in shown for end in (one.ratio, one.low, one.high) if end is not None and end > 0]
-    logs = [math.log(end) for end in ends]
+    farness = [(_farness(one, one.low), _farness(one, one.ratio), _farness(one, one.high)) for one in shown]
+    logs = [log for three in farness for log in three if log is not None]
     edge = max(math.log(1 + margin) * 1.6, 0.01)
     low, high = min([-edge, *logs]), max([edge, *logs])
     room = (high - low) * 0.04
     low, high = low - room, high + room
 
-    def place(value: float | None) -> float | None:
-        if value is None or value <= 0:
-            return None
-        return round(100 * (math.log(value) - low) / (high - low), 2)
+    def place(log: float) -> float:
+        return round(100 * (log - low) / (high - low), 2)
 
-    ticks = [(place(tick), tick) for tick in _TICKS]
-    inside = _apart([(at, tick) for at, tick in ticks if at is not None and 0 <= at <= 100])
+    ticks = [(place(math.log(tick)), tick) for tick in _TICKS]
+    inside = _apart([(at, tick) for at, tick in ticks if 0 <= at <= 100])
     return Costs(
-        bars=tuple(_bar(one, sides, place(one.low), place(one.ratio), place(one.high)) for one in shown),
+        bars=tuple(
+            _bar(one, sides, *(None if log is None else place(log) for log in three))
+            for one, three in zip(shown, farness, strict=True)
+        ),
         n_left_out=len(ordered) - len(shown),
-        one=place(1.0) or 0.0,
-        band=(place(1 / (1 + margin)) or 0.0, place(1 + margin) or 0.0),
+        one=place(0.0),
+        band=(place(-math.log1p(margin)), place(math.log1p(margin))),
         ticks=tuple((at, f"×\u202f{tick:g}") for at, tick in inside),
     )
+
+
+def _farness(one: Comparison, ratio: float | None) -> float | None:
+    """Return the logarithm of how many times worse a ratio is, so that right on the axis always costs."""
+    if ratio is None or ratio <= 0 or one.better is None:
+        return None
+    return math.log(ratio) if one.better is Better.LOWER else -math.log(ratio)
 
 
 def _apart(ticks: list[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -19,9 +19,11 @@ CHUNK = 64 * 1024
 _COMMAND_LIMIT = 4 * 1024 * 1024
 _STREAMS = frozenset({"stdout", "stderr"})
 _ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_].*?(?:\x07|\x1b\\|$)|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]", re.DOTALL
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # control sequences, such as colours
+    r"|\x1b[\]PX^_][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)?"  # control strings, such as titles and links
+    r"|\x1b[ -/]*[0-OQ-WYZ\\`-~]"
 )
-"""Control sequences, and control strings such as window titles (ECMA-48, 5.4 and 5.6)."""
+"""What steers a terminal (ECMA-48, 5.3 to 5.6)."""
 
 
 class Chunk(msgspec.Struct, frozen=True):

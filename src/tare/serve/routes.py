@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping
 from urllib.parse import urlencode
@@ -149,7 +150,7 @@ def report(request: Request) -> Response:
     except CampaignError as error:
         raise HTTPException(503, visible(str(error))) from error
     policy = _POLICY.search(page)
-    own = policy[1] if policy else "default-src 'none'"
+    own = html.unescape(policy[1]) if policy else "default-src 'none'"
     return HTMLResponse(page, headers={"content-security-policy": f"{own}; frame-ancestors 'none'"})
 
 
@@ -174,8 +175,8 @@ def failed(request: Request, error: Exception) -> Response:
     """Say what is not there, as a page."""
     status, text = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "")
     titles = {404: "Not here", 405: "Only reading", 503: "Not readable now"}
-    html = pages.render("message.html", {"title": titles.get(status, "That did not work"), "text": text})
-    return HTMLResponse(html, status)
+    values = {"title": titles.get(status, "That did not work"), "text": text}
+    return HTMLResponse(pages.render("message.html", values), status)
 
 
 _RUN = "/c/{name}/run/{case}/{attempt}"
@@ -199,8 +200,8 @@ ROUTES = [
 def _page(
     template: str, values: Mapping[str, object], *, live: str, revision: int, watch: str
 ) -> HTMLResponse:
-    html = pages.render(template, {**values, "live": live, "revision": revision, "watch": watch})
-    return HTMLResponse(html)
+    values = {**values, "live": live, "revision": revision, "watch": watch}
+    return HTMLResponse(pages.render(template, values))
 
 
 def _parts(revision: int, parts: dict[str, str], cells: object = ()) -> Response:

@@ -54,17 +54,40 @@ def listen(host: str, port: int, token_file: Path | None = None) -> Listener:
 
 def serve(folders: Sequence[Path], listener: Listener) -> None:
     """Serve the campaigns in `folders` until SIGINT or SIGTERM."""
-    hub = Hub(folders)
-    config = uvicorn.Config(
-        make_app(hub, listener.access),
-        log_level="warning",
-        access_log=False,  # it would hold the token
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        timeout_graceful_shutdown=3,
-    )
-    _Server(config, hub).run(sockets=[listener.socket])
+    Server(folders, listener).run()
+
+
+class Server(uvicorn.Server):
+    """Ends streams that would last for ever, and counts an interrupt as the way to end, not as a fault."""
+
+    def __init__(self, folders: Sequence[Path], listener: Listener) -> None:
+        self.hub = Hub(folders)
+        self._listener = listener
+        super().__init__(
+            uvicorn.Config(
+                make_app(self.hub, listener.access),
+                log_level="warning",
+                access_log=False,  # it would hold the token
+                server_header=False,
+                proxy_headers=False,
+                ws="none",
+                timeout_graceful_shutdown=3,
+            )
+        )
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until it is told to end."""
+        super().run(sockets or [self._listener.socket])
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End; at the second time at once."""
+        self.force_exit = self.should_exit
+        self.end()
+
+    def end(self) -> None:
+        """Let all readers go, then stop; may be called from any thread."""
+        self.should_exit = True
+        self.hub.close()
 
 
 def read_token(path: Path) -> str:
@@ -121,17 +144,3 @@ def _shown(host: str, address: str) -> str:
     if ipaddress.ip_address(address.partition("%")[0]).is_unspecified:
         return socket.getfqdn()
     return f"[{host}]" if ":" in host else host
-
-
-class _Server(uvicorn.Server):
-    """Ends streams that would last for ever, and counts an interrupt as the way to end, not as a fault."""
-
-    def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
-        super().__init__(config)
-        self._hub = hub
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End; at the second time at once."""
-        self.force_exit = self.should_exit
-        self.should_exit = True
-        self._hub.close()

@@ -35,7 +35,9 @@ LETTERS = {
 }
 """The class of a cell: short, since a page may hold ten thousand."""
 
-PAGE_ROWS = 100
+_MOST_UNDER_WAY = 3
+
+PAGE_ROWS = 50
 """Runs on one page of the list."""
 
 
@@ -62,8 +64,8 @@ class Card:
     eta: str
     segments: tuple[Segment, ...]
     counts: tuple[tuple[State, int], ...]
-    now: str
-    now_url: str
+    under_way: tuple[tuple[str, str], ...]
+    n_more_under_way: int
     started: str
     fault: str
 
@@ -131,9 +133,8 @@ def run_url(name: str, attempt: Attempt) -> str:
 def card(name: str, folder: str, book: Book | None, fault: str) -> Card:
     """Return a campaign in brief; `book` is None while its plan cannot be read."""
     if book is None:
-        return Card(name, campaign_url(name), folder, "", "", "damaged", "", "", (), (), "", "", "", fault)
+        return Card(name, campaign_url(name), folder, "", "", "damaged", "", "", (), (), (), 0, "", fault)
     progress = book.progress()
-    now = progress.now
     return Card(
         name=name,
         url=campaign_url(name),
@@ -145,8 +146,11 @@ def card(name: str, folder: str, book: Book | None, fault: str) -> Card:
         eta=_eta(progress),
         segments=segments(progress),
         counts=tuple((state, n) for state, n in progress.counts.items() if n and state is not State.DONE),
-        now="" if now is None else f"{block_name(now.block)} · {_case_label(book, now.case)}",
-        now_url="" if now is None else run_url(name, now),
+        under_way=tuple(
+            (f"{block_name(one.block)} · {_case_label(book, one.case)}", run_url(name, one))
+            for one in progress.under_way[:_MOST_UNDER_WAY]
+        ),
+        n_more_under_way=max(len(progress.under_way) - _MOST_UNDER_WAY, 0),
         started=when(progress.started_at),
         fault=fault,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import stat
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -48,23 +49,26 @@ class Watched:
     def poll(self, revision: int) -> bool:
         """Read what is new; return whether anything is, which is then of `revision`."""
         fault = self._read_plan(revision)
-        book = self.book
-        if book is not None:
-            # Asked before the journal is read: who held it then has perhaps let go since, never the reverse.
-            is_running = is_held(self.folder / JOURNAL)
-            news = self._tail.read()
-            if news.is_fresh:
-                book = self.book = Book(self.folder, book.plan, revision)
-                self.answers = None
-            for event in news.events:
-                book.apply(event, revision)
-            book.run_by(is_running, revision)
-            fault = fault or news.fault
-        is_changed = fault != self.fault or (book is not None and book.revision == revision)
+        fault = fault or _irregular(self.folder / JOURNAL)
+        if self.book is not None and not fault:
+            fault = self._read_journal(self.book, revision)
+        is_changed = fault != self.fault or (self.book is not None and self.book.revision == revision)
         self.fault = fault
         if is_changed:
             self.revision = revision
         return is_changed
+
+    def _read_journal(self, book: Book, revision: int) -> str:
+        # Asked before the journal is read: who held it then has perhaps let go since, never the reverse.
+        is_running = is_held(self.folder / JOURNAL)
+        news = self._tail.read()
+        if news.is_fresh:
+            book = self.book = Book(self.folder, book.plan, revision)
+            self.answers = None
+        for event in news.events:
+            book.apply(event, revision)
+        book.run_by(is_running, revision)
+        return news.fault
 
     def is_answer_due(self, now: float) -> bool:
         """Return whether the statistics should be computed anew: something ended, and not just now."""
@@ -96,6 +100,17 @@ class Watched:
             self.book.replan(plan, revision)
             self.answers = None  # they know nothing of cases that are new
         return ""
+
+
+def _irregular(journal: Path) -> str:
+    """Return what is wrong with a journal that is a pipe, say, on which a reader would wait for ever."""
+    try:
+        is_file = stat.S_ISREG(journal.stat().st_mode)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"the journal cannot be read: {error.strerror}"
+    return "" if is_file else "the journal cannot be read: it is not a file"
 
 
 class Hub:

@@ -1,0 +1,57 @@
+"""A server of its own for each test, on a free port of the loopback, read by a real client."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+
+from tare.serve.access import Access
+from tare.serve.server import Server, listen
+
+Serve = Callable[..., httpx.Client]
+
+
+def until(is_so: Callable[[], object], timeout_s: float = 60.0) -> None:
+    """Wait until something is so; fail when it never is."""
+    end = time.monotonic() + timeout_s
+    while not is_so():
+        assert time.monotonic() < end, "it never came to be so"
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def running(*folders: Path, access: Access | None = None) -> Iterator[tuple[Server, str]]:
+    """Run a server in a thread; yield it and its address."""
+    listener = listen("127.0.0.1", 0)
+    port = listener.access.port
+    if access is not None:
+        listener = msgspec.structs.replace(listener, access=access)
+    server = Server(folders, listener)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        until(lambda: server.started)
+        yield server, f"http://127.0.0.1:{port}"
+    finally:
+        server.end()
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Serve folders until the test ends; return a client of that server."""
+    with contextlib.ExitStack() as stack:
+
+        def serve(*folders: Path, access: Access | None = None) -> httpx.Client:
+            _, url = stack.enter_context(running(*folders, access=access))
+            return stack.enter_context(httpx.Client(base_url=url, timeout=60))
+
+        yield serve
