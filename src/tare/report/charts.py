@@ -211,6 +211,8 @@ def _line_layers(style: Style, panel: Panel, data: str) -> list[alt.Chart]:
     tooltip = [alt.Tooltip(f"{name}:N", title=title) for name, title in [*tips, ("n", "blocks")]]
     points = base.mark_point(filled=True, size=20 if style.has_lines else 46, opacity=1)
     layers.append(points.encode(tooltip=tooltip, shape=alt.Shape("shape:N", scale=None)))
+    if any(point.is_odd for line in panel.lines for point in line.points):
+        layers.append(base.transform_filter("datum.odd").mark_point(shape="circle", size=210, opacity=1))
     return layers
 
 
@@ -233,6 +235,7 @@ def _rows(line: Line, style: Style) -> list[Row]:
             "interval": point.interval or "none",
             "n": point.n_blocks,
             "segment": point.segment,
+            **({"odd": True} if point.is_odd else {}),
         }
         if point.low is not None and point.high is not None:
             row |= {"low": float(f"{point.low:.6g}"), "high": float(f"{point.high:.6g}")}

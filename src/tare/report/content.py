@@ -18,7 +18,14 @@ from tare.model.scaling import ScalingCurve
 from tare.model.workload import Better
 from tare.report.accounting import Account, account
 from tare.report.curves import CurveTables, curve_tables
-from tare.report.doubts import Doubts, VariabilityRow, doubts, variability_rows, whole_run_scatters
+from tare.report.doubts import (
+    Doubts,
+    VariabilityRow,
+    doubts,
+    odd_runs,
+    variability_rows,
+    whole_run_scatters,
+)
 from tare.report.environment import Surroundings, surroundings
 from tare.report.figures import Figure, figures
 from tare.report.heatmap import HeatMap, heat_maps
@@ -156,7 +163,7 @@ def _figures(campaign: Campaign, answers: ReportAnswers, sides: Sides) -> list[F
         "nodes": node_panels(answers.overview, sides),
         "speedup": speedup_panels(answers.scalings, sides),
         "efficiency": efficiency_panels(answers.scalings, sides),
-        "blocks": block_panels(campaign, sides),
+        "blocks": block_panels(campaign, sides, odd_runs(answers.trust)),
     }
     reference = sides.reference.name if sides.reference else "the reference"
     return figures(groups, reference, campaign.plan.margin)

@@ -108,6 +108,16 @@ def _odd_runs(alike: Sequence[Doubt], campaign: Campaign, sides: Sides) -> list[
     ]
 
 
+def odd_runs(trust: Trust) -> frozenset[Run]:
+    """Return the runs that lie far off the others of their case."""
+    return frozenset(
+        Run(block, doubt.case)
+        for doubt in trust.doubts
+        if doubt.case is not None and doubt.suspicion is Suspicion.OUTLIERS
+        for block in doubt.blocks
+    )
+
+
 def _where(case: str | None, sides: Sides) -> str:
     return "All cases" if case is None else sides.case_label(case)
 

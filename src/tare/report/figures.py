@@ -71,7 +71,8 @@ def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float
             Style("run / average of its case", is_ratio=True, has_lines=False),
             "Run by run",
             "Each run next to the average of its own case, in the order of time. "
-            "Drift and single outliers show here; both sides of a block are compared with each other only.",
+            "Drift and single outliers, in a ring, show here; both sides of a block are compared with each "
+            "other only.",
         ),
     }
     return [

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from tare.model.campaign import Campaign
+from tare.model.case import Run
 from tare.model.comparison import Comparison, Estimate
 from tare.model.values import Settings
 from tare.model.workload import Better, Fom
@@ -32,6 +33,7 @@ class Point:
     """One point with its interval, and how it is told in words.
 
     Lines join points of one `segment` only: where a point between two is missing, nothing is drawn.
+    `is_odd` is one that lies far off the others, and is marked.
     """
 
     x: float
@@ -43,6 +45,7 @@ class Point:
     interval: str
     n_blocks: int
     segment: int = 0
+    is_odd: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,14 +133,20 @@ def node_panels(overview: Sequence[Comparison], sides: Sides) -> list[Panel]:
     """Return overall ratios against the number of nodes, one panel a workload that has several."""
     grouped: dict[str, dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
     foms: dict[str, Comparison] = {}
+    gaps: dict[tuple[str, Side], list[float]] = defaultdict(list)
     for one in overview:
         place = sides.place_of[one.contender_case]
-        if one.ratio is not None:
+        if one.ratio is None:
+            gaps[place.title, sides.side_of[one.contender_case]].append(place.nodes)
+        else:
             foms[place.title] = one
             side = sides.side_of[one.contender_case]
             grouped[place.title][side].append(
                 _ratio_point(one, place.nodes, coordinate("nodes", place.nodes))
             )
+    for (title, side), missing in gaps.items():
+        if points := grouped.get(title, {}).get(side):
+            grouped[title][side] = broken(points, missing)
     return [
         Panel(
             title, f"{words(foms[title].fom)}{_direction(foms[title].better)}", _lines(lines, sides), "nodes"
@@ -147,11 +156,17 @@ def node_panels(overview: Sequence[Comparison], sides: Sides) -> list[Panel]:
     ]
 
 
-def block_panels(campaign: Campaign, sides: Sides) -> list[Panel]:
+def broken(points: Iterable[Point], missing: Sequence[float]) -> list[Point]:
+    """Return `points` in segments that end where an x is among `missing`: a gap is not drawn over."""
+    return [dataclasses.replace(point, segment=sum(x < point.x for x in missing)) for point in points]
+
+
+def block_panels(campaign: Campaign, sides: Sides, odd: Collection[Run] = ()) -> list[Panel]:
     """Return each run next to the average of its case, against the block, one panel a place.
 
     A run counts as the geometric mean of its first primary FOM over all sizes; 1 is the geometric
     mean of the case over its blocks. Drift that hits all sides alike shows as points that move together.
+    The runs that lie far off, `odd`, are marked.
     """
     logs: dict[str, dict[int, float]] = defaultdict(dict)
     for attempt in campaign.measured():
@@ -164,7 +179,9 @@ def block_panels(campaign: Campaign, sides: Sides) -> list[Panel]:
         mean = math.fsum(by_block.values()) / len(by_block)
         for block, log in sorted(by_block.items()):
             y = math.exp(log - mean)
-            point = Point(block, y, None, None, f"block {block}", ratio(y), "", 1)
+            is_odd = Run(block, case) in odd
+            remark = "far off" if is_odd else ""
+            point = Point(block, y, None, None, f"block {block}", ratio(y), remark, 1, is_odd=is_odd)
             grouped[sides.place_of[case]][sides.side_of[case]].append(point)
     return [
         Panel(place.label, "each run next to its case’s average", _lines(grouped[place], sides), "block")
