@@ -13,7 +13,7 @@ from tare.errors import BackendError
 from tare.model.case import Layout
 from tare.model.launch import Invocation
 from tare.model.scheduler import Landing, Step, Task
-from tare.model.site import Platform, SlurmOptions
+from tare.model.site import Platform
 
 
 class Clock:
@@ -44,7 +44,7 @@ def scheduler(slurm: SimulatedSlurm, clock: Clock) -> SlurmScheduler:
 
 
 def make_scheduler(slurm: SimulatedSlurm, clock: Clock) -> SlurmScheduler:
-    return SlurmScheduler(cast(Slurm, slurm), SlurmOptions(), [], clock=lambda: clock.now, sleep=clock.sleep)
+    return SlurmScheduler(cast(Slurm, slurm), [], clock=lambda: clock.now, sleep=clock.sleep)
 
 
 def task(folder: Path, number: int = 1) -> Task:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -14,12 +14,12 @@ import msgspec
 
 from tare import __version__
 from tare.cli import wiring
+from tare.cli.crews import make_crew
 from tare.cli.progress import describe
 from tare.errors import UsageError
 from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
 from tare.model.plan import Plan
-from tare.runner.crew import Alone
 from tare.runner.loop import Loop, Progress
 from tare.store.campaign import attempts_of, freeze, is_campaign, open_journal, read_campaign, read_plan
 from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Journal, SessionBegan
@@ -54,18 +54,25 @@ def _run(
 ) -> None:
     log = _JournalLog(journal)
     history = attempts_of(journal.events)
-    log.began(history)
-    with wiring.executor(folder, loaded) as executor, display as progress:
+    log.began()
+    with make_crew(folder, loaded) as crew, display as progress:
         Loop(
             loaded.plan,
             log,
-            Alone(executor.execute),
+            crew,
             history=history,
+            begun=_without_end(journal, history),
             orders={event.block: event.order for event in journal.events if isinstance(event, BlockBegan)},
             rule=wiring.stopping_rule(loaded.plan),
             on_progress=progress,
             is_retrying_failed=is_retrying_failed,
         ).run()
+
+
+def _without_end(journal: Journal, history: Sequence[Attempt]) -> list[Attempt]:
+    """Return what earlier sessions began and have not recorded the end of."""
+    ended = {event.attempt.folder for event in journal.events if isinstance(event, AttemptEnded)}
+    return [attempt for attempt in history if attempt.folder not in ended]
 
 
 class _JournalLog:
@@ -74,13 +81,9 @@ class _JournalLog:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
-    def began(self, history: tuple[Attempt, ...]) -> None:
-        """Record that a session begins, and as lost what the one before did not end."""
+    def began(self) -> None:
+        """Record that a session begins."""
         self._journal.append(SessionBegan(time.time(), __version__))
-        ended = {event.attempt.folder for event in self._journal.events if isinstance(event, AttemptEnded)}
-        for attempt in history:
-            if attempt.folder not in ended:
-                self.attempt_ended(attempt)
 
     def block_began(self, block: int, order: list[str]) -> None:
         self._journal.append(BlockBegan(block, order), is_synced=False)

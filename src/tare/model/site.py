@@ -137,6 +137,16 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     slurm: SlurmOptions | None = None
 
+    @property
+    def in_flight(self) -> int:
+        """Return how many of its runs may be queued or running at a time."""
+        return self.slurm.in_flight if self.slurm else 1
+
+    @property
+    def is_packed(self) -> bool:
+        """Return whether runs that follow each other share one allocation."""
+        return self.slurm is not None and self.slurm.mode is SlurmMode.PACKED
+
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes, platforms, networks and storage paths of one place.

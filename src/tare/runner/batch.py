@@ -34,7 +34,7 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     """What a batch crew works with, for the campaign in `folder`, an absolute path.
 
     `campaign` names its jobs. `traffic` reads counters out of the files of nodes, `environment` records
-    their facts and returns its hash. Where `is_packed`, what is begun together is one job.
+    their facts and returns its hash.
     """
 
     folder: Path
@@ -42,8 +42,6 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     composer: Composer
     scheduler: Scheduler
     campaign: str
-    in_flight: int
-    is_packed: bool
     traffic: Callable[[NodeFiles], Traffic]
     environment: Callable[[Case, NodeFiles], str | None]
     clock: Callable[[], float] = time.time
@@ -60,9 +58,10 @@ class BatchCrew:
 
     def has_room(self, case: Case) -> bool:
         """Return whether another job may be in flight; a packed one takes what comes (see Crew)."""
-        if self._setup.is_packed:
+        platform = self._setup.composer.site.platforms[case.platform]
+        if platform.is_packed:
             return len(self._to_submit) == len(self._flights)
-        return len(self._flights) < self._setup.in_flight
+        return not self._to_submit and len(self._flights) < platform.in_flight
 
     def start(self, case: Case, run: Run, number: int) -> None:
         """Lay out the attempt's folder and submit it, or hold it until its allocation is full (see Crew).
@@ -78,7 +77,7 @@ class BatchCrew:
         flight = _Flight(case, attempt, stages, self._task(case, attempt, stages))
         self._flights[flight.task.name] = flight
         self._to_submit.append(flight.task)
-        if not self._setup.is_packed:
+        if not flight.task.platform.is_packed:
             self._submit()
 
     def adopt(self, begun: Sequence[tuple[Case, Run, int]]) -> Collection[Run]:

@@ -63,8 +63,8 @@ def read_plan(folder: Path) -> Plan:
 def read_campaign(folder: Path) -> Campaign:
     """Return the campaign in `folder` as far as it has come, also while it runs.
 
-    An attempt that began and did not end is RUNNING when it is the last one of a live campaign, and
-    LOST otherwise. Raises CampaignError when the folder holds no campaign or is damaged.
+    An attempt that began and did not end is RUNNING in a live campaign, and LOST otherwise.
+    Raises CampaignError when the folder holds no campaign or is damaged.
     """
     plan = read_plan(folder)
     is_running = is_held(folder / JOURNAL)
@@ -82,11 +82,12 @@ def read_campaign(folder: Path) -> Campaign:
 def attempts_of(events: tuple[Event, ...], *, is_running: bool = False) -> tuple[Attempt, ...]:
     """Return the attempts that `events` tell of, those without an end as LOST (or RUNNING)."""
     attempts: dict[tuple[str, int, int], Attempt] = {}
-    open_key = None
+    under_way: set[tuple[str, int, int]] = set()
     for event in events:
         if isinstance(event, AttemptBegan):
-            open_key = (event.case, event.block, event.attempt)
-            attempts[open_key] = Attempt(
+            key = (event.case, event.block, event.attempt)
+            under_way.add(key)
+            attempts[key] = Attempt(
                 case=event.case,
                 block=event.block,
                 attempt=event.attempt,
@@ -96,10 +97,12 @@ def attempts_of(events: tuple[Event, ...], *, is_running: bool = False) -> tuple
             )
         elif isinstance(event, AttemptEnded):
             ended = event.attempt
-            attempts[ended.case, ended.block, ended.attempt] = ended
-            open_key = None
-    if is_running and open_key is not None:
-        attempts[open_key] = msgspec.structs.replace(attempts[open_key], state=State.RUNNING, reason="")
+            key = (ended.case, ended.block, ended.attempt)
+            under_way.discard(key)
+            attempts[key] = ended
+    if is_running:
+        for key in under_way:
+            attempts[key] = msgspec.structs.replace(attempts[key], state=State.RUNNING, reason="")
     return tuple(attempts.values())
 
 

@@ -37,14 +37,12 @@ class SlurmScheduler:
     def __init__(
         self,
         slurm: Slurm,
-        options: SlurmOptions,
         facts: Sequence[str],
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._slurm = slurm
-        self._options = options
         self._facts = tuple(facts)
         self._clock = clock
         self._sleep = sleep
@@ -53,9 +51,10 @@ class SlurmScheduler:
         self._silent_since: float | None = None
 
     def submit(self, tasks: Sequence[Task]) -> None:
-        """Submit `tasks` as one job (see model.Scheduler)."""
+        """Submit `tasks` as one job, with the options of the first one's platform (see model.Scheduler)."""
         path = tasks[0].folder / "job.sh"
-        path.write_text(script.render(tasks, self._options, self._facts))
+        options = tasks[0].platform.slurm or SlurmOptions()
+        path.write_text(script.render(tasks, options, self._facts))
         job = self._submit(path, tasks[0].name)
         for task in tasks:
             (task.folder / "job").write_text(f"{job}\n")

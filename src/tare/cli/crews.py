@@ -1,0 +1,157 @@
+"""Wire up what carries a plan out: the lab, the backends of its platforms, and their crews."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tare.cli.wiring import Loaded
+from tare.collectors.facts import SOURCES, collect_facts
+from tare.collectors.interfaces import PATH, read_counters
+from tare.compose import Composer
+from tare.errors import UsageError
+from tare.model.attempt import Traffic
+from tare.model.backend import Backend
+from tare.model.campaign import Environment
+from tare.model.case import Case
+from tare.model.scheduler import NodeFiles
+from tare.runner.batch import BatchCrew, BatchSetup
+from tare.runner.crew import Alone, Crew, Crews
+from tare.runner.execution import Executor
+from tare.store.campaign import store_environment
+
+
+@contextmanager
+def make_crew(folder: Path, loaded: Loaded) -> Iterator[Crew]:
+    """Bring up what the plan's runs need (the lab, where the site is one) and yield who carries them out."""
+    platforms = loaded.composer.site.platforms
+    used = dict.fromkeys(case.platform for case in loaded.plan.cases)
+    makers = {"process": _alone, "slurm": _slurm}
+    with ExitStack() as stack:
+        env = stack.enter_context(_lab_env(loaded, {platforms[name].backend for name in used}))
+        crews: dict[str, Crew] = {}
+        for backend in dict.fromkeys(platforms[name].backend for name in used):
+            if backend not in makers:
+                raise UsageError(f"backend {backend!r} is not known; use one of {', '.join(makers)}")
+            crews[backend] = stack.enter_context(makers[backend](folder, loaded, env))
+        yield Crews({name: crews[platforms[name].backend] for name in used})
+
+
+def campaign_mark(folder: Path) -> str:
+    """Return what the processes and jobs of the campaign in `folder` are known by."""
+    return hashlib.blake2b(str(folder.resolve()).encode(), digest_size=6).hexdigest()
+
+
+@contextmanager
+def _alone(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Crew]:
+    """Yield a crew of one, which leaves no process behind."""
+    from tare.backends import marks
+    from tare.backends.process import ProcessBackend
+
+    site = loaded.composer.site
+    campaign = campaign_mark(folder)
+    prefix = marks.new_prefix(campaign)
+    hosts = sorted({host for case in loaded.plan.cases for host in loaded.composer.hosts(case)})
+    with ProcessBackend(label=prefix, agent=site.agent, hosts=hosts, env=env) as backend:
+        backend.clean(f"{campaign}:")
+        executor = Executor(
+            folder=folder.resolve(),
+            plan=loaded.plan,
+            composer=loaded.composer,
+            backend=backend,
+            counters=_counters(backend),
+            environment=_environment(folder, loaded.composer, backend),
+            label=prefix,
+        )
+        try:
+            yield Alone(executor.execute)
+        finally:
+            backend.clean(prefix)
+
+
+@contextmanager
+def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Crew]:
+    """Yield a crew that works through Slurm's queue."""
+    from tare.backends.slurm.commands import Slurm
+    from tare.backends.slurm.scheduler import SlurmScheduler
+
+    site = loaded.composer.site
+    used = {case.platform for case in loaded.plan.cases}
+    logins = {
+        platform.slurm.login if platform.slurm else None
+        for name, platform in site.platforms.items()
+        if name in used and platform.backend == "slurm"
+    }
+    if len(logins) > 1:
+        raise UsageError("platforms of one study name different Slurm login hosts; give them the same one")
+    slurm = Slurm(site.agent, logins.pop(), {**os.environ, **env})
+    setup = BatchSetup(
+        folder=folder.resolve(),
+        plan=loaded.plan,
+        composer=loaded.composer,
+        scheduler=SlurmScheduler(slurm, list(SOURCES)),
+        campaign=campaign_mark(folder),
+        traffic=_traffic,
+        environment=lambda case, files: _record(folder, loaded.composer, case, files),
+    )
+    yield BatchCrew(setup)
+
+
+@contextmanager
+def _lab_env(loaded: Loaded, backends: set[str]) -> Iterator[dict[str, str]]:
+    """Yield the environment through which the agent finds the lab: the one that is up, or one of our own."""
+    spec = loaded.composer.site.lab
+    if spec is None:
+        yield {}
+        return
+    from tare import lab
+
+    with ExitStack() as stack:
+        running = lab.find()
+        if running is None or running.spec != spec:
+            running = stack.enter_context(lab.start(spec, owned=True))
+        if "slurm" in backends:
+            running.add_slurm()
+        yield running.env
+
+
+def _traffic(files: NodeFiles) -> Traffic:
+    return {node: read_counters(found.get(PATH, "")) for node, found in files.items()}
+
+
+def _counters(backend: Backend) -> Callable[[Sequence[str | None]], Traffic]:
+    def counters(hosts: Sequence[str | None]) -> Traffic:
+        return _traffic({host or "localhost": texts for host, texts in backend.read(hosts, [PATH]).items()})
+
+    return counters
+
+
+def _environment(folder: Path, composer: Composer, backend: Backend) -> Callable[[Case], str]:
+    """Return what records the facts of a case's hosts; each set of hosts is asked once a session."""
+    known: dict[tuple[tuple[str, ...], str], str] = {}
+
+    def environment(case: Case) -> str:
+        hosts = composer.hosts(case)
+        key = (hosts, case.platform)
+        if key not in known:
+            asked: list[str | None] = list(hosts) if composer.site.agent else [None]
+            texts = backend.read(asked, list(SOURCES))
+            files = {host or hosts[0]: found for host, found in texts.items()}
+            known[key] = _record(folder, composer, case, files)
+        return known[key]
+
+    return environment
+
+
+def _record(folder: Path, composer: Composer, case: Case, files: NodeFiles) -> str:
+    """Record the facts of a case's nodes, and of its platform; return their hash."""
+    facts: Environment = {node: collect_facts(found) for node, found in files.items()}
+    platform = composer.site.platforms[case.platform]
+    for node in facts.values():
+        node["platform.launcher"] = platform.launcher
+        node["platform.runtime"] = platform.runtime
+        node["platform.prefix"] = platform.prefix or ""
+    return store_environment(folder, facts)
