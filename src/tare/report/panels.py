@@ -232,6 +232,9 @@ def _direction(better: Better | None) -> str:
 
 
 def _panels(grouped: _Grouped, sides: Sides) -> list[Panel]:
+    for (title, _, axis, _), lines in grouped.items():
+        for side, points in lines.items() if axis == "nodes" else ():
+            lines[side] = broken(points, _unmeasured(title, side, points, sides))
     titles = [title for place in sides.places for title in (place.label, place.title)]
     ordered = sorted(grouped.items(), key=lambda item: titles.index(item[0][0]))
     return [
@@ -239,6 +242,13 @@ def _panels(grouped: _Grouped, sides: Sides) -> list[Panel]:
         for (title, subtitle, axis, unit), lines in ordered
         if len({point.x for points in lines.values() for point in points}) > 1
     ]
+
+
+def _unmeasured(title: str, side: Side, points: Sequence[Point], sides: Sides) -> list[float]:
+    """Return the numbers of nodes that the plan has for a line, and that were not measured."""
+    measured = {point.x for point in points}
+    places = (place for case, place in sides.place_of.items() if sides.side_of[case] == side)
+    return [place.nodes for place in places if place.title == title and place.nodes not in measured]
 
 
 def _lines(by_side: dict[Side, list[Point]], sides: Sides) -> tuple[Line, ...]:

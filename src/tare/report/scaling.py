@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from tare.model.scaling import Law, ScalingCurve, ScalingKind, ScalingPoint
-from tare.report.panels import Guide, Line, Panel, Point
+from tare.report.panels import Guide, Line, Panel, Point, broken
 from tare.report.scaling_words import (
     efficiency_words,
     factor,
@@ -147,11 +147,11 @@ def _panels(curves: Sequence[ScalingCurve], sides: Sides, *, is_efficiency: bool
 
 def _points(curve: ScalingCurve, *, is_efficiency: bool) -> tuple[Point, ...]:
     """Return the measured points; a scale that is missing between two breaks the line into segments."""
-    points, segment = [], 0
+    points, missing = [], []
     for point in curve.points:
         value = point.efficiency if is_efficiency else point.speedup
         if value is None:
-            segment += 1
+            missing.append(point.scale)
             continue
         text = share(value) if is_efficiency else factor(value)
         number, _, interval = text.partition("\u00a0")
@@ -167,7 +167,6 @@ def _points(curve: ScalingCurve, *, is_efficiency: bool) -> tuple[Point, ...]:
                 value=number,
                 interval="" if is_reference else interval,
                 n_blocks=point.n_blocks,
-                segment=segment,
             )
         )
-    return tuple(points)
+    return tuple(broken(points, missing))
