@@ -145,3 +145,4 @@ def test_a_github_summary_elsewhere_says_what_is_missing(tare: Tare, campaign: P
     ended = tare("check", campaign, *rule, "--summary", "github", env={"GITHUB_STEP_SUMMARY": ""})
     assert ended.returncode == 2
     assert "GITHUB_STEP_SUMMARY is not set" in ended.stderr
+    assert ended.stdout == ""

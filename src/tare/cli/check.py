@@ -114,16 +114,16 @@ def command(
         family=Family(wishes.family),
         requires_complete=wishes.requires_complete,
     )
-    if as_json:
-        print_json("tare.check/1", _body(found, wishes.undecided))
-    else:
-        _print(found, campaign, wishes.undecided)
     if junit is not None:
         from tare.report.junit import junit_xml
 
         _write(junit, junit_xml(found, wishes.undecided))
     if summary is not None:
         _summarise(found, wishes.undecided, summary, folder)
+    if as_json:
+        print_json("tare.check/1", _body(found, wishes.undecided))
+    else:
+        _print(found, campaign, wishes.undecided)
     return 1 if found.is_failed(wishes.undecided) else 0
 
 
