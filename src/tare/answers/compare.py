@@ -57,6 +57,14 @@ def comparisons(
     look through, in which by default at most 5 % of the claims are false in the mean. Raises UsageError
     when no case has the settings of `reference`.
     """
+    terms = terms_of(campaign.plan, margin, confidence, correction)
+    return answers(campaign, *points(campaign, reference, foms), terms)
+
+
+def points(
+    campaign: Campaign, reference: Settings | None = None, foms: Collection[str] = ()
+) -> tuple[list[Subject], Floats, Floats]:
+    """Return each FOM at each point of its coordinates, with the blocks of both sides, one column each."""
     table = tabulate(campaign)
     subjects: list[Subject] = []
     below: list[int] = []
@@ -68,8 +76,7 @@ def comparisons(
         subjects += [Subject(pair, cell.fom, cell.unit, cell.better, _place(pair, cell)) for cell in cells]
         below += table.find(pair.reference_case.id, cells)
         above += table.find(pair.contender_case.id, cells)
-    terms = terms_of(campaign.plan, margin, confidence, correction)
-    return answers(campaign, subjects, table.values[:, below], table.values[:, above], terms)
+    return subjects, table.values[:, below], table.values[:, above]
 
 
 def aggregates(
