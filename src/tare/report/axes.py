@@ -86,7 +86,7 @@ def x_axis(panel: Panel, domain: Domain) -> alt.X:
         )
     else:
         xs = sorted({point.x for line in panel.lines for point in line.points})
-        axis = alt.Axis(title=title, values=xs, format="~g", labelOverlap=True)
+        axis = alt.Axis(title=title, values=xs, labelExpr="format(datum.value, '~g')", labelOverlap=True)
     return alt.X("x:Q", scale=_scale(domain, 2), axis=axis)
 
 
