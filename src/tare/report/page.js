@@ -231,6 +231,7 @@
     if (target) for (let part = target.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
   }
 
+  all(".odd tbody tr").forEach(arm);
   applyTheme();
   openTarget();
 })();
