@@ -15,7 +15,7 @@ from scipy import stats
 from tare.model.comparison import Verdict
 from tare.model.workload import Better
 from tare.stats.intervals import Floats
-from tare.stats.ratios import Design, Ratios, ratios
+from tare.stats.ratios import Design, Ratios, ratios, set_apart
 from tare.stats.verdict import verdict
 
 NAN = math.nan
@@ -198,6 +198,48 @@ def test_the_verdict_follows_from_the_interval(
     low: float | None, high: float | None, better: Better | None, expected: Verdict
 ) -> None:
     assert verdict(low, high, margin=0.02, better=better) is expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "can_differ", "can_be_equivalent", "expected"),
+    [
+        (1.61, 1.75, False, True, Verdict.UNDECIDED),
+        (0.99, 1.01, True, False, Verdict.UNDECIDED),
+        (1.005, 1.015, True, False, Verdict.WORSE),  # too small to matter is not proven, worse is
+        (1.005, 1.015, False, True, Verdict.EQUIVALENT),
+        (1.005, 1.015, False, False, Verdict.UNDECIDED),
+    ],
+)
+def test_among_many_a_verdict_needs_more_than_its_interval(
+    low: float, high: float, can_differ: bool, can_be_equivalent: bool, expected: Verdict
+) -> None:
+    found = verdict(
+        low,
+        high,
+        margin=0.02,
+        better=Better.LOWER,
+        can_differ=can_differ,
+        can_be_equivalent=can_be_equivalent,
+    )
+    assert found is expected
+
+
+def test_the_standard_error_and_its_freedom_give_the_interval_back() -> None:
+    source = np.random.default_rng(5)
+    values = source.lognormal(0, 0.1, (6, 4)), source.lognormal(0, 0.3, (6, 4))
+    for is_paired in (True, False):
+        found = ratios(*set_apart(*values, np.full(4, is_paired)))
+        half = stats.t.isf(0.025, found.freedom) * found.error
+        np.testing.assert_allclose(found.ratio * np.exp(half), found.high, rtol=1e-9)
+
+
+def test_sides_that_are_set_apart_share_no_block_and_lose_no_value() -> None:
+    source = np.random.default_rng(6)
+    reference, contender = source.lognormal(0, 1, (5, 3)), source.lognormal(0, 1, (5, 3))
+    below, above = set_apart(reference, contender, np.array([True, False, True]))
+    assert ratios(below, above).design.tolist() == [Design.PAIRED, Design.UNPAIRED, Design.PAIRED]
+    np.testing.assert_allclose(np.nansum(below, axis=0), reference.sum(axis=0))
+    np.testing.assert_allclose(np.nansum(above, axis=0), contender.sum(axis=0))
 
 
 @given(st.floats(0.2, 5), st.floats(1, 2), st.floats(0, 0.2), st.sampled_from(Better))

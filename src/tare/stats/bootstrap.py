@@ -27,7 +27,8 @@ def quantile_intervals(
     three there is no interval. Columns with as many values share their resamples.
 
     A tail has few values beyond it: the 0.99 quantile of 100 runs is nearly their maximum, which no
-    resample exceeds, so take at least 10/(1 − quantile) values.
+    resample exceeds, so take at least 10/(1 − quantile) values. Of log-normal samples of 10 to 1,000, 95 %
+    intervals hold the true median or tail in 93 to 95 % of cases (tests/stats/test_coverage.py).
     """
     ranked = np.sort(samples, axis=0)  # NaN goes last
     n_values = np.isfinite(ranked).sum(axis=0, dtype=np.int64)
