@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,9 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
+import msgspec
 
 from tare.cli.output import json_option, print_json, print_table
 from tare.errors import UsageError
+from tare.model.values import Settings
 from tare.model.workload import Measurement, Parsed, Workload
 
 _STDIN = "-"
@@ -46,7 +49,11 @@ def command(workload: str, files: tuple[str, ...], study: Path | None, as_json: 
       tare parse --study studies/ours.yaml our-solver run-*.log
     """
     parser = known_workloads(study)[workload]
-    read = [_File(click.format_filename(name), _parse(parser, name)) for name in files]
+    gc.disable()  # a log may hold figures by the million, and parsers make no cycles
+    try:
+        read = [_File(click.format_filename(name), _parse(parser, name)) for name in files]
+    finally:
+        gc.enable()
     if as_json:
         print_json("tare.parse/1", _body(read))
     else:
@@ -69,6 +76,16 @@ def known_workloads(study: Path | None) -> Mapping[str, Workload]:
     return plugins.workloads(declaring.workloads)
 
 
+class _Figure(msgspec.Struct, frozen=True, gc=False):
+    """A measurement as JSON has it: a log may hold millions."""
+
+    file: str
+    fom: str
+    value: float
+    unit: str
+    at: Settings
+
+
 def _parse(workload: Workload, name: str) -> Parsed:
     """Return what is in one file. It is read as a stream; bytes that are not UTF-8 are replaced."""
     if name == _STDIN:
@@ -88,7 +105,7 @@ def _body(read: Sequence[_File]) -> dict[str, object]:
     is_one = len(read) == 1
     return {
         "measurements": [
-            {"file": file.name, "fom": one.fom, "value": one.value, "unit": one.unit, "at": one.at}
+            _Figure(file.name, one.fom, one.value, one.unit, one.at)
             for file in read
             for one in file.parsed.measurements
         ],

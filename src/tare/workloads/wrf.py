@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from tare.model.case import Case
@@ -155,7 +156,7 @@ class _Domain:
 class _Forecast:
     """One run of WRF."""
 
-    domains: dict[int, _Domain] = dataclasses.field(default_factory=dict)
+    domains: dict[int, _Domain] = dataclasses.field(default_factory=lambda: defaultdict(_Domain))
     output: float | None = None
     is_finished: bool = False
 
@@ -217,7 +218,7 @@ class _Log:
         if match := _MAIN.fullmatch(line):
             seconds = figure(match[2])
             if seconds is not None:
-                self._open.domains.setdefault(int(match[1]), _Domain()).take(seconds)
+                self._open.domains[int(match[1])].take(seconds)
             return
         match = _OUTPUT.fullmatch(line)
         if match or "Timing for processing" in line:
