@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tare.model.site import LabSpec
 
 _NOT_UP_EXIT_CODE = 3
+_SERVICES = ("slurm",)
 
 name_option = click.option(
     "--name", default="lab", show_default=True, help="Which lab, where there are several."
@@ -39,6 +40,14 @@ def command() -> None:
     """
 
 
+def _services(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in value.split(",") if name.strip())
+    for name in names:
+        if name not in _SERVICES:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(_SERVICES)}", context, parameter)
+    return names
+
+
 @command.command()
 @click.option("--nodes", type=click.IntRange(1, 100), help="How many nodes.  [default: 4]")
 @click.option(
@@ -47,13 +56,24 @@ def command() -> None:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="A YAML file with 'nodes' and 'networks', as the lab section of a site.",
 )
+@click.option(
+    "--with",
+    "services",
+    callback=_services,
+    default="",
+    metavar="NAMES",
+    help="What else runs in it, separated by commas: slurm.",
+)
 @name_option
-def up(nodes: int | None, spec_path: Path | None, name: str) -> None:
+def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], name: str) -> None:
     """Build a lab that stays until `tare lab down`.
 
+    A lab that is up already gains what --with names.
+
     \b
-    Example:
+    Examples:
       tare lab up --nodes 2
+      tare lab up --with slurm
     """
     from tare import lab
 
@@ -69,6 +89,9 @@ def up(nodes: int | None, spec_path: Path | None, name: str) -> None:
             f"the lab {name!r} is up already, with other nodes or networks; take it down with: "
             f"tare lab down --name {name}"
         )
+    if "slurm" in services:
+        running.add_slurm()
+        click.echo("Slurm is up; try: tare lab exec n1 -- sinfo\n")
     _print_hosts(running)
 
 
