@@ -32,7 +32,9 @@ class _Fitted(NamedTuple):
     blocks: Floats
 
 
-def fit_law(law: Law, scales: Sequence[float], throughput: Floats, confidence: float = 0.95) -> LawFit:
+def fit_law(
+    law: Law, scales: Sequence[float] | Floats, throughput: Floats, confidence: float = 0.95
+) -> LawFit:
     """Fit `law` to `throughput`, blocks × scales, by least squares on its logarithm.
 
     The residual is relative, as noise is, and 0 ≤ σ ≤ 1, κ ≥ 0. Scales without any value are left out.
@@ -65,15 +67,6 @@ def fit_law(law: Law, scales: Sequence[float], throughput: Floats, confidence: f
         r_squared=1 - float(np.square(residual).sum()) / total if total > 0 else None,
         knee=_knee(fitted, confidence) if law is Law.USL else None,
     )
-
-
-def law_throughput(fit: LawFit, scales: Sequence[float]) -> Floats | None:
-    """Return the throughput that a fitted law has at `scales`; None for one that was refused."""
-    if fit.gamma is None:
-        return None
-    theta = np.array([fit.parameters[name].value for name in _NAMES if name in fit.parameters])
-    curve: Floats = fit.gamma.value * np.exp(_SHAPES[fit.law](np.asarray(scales, np.float64), theta)[0])
-    return curve
 
 
 def _contended(p: Floats, theta: Floats) -> tuple[Floats, Floats]:
