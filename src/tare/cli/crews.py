@@ -18,7 +18,8 @@ from tare.model.backend import Backend
 from tare.model.campaign import Environment
 from tare.model.case import Case
 from tare.model.scheduler import NodeFiles
-from tare.runner.batch import BatchCrew, BatchSetup
+from tare.model.site import SlurmOptions
+from tare.runner.batch import BatchCrew, BatchSetup, make_task
 from tare.runner.crew import Alone, Crew, Crews
 from tare.runner.execution import Executor
 from tare.store.campaign import store_environment
@@ -98,6 +99,14 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
         environment=lambda case, files: _record(folder, loaded.composer, case, files),
     )
     yield BatchCrew(setup)
+
+
+def job_script(loaded: Loaded, case: Case) -> str:
+    """Return the batch script of an attempt of `case`; ``{work}`` stands for its folder."""
+    from tare.backends.slurm.script import render
+
+    task = make_task(loaded.composer, case, f"tare-{case.id}", Path("{work}"), loaded.plan.timeout_s)
+    return render([task], task.platform.slurm or SlurmOptions(), list(SOURCES))
 
 
 @contextmanager

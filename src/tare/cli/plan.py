@@ -65,7 +65,7 @@ def _cost(loaded: wiring.Loaded, like: Path | None) -> Cost:
     from tare.answers.cost import cost
 
     n_hosts = {
-        case.id: len(loaded.composer.hosts(case)) if case.layout.nodes > 1 else 1  # no stage takes more
+        case.id: loaded.composer.widest(case).nodes if case.layout.nodes > 1 else 1  # no stage takes more
         for case in loaded.plan.cases
     }
     if like is None:
@@ -128,9 +128,16 @@ def _print_commands(loaded: wiring.Loaded) -> None:
         head = loaded.composer.head(case)
         if head is not None:
             click.echo(f"# on {head}")
-        for stage, invocation in loaded.composer.compose(case):
+        composed = loaded.composer.compose(case)
+        for stage, _ in composed:
             for name, text in stage.files.items():
                 click.echo(f"cat > {shlex.quote(name)} <<'END'\n{text.rstrip()}\nEND")
+        if loaded.composer.is_queued(case):
+            from tare.cli.crews import job_script
+
+            click.echo(job_script(loaded, case))
+            continue
+        for _, invocation in composed:
             words = [f"{name}={shlex.quote(value)}" for name, value in invocation.env.items()]
             click.echo(" \\\n  ".join([*words, shlex.join(invocation.argv)]) + "\n")
 

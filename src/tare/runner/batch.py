@@ -74,7 +74,7 @@ class BatchCrew:
         staged = stage_all(self._setup.composer, case, work, None)
         cache = StageCache(self._setup.folder / "cache")
         stages = tuple(one for one in staged if one.key is None or not cache.restore(one.key, work))
-        flight = _Flight(case, attempt, stages, self._task(case, attempt, stages))
+        flight = self._flight(case, attempt, stages)
         self._flights[flight.task.name] = flight
         self._to_submit.append(flight.task)
         if not flight.task.platform.is_packed:
@@ -86,7 +86,7 @@ class BatchCrew:
         for case, run, number in begun:
             attempt = self._attempt(case, run, number)
             stages = compose_stages(self._setup.composer, case, self._setup.folder / attempt.folder)
-            flight = _Flight(case, attempt, stages, self._task(case, attempt, stages))
+            flight = self._flight(case, attempt, stages)
             found[flight.task.name] = flight, run
         names = self._setup.scheduler.adopt([flight.task for flight, _ in found.values()])
         self._flights |= {name: found[name][0] for name in names}
@@ -116,19 +116,12 @@ class BatchCrew:
             started_at=self._setup.clock(),
         )
 
-    def _task(self, case: Case, attempt: Attempt, stages: Sequence[Staged]) -> Task:
-        plan, composer = self._setup.plan, self._setup.composer
-        return Task(
-            name=f"tare-{self._setup.campaign}-{case.id}-{attempt.block}.{attempt.attempt}",
-            folder=self._setup.folder / attempt.folder,
-            steps=tuple(
-                Step(name=one.stage.name, invocation=one.invocation, stdout=one.stdout, stderr=one.stderr)
-                for one in stages
-            ),
-            layout=composer.widest(case),
-            platform=composer.site.platforms[case.platform],
-            timeout_s=plan.timeout_s,
-        )
+    def _flight(self, case: Case, attempt: Attempt, stages: tuple[Staged, ...]) -> _Flight:
+        setup = self._setup
+        name = f"tare-{setup.campaign}-{case.id}-{attempt.block}.{attempt.attempt}"
+        work = setup.folder / attempt.folder
+        task = make_task(setup.composer, case, name, work, setup.plan.timeout_s, stages)
+        return _Flight(case, attempt, stages, task)
 
     def _submit(self) -> None:
         """Submit what is held as one job; what the scheduler refuses, the infrastructure has failed."""
@@ -177,3 +170,27 @@ class BatchCrew:
         name = last.stage.name if len(flight.stages) > 1 else ""
         end = StagesEnd(landing.exit, last.stdout, last.stderr, name, lacking)
         return judge(attempt, case, setup.composer, end, work, setup.plan.timeout_s)
+
+
+def make_task(
+    composer: Composer,
+    case: Case,
+    name: str,
+    work: Path,
+    timeout_s: float,
+    stages: Sequence[Staged] | None = None,
+) -> Task:
+    """Return an attempt of `case` in the folder `work` as a task; of all its stages where none are named."""
+    if stages is None:
+        stages = compose_stages(composer, case, work)
+    return Task(
+        name=name,
+        folder=work,
+        steps=tuple(
+            Step(name=one.stage.name, invocation=one.invocation, stdout=one.stdout, stderr=one.stderr)
+            for one in stages
+        ),
+        layout=composer.widest(case),
+        platform=composer.site.platforms[case.platform],
+        timeout_s=timeout_s,
+    )
