@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Collection, Sequence
 
 import msgspec
@@ -95,8 +96,22 @@ def aggregates(
     The FOMs that a summary shows are one family and the others another, so that by default the chance of
     any false claim among what people quote is at most 5 %. `foms` keeps those alone, as one family.
     """
+    terms = terms_of(campaign.plan, margin, confidence, correction)
+    found: dict[int, Comparison] = {}
+    for family in _families(campaign, reference, foms):
+        if family.subjects:
+            below, above = np.column_stack(family.below), np.column_stack(family.above)
+            found |= zip(family.rows, answers(campaign, family.subjects, below, above, terms), strict=True)
+    return [found[row] for row in sorted(found)]
+
+
+def _families(
+    campaign: Campaign, reference: Settings | None, foms: Collection[str]
+) -> tuple[_Family, _Family]:
+    """Return what a summary shows, and the rest; all of a workload without primary FOMs is shown."""
     table = tabulate(campaign)
     quoted, others = _Family(), _Family()
+    rows = itertools.count()
     for pair in pairs(campaign, reference):
         primary = primary_foms(campaign.plan, pair.workload)
         for cells in common_cells(table, pair):
@@ -104,19 +119,12 @@ def aggregates(
             if foms and first.fom not in foms:
                 continue
             one, other, note = sides(table, pair, cells)
-            is_quoted = bool(foms) or not primary or first.fom in primary
-            family = quoted if is_quoted else others
+            family = quoted if foms or not primary or first.fom in primary else others
             family.subjects.append(Subject(pair, first.fom, first.unit, first.better, pair.shared, note))
             family.below.append(one)
             family.above.append(other)
-            family.rows.append(len(quoted.rows) + len(others.rows))
-    terms = terms_of(campaign.plan, margin, confidence, correction)
-    found: dict[int, Comparison] = {}
-    for family in (quoted, others):
-        if family.subjects:
-            below, above = np.column_stack(family.below), np.column_stack(family.above)
-            found |= zip(family.rows, answers(campaign, family.subjects, below, above, terms), strict=True)
-    return [found[row] for row in sorted(found)]
+            family.rows.append(next(rows))
+    return quoted, others
 
 
 def overview(

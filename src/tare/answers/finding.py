@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 import msgspec
@@ -28,7 +29,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     correction: Correction = Correction.HOLM
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Finding(msgspec.Struct, frozen=True, gc=False):
     """What is found of one subject; the fields are those of a Comparison."""
 
     n_blocks: int
@@ -61,8 +62,7 @@ def findings(
     `better` holds the direction of each column. Rows of a column that is not paired are runs in no order
     that both sides share: all of one side are held against all of the other, and `why_unpaired` says why.
     """
-    if is_paired is None:
-        is_paired = np.ones(reference.shape[1], np.bool_)
+    is_paired = np.ones(reference.shape[1], np.bool_) if is_paired is None else is_paired
     reference, contender = set_apart(reference, contender, is_paired)
     found = ratios(reference, contender, terms.confidence)
     drawn = _Drawn(
@@ -74,53 +74,23 @@ def findings(
         is_paired=is_paired,
         why_unpaired=why_unpaired,
     )
-    verdicts = drawn.verdicts()
-    columns = zip(
-        found.n_blocks.tolist(),
-        *_listed(found.ratio, found.low, found.high),
-        verdicts,
-        *_listed(drawn.known.difference, drawn.known.difference_adjusted),
-        *_listed(drawn.known.equivalence, drawn.known.equivalence_adjusted),
-        _rank_estimates(drawn.ranks),
-        *_listed(detectable_effects(found, drawn.known.level)),
-        drawn.more_blocks(verdicts),
-        drawn.notes(verdicts),
-        strict=True,
-    )
-    return [
-        Finding(
-            n_blocks=n_blocks,
-            ratio=ratio,
-            low=low,
-            high=high,
-            verdict=word,
-            p_value=p_value,
-            p_adjusted=p_adjusted,
-            p_equivalence=p_equivalence,
-            p_equivalence_adjusted=p_equivalence_adjusted,
-            family=drawn.known.size,
-            correction=terms.correction,
-            hodges_lehmann=by_ranks,
-            detectable=detectable,
-            more_blocks=blocks,
-            note=note,
+    known, verdicts = drawn.known, drawn.verdicts()
+    return list(
+        map(
+            Finding,
+            found.n_blocks.tolist(),
+            *_listed(found.ratio, found.low, found.high),
+            verdicts,
+            *_listed(known.difference, known.difference_adjusted, known.equivalence),
+            *_listed(known.equivalence_adjusted),
+            itertools.repeat(known.size),
+            itertools.repeat(terms.correction),
+            _rank_estimates(drawn.ranks),
+            *_listed(detectable_effects(found, known.level)),
+            drawn.more_blocks(verdicts),
+            drawn.notes(verdicts),
         )
-        for (
-            n_blocks,
-            ratio,
-            low,
-            high,
-            word,
-            p_value,
-            p_adjusted,
-            p_equivalence,
-            p_equivalence_adjusted,
-            by_ranks,
-            detectable,
-            blocks,
-            note,
-        ) in columns
-    ]
+    )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
