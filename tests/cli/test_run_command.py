@@ -122,3 +122,13 @@ def test_a_plan_tells_what_it_is_expected_to_cost(tare: Tare, study: Study, tmp_
     other = tare("plan", study(levels="[3, 4]"), "--like", "c")
     assert other.returncode == 2
     assert "c measured none of these cases" in other.stderr
+
+
+def test_a_campaign_goes_on_with_the_blocks_that_it_was_begun_with(
+    tare: Tare, study: Study, tmp_path: Path
+) -> None:
+    path = study(repeats=5)
+    assert tare("run", path, "--out", "c", "--blocks", "2").returncode == 0
+    again = tare("run", "c")
+    assert (again.returncode, again.stderr) == (0, "")
+    assert len(ended_runs(tmp_path / "c")) == 4

@@ -20,6 +20,7 @@ COMMANDS = {
     "check": "Pass or fail by rules on overheads and figures, for CI pipelines.",
     "scaling": "Show how workloads scale: speedup, efficiency, Amdahl, USL and its knee.",
     "curves": "Show latency and bandwidth fits, crossovers, and where more stops paying.",
+    "calibrate": "Hold the reference against itself: false alarms, and the smallest effect seen.",
     "report": "Write the report: one offline HTML file, and its charts as SVG and PNG.",
     "serve": "Show campaigns on a live page: progress, matrix, results so far, logs.",
     "export": "Write every measurement as one tidy row: CSV, JSON or Parquet.",

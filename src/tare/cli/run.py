@@ -11,7 +11,7 @@ import click
 
 from tare.cli import wiring
 from tare.cli.progress import make_progress
-from tare.cli.session import carry_out
+from tare.cli.session import blocks_begun_with, carry_out
 from tare.cli.status import account, ending_lines, summary_line
 from tare.model.attempt import State
 from tare.model.campaign import Campaign
@@ -44,6 +44,8 @@ def command(study: Path, out: Path | None, extend: bool, blocks: int | None, ret
     from tare.answers.ending import ending
 
     loaded = wiring.load(study, blocks)
+    if study.is_dir() and blocks is None and not extend:
+        loaded = wiring.load(study, blocks_begun_with(study, loaded))
     folder = study if study.is_dir() else out or _default_folder(loaded.plan)
     click.echo(f"campaign {folder}")
     display = make_progress(loaded.plan.varied)

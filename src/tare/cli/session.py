@@ -28,6 +28,17 @@ Display = AbstractContextManager[Callable[[Progress], None]]
 """Shows how far a campaign is, while it is entered."""
 
 
+def blocks_begun_with(folder: Path, loaded: wiring.Loaded) -> int | None:
+    """Return how many blocks a campaign was begun with by `--blocks`, so that going on needs no other.
+
+    None where the study itself says how many.
+    """
+    if not is_campaign(folder):
+        return None
+    frozen, study = read_plan(folder).repeats, loaded.study.repeats
+    return frozen.min if frozen != study and frozen == study.exactly(frozen.min) else None
+
+
 def carry_out(
     folder: Path,
     loaded: wiring.Loaded,

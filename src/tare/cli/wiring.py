@@ -32,14 +32,15 @@ class Loaded(NamedTuple):
     texts: dict[str, str]
 
 
-def load(path: Path, n_blocks: int | None = None) -> Loaded:
+def load(path: Path, n_blocks: int | None = None, site_file: Path | None = None) -> Loaded:
     """Read and plan the study at `path`, or the frozen one of the campaign folder `path`.
 
-    `n_blocks` overrides the study's repeats. Raises FileFaults with every fault of its files.
+    `n_blocks` overrides the study's repeats, `site_file` its site. Raises FileFaults with every fault of
+    its files.
     """
-    study_path, site_path = path, None
+    study_path, site_path = path, site_file
     if path.is_dir():
-        study_path, site_path = path / STUDY, path / SITE
+        study_path, site_path = path / STUDY, site_file or path / SITE
         if not study_path.is_file():
             raise UsageError(f"{path}: neither a study file nor a campaign folder; it holds no {STUDY}")
     known: Mapping[str, Workload] = {}
