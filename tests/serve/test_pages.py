@@ -69,7 +69,7 @@ def client_text(client: httpx.Client, path: str) -> str:
 
 def test_what_is_said_so_far_comes_with_intervals(serve: Serve, folder: Path) -> None:
     text = words_of(client_text(serve(folder), "/c/demo"))
-    assert re.search(r"overlay adds \d+\s% \[\d+,\s\d+\] to small-message latency", text)
+    assert re.search(r"overlay adds \d+\s%\s\[\d+,\s\d+\] to small-message latency", text)
     assert "interim" in text
 
 
