@@ -1,0 +1,62 @@
+"""What `tare compare` says against its own numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from support.slowing import slowed
+from support.synthetic import make_campaign, write_campaign
+from tare.cli.compare import command
+from tare.model.campaign import Campaign
+from tare.model.case import Case
+
+
+def slow_start(case: Case, block: int) -> float:
+    return 1.3 if case.network == "overlay" and block == 1 else 1.0
+
+
+def troubled() -> Campaign:
+    return slowed(make_campaign(blocks=8, noise=0.005), slow_start)
+
+
+def compare(campaign: Campaign, folder: Path, *options: str) -> str:
+    write_campaign(campaign, folder / "campaign")
+    return CliRunner().invoke(command, [str(folder / "campaign"), *options], catch_exceptions=False).stdout
+
+
+def test_a_serious_doubt_is_a_line_below_the_table(tmp_path: Path) -> None:
+    out = compare(troubled(), tmp_path)
+    assert "Not to be taken at its word" in out
+    [line] = [line for line in out.splitlines() if "stands apart" in line]
+    assert line.startswith("  overlay · synthetic.pingpong · 2 nodes, latency: block 1 stands apart")
+
+
+def test_nothing_is_said_where_there_is_nothing_to_doubt(tmp_path: Path) -> None:
+    assert "at its word" not in compare(make_campaign(blocks=8, noise=0.005), tmp_path)
+
+
+def test_runs_far_off_are_counted_in_one_line(tmp_path: Path) -> None:
+    def odd(case: Case, block: int) -> float:
+        return 1.8 if case.network == "overlay" and block in (4, 6) else 1.0
+
+    out = compare(slowed(make_campaign(blocks=12, noise=0.005), odd), tmp_path)
+    assert "  2 runs lie far off the others of a case" in out
+
+
+def test_json_has_doubts_and_variability_under_the_documented_keys(tmp_path: Path) -> None:
+    found = json.loads(compare(troubled(), tmp_path, "--json"))
+    assert set(found) == {"schema", "comparisons", "doubts", "variability"}
+    [doubt] = found["doubts"]
+    assert set(doubt) == {
+        *("case", "at", "fom", "unit", "suspicion", "is_serious"),
+        *("blocks", "n_blocks", "size", "levels", "p"),
+    }
+    assert (doubt["suspicion"], doubt["blocks"], doubt["at"]["network"]) == ("warm-up", [1], "overlay")
+    assert [one["fom"] for one in found["variability"]] == ["latency", "bandwidth"]
+    assert set(found["variability"][0]) == {
+        *("fom", "unit", "at", "reference", "contender", "n_blocks", "reference_cv", "contender_cv"),
+        *("ratio", "low", "high", "confidence", "verdict", "note"),
+    }
