@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
@@ -17,8 +18,7 @@ from tare.cli import wiring
 from tare.cli.output import json_option, print_json, print_table
 from tare.cli.progress import make_progress
 from tare.cli.session import Display, blocks_begun_with, carry_out
-from tare.cli.status import percent
-from tare.errors import CampaignError
+from tare.cli.status import account, is_all_done, percent
 from tare.plan import twinned
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def command(
       tare report campaigns/demo-twins
     """
     from tare.answers.calibration import calibration
+    from tare.answers.ending import ending
 
     loaded = _load(study, site, blocks)
     is_going_on = study is not None and study.is_dir() and loaded.study.twins
@@ -64,7 +65,10 @@ def command(
     else:
         _print(found, campaign.plan.site)
     if not found.rows:
-        raise CampaignError(f"no case has three blocks with both twins; see 'tare status {folder}'")
+        click.echo(f"tare: no case has three blocks with both twins; see 'tare status {folder}'", err=True)
+    counts = Counter(state for _, state, _ in account(campaign))
+    if not found.rows or not is_all_done(counts, ending(campaign)):
+        raise click.exceptions.Exit(1)
 
 
 def _load(study: Path | None, site: str | None, blocks: int | None) -> wiring.Loaded:

@@ -12,7 +12,7 @@ import click
 from tare.cli import wiring
 from tare.cli.progress import make_progress
 from tare.cli.session import blocks_begun_with, carry_out
-from tare.cli.status import account, ending_lines, summary_line
+from tare.cli.status import account, ending_lines, is_all_done, summary_line
 from tare.model.attempt import State
 from tare.model.campaign import Campaign
 from tare.model.plan import Plan
@@ -53,8 +53,7 @@ def command(study: Path, out: Path | None, extend: bool, blocks: int | None, ret
     counts = Counter(state for _, state, _ in account(campaign))
     end = ending(campaign)
     _print_summary(campaign, counts, end)
-    n_open = 0 if end.is_budget_spent else counts[State.PENDING]
-    if counts[State.DONE] + counts[State.PENDING] < sum(counts.values()) or n_open:
+    if not is_all_done(counts, end):
         raise click.exceptions.Exit(1)
 
 

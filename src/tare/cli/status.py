@@ -84,6 +84,12 @@ def summary_line(campaign: Campaign, counts: Counter[State]) -> str:
     return ", ".join([text, *rest])
 
 
+def is_all_done(counts: Counter[State], end: Ending) -> bool:
+    """Return whether every run came out well, but for those for which no budget is left."""
+    n_fine = counts[State.DONE] + (counts[State.PENDING] if end.is_budget_spent else 0)
+    return n_fine == sum(counts.values())
+
+
 def ending_lines(campaign: Campaign, end: Ending, *, most: int | None = None) -> list[str]:
     """Return what kept the campaign from going on, and which cases are not known well enough.
 
