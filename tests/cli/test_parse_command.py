@@ -57,8 +57,9 @@ def test_json_is_the_documented_contract(tare: Tare, good: Path) -> None:
     assert body == {
         "schema": "tare.parse/1",
         "complete": True,
+        "completeness": "complete",
         "problems": [],
-        "files": [{"file": "good.out", "complete": True, "problems": []}],
+        "files": [{"file": "good.out", "complete": True, "completeness": "complete", "problems": []}],
     }
 
 
@@ -68,7 +69,7 @@ def test_one_file_that_is_not_complete_makes_the_exit_code_1(tare: Tare, good: P
     assert ended.returncode == 1
     body = json.loads(ended.stdout)
     problem = "the output lacks IMB's closing line; the run did not come to its end"
-    assert body["complete"] is False
+    assert (body["complete"], body["completeness"]) == (False, "not complete")
     assert body["problems"] == [f"cut.out: {problem}"]
     assert [one["complete"] for one in body["files"]] == [True, False]
     assert len(body["measurements"]) == 6
@@ -82,7 +83,60 @@ def test_standard_input_is_a_file_called_dash(tare: Tare) -> None:
     command = [str(Path(sys.executable).with_name("tare")), "parse", "imb.barrier", "-", "--json"]
     ended = subprocess.run(command, input=BARRIER.encode(), capture_output=True, check=False)
     assert ended.returncode == 0
-    assert json.loads(ended.stdout)["files"] == [{"file": "-", "complete": True, "problems": []}]
+    (file,) = json.loads(ended.stdout)["files"]
+    assert (file["file"], file["complete"], file["problems"]) == ("-", True, [])
+
+
+TABLE = "# OSU MPI Latency Test v5.8\n# Size          Latency (us)\n" + "".join(
+    f"{size:<10}{1.5:>18.2f}\n" for size in (0, *(1 << power for power in range(23)))
+)
+
+
+def completeness(tare: Tare, *words: str) -> str:
+    return str(json.loads(tare("parse", "--json", *words).stdout)["completeness"])
+
+
+def test_a_format_without_an_end_does_not_tell_whether_it_is_complete(tare: Tare, tmp_path: Path) -> None:
+    (tmp_path / "osu.out").write_text(TABLE)
+    assert completeness(tare, "osu.latency", "osu.out") == "not told by this format"
+    ended = tare("parse", "osu.latency", "osu.out")
+    assert ended.returncode == 0
+    assert "osu.out: whether it is complete is not told by this format (--set tells), 25" in ended.stdout
+    (tmp_path / "qperf.out").write_text("tcp_bw:\n    bw  =  1.17 GB/sec\n")
+    assert completeness(tare, "qperf", "qperf.out") == "not told by this format"
+    assert completeness(tare, "qperf", "qperf.out", "--set", "tests=tcp_bw") == "complete"
+
+
+def test_what_was_asked_for_shows_that_a_table_was_cut_between_two_rows(tare: Tare, tmp_path: Path) -> None:
+    (tmp_path / "osu.out").write_text(TABLE)
+    assert completeness(tare, "osu.latency", "osu.out", "--set", "max_bytes=4MiB") == "complete"
+    ended = tare("parse", "osu.latency", "osu.out", "--set", "max_bytes=8MiB")
+    assert ended.returncode == 1
+    assert ended.stderr == "osu.out: the table of latency stops at 4194304 of 8388608 bytes\n"
+
+
+def test_the_least_sure_file_speaks_for_all(tare: Tare, good: Path) -> None:
+    good.with_name("cut.out").write_text(WITHOUT_END)
+    assert completeness(tare, "imb.barrier", "good.out", "cut.out") == "not complete"
+
+
+@pytest.mark.parametrize(
+    ("setting", "cure"),
+    [
+        ("maxbytes=8", "osu.latency has no such parameter; it has nodes, ranks,"),
+        ("max_bytes", "write NAME=VALUE"),
+        ("max_bytes=many", "is not"),
+        ("ranks=0", "use 1 or more"),
+    ],
+)
+def test_what_cannot_have_been_asked_for_is_refused(
+    tare: Tare, tmp_path: Path, setting: str, cure: str
+) -> None:
+    (tmp_path / "osu.out").write_text(TABLE)
+    ended = tare("parse", "osu.latency", "osu.out", "--set", setting)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert f"--set {setting.partition('=')[0]}" in ended.stderr
+    assert cure in ended.stderr
 
 
 def test_bytes_that_are_no_text_do_no_harm(tare: Tare, good: Path) -> None:

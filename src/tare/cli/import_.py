@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from tare.cli.output import json_option, print_json, print_table
 from tare.cli.parse import known_workloads
 from tare.cli.progress import describe
+from tare.cli.told import expecting, read_settings, setting_reader
 from tare.errors import UsageError
 from tare.model.attempt import State, gather_series
 from tare.model.campaign import Campaign
-from tare.model.case import Case, Layout
+from tare.model.case import Case
 from tare.model.plan import Plan
 from tare.model.values import Scalar
 from tare.model.workload import Workload
@@ -87,7 +87,7 @@ def command(
 
     chosen = known_workloads(study)[workload]
     existing = _existing(folder)
-    read = _setting_reader(chosen)
+    read = setting_reader(chosen)
     candidates, refused = _candidates(read, paths, pattern, table, common)
     found = Importer(
         workload=chosen.name,
@@ -99,7 +99,7 @@ def command(
     ).gather(candidates)
     refused = [*refused, *found.refused]
     _require_something(found, refused, existing)
-    plan = _plan(folder, chosen, existing, found, _settings(references, read, "--reference"))
+    plan = _plan(folder, chosen, existing, found, read_settings(references, read, "--reference"))
     if found.runs and not dry_run:
         from tare.store.imports import write_import
 
@@ -126,7 +126,7 @@ def _candidates(
     from tare.store.trees import find_files
 
     naming = Naming(
-        common=_settings(common, read, "--set"),
+        common=read_settings(common, read, "--set"),
         pattern=None if pattern is None else read_pattern(pattern),
         table=None if table is None else read_factors(table),
         read=read,
@@ -155,12 +155,6 @@ def _existing(folder: Path) -> Campaign | None:
     return campaign
 
 
-def _setting_reader(workload: Workload) -> ReadSetting:
-    from tare.config import setting_from_text
-
-    return lambda name, text: setting_from_text(name, text, workload.parameters)
-
-
 def _judge(workload: Workload) -> Callable[[Path, Case], Judged]:
     """Return what reads a file and judges it as a run of Tare's own would be."""
     from tare.runner.judging import judge_figures, parse_file
@@ -169,51 +163,13 @@ def _judge(workload: Workload) -> Callable[[Path, Case], Judged]:
     better = {fom.name: fom.better for fom in workload.foms}
 
     def judge(path: Path, case: Case) -> Judged:
-        parsed = parse_file(_expecting(workload, case), path)
+        parsed = parse_file(expecting(workload, case), path)
         outcome = judge_figures(workload, parsed)
         is_done = outcome.state is State.DONE
         series = gather_series(parsed.measurements, better) if is_done else []
         return Judged(outcome.state, outcome.reason, outcome.check, tuple(series))
 
     return judge
-
-
-def _expecting(workload: Workload, case: Case) -> Workload:
-    """Return the workload as it must judge the output of `case`, of which only some settings are told.
-
-    Where a parameter is told, such as the largest message, the output is held against it, and against the
-    defaults of the others. Without one it is judged by itself, as `tare parse` does; so it is where what
-    is expected follows from ranks that nobody told.
-    """
-    told = case.parameters
-    defaults = {one.name: one.default for one in workload.parameters if one.default is not None}
-    complete = {**defaults, **told}
-    if not any(one.name in told for one in workload.parameters):
-        return workload
-    if any(one.name not in complete for one in workload.parameters):
-        return workload
-    asked = msgspec.structs.replace(case, parameters=complete)
-    expecting = workload.expecting(asked)
-    other = msgspec.structs.replace(asked, layout=Layout(nodes=2, ranks=2))
-    if case.layout == Layout() and expecting != workload.expecting(other):
-        return workload
-    return expecting
-
-
-def _settings(texts: Sequence[str], read: ReadSetting, option: str) -> dict[str, Scalar]:
-    """Return the settings that options such as ``--set nodes=2`` make."""
-    settings: dict[str, Scalar] = {}
-    for text in texts:
-        name, sign, value = text.partition("=")
-        if not (sign and name and value):
-            raise UsageError(f"{option} {text}: write NAME=VALUE, such as nodes=2")
-        if settings.get(name, value) != value and name in settings:
-            raise UsageError(f"{option} {text}: {name} is there twice; leave one out")
-        try:
-            settings[name] = value if name == "workload" else read(name, value)
-        except ValueError as error:
-            raise UsageError(f"{option} {text}: {error}") from error
-    return settings
 
 
 def _require_something(found: Import, refused: Sequence[Refused], existing: Campaign | None) -> None:

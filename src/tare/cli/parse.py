@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import gc
 import io
 import sys
@@ -13,11 +14,21 @@ import click
 import msgspec
 
 from tare.cli.output import json_option, print_json, print_table
+from tare.cli.told import expecting, read_settings, setting_reader
 from tare.errors import UsageError
 from tare.model.values import Settings
 from tare.model.workload import Measurement, Parsed, Workload
 
 _STDIN = "-"
+_LAYOUT = ("nodes", "ranks", "ranks_per_node", "threads")
+
+
+class Completeness(enum.StrEnum):
+    """Whether a file holds everything that the program was asked for, the surest answer first."""
+
+    NO = "not complete"
+    UNTOLD = "not told by this format"
+    YES = "complete"
 
 
 class _File(NamedTuple):
@@ -28,6 +39,12 @@ class _File(NamedTuple):
     def is_good(self) -> bool:
         return self.parsed.is_complete and not self.parsed.problems
 
+    @property
+    def completeness(self) -> Completeness:
+        if not self.parsed.is_complete:
+            return Completeness.NO
+        return Completeness.YES if self.parsed.is_end_told else Completeness.UNTOLD
+
 
 @click.command()
 @click.argument("workload")
@@ -35,20 +52,29 @@ class _File(NamedTuple):
 @click.option(
     "--study", type=click.Path(path_type=Path), help="A study file that declares WORKLOAD, or a campaign."
 )
+@click.option(
+    "--set", "told", multiple=True, metavar="NAME=VALUE", help="A parameter that the program was given."
+)
 @json_option
-def command(workload: str, files: tuple[str, ...], study: Path | None, as_json: bool) -> None:
+def command(
+    workload: str, files: tuple[str, ...], study: Path | None, told: tuple[str, ...], as_json: bool
+) -> None:
     """Read the figures of merit of WORKLOAD out of existing output; FILE - is standard input.
 
     Exits with 1 when a file is not complete or has problems: its figures are shown, but a campaign would
     not count them. A number is shown only when it stands whole in the file.
 
+    Some formats, such as OMB's tables, have no end of their own, so that a file may have been cut between
+    two rows. --set tells what was asked for; with it, what is missing is seen.
+
     \b
     Examples:
       tare parse imb.pingpong slurm-4711.out
+      tare parse osu.latency latency.out --set max_bytes=64KiB
       mpirun IMB-MPI1 Alltoall | tare parse imb.alltoall - --json
       tare parse --study studies/ours.yaml our-solver run-*.log
     """
-    parser = known_workloads(study)[workload]
+    parser = _told(known_workloads(study)[workload], told)
     gc.disable()  # a log may hold figures by the million, and parsers make no cycles
     try:
         read = [_File(click.format_filename(name), _parse(parser, name)) for name in files]
@@ -86,6 +112,22 @@ class _Figure(msgspec.Struct, frozen=True, gc=False):
     at: Settings
 
 
+def _told(workload: Workload, texts: Sequence[str]) -> Workload:
+    """Return `workload` as it must judge the output of what `texts` say was asked for."""
+    if not texts:
+        return workload
+    from tare.store.imports import make_case
+
+    names = [*_LAYOUT, *(one.name for one in workload.parameters)]
+    settings = read_settings(texts, setting_reader(workload), "--set")
+    for name in settings.keys() - set(names):
+        raise UsageError(f"--set {name}: {workload.name} has no such parameter; it has {', '.join(names)}")
+    case = make_case(workload.name, workload.digest, settings)
+    if isinstance(case, str):
+        raise UsageError(f"--set: {case}")
+    return expecting(workload, case)
+
+
 def _parse(workload: Workload, name: str) -> Parsed:
     """Return what is in one file. It is read as a stream; bytes that are not UTF-8 are replaced."""
     if name == _STDIN:
@@ -110,16 +152,29 @@ def _body(read: Sequence[_File]) -> dict[str, object]:
             for one in file.parsed.measurements
         ],
         "complete": all(file.parsed.is_complete for file in read),
+        "completeness": min((file.completeness for file in read), key=list(Completeness).index),
         "problems": [
             problem if is_one else f"{file.name}: {problem}"
             for file in read
             for problem in file.parsed.problems
         ],
         "files": [
-            {"file": file.name, "complete": file.parsed.is_complete, "problems": file.parsed.problems}
+            {
+                "file": file.name,
+                "complete": file.parsed.is_complete,
+                "completeness": file.completeness,
+                "problems": file.parsed.problems,
+            }
             for file in read
         ],
     }
+
+
+_STATES = {
+    Completeness.NO: "not complete",
+    Completeness.UNTOLD: "whether it is complete is not told by this format (--set tells)",
+    Completeness.YES: "complete",
+}
 
 
 def _print(read: Sequence[_File]) -> None:
@@ -129,8 +184,9 @@ def _print(read: Sequence[_File]) -> None:
         click.echo()
     for file in read:
         count = len(file.parsed.measurements)
-        state = "complete" if file.parsed.is_complete else "not complete"
-        click.echo(f"{file.name}: {state}, {count} measurement{'' if count == 1 else 's'}")
+        click.echo(
+            f"{file.name}: {_STATES[file.completeness]}, {count} measurement{'' if count == 1 else 's'}"
+        )
         for problem in file.parsed.problems:
             click.echo(f"{file.name}: {problem}", err=True)
 

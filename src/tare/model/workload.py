@@ -48,6 +48,8 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
 
     `is_complete` says that the output holds everything that the program was asked for, to the end.
     `problems` are the reasons for which the run must not count, each a sentence.
+    `is_end_told` is False where nothing, neither the output nor a case, tells where the output should end, so
+    that `is_complete` only says that nothing is seen to be missing.
     `payload_bytes` is the least that each node must have moved over its network for these
     measurements to be true, where the output tells.
     """
@@ -56,6 +58,7 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
     is_complete: bool = False
     problems: tuple[str, ...] = ()
     payload_bytes: int | None = None
+    is_end_told: bool = True
 
 
 class ParameterKind(enum.StrEnum):

@@ -67,11 +67,14 @@ class Findings:
         if len(self._problems) < _MOST_PROBLEMS:
             self._problems.setdefault(sentence)
 
-    def parsed(self, *, is_complete: bool, payload_bytes: int | None = None) -> Parsed:
+    def parsed(
+        self, *, is_complete: bool, payload_bytes: int | None = None, is_end_told: bool = True
+    ) -> Parsed:
         """Return everything found."""
         return Parsed(
             measurements=tuple(self._measurements),
             is_complete=is_complete,
             problems=tuple(self._problems),
             payload_bytes=payload_bytes,
+            is_end_told=is_end_told,
         )

@@ -312,7 +312,10 @@ class _Log:
         payload = (
             sum(int(row[0]) for table in self._tables for row in table.rows) if expected.has_sizes else 0
         )
-        return findings.parsed(is_complete=is_complete, payload_bytes=payload or None)
+        is_end_told = not expected.has_sizes or all(expected.asked or table.asked for table in self._tables)
+        return findings.parsed(
+            is_complete=is_complete, payload_bytes=payload or None, is_end_told=is_end_told
+        )
 
     def _measure(self, table: _Table, at: Mapping[str, int]) -> None:
         figures = [one for one in table.figures() if one[1] in self._foms]

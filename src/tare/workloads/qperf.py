@@ -176,7 +176,7 @@ class _Log:
             at = {"run": seen[result.test]} if max(repeats.values()) > 1 else {}
             for fom, value in result.figures:
                 findings.measure(fom, value, test=result.test, **at)
-        return findings.parsed(is_complete=not faults)
+        return findings.parsed(is_complete=not faults, is_end_told=bool(asked))
 
     @property
     def _names(self) -> frozenset[str]:
