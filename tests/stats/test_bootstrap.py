@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tare.stats.bootstrap import quantile_intervals
+from tare.stats.bootstrap import quantile_acceleration, quantile_intervals
 
 N_RESAMPLES = 999
 
@@ -33,6 +33,16 @@ def test_quantiles_and_their_intervals_are_those_of_scipy(n_values: int, quantil
     assert found.centre[0] == pytest.approx(np.quantile(sample, quantile), rel=1e-12)
     assert found.low[0] == pytest.approx(theirs.low, rel=1e-9)
     assert found.high[0] == pytest.approx(theirs.high, rel=1e-9)
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("n_values", [4, 5, 12])
+def test_the_acceleration_is_that_of_the_jackknife_step_by_step(n_values: int, quantile: float) -> None:
+    ranked = np.sort(np.random.default_rng(4).lognormal(0, 1, n_values))
+    left = np.array([np.quantile(np.delete(ranked, index), quantile) for index in range(n_values)])
+    influence = left.mean() - left
+    expected = (influence**3).sum() / (6 * (influence**2).sum() ** 1.5)
+    assert quantile_acceleration(ranked[:, np.newaxis], quantile)[0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_columns_with_as_many_values_share_their_resamples() -> None:

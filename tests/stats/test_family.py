@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pytest
+from statsmodels.stats.multitest import multipletests
 
 from tare.model.comparison import Correction
 from tare.stats.equivalence import difference_p_values, equivalence_p_values
@@ -149,6 +150,15 @@ def test_one_comparison_is_judged_as_ever_whatever_the_correction() -> None:
         assert known.equivalence_adjusted[0] == known.equivalence[0]
         assert known.size == 1
         assert known.level == pytest.approx(0.05)
+
+
+def test_fdr_counts_one_claim_a_comparison_the_surer_of_its_two() -> None:
+    found = one_family([1.0, 1.0, 1.03, 1.6])
+    known = p_values(found, MARGIN, 0.95, Correction.FDR)
+    surer = np.minimum(known.difference, known.equivalence)
+    adjusted = np.minimum(known.difference_adjusted, known.equivalence_adjusted)
+    np.testing.assert_allclose(adjusted, multipletests(surer, method="fdr_bh")[1], rtol=1e-12)
+    assert (known.equivalence_adjusted >= known.equivalence).all()
 
 
 def test_a_comparison_without_an_interval_does_not_count() -> None:

@@ -80,7 +80,7 @@ def test_fewer_than_three_common_blocks_have_no_estimate() -> None:
 
 def flagged(*logs: float) -> bool:
     sides = one_side(*logs)
-    return bool(disagreements(ratios(*sides), rank_ratios(*sides), 0.95)[0])
+    return bool(disagreements(ratios(*sides), rank_ratios(*sides))[0])
 
 
 def test_one_odd_block_makes_ranks_and_t_disagree() -> None:
@@ -89,9 +89,12 @@ def test_one_odd_block_makes_ranks_and_t_disagree() -> None:
     assert flagged(*steady, 3.0)  # t: 0.46 ± 0.86 holds ratio 1; ranks say 0.105 and exclude it
 
 
-def test_an_interval_by_ranks_that_is_narrower_than_asked_is_no_reason_for_doubt() -> None:
-    # five blocks on one side of 1: the 93.75 % range excludes 1, the 95 % t interval does not
-    assert not flagged(0.001, 0.05, 0.06, 0.2, 0.15)
+def test_both_are_held_to_the_confidence_that_ranks_reach() -> None:
+    # five blocks on one side of 1: the range, at 93.75 %, excludes 1, and t has p = 0.0594: 95 % would not
+    logs = (0.005, 0.05, 0.06, 0.2, 0.15)
+    assert stats.ttest_1samp(logs, 0).pvalue == pytest.approx(0.0594, abs=1e-4)
+    assert not flagged(*logs)
+    assert flagged(0.001, 0.05, 0.06, 0.2, 0.25)  # p = 0.0787
 
 
 def test_equal_blocks_agree() -> None:

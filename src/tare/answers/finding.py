@@ -154,7 +154,7 @@ class _Drawn:
                 notes[column] = _joined(
                     notes[column], f"{alone} alone, but not among {self.known.size} comparisons"
                 )
-        for column in np.flatnonzero(disagreements(found, self.ranks, terms.confidence)).tolist():
+        for column in np.flatnonzero(disagreements(found, self.ranks)).tolist():
             notes[column] = _joined(notes[column], self._by_ranks(column))
         return notes
 

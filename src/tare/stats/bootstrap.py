@@ -59,7 +59,7 @@ def _bca(ranked: Floats, quantile: float, drawn: Counts, confidence: float) -> t
     estimate = _interpolate(ranked, quantile)
     below = ((resampled < estimate).mean(axis=0) + (resampled <= estimate).mean(axis=0)) / 2
     bias = ndtri(below)
-    acceleration = _acceleration(ranked, quantile)
+    acceleration = quantile_acceleration(ranked, quantile)
     resampled.sort(axis=0)
     ends = []
     for z in (ndtri((1 - confidence) / 2), ndtri((1 + confidence) / 2)):
@@ -70,8 +70,12 @@ def _bca(ranked: Floats, quantile: float, drawn: Counts, confidence: float) -> t
     return ends[0], ends[1]
 
 
-def _acceleration(ranked: Floats, quantile: float) -> Floats:
-    """Return Σu³ / 6(Σu²)^1.5 with u the mean of the leave-one-out quantiles less each of them."""
+def quantile_acceleration(ranked: Floats, quantile: float) -> Floats:
+    """Return a = Σu³ / 6(Σu²)^1.5 of each column in order, 0 where all values are equal.
+
+    u is the mean of the leave-one-out quantiles less each of them. Without value i, rank k of the sample
+    in order is k below i and k + 1 from i on, so nothing is sorted again.
+    """
     n = len(ranked)
     low, high, share = _neighbours(n - 1, quantile)
     left_out = np.arange(n)

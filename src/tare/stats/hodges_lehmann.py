@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from tare.stats.equivalence import difference_p_values
 from tare.stats.intervals import MIN_BLOCKS, Floats
 from tare.stats.ratios import Design, Ratios, log_ratios
 
@@ -54,26 +55,23 @@ def rank_ratios(reference: Floats, contender: Floats, confidence: float = 0.95) 
     return found
 
 
-def disagreements(by_t: Ratios, by_ranks: RankRatios, confidence: float) -> npt.NDArray[np.bool_]:
+def disagreements(by_t: Ratios, by_ranks: RankRatios) -> npt.NDArray[np.bool_]:
     """Return where ranks and Student's t tell different stories, so that neither should be quoted alone.
 
-    Either estimate lies outside the other's interval, or one interval excludes 1 and the other does not.
-    A rank interval that does not reach `confidence` is narrower than was asked, so that it excludes 1
-    is then no news.
+    Either estimate lies outside the other's interval, or one excludes 1 and the other does not, both at the
+    confidence that the ranks reach.
     """
     slack = 1e-12  # of rounding, where all blocks are equal and both intervals have no width
-    excludes = (by_t.low > 1) | (by_t.high < 1)
-    ranks_exclude = (by_ranks.low > 1) | (by_ranks.high < 1)
-    is_reached = by_ranks.confidence >= confidence
     is_outside = (
         (by_ranks.ratio < by_t.low * (1 - slack))
         | (by_ranks.ratio > by_t.high * (1 + slack))
         | (by_t.ratio < by_ranks.low * (1 - slack))
         | (by_t.ratio > by_ranks.high * (1 + slack))
     )
-    told_apart = (excludes & ~ranks_exclude) | (ranks_exclude & ~excludes & is_reached)
+    excludes = difference_p_values(by_t) < 1 - by_ranks.confidence
+    ranks_exclude = (by_ranks.low > 1) | (by_ranks.high < 1)
     is_both = (by_t.design == Design.PAIRED) & np.isfinite(by_t.low) & np.isfinite(by_ranks.ratio)
-    return np.asarray(is_both & (is_outside | told_apart))
+    return np.asarray(is_both & (is_outside | (excludes != ranks_exclude)))
 
 
 def _walsh_averages(logs: Floats) -> Floats:
