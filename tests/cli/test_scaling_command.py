@@ -1,0 +1,104 @@
+"""`tare scaling` and `tare curves`, from a campaign folder to what they print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from support.scales import make_application, usl
+from support.synthetic import make_campaign, write_campaign
+from tare.cli import curves, published, scaling
+from tare.errors import UsageError
+
+CURVE = {
+    *("workload", "fom", "unit", "better", "kind", "along", "settings", "at", "held", "p_ref"),
+    *("confidence", "points", "fits", "lasting", "note"),
+}
+POINT = {"scale", "case", "n_blocks", "value", "speedup", "efficiency", "gain", "remarks", "note"}
+FIT = {"law", "n_scales", "gamma", "parameters", "misfit", "r_squared", "knee", "refusal"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    laws = {"host": usl(6, 0.02, 0.0001), "overlay": usl(6, 0.02, 0.02)}
+    return write_campaign(make_application(laws, missing=[("overlay", 4)]), tmp_path / "campaign")
+
+
+def run(*arguments: str | Path) -> str:
+    result = CliRunner().invoke(scaling.command, [str(one) for one in arguments], catch_exceptions=False)
+    return result.stdout
+
+
+def test_the_table_has_a_row_for_each_side_and_scale(folder: Path) -> None:
+    lines = run(folder).splitlines()
+    assert lines[0] == "synthetic.application: ns_per_day, strong scaling along nodes"
+    assert lines[1].split() == ["network", "nodes", "ns_per_day", "speedup", "efficiency", "n", "remark"]
+    sides = [line.split()[:2] for line in lines[2:12]]
+    assert sides == [[side, str(p)] for side in ("host", "overlay") for p in (1, 2, 4, 8, 16)]
+
+
+def test_the_knee_and_negative_scaling_are_said_in_words(folder: Path) -> None:
+    text = run(folder)
+    assert "overlay: × 2.6" in text
+    assert "The USL puts the peak of throughput at 7 nodes [" in text
+    assert "Scaling is negative from 8 to 16 nodes" in text
+    assert "\u202f" not in text
+
+
+def test_json_is_the_documented_contract(folder: Path) -> None:
+    body = json.loads(run(folder, "--json"))
+    assert set(body) == {"schema", "curves"}
+    assert body["schema"] == "tare.scaling/1"
+    curve = body["curves"][1]
+    assert set(curve) == CURVE
+    assert set(curve["points"][0]) == POINT
+    assert set(curve["fits"][0]) == FIT
+    assert curve["points"][2]["value"] is None
+    assert curve["points"][4]["remarks"] == [{"finding": "negative", "is_certain": True}]
+
+
+def test_a_reference_scale_can_be_chosen(folder: Path) -> None:
+    host = json.loads(run(folder, "--p-ref", "2", "--json"))["curves"][0]
+    assert host["p_ref"] == 2
+    assert host["points"][1]["speedup"]["value"] == 1
+
+
+def test_a_scale_or_figure_that_is_not_there_is_bad_usage(folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"p-ref 3: no case has this scale; choose from 1, 2, 4, 8, 16"):
+        run(folder, "--p-ref", "3")
+    with pytest.raises(UsageError, match="--fom speed: no workload"):
+        run(folder, "--fom", "speed")
+
+
+def test_a_campaign_that_does_not_scale_says_what_to_do(tmp_path: Path) -> None:
+    text = run(write_campaign(make_campaign(), tmp_path / "pingpong"))
+    assert text.startswith("Nothing scales here")
+    assert "scaling: {strong: threads}" in text
+
+
+def test_published_openfoam_scales_negatively_over_tcp(tmp_path: Path) -> None:
+    folder = tmp_path / "fabrics"
+    CliRunner().invoke(published.command, ["openfoam-fabrics", "--out", str(folder)], catch_exceptions=False)
+    text = run(folder)
+    assert "tcp-25g: × 0.62 as fast on 8 nodes as on 4" in text
+    assert text.count("Scaling seems negative from 4 to 8 nodes") == 2
+    assert "(without interval: single run)" in text
+    assert "USL not fitted: 2 scales were measured; USL takes 4 or more." in text
+
+
+def test_curves_prints_the_line_of_each_side(tmp_path: Path) -> None:
+    folder = write_campaign(make_campaign(noise=0.001), tmp_path / "pingpong")
+    result = CliRunner().invoke(curves.command, [str(folder)], catch_exceptions=False)
+    assert "Time against message size: t = t0 + m/r∞" in result.stdout
+    assert "network=host     latency  20.0 µs [" in result.stdout
+    body = json.loads(CliRunner().invoke(curves.command, [str(folder), "--json"]).stdout)
+    assert set(body) == {"schema", "hockney", "crossovers", "saturations"}
+    assert body["hockney"][0]["bandwidth"]["value"] == pytest.approx(1000, rel=0.01)
+
+
+def test_a_campaign_without_curves_says_so(folder: Path) -> None:
+    result = CliRunner().invoke(curves.command, [str(folder)], catch_exceptions=False)
+    assert result.stdout.startswith("No curves here")

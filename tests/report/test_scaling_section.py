@@ -1,0 +1,139 @@
+"""How does it scale, and where do curves cross: what the page says, draws and leaves out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from report.html_reader import Page
+from report.studies import content_of, page_of, three_networks
+from support.scales import make_application, usl
+from support.synthetic import make_campaign, make_case
+from tare.model.campaign import Campaign
+from tare.published import as_campaign, read_publication
+from tare.report.content import Content
+
+SPACES = str.maketrans("\u202f\u00a0", "  ")
+
+
+@pytest.fixture(scope="module")
+def campaign() -> Campaign:
+    """Return one in which host scales well, and overlay peaks at 7 nodes; overlay lacks 4 nodes."""
+    laws = {"host": usl(6, 0.02, 0.0001), "overlay": usl(6, 0.02, 0.02)}
+    return make_application(laws, missing=[("overlay", 4)])
+
+
+@pytest.fixture(scope="module")
+def found(campaign: Campaign) -> Content:
+    return content_of(campaign)
+
+
+def sentence(found: Content, side: str) -> str:
+    (text,) = [text for one, text in found.scaling[0].sentences if one.name == side]
+    return text.translate(SPACES)
+
+
+def spec(found: Content, name: str) -> dict[str, Any]:
+    (figure,) = [figure for figure in found.figures if figure.name == name]
+    decoded: dict[str, Any] = json.loads(figure.specs[0])
+    return decoded
+
+
+def datasets(found: Content, name: str) -> dict[str, list[dict[str, Any]]]:
+    sets: dict[str, list[dict[str, Any]]] = spec(found, name)["datasets"]
+    return sets
+
+
+def test_a_knee_is_named_and_told_from_what_was_not_measured(found: Content) -> None:
+    assert "The USL puts the peak of throughput at 7 nodes [" in sentence(found, "overlay")
+    assert "beyond the 16 that were measured" in sentence(found, "host")
+    assert "beyond" not in sentence(found, "overlay")
+
+
+def test_negative_scaling_is_named_where_it_begins(found: Content) -> None:
+    assert "Scaling is negative from 8 to 16 nodes: throughput × 0.7" in sentence(found, "overlay")
+    assert "negative" not in sentence(found, "host")
+
+
+def test_what_is_missing_is_said_in_words_and_in_the_table(found: Content) -> None:
+    assert sentence(found, "overlay").endswith("Not measured: 4 nodes.")
+    (row,) = [row for row in found.scaling[0].rows if row.is_missing]
+    assert (row.side.name, row.value, row.speedup, row.remark) == ("overlay", "–", "–", "not measured")
+
+
+@pytest.mark.parametrize("name", ["speedup", "efficiency", "nodes", "rate"])
+def test_no_line_is_drawn_over_a_missing_scale(found: Content, name: str) -> None:
+    segments = {
+        row["x"]: row["segment"] for row in datasets(found, name)["panel0-points"] if row["side"] == "overlay"
+    }
+    assert set(segments) == {1, 2, 8, 16}
+    assert segments[1] == segments[2] != segments[8] == segments[16]
+    lines = [layer for layer in spec(found, name)["layer"] if layer["mark"]["type"] == "line"]
+    assert any(
+        {"field": "segment", "type": "nominal"} in layer["encoding"].get("detail", []) for layer in lines
+    )
+
+
+def test_speedup_is_drawn_beside_the_ideal(found: Content) -> None:
+    assert datasets(found, "speedup")["panel0-guide"] == [{"x": 1, "y": 1}, {"x": 16, "y": 16}]
+    assert "ideal" in {row["name"] for row in datasets(found, "speedup")["panel0-names"]}
+
+
+def test_efficiency_is_drawn_in_percent_from_nothing(found: Content) -> None:
+    axis = spec(found, "efficiency")["layer"][0]["encoding"]["y"]
+    assert axis["axis"]["format"] == ".0%"
+    assert axis["scale"]["domain"][0] == 0
+
+
+def test_charts_of_scale_stand_in_the_section_of_scale(campaign: Campaign) -> None:
+    page = Page(page_of(campaign))
+    ids = [
+        one.attributes["id"]
+        for one in page.elements
+        if one.tag in ("section", "figure") and "id" in one.attributes
+    ]
+    inside = ids[ids.index("scaling") + 1 : ids.index("charts")]
+    assert inside == ["figure-rate", "figure-speedup", "figure-efficiency", "figure-nodes"]
+
+
+def test_each_chart_on_the_page_finds_its_own_spec(campaign: Campaign) -> None:
+    page = Page(page_of(campaign))
+    specs = json.loads(page.one("specs").text)
+    panels = page.all("div", "panel")
+    labels = [one.attributes["aria-label"] for one in panels]
+    told = [
+        json.loads(specs[int(one.attributes["data-figure"])][int(one.attributes["data-panel"])])[
+            "description"
+        ]
+        for one in panels
+    ]
+    assert labels == told
+
+
+def test_a_campaign_of_messages_has_no_section_of_scale() -> None:
+    page = Page(page_of(three_networks()))
+    assert not [one for one in page.all("section") if one.attributes.get("id") == "scaling"]
+    assert [one for one in page.all("section") if one.attributes.get("id") == "curves"]
+
+
+def test_a_campaign_of_one_scale_has_neither_section() -> None:
+    page = Page(page_of(make_application({"host": usl(), "overlay": usl()}, (4,))))
+    ids = {one.attributes.get("id") for one in page.all("section")}
+    assert not ids & {"scaling", "curves"}
+
+
+def test_fits_of_latency_and_bandwidth_are_told_by_side() -> None:
+    rows = content_of(make_campaign([make_case("host"), make_case("overlay")], noise=0.001)).curves.hockney
+    assert [row.side.name for row in rows] == ["host", "overlay"]
+    assert rows[0].latency.translate(SPACES).startswith("20.0 µs [")
+    assert rows[0].bandwidth.translate(SPACES).startswith("1 000 MB/s [")
+
+
+def test_a_published_single_run_seems_negative_and_says_why_it_is_not_sure() -> None:
+    found = content_of(as_campaign(read_publication("openfoam-fabrics")))
+    text = sentence(found, "tcp-25g")
+    assert (
+        "Scaling seems negative from 4 to 8 nodes: throughput × 0.62 (without interval: single run)." in text
+    )
