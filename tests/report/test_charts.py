@@ -140,3 +140,33 @@ def contrast(one: str, other: str) -> float:
 def test_text_in_every_colour_has_the_contrast_of_wcag_aa(tone: palette.Tone) -> None:
     assert contrast(tone.light, "#fdfdfc") >= 4.5
     assert contrast(tone.dark, "#14171a") >= 4.5
+
+
+def test_figures_that_are_one_number_a_run_lie_by_how_many_times_worse_they_are() -> None:
+    campaign = make_campaign(ratio=1.5, noise=0.001, sizes=(65536,))
+    (panel,) = specs(content_of(campaign), "figures")
+    drawn = {row["fom"]: row for row in rows(panel)}
+    assert drawn["latency"]["y"] == pytest.approx(1.5, rel=0.01)
+    assert drawn["bandwidth"]["y"] == pytest.approx(1.5, rel=0.01)
+    assert all(row["low"] < row["y"] < row["high"] for row in drawn.values())
+
+
+def test_many_blocks_are_gathered_with_their_extremes() -> None:
+    campaign = make_campaign(blocks=150, noise=0.01)
+    drawn = [row for panel in specs(content_of(campaign), "blocks") for row in rows(panel)]
+    assert len(drawn) == 2 * 50
+    assert sum(row["n"] for row in drawn) == len(campaign.measured())
+    assert all(row["low"] <= row["y"] <= row["high"] for row in drawn)
+
+
+def test_of_many_places_those_farthest_from_the_reference_have_panels() -> None:
+    cases = [
+        make_case(network, workload=f"w{number:02}")
+        for number in range(20)
+        for network in ("host", f"n{number:02}")
+    ]
+    ratio = {f"n{number:02}": 1 + number / 10 for number in range(20)}
+    found = content_of(make_campaign(cases, ratio=ratio, noise=0.001, blocks=3))
+    titles = [panel["title"]["text"] for panel in specs(found, "ratio")]
+    assert sorted({title[:3] for title in titles}) == [f"w{number:02}" for number in range(14, 20)]
+    assert found.places_left_out.startswith("6 of 20 workloads and scales are shown")

@@ -120,9 +120,10 @@ def test_missing_runs_are_shown_with_their_reason_and_check(page: Page) -> None:
 def test_numbers_on_the_page_are_those_of_the_comparisons(page: Page) -> None:
     answers = answers_of(with_gaps(three_networks()))
     cells = page.all("button", "cell")
-    assert len(cells) == len(answers.overview) == 4
+    assert len(cells) == len(answers.aggregates) == 8  # two figures of merit, contenders and scales
+    order = sorted(answers.aggregates, key=lambda one: one.fom, reverse=True)
     for one, cell in zip(
-        sorted(answers.overview, key=lambda one: one.contender["network"], reverse=True), cells, strict=True
+        sorted(order, key=lambda one: one.contender["network"], reverse=True), cells, strict=True
     ):
         assert one.cost is not None
         assert f"{abs(one.cost) * 100:.{0 if one.cost > 0.1 else 1}f}" in cell.text
@@ -164,7 +165,8 @@ def test_a_case_that_was_never_measured_is_marked_in_the_table() -> None:
     attempts = tuple(one for one in campaign.attempts if one.case != lost)
     cells = Page(page_of(msgspec.structs.replace(campaign, attempts=attempts))).all("button", "missing")
     assert [cell.attributes["aria-label"] for cell in cells] == [
-        "overlay, synthetic.pingpong · 4 nodes: not measured on both sides"
+        f"overlay, synthetic.pingpong · 4 nodes, {fom}: not measured on both sides"
+        for fom in ("latency", "bandwidth")
     ]
 
 

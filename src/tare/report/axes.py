@@ -106,6 +106,17 @@ def y_axis(domain: Domain, *, is_ratio: bool, is_share: bool = False) -> alt.Y:
     return alt.Y("y:Q", scale=_scale(domain, 10), axis=axis)
 
 
+def ratio_x_axis(domain: Domain, field: str) -> alt.X:
+    """Return an x of factors about 1, for charts whose y is something else."""
+    import altair as alt
+
+    label = "'× ' + format(datum.value, '~g')"
+    axis = alt.Axis(
+        title=None, values=_ratio_ticks(domain), labelExpr=label, grid=True, domain=False, ticks=False
+    )
+    return alt.X(f"{field}:Q", scale=_scale(domain, 10), axis=axis)
+
+
 def _scale(domain: Domain, base: int) -> alt.Scale:
     import altair as alt
 

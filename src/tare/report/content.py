@@ -17,6 +17,7 @@ from tare.model.comparison import Comparison, Estimate
 from tare.model.scaling import ScalingCurve
 from tare.model.workload import Better
 from tare.report.accounting import Account, account
+from tare.report.block_panels import block_panels
 from tare.report.curves import CurveTables, curve_tables
 from tare.report.doubts import (
     Doubts,
@@ -28,13 +29,22 @@ from tare.report.doubts import (
 )
 from tare.report.environment import Surroundings, surroundings
 from tare.report.figures import Figure, figures
-from tare.report.heatmap import HeatMap, heat_maps
+from tare.report.forest import forest_panels
+from tare.report.heatmap import HeatMap, heat_maps, quoted
 from tare.report.listing import Listing
-from tare.report.panels import block_panels, measured_panels, node_panels, ratio_panels
+from tare.report.panels import measured_panels, node_panels, ratio_panels
 from tare.report.runs import RunRow, moment, run_listing, run_rows
 from tare.report.scaling import ScalingBlock, efficiency_panels, scaling_blocks, speedup_panels
 from tare.report.sentence import Answer, answer_all, reading
 from tare.report.sides import Side, Sides, lay_out
+from tare.report.telling import (
+    MOST_PLACES,
+    at_places,
+    comparisons_at,
+    estimates_at,
+    left_out,
+    telling_places,
+)
 from tare.report.traffic import Crossing, crossings, summaries
 from tare.report.trust import Noise, facts, noises
 from tare.report.verdicts import Verdicts, verdicts
@@ -89,6 +99,8 @@ class Content:
     nothing_yet: str
     sides: Sides
     heat_maps: tuple[HeatMap, ...]
+    maps_left_out: str
+    places_left_out: str
     figures: tuple[Figure, ...]
     scaling: tuple[ScalingBlock, ...]
     curves: CurveTables
@@ -113,10 +125,12 @@ class Content:
     @property
     def charts_title(self) -> str:
         """Return what the other figures show."""
-        if not self.scaling:
-            return "How it goes with size and scale"
-        rest = [figure for figure in self.figures if not figure.is_of_scale]
-        return "How the runs went" if [one.name for one in rest] == ["blocks"] else "How it goes with size"
+        shown = {figure.name for figure in self.figures if not (self.scaling and figure.is_of_scale)}
+        if shown == {"blocks"}:
+            return "How did the runs go?"
+        if shown <= {"figures", "blocks"}:
+            return "How far apart are the figures, and did they drift?"
+        return "How does it go with size?" if self.scaling else "How does it go with size and scale?"
 
 
 def content(campaign: Campaign, answers: ReportAnswers) -> Content:
@@ -126,6 +140,7 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
     balance = account(campaign)
     crossed = crossings(campaign, answers.comparisons)
     noise = noises(answers.estimates, campaign, sides, whole_run_scatters(answers.trust.scatters))
+    maps, maps_left_out = heat_maps(answers.aggregates, sides)
     return Content(
         study=visible(plan.study),
         question=visible(plan.question) or _question(sides),
@@ -136,7 +151,11 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
         reading=reading(answers.headlines, plan.margin),
         nothing_yet=_nothing_yet(campaign, sides, balance),
         sides=sides,
-        heat_maps=tuple(heat_maps(answers.overview, sides)),
+        heat_maps=tuple(maps),
+        maps_left_out=maps_left_out,
+        places_left_out=left_out(
+            min(MOST_PLACES, len(sides.places)), len(sides.places), "workloads and scales"
+        ),
         figures=tuple(_figures(campaign, answers, sides)),
         scaling=tuple(scaling_blocks(answers.scalings, sides)),
         curves=curve_tables(answers.curves, sides),
@@ -156,14 +175,19 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
 
 
 def _figures(campaign: Campaign, answers: ReportAnswers, sides: Sides) -> list[Figure]:
+    cases = at_places(campaign, sides, telling_places(answers.overview, sides))
+    estimates_shown = estimates_at(answers.estimates, cases)
     groups = {
-        "time": measured_panels(answers.estimates, campaign, sides, Better.LOWER),
-        "rate": measured_panels(answers.estimates, campaign, sides, Better.HIGHER),
-        "ratio": ratio_panels(answers.comparisons, campaign, sides),
+        "figures": forest_panels(
+            comparisons_at(quoted(answers.aggregates), cases), answers.comparisons, sides
+        ),
+        "time": measured_panels(estimates_shown, campaign, sides, Better.LOWER),
+        "rate": measured_panels(estimates_shown, campaign, sides, Better.HIGHER),
+        "ratio": ratio_panels(comparisons_at(answers.comparisons, cases), campaign, sides),
         "nodes": node_panels(answers.overview, sides),
         "speedup": speedup_panels(answers.scalings, sides),
         "efficiency": efficiency_panels(answers.scalings, sides),
-        "blocks": block_panels(campaign, sides, odd_runs(answers.trust)),
+        "blocks": block_panels(campaign, sides, cases, odd_runs(answers.trust)),
     }
     reference = sides.reference.name if sides.reference else "the reference"
     return figures(groups, reference, campaign.plan.margin)

@@ -21,7 +21,7 @@ MOST_RUNS = 500
 """Runs whose evidence the page carries; the others are opened from their folders."""
 
 _TAIL = 16 * 1024
-_LEAST_ROOM = 512
+_LEAST_ROOM = 64
 
 
 class Command(msgspec.Struct, frozen=True):

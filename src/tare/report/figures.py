@@ -6,11 +6,15 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 
-from tare.report.charts import Style, alone, describe, label_room, panel_charts, side_by_side
+from tare.report.charts import Chart, Style, alone, describe, label_room, panel_charts, side_by_side
+from tare.report.forest import describe_forest, forest_charts
 from tare.report.panels import Panel
 from tare.report.wording import NARROW, listed, percent, words
 
 _OF_SCALE = ("speedup", "efficiency", "nodes")
+MOST_PANELS = 12
+"""Panels of one figure: more are not looked at."""
+
 _LONG_DECIMALS = re.compile(r"(\d\.\d\d)\d+")
 
 
@@ -37,7 +41,8 @@ class Figure:
 def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float) -> list[Figure]:
     """Return a figure for each group with panels.
 
-    Groups are ``time``, ``rate``, ``ratio``, ``nodes``, ``speedup``, ``efficiency`` and ``blocks``.
+    Groups are ``figures``, ``time``, ``rate``, ``ratio``, ``nodes``, ``speedup``, ``efficiency`` and
+    ``blocks``.
     """
     within = f"±{NARROW}{percent(margin, is_signed=False, decimals=0)}"
     ratio_text = (
@@ -51,7 +56,11 @@ def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float
             _title(groups.get("rate", ())),
             "Higher is better.",
         ),
-        "ratio": (_ratio_style(reference, margin), f"Next to {reference}, against message size", ratio_text),
+        "ratio": (
+            _ratio_style(reference, margin),
+            f"Next to {reference}, against {_axes(groups.get('ratio', ()))}",
+            ratio_text,
+        ),
         "speedup": (
             Style("speedup"),
             "Speedup",
@@ -75,19 +84,30 @@ def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float
             "other only.",
         ),
     }
-    return [
-        _figure(name, title, text, groups[name], style)
+    drawn = [
+        _figure(name, title, f"{text} {_left_out(groups[name])}".rstrip(), groups[name][:MOST_PANELS], style)
         for name, (style, title, text) in kinds.items()
         if groups.get(name)
     ]
+    if groups.get("figures"):
+        drawn.insert(0, _forest(groups["figures"][:MOST_PANELS], reference, margin))
+    return drawn
+
+
+def _left_out(panels: Sequence[Panel]) -> str:
+    n = len(panels)
+    return f"The first {MOST_PANELS} of {n} panels; the tables have the others." if n > MOST_PANELS else ""
 
 
 def _title(panels: Sequence[Panel]) -> str:
-    """Return what the panels show: ``Latency and time avg against message size``."""
+    """Return what the panels show: ``Against message size: latency and time avg``."""
     foms = dict.fromkeys(panel.subtitle.split(",")[0] for panel in panels)
+    return f"Against {_axes(panels)}: {listed([*foms])}"
+
+
+def _axes(panels: Sequence[Panel]) -> str:
     names = {"bytes": "message size", "nodes": "the number of nodes"}
-    axes = dict.fromkeys(names.get(panel.x, words(panel.x)) for panel in panels)
-    return f"{listed([*foms]).capitalize()} against {listed([*axes])}"
+    return listed([*dict.fromkeys(names.get(panel.x, words(panel.x)) for panel in panels)])
 
 
 def _ratio_style(reference: str, margin: float) -> Style:
@@ -95,10 +115,40 @@ def _ratio_style(reference: str, margin: float) -> Style:
 
 
 def _figure(name: str, title: str, text: str, panels: Sequence[Panel], style: Style) -> Figure:
+    return _drawn(
+        name,
+        title,
+        text,
+        panels,
+        panel_charts(panels, style),
+        tuple(describe(panel, style) for panel in panels),
+        label_room(panels) if style.has_lines else 8,
+    )
+
+
+def _forest(panels: Sequence[Panel], reference: str, margin: float) -> Figure:
+    text = (
+        f"1 is {reference}; right of it is worse, whichever way a figure improves. The grey band is "
+        "the margin; lines are the intervals."
+    )
+    charts = forest_charts(panels, margin)
+    told = tuple(describe_forest(panel) for panel in panels)
+    return _drawn("figures", f"Next to {reference}, figure by figure", text, panels, charts, told, 8)
+
+
+def _drawn(
+    name: str,
+    title: str,
+    text: str,
+    panels: Sequence[Panel],
+    charts: Sequence[Chart],
+    descriptions: tuple[str, ...],
+    right: int,
+) -> Figure:
+    """Return a figure with its charts as specs, pictures and words; `right` is room for names, in pixels."""
     import vl_convert
 
-    charts = panel_charts(panels, style)
-    whole = side_by_side(charts, label_room(panels) if style.has_lines else 8)
+    whole = side_by_side(charts, right)
     svg = vl_convert.vegalite_to_svg(whole, vl_version=vegalite_version())
     svg = _LONG_DECIMALS.sub(r"\1", svg)
     return Figure(
@@ -106,7 +156,7 @@ def _figure(name: str, title: str, text: str, panels: Sequence[Panel], style: St
         title=title,
         text=text,
         specs=tuple(alone(chart) for chart in charts),
-        descriptions=tuple(describe(panel, style) for panel in panels),
+        descriptions=descriptions,
         svg=svg,
         png=vl_convert.svg_to_png(svg, scale=2),
         pdf=vl_convert.svg_to_pdf(svg),

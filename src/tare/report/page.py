@@ -6,6 +6,7 @@ import base64
 import functools
 import hashlib
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 TEMPLATES = ("template.html", "style.css", "page.js")
 """The files that make the page; a folder given as template may replace any of them."""
 
+_JOINTS = re.compile(r"(?<=[._/])(?=\w)|(?<=[a-z])(?=[A-Z])")
 _EXPORT = "window.vegaEmbed = vegaEmbed;"
 
 
@@ -94,6 +96,13 @@ def picture(figure: Figure) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(figure.svg.encode()).decode("ascii")
 
 
+def breakable(text: str) -> Markup:
+    """Return `text` escaped, with places to break long names of programs and settings at."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(escape(part) for part in _JOINTS.split(text))
+
+
 def _environment(template: Path | None) -> Environment:
     from jinja2 import (
         ChoiceLoader,
@@ -126,6 +135,7 @@ def _environment(template: Path | None) -> Environment:
         "size": format_bytes,
         "packed": lambda rows: json_block(pack(rows)),
         "visible": visible,
+        "breakable": breakable,
     }
     return environment
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from tare.model.campaign import Campaign
-from tare.model.case import Run
 from tare.model.comparison import Comparison, Estimate
 from tare.model.values import Settings
 from tare.model.workload import Better, Fom
-from tare.report.sides import Place, Side, Sides
+from tare.report.sides import Side, Sides
 from tare.report.wording import (
     bracket_values,
     coordinate,
@@ -149,7 +147,10 @@ def node_panels(overview: Sequence[Comparison], sides: Sides) -> list[Panel]:
             grouped[title][side] = broken(points, missing)
     return [
         Panel(
-            title, f"{words(foms[title].fom)}{_direction(foms[title].better)}", _lines(lines, sides), "nodes"
+            title,
+            f"{words(foms[title].fom)}{_direction(foms[title].better)}",
+            lines_of(lines, sides),
+            "nodes",
         )
         for title, lines in grouped.items()
         if len({point.x for points in lines.values() for point in points}) > 1
@@ -161,35 +162,6 @@ def broken(points: Iterable[Point], missing: Sequence[float]) -> list[Point]:
     return [dataclasses.replace(point, segment=sum(x < point.x for x in missing)) for point in points]
 
 
-def block_panels(campaign: Campaign, sides: Sides, odd: Collection[Run] = ()) -> list[Panel]:
-    """Return each run next to the average of its case, against the block, one panel a place.
-
-    A run counts as the geometric mean of its first primary FOM over all sizes; 1 is the geometric
-    mean of the case over its blocks. Drift that hits all sides alike shows as points that move together.
-    The runs that lie far off, `odd`, are marked.
-    """
-    logs: dict[str, dict[int, float]] = defaultdict(dict)
-    for attempt in campaign.measured():
-        fom = _first_fom(campaign, attempt.case)
-        values = [value for series in attempt.series if series.fom == fom for value in series.values]
-        if values and min(values) > 0:
-            logs[attempt.case][attempt.block] = math.fsum(map(math.log, values)) / len(values)
-    grouped: dict[Place, dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
-    for case, by_block in logs.items():
-        mean = math.fsum(by_block.values()) / len(by_block)
-        for block, log in sorted(by_block.items()):
-            y = math.exp(log - mean)
-            is_odd = Run(block, case) in odd
-            remark = "far off" if is_odd else ""
-            point = Point(block, y, None, None, f"block {block}", ratio(y), remark, 1, is_odd=is_odd)
-            grouped[sides.place_of[case]][sides.side_of[case]].append(point)
-    return [
-        Panel(place.label, "each run next to its case’s average", _lines(grouped[place], sides), "block")
-        for place in sides.places
-        if place in grouped
-    ]
-
-
 def is_shown(campaign: Campaign, case: str, fom: str) -> bool:
     """Return whether charts show a FOM: the primary ones, or the first where a workload has none."""
     foms = campaign.plan.foms.get(campaign.cases[case].workload, ())
@@ -197,7 +169,8 @@ def is_shown(campaign: Campaign, case: str, fom: str) -> bool:
     return fom in primary if primary else bool(foms) and fom == foms[0].name
 
 
-def _first_fom(campaign: Campaign, case: str) -> str | None:
+def first_fom(campaign: Campaign, case: str) -> str | None:
+    """Return the figure of merit by which a run of `case` is told in one number."""
     foms: Iterable[Fom] = campaign.plan.foms.get(campaign.cases[case].workload, ())
     return next((one.name for one in foms if is_shown(campaign, case, one.name)), None)
 
@@ -238,7 +211,7 @@ def _panels(grouped: _Grouped, sides: Sides) -> list[Panel]:
     titles = [title for place in sides.places for title in (place.label, place.title)]
     ordered = sorted(grouped.items(), key=lambda item: titles.index(item[0][0]))
     return [
-        Panel(title, subtitle, _lines(lines, sides), axis, unit)
+        Panel(title, subtitle, lines_of(lines, sides), axis, unit)
         for (title, subtitle, axis, unit), lines in ordered
         if len({point.x for points in lines.values() for point in points}) > 1
     ]
@@ -251,7 +224,8 @@ def _unmeasured(title: str, side: Side, points: Sequence[Point], sides: Sides) -
     return [place.nodes for place in places if place.title == title and place.nodes not in measured]
 
 
-def _lines(by_side: dict[Side, list[Point]], sides: Sides) -> tuple[Line, ...]:
+def lines_of(by_side: dict[Side, list[Point]], sides: Sides) -> tuple[Line, ...]:
+    """Return a line a side, in the order of the sides, its points from left to right."""
     return tuple(
         Line(side, tuple(sorted(by_side[side], key=lambda point: point.x)))
         for side in sides.sides
