@@ -61,8 +61,11 @@ def _modified_z(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _chance(score: Floats, length: int) -> Floats:
-    """Return at most how often any of `length` clean values has such a score."""
+    """Return at most how often any of `length` clean values has such a score.
+
+    The MAD of few values is too small in the mean, by n/(n − 0.8) (Croux and Rousseeuw 1992, COMPSTAT 1:411).
+    """
     from scipy.special import stdtr
 
-    p: Floats = np.minimum(2 * length * stdtr((length - 1) / 2, -score), 1.0)
+    p: Floats = np.minimum(2 * length * stdtr((length - 1) / 2, -score * (length - 0.8) / length), 1.0)
     return p
