@@ -161,7 +161,7 @@ class _Drawn:
     def _by_ranks(self, column: int) -> str:
         ranks = self.ranks
         ratio, low, high = (float(part[column]) for part in (ranks.ratio, ranks.low, ranks.high))
-        return f"ranks disagree: × {ratio:.4g} [{low:.4g}, {high:.4g}] at {ranks.confidence[column]:.0%}"
+        return f"ranks disagree: × {ratio:.4g} [{low:.4g}, {high:.4g}] at {100 * ranks.confidence[column]:.0f} %"
 
 
 def _explain(design: Design, low: float | None, better: Better | None, why_unpaired: str) -> str:
