@@ -160,8 +160,8 @@ class _Drawn:
 
     def _by_ranks(self, column: int) -> str:
         ranks = self.ranks
-        ratio, low, high = (float(part[column]) for part in (ranks.ratio, ranks.low, ranks.high))
-        return f"ranks disagree: × {ratio:.4g} [{low:.4g}, {high:.4g}] at {100 * ranks.confidence[column]:.0f} %"
+        ratio, low, high = (f"{part[column]:.4g}" for part in (ranks.ratio, ranks.low, ranks.high))
+        return f"ranks disagree: × {ratio} [{low}, {high}] at {100 * ranks.confidence[column]:.0f} %"
 
 
 def _explain(design: Design, low: float | None, better: Better | None, why_unpaired: str) -> str:
