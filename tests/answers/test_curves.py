@@ -51,6 +51,7 @@ def test_sides_cross_where_latency_and_bandwidth_balance() -> None:
     assert one.first == {"network": "overlay"}
     assert one.second == {"network": "host"}
     assert one.x.value == pytest.approx(20_000, rel=0.2)
+    assert one.between == pytest.approx((8192, 65536))
     assert one.is_certain
     assert one.x.low is not None
     assert one.x.low <= one.x.value

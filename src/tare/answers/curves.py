@@ -220,6 +220,7 @@ def _crossovers_of(one: _Curve, other: _Curve, table: Table, confidence: float) 
             second_cases=second.case_ids,
             n_blocks=n_blocks,
             x=crossing.x,
+            between=crossing.between,
             is_certain=crossing.is_certain,
             confidence=confidence,
         )

@@ -38,7 +38,8 @@ class Crossover(msgspec.Struct, frozen=True, kw_only=True):
 
     `is_certain` says that on both sides of it some point is known to differ in that direction; else there
     are too few blocks for intervals and only the estimates cross. `x` is interpolated between measured
-    points, linearly in the logarithms; its interval is where the interval of the ratio holds 1.
+    points, linearly in the logarithms; its interval is where the interval of the ratio holds 1. It holds
+    noise only: `between` are the measured points next to it, and how it goes between them is not known.
     """
 
     workload: str
@@ -53,6 +54,7 @@ class Crossover(msgspec.Struct, frozen=True, kw_only=True):
     second_cases: tuple[str, ...]
     n_blocks: int
     x: Bounded
+    between: tuple[float, float]
     is_certain: bool
     confidence: float = 0.95
 

@@ -15,13 +15,14 @@ def misfit_words(one: HockneyFit) -> str:
 
 
 def crossover_words(one: Crossover) -> str:
-    """Return a crossover: ``tcp is better below 3.2 KiB [2.9, 3.6 KiB], shm above``."""
+    """Return a crossover: ``tcp is better below 3.2 KiB [2.9 KiB to 3.6 KiB], shm above (…)``."""
     first, second = (settings_words(side) for side in (one.first, one.second))
     where = scale_words(one.along, _rounded(one.x.value))
     ends = [None if end is None else scale_words(one.along, _rounded(end)) for end in (one.x.low, one.x.high)]
     interval = f"{SPACE}[{ends[0]} to {ends[1]}]" if all(ends) else ""
-    doubt = "" if one.is_certain else " (without interval: too few blocks)"
-    return f"{first} is better below {where}{interval}, {second} above{doubt}"
+    doubt = "" if one.is_certain else "without interval: too few blocks; "
+    low, high = (scale_words(one.along, _rounded(end)) for end in one.between)
+    return f"{first} is better below {where}{interval}, {second} above ({doubt}measured at {low} and {high})"
 
 
 def saturation_words(one: Saturation) -> str:

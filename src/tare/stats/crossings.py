@@ -17,9 +17,13 @@ _ROUNDING = 1e-9
 
 
 class Crossing(NamedTuple):
-    """Two curves cross at `x`; `is_rising` says that other / one is below 1 before, and above 1 after."""
+    """Two curves cross at `x`; `is_rising` says that other / one is below 1 before, and above 1 after.
+
+    `between` are the measured points next to it: the interval holds noise, not what lies between them.
+    """
 
     x: Bounded
+    between: tuple[float, float]
     is_rising: bool
     is_certain: bool
 
@@ -82,11 +86,12 @@ def _crossing(logs: _Logs, segment: int, confidence: float | None) -> Crossing:
     left, right = float(logs.mean[segment]), float(logs.mean[segment + 1])
     share = left / (left - right)
     x = _x_at(logs, segment, share)
+    between = (_x_at(logs, segment, 0.0), _x_at(logs, segment, 1.0))
     if confidence is None:
-        return Crossing(Bounded(x), left < right, is_certain=False)
+        return Crossing(Bounded(x), between, left < right, is_certain=False)
     low = _end(logs, segment, share, -1, confidence)
     high = _end(logs, segment, share, +1, confidence)
-    return Crossing(Bounded(x, low, high), left < right, is_certain=True)
+    return Crossing(Bounded(x, low, high), between, left < right, is_certain=True)
 
 
 def _end(logs: _Logs, segment: int, share: float, step: int, confidence: float) -> float | None:
