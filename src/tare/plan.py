@@ -16,7 +16,7 @@ from tare.model.plan import Plan
 from tare.model.site import Site
 from tare.model.study import DESIGN_SETTINGS, Factor, Level, Origin, Study
 from tare.model.values import Scalar, Settings
-from tare.model.workload import Workload
+from tare.model.workload import Parameter, Workload
 
 TWINS = ("a", "b")
 """What tells the two sides of an A/A study apart."""
@@ -129,7 +129,7 @@ class _Gathering:
         self._first: dict[str, dict[str, Scalar]] = {}
         self._layouts: dict[tuple[Scalar | None, ...], Layout | str] = {}
         self._parameters = {
-            name: tuple((parameter.name, parameter.default) for parameter in workload.parameters)
+            name: tuple((one, self._default(one)) for one in workload.parameters)
             for name, workload in _used(study, workloads)
         }
         self._digests = {name: workloads[name].digest for name in self._parameters}
@@ -171,8 +171,10 @@ class _Gathering:
         self, workload: Workload, settings: Settings, layout: Layout, combination: _Combination
     ) -> Case | None:
         parameters: dict[str, Scalar] = {}
-        for name, default in self._parameters[workload.name]:
-            value = settings.get(name, default)
+        for parameter, default in self._parameters[workload.name]:
+            name = parameter.name
+            is_needless = parameter.unless is not None and bool(settings.get(parameter.unless))
+            value = settings.get(name, parameter.default if is_needless else default)
             if value is None:
                 self._report(f"{workload.name} needs a value for {name!r}", combination)
                 return None
@@ -197,6 +199,10 @@ class _Gathering:
             },
         )
         return identified(case, self._digests[workload.name])
+
+    def _default(self, parameter: Parameter) -> Scalar | None:
+        told = self.site.fact(parameter.fact) if parameter.fact else None
+        return parameter.default if told is None else told
 
     def _is_left_out(self, workload: Workload, row: dict[str, Scalar]) -> bool:
         if not self.study.where and not self.study.exclude:

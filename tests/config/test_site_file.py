@@ -31,6 +31,7 @@ def test_a_site_file_becomes_a_site() -> None:
 site: venus
 nodes: [login, "n[1-3]"]
 slots_per_node: 32
+memory: 128GiB
 agent: ssh -q
 management: [mgmt0]
 platforms:
@@ -46,6 +47,7 @@ storage: {scratch: "${APPS}/data"}
         name="venus",
         nodes=("login", "n1", "n2", "n3"),
         slots_per_node=32,
+        memory_bytes=128 << 30,
         platforms={
             "bare": Platform(
                 launcher="openmpi4", prefix="/home/me/mpi", path=("/apps/bin",), env={"OMP_NUM_THREADS": "4"}
@@ -96,6 +98,8 @@ def test_what_is_no_range_of_nodes_is_refused(written: str) -> None:
         (HEAD.replace("[n1]", "[n1, n2, n1]"), "site.yaml:2:17: nodes[2]: node n1 is there twice; remove one"),
         (HEAD.replace("[n1]", "[-oProxyCommand=x]"), "site.yaml:2:9: nodes[0]: '-oProxyCommand=x' is not the name of a host; use letters, digits, - and ."),
         (HEAD + "agent: \"ssh 'x\"\n", "site.yaml:4:8: agent: No closing quotation; close the quotes, or write the agent as a list"),
+        (HEAD + "memory: lots\n", "site.yaml:4:9: memory: 'lots' is not a quantity; write a number and a unit, such as 64KiB"),
+        (HEAD + "memory: 0\n", "site.yaml:4:9: memory: 0 is out of range; use more than 0"),
         (HEAD + "slots_per_node: core\n", "site.yaml:4:17: slots_per_node: 'core' is unknown here; did you mean 'cores'?"),
         (HEAD + "lab: {nodes: 2, networks: {o: {kind: vxlan, over: host, rate: 1 Gbit/s}, host: {kind: bridge}}}\n", "site.yaml:4:31: lab.networks.o: only a bridge has a rate; shape the network that carries this one"),
         (HEAD + "lab: {nodes: 2, networks: {o: {kind: vxlan, over: hots}, host: {kind: bridge}}}\n", "site.yaml:4:31: lab.networks.o: 'hots' is not a bridge of this lab; did you mean 'host'?"),

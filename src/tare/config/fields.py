@@ -53,6 +53,16 @@ Seconds = Annotated[
     ),
 ]
 
+Bytes = Annotated[
+    int,
+    Meta(
+        gt=0,
+        examples=["128GiB"],
+        extra={"dimension": Dimension.BYTES},
+        extra_json_schema={"x-also": "string"},
+    ),
+]
+
 BitRate = Annotated[
     float,
     Meta(

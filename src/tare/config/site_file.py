@@ -140,6 +140,7 @@ class _SiteReader:
             management=management,
             lab=lab,
             shared_cores=_cores() if lab else None,
+            memory_bytes=file.memory,
         )
 
     def _fault(self, path: KeyPath, message: str) -> None:

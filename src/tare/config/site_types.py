@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from tare.config.fields import BitRate, Count, Name, Variables, Word, Words
+from tare.config.fields import BitRate, Bytes, Count, Name, Variables, Word, Words
 from tare.model.site import LabNetworkKind, SlurmMode
 
 
@@ -122,6 +122,10 @@ class SiteFile(_File, frozen=True, kw_only=True):
         Count | Literal["cores"],
         Meta(description="Ranks that a node has room for; 'cores' are this machine's.", examples=[32]),
     ] = 1
+    memory: Annotated[
+        Bytes | None,
+        Meta(description="Memory of each node, which hpl and hpcc fill a share of.", examples=["128GiB"]),
+    ] = None
     platforms: Annotated[
         dict[Name, PlatformFile],
         Meta(

@@ -7,6 +7,13 @@ import enum
 import msgspec
 
 
+class SiteFact(enum.StrEnum):
+    """What a site may tell that a parameter of a workload asks for."""
+
+    NODE_MEMORY = "node_memory"
+    """Bytes of memory of one node."""
+
+
 class LabNetworkKind(enum.StrEnum):
     """How a network of the lab is made of Linux links."""
 
@@ -155,6 +162,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     the words of the command being joined and given to a shell. Empty means this machine itself.
     `management` names interfaces that carry start-up traffic; they never count as a data network.
     The first platform, network and storage path are what a study gets when it names none.
+    `memory_bytes` is how much memory each node has, where the site tells.
     `shared_cores` is set where the nodes are not machines of their own, as in the lab: so many cores are
     all that they have together.
     """
@@ -169,6 +177,13 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     management: tuple[str, ...] = ()
     lab: LabSpec | None = None
     shared_cores: int | None = None
+    memory_bytes: int | None = None
+
+    def fact(self, fact: SiteFact) -> int | None:
+        """Return what the site tells of `fact`; None where it tells nothing."""
+        match fact:
+            case SiteFact.NODE_MEMORY:
+                return self.memory_bytes
 
     def slots(self, n_nodes: int) -> int:
         """Return how many ranks have a core each on one of `n_nodes` nodes that are used together."""

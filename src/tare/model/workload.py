@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 
 from tare.model.case import Case, Layout
+from tare.model.site import SiteFact
 from tare.model.values import Scalar, Settings
 
 
@@ -74,7 +75,11 @@ class ParameterKind(enum.StrEnum):
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """A parameter of a workload, with its default; None means that the case must set it."""
+    """A parameter of a workload, with its default; None means that the case must set it.
+
+    `fact` is what the site tells for a case that sets neither this parameter nor the one named `unless`,
+    which makes it needless.
+    """
 
     name: str
     kind: ParameterKind
@@ -82,6 +87,8 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     choices: tuple[Scalar, ...] = ()
     minimum: float | None = None
+    fact: SiteFact | None = None
+    unless: str | None = None
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from tare.model.case import Case
+from tare.model.site import SiteFact
 from tare.model.workload import Parameter, ParameterKind
 
 _DOUBLE_BYTES = 8
@@ -23,7 +24,9 @@ SIZE_PARAMETERS = (
         kind=ParameterKind.BYTES,
         default=0,
         minimum=0,
-        summary="memory of one node, needed to know the size of the matrix from `memory`",
+        summary="memory of one node, to know the matrix from `memory`; 0 means what the site file tells",
+        fact=SiteFact.NODE_MEMORY,
+        unless="n",
     ),
     Parameter(
         name="n",
@@ -85,7 +88,8 @@ def size_faults(case: Case) -> Iterator[str]:
     if n == 0 and not case.parameters["node_memory"]:
         yield (
             f"{share:.0%} of a node's memory is meant, but how much it has is not said; "
-            "set node_memory: 192GiB (as 'free' shows it there), or the order of the matrix, n: 20000"
+            "set node_memory: 192GiB (as 'free' shows it there), or the order of the matrix, n: 20000, or add "
+            "memory: 192GiB to the site file"
         )
     elif n == 0 and share > 1:
         yield f"memory is {share:.0%}, more than the nodes have; set memory: 80 %"
