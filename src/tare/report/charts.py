@@ -23,10 +23,6 @@ WIDTH = 330
 
 _LABEL_SIZE = 11.5
 _MOST_LABEL_ROOM = 140
-_APART = ["side:N", "segment:N"]
-"""What tells lines apart: a line of one side breaks where a point is missing."""
-
-
 Row = dict[str, object]
 """One mark of a chart, as Vega reads it."""
 
@@ -38,14 +34,15 @@ class Chart:
     They stay apart until they are JSON: Altair copies and checks whatever it is given, many times over.
     """
 
-    grammar: alt.LayerChart
+    grammar: Row
     rows: dict[str, list[Row]]
 
-    def spec(self) -> Row:
-        """Return the panel as Vega-Lite, but for its look."""
-        spec: Row = self.grammar.to_dict(validate=False)
+    @classmethod
+    def of(cls, grammar: alt.LayerChart, rows: dict[str, list[Row]]) -> Chart:
+        """Return a chart that Altair wrote, as Vega-Lite without its look."""
+        spec: Row = grammar.to_dict(validate=False)
         del spec["$schema"], spec["config"]
-        return spec | {"datasets": self.rows}
+        return cls(spec, rows)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +82,8 @@ def panel_charts(panels: Sequence[Panel], style: Style) -> list[Chart]:
 
 def alone(chart: Chart) -> str:
     """Return a chart that stands on its own, as Vega-Lite in JSON."""
-    return msgspec.json.encode(chart.spec() | {"config": look().to_dict(), "padding": 4}).decode()
+    whole = {"datasets": chart.rows, "config": look().to_dict(), "padding": 4}
+    return msgspec.json.encode(chart.grammar | whole).decode()
 
 
 def side_by_side(charts: Sequence[Chart], right: int) -> str:
@@ -93,11 +91,8 @@ def side_by_side(charts: Sequence[Chart], right: int) -> str:
 
     `right` is the room for the names at the ends of the last panel's lines, in pixels.
     """
-    specs = [chart.spec() | {"width": WIDTH} for chart in charts]
-    for spec in specs:
-        del spec["datasets"]
     whole = {
-        "concat": specs,
+        "concat": [chart.grammar | {"width": WIDTH} for chart in charts],
         "columns": 3,
         "spacing": 28,
         "padding": {"left": 4, "top": 4, "bottom": 4, "right": right},
@@ -143,7 +138,7 @@ def _chart(panel: Panel, style: Style, x: Domain, y: Domain, name: str) -> Chart
         title=alt.TitleParams(panel.title, subtitle=panel.subtitle),
         description=describe(panel, style),
     )
-    return Chart(grammar, rows)
+    return Chart.of(grammar, rows)
 
 
 def _axes_row(panel: Panel, style: Style, x: Domain, y: Domain) -> Row:
@@ -171,11 +166,14 @@ def _reference_layers(style: Style, data: str) -> list[alt.Chart]:
     """Return the margin in which a ratio counts as 1, and the line at 1."""
     import altair as alt
 
-    base = alt.Chart(alt.NamedData(name=data)).encode(x="x:Q", x2="to:Q")
-    line = base.mark_rule(color=palette.INK.light, strokeWidth=2.2).encode(y="one:Q")
+    base = alt.Chart(alt.NamedData(name=data)).encode(x=alt.X("x:Q"), x2=alt.X2("to:Q"))
+    line = base.mark_rule(color=palette.INK.light, strokeWidth=2.2).encode(y=alt.Y("one:Q"))
     if not style.margin:
         return [line]
-    return [base.mark_rect(color=palette.BAND.light, opacity=1).encode(y="low:Q", y2="high:Q"), line]
+    return [
+        base.mark_rect(color=palette.BAND.light, opacity=1).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
+        line,
+    ]
 
 
 def _guide_layer(data: str) -> alt.Chart:
@@ -185,7 +183,7 @@ def _guide_layer(data: str) -> alt.Chart:
     line = alt.Chart(alt.NamedData(name=data)).mark_line(
         color=palette.MUTED.light, strokeWidth=1.2, strokeDash=[5, 4]
     )
-    layer: alt.Chart = line.encode(x="x:Q", y="y:Q")
+    layer: alt.Chart = line.encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
     return layer
 
 
@@ -194,19 +192,19 @@ def _line_layers(style: Style, panel: Panel, data: str) -> list[alt.Chart]:
     import altair as alt
 
     base = alt.Chart(alt.NamedData(name=data)).encode(
-        x="x:Q", y="y:Q", color=alt.Color("colour:N", scale=None)
+        x=alt.X("x:Q"), y=alt.Y("y:Q"), color=alt.Color("colour:N", scale=None)
     )
     banded = base.transform_filter("isValid(datum.low)")
     layers = []
     if any(point.low is not None for line in panel.lines for point in line.points):
         ends = {"y": alt.Y("low:Q"), "y2": alt.Y2("high:Q")}
         if style.has_lines:
-            layers.append(banded.mark_area(opacity=0.16, line=False).encode(detail=_APART, **ends))
+            layers.append(banded.mark_area(opacity=0.16, line=False).encode(detail=_apart(), **ends))
         else:
             layers.append(banded.mark_rule(opacity=0.5).encode(**ends))
     if style.has_lines:
         width = alt.StrokeWidth("width:Q", scale=None)
-        layers.append(base.mark_line().encode(detail=_APART, strokeWidth=width))
+        layers.append(base.mark_line().encode(detail=_apart(), strokeWidth=width))
     tips = [("side", "side"), ("at", x_title(panel)), ("value", "value"), ("interval", "interval")]
     tooltip = [alt.Tooltip(f"{name}:N", title=title) for name, title in [*tips, ("n", "blocks")]]
     points = base.mark_point(filled=True, size=20 if style.has_lines else 46, opacity=1)
@@ -214,6 +212,13 @@ def _line_layers(style: Style, panel: Panel, data: str) -> list[alt.Chart]:
     if any(point.is_odd for line in panel.lines for point in line.points):
         layers.append(base.transform_filter("datum.odd").mark_point(shape="circle", size=210, opacity=1))
     return layers
+
+
+def _apart() -> list[alt.Detail]:
+    """Return what tells lines apart: a line of one side breaks where a point is missing."""
+    import altair as alt
+
+    return [alt.Detail("side:N"), alt.Detail("segment:N")]
 
 
 def _rows(line: Line, style: Style) -> list[Row]:
@@ -266,7 +271,9 @@ def _labels(data: str) -> alt.Chart:
         fontWeight="bold",
         limit=_MOST_LABEL_ROOM - 6,
     )
-    labels: alt.Chart = names.encode(x="x:Q", y="y:Q", text="name:N", color=alt.Color("colour:N", scale=None))
+    labels: alt.Chart = names.encode(
+        x=alt.X("x:Q"), y=alt.Y("y:Q"), text=alt.Text("name:N"), color=alt.Color("colour:N", scale=None)
+    )
     return labels
 
 

@@ -106,7 +106,7 @@ def _chart(panel: Panel, domain: Domain, margin: float, name: str) -> Chart:
         title=alt.TitleParams(panel.title, subtitle=panel.subtitle),
         description=describe_forest(panel),
     )
-    return Chart(grammar, {f"{name}-points": rows, f"{name}-band": band})
+    return Chart.of(grammar, {f"{name}-points": rows, f"{name}-band": band})
 
 
 def _band_layers(data: str, domain: Domain) -> list[alt.Chart]:
@@ -115,9 +115,9 @@ def _band_layers(data: str, domain: Domain) -> list[alt.Chart]:
     base = alt.Chart(alt.NamedData(name=data))
     return [
         base.mark_rect(color=palette.BAND.light, opacity=1).encode(
-            x=ratio_x_axis(domain, "low"), x2="high:Q"
+            x=ratio_x_axis(domain, "low"), x2=alt.X2("high:Q")
         ),
-        base.mark_rule(color=palette.INK.light, strokeWidth=2.2).encode(x="one:Q"),
+        base.mark_rule(color=palette.INK.light, strokeWidth=2.2).encode(x=alt.X("one:Q")),
     ]
 
 
@@ -134,8 +134,10 @@ def _point_layers(data: str, foms: list[str]) -> list[alt.Chart]:
     tooltip = [alt.Tooltip(f"{name}:N", title=title) for name, title in tips]
     points = base.mark_point(filled=True, size=52, opacity=1)
     return [
-        base.mark_rule(strokeWidth=1.8).transform_filter("isValid(datum.low)").encode(x="low:Q", x2="high:Q"),
-        points.encode(x="y:Q", shape=alt.Shape("shape:N", scale=None), tooltip=tooltip),
+        base.mark_rule(strokeWidth=1.8)
+        .transform_filter("isValid(datum.low)")
+        .encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
+        points.encode(x=alt.X("y:Q"), shape=alt.Shape("shape:N", scale=None), tooltip=tooltip),
     ]
 
 
