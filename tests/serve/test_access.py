@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import http.client
+import asyncio
 import stat
+from collections.abc import MutableMapping
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -13,7 +15,9 @@ from serve.conftest import Serve
 from support.synthetic import make_campaign, write_campaign
 from tare.errors import UsageError
 from tare.serve.access import Access
+from tare.serve.app import make_app
 from tare.serve.server import listen, read_token
+from tare.serve.watch import Hub
 
 TOKEN = "correct-horse-battery-staple"
 LOCKED = Access(is_local=False, token=TOKEN, names=frozenset({"login1"}), port=1)
@@ -24,12 +28,13 @@ def folder(tmp_path: Path) -> Path:
     return write_campaign(make_campaign(blocks=3), tmp_path / "demo")
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "SPAM"])
 @pytest.mark.parametrize("path", ["/", "/c/demo", "/events", "/nothing"])
-def test_nothing_but_reading_is_possible(serve: Serve, folder: Path, method: str, path: str) -> None:
-    answer = serve(folder).request(method, path)
-    assert answer.status_code == 405
-    assert answer.headers["allow"] == "GET, HEAD"
+def test_nothing_but_reading_is_possible(serve: Serve, folder: Path, path: str) -> None:
+    client = serve(folder)
+    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "SPAM"):
+        answer = client.request(method, path)
+        assert answer.status_code == 405
+        assert answer.headers["allow"] == "GET, HEAD"
 
 
 def test_head_tells_what_get_would(serve: Serve, folder: Path) -> None:
@@ -57,14 +62,25 @@ def test_names_of_this_machine_are_good(serve: Serve, folder: Path, host: str) -
     assert serve(folder).get("/c/demo", headers={"host": host}).status_code == 200
 
 
-def test_two_hosts_in_one_request_are_refused(serve: Serve, folder: Path) -> None:
-    url = serve(folder).base_url
-    connection = http.client.HTTPConnection(url.host, url.port or 0, timeout=30)
-    connection.putrequest("GET", "/", skip_host=True)
-    connection.putheader("Host", "localhost")
-    connection.putheader("Host", "evil.example")
-    connection.endheaders()
-    assert connection.getresponse().status in (400, 421)
+@pytest.mark.parametrize("hosts", [["localhost", "evil.example"], []])
+def test_a_request_names_one_host(tmp_path: Path, hosts: list[str]) -> None:
+    sent: list[MutableMapping[str, Any]] = []
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/",
+        "query_string": b"",
+        "headers": [(b"host", host.encode()) for host in hosts],
+    }
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "http.request"}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    asyncio.run(make_app(Hub([tmp_path]), Access())(scope, receive, send))
+    assert sent[0]["status"] == 421  # the server of these tests refuses such requests itself, others may not
 
 
 def test_every_answer_carries_the_headers_that_hold_a_browser_back(serve: Serve, folder: Path) -> None:

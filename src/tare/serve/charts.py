@@ -140,7 +140,7 @@ def _apart(ticks: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return ticks that leave room for their labels; 1 always stays."""
     kept = [(at, tick) for at, tick in ticks if tick == 1.0]
     for at, tick in ticks:
-        if all(abs(at - other) >= 13 for other, _ in kept):
+        if all(abs(at - other) >= 16 for other, _ in kept):
             kept.append((at, tick))
     return sorted(kept)
 
