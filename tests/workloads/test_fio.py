@@ -280,10 +280,74 @@ def test_other_output_holds_no_figures(text: str) -> None:
     assert "the output holds no figures of fio" in parsed.problems
 
 
+PERCENTILES = (
+    "1.000000%=10;5.000000%=12;10.000000%=13;20.000000%=15;30.000000%=17;40.000000%=19;50.000000%=21;60.000000%=24;"
+    "70.000000%=27;80.000000%=30;90.000000%=34;95.000000%=39;99.000000%=183;99.500000%=236;99.900000%=411;"
+    "99.950000%=481;99.990000%=1400;0%=0;0%=0;0%=0"
+)
+READ = (
+    f"120808;120446;30111;1003;0;0;0.000000;0.000000;2;2636;26.274757;37.005671;{PERCENTILES};"
+    "2;2636;26.323388;37.008541;114168;127440;49.968977%;120804.000000;9384.721200"
+)
+NOTHING = ";".join(["0"] * 12 + ["0%=0"] * 20 + ["0"] * 9)
+REST = ";".join(["4.391218%"] * 12 + ["0.01%"] * 22 + ["vda;52517;26153;0;11;961;6523;7483;71.73%"])
+TERSE = f"3;fio-3.33;one;0;0;{READ};{NOTHING};{REST}\n"
+TERSE_5 = f"5;fio-3.33;one;0;0;{READ};2;1;2;3;4;5;{NOTHING};0;0;0;0;0;0;{NOTHING};0;0;0;0;0;0;{REST}\n"
+
+
+def terse_figures(text: str) -> dict[str, float]:
+    parsed = parse(text)
+    assert {one.at["operation"] for one in parsed.measurements} <= {"read"}
+    return {one.fom: one.value for one in parsed.measurements}
+
+
+@pytest.mark.parametrize("row", [TERSE, f"4{TERSE[1:]}".replace(REST, f"{NOTHING};{REST}"), TERSE_5])
+def test_terse_rows_are_read(row: str) -> None:
+    text = f"fio: a word before\n{row}"
+    assert (parse(text).is_complete, parse(text).problems) == (True, ())
+    assert terse_figures(text) == {
+        "bandwidth": 120446,
+        "iops": 30111,
+        "latency": 26.274757,
+        "latency_p50": 21,
+        "latency_p95": 39,
+        "latency_p99": 183,
+        "latency_p999": 411,
+    }
+
+
+def test_rows_of_several_terse_jobs_are_told_apart_and_nothing_tells_how_many_there_should_be() -> None:
+    parsed = parse(TERSE + TERSE)
+    assert [one.at["job"] for one in parsed.measurements if one.fom == "iops"] == ["one#1", "one#2"]
+    assert not parsed.is_end_told
+
+
+def test_a_terse_job_that_failed_is_a_problem() -> None:
+    parsed = parse(TERSE.replace("one;0;0", "one;0;5"))
+    assert parsed.problems == ("job one of fio ended with error 5",)
+
+
+@pytest.mark.parametrize("count", range(0, 121, 7))
+def test_a_terse_row_that_lacks_fields_is_not_complete(count: int) -> None:
+    text = ";".join(TERSE.split(";")[:count])
+    for end in ("", "\n"):
+        parsed = parse(f"fio-3.33\n{text}{end}")
+        assert (parsed.is_complete, parsed.measurements) == (False, ())
+
+
+@pytest.mark.parametrize(("version", "cure"), [(2, "version 2"), (6, "version 6")])
+def test_other_versions_of_terse_output_are_refused_with_the_cure(version: int, cure: str) -> None:
+    row = f"{version}{TERSE[1:]}" if version > 2 else TERSE.replace("3;fio-3.33;", "2;")
+    parsed = parse(row)
+    assert (parsed.is_complete, parsed.measurements) == (False, ())
+    assert cure in parsed.problems[0]
+    assert "use --output-format=json" in parsed.problems[0]
+
+
 @given(st.data())
 @settings(max_examples=200, deadline=None)
 def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -> None:
-    text = data.draw(damaged(data.draw(st.sampled_from([JSON, OLD_JSON, TEXT]))))
+    text = data.draw(damaged(data.draw(st.sampled_from([JSON, OLD_JSON, TEXT, TERSE, TERSE_5]))))
     assert made_up(parse(text), text, UNITS) == []
 
 

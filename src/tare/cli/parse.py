@@ -172,7 +172,7 @@ def _body(read: Sequence[_File]) -> dict[str, object]:
 
 _STATES = {
     Completeness.NO: "not complete",
-    Completeness.UNTOLD: "whether it is complete is not told by this format (--set tells)",
+    Completeness.UNTOLD: "whether it is complete is not told by this format (see --set)",
     Completeness.YES: "complete",
 }
 

@@ -11,6 +11,7 @@ from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Benchmark, Findings, tell_apart
 from tare.workloads.fio_results import Job, JsonReader, TextReader
+from tare.workloads.fio_terse import TerseReader
 from tare.workloads.text import plain
 
 _SIGNAL = re.compile(r"fio: terminating on signal [0-9]+")
@@ -61,7 +62,7 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
         return (Stage(argv=("fio", *argv, *flags), is_mpi=False),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the jobs of every JSON document, or else of fio's text."""
+        """Read the jobs of every JSON document, or else of fio's text or terse rows."""
         log = _Log(self.foms)
         for line in plain(lines, on_torn=log.read_end):
             log.read(line)
@@ -75,6 +76,7 @@ class _Log:
         self._findings = Findings(foms)
         self._json = JsonReader()
         self._text = TextReader()
+        self._terse = TerseReader()
         self._is_interrupted = False
 
     def read(self, line: str) -> None:
@@ -84,6 +86,8 @@ class _Log:
             self._read_word(line)
         elif self._json.is_open or first == "{":
             self._json.read(line)
+        elif first.isdigit() and ";" in line:
+            self._terse.read(line)
         else:
             self._text.read(line)
 
@@ -91,6 +95,8 @@ class _Log:
         """Take in the last line of a file where it lacks its end: a brace is whole without."""
         if line == "}":
             self.read(line)
+        elif line[:1].isdigit() and ";" in line:
+            self._terse.faults.append("the last row of fio's terse output lacks its end")
 
     def _read_word(self, line: str) -> None:
         if _SIGNAL.match(line):
@@ -102,9 +108,8 @@ class _Log:
     def parsed(self) -> Parsed:
         """Return the figures of every job."""
         self._json.finish()
-        has_json = bool(self._json.runs or self._json.faults)
-        runs = self._json.runs if has_json else self._text.runs
-        faults = self._json.faults if has_json else [*self._text.faults()]
+        runs, faults = self._results()
+        is_terse = runs == [self._terse.jobs]
         if not any(job.figures for jobs in runs for job in jobs):
             faults = [*faults, "the output holds no figures of fio"]
         for fault in faults:
@@ -117,7 +122,16 @@ class _Log:
                 for operation, figures in job.figures.items():
                     for fom, value in figures.items():
                         self._findings.measure(fom, value, operation=operation, **at)
-        return self._findings.parsed(is_complete=not faults and not self._is_interrupted)
+        is_complete = not faults and not self._is_interrupted
+        return self._findings.parsed(is_complete=is_complete, is_end_told=not is_terse)
+
+    def _results(self) -> tuple[list[list[Job]], list[str]]:
+        """Return the runs, and what is wrong with them, of the format that tells most."""
+        if self._json.runs or self._json.faults:
+            return self._json.runs, self._json.faults
+        if self._text.runs:
+            return self._text.runs, [*self._text.faults()]
+        return [self._terse.jobs] if self._terse.jobs else [], self._terse.faults
 
 
 def _places(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Scalar]]]:

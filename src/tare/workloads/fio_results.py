@@ -49,7 +49,7 @@ class _Direction(msgspec.Struct):
         latency, per_us = (self.clat_ns, 1000) if self.clat_ns else (self.clat or _Latency(), 1)
         values = {"latency": latency.mean}
         for key, value in latency.percentile.items():
-            if name := _percentile(key):
+            if name := percentile(key):
                 values[name] = value
         found |= {name: None if value is None else value / per_us for name, value in values.items()}
         return {name: value for name, value in found.items() if value is not None}
@@ -232,7 +232,7 @@ class TextReader:
     @staticmethod
     def _read_percentiles(figures: dict[str, float], unit: float, line: str) -> None:
         for rank, value, thousands in _PERCENTILE.findall(line):
-            if name := _percentile(rank):
+            if name := percentile(rank):
                 figures[name] = float(value) * _THOUSANDS[thousands] * unit
 
     def faults(self) -> Iterator[str]:
@@ -259,7 +259,7 @@ def _number(text: str) -> float:
     return float(text) if text.count(".") <= 1 and text != "." else math.nan
 
 
-def _percentile(rank: str) -> str | None:
+def percentile(rank: str) -> str | None:
     """Return the figure of merit of the percentile `rank`, if there is one."""
     value = _number(rank) if rank.replace(".", "").isascii() and rank.replace(".", "").isdigit() else math.nan
     return _PERCENTILES.get(value)

@@ -88,8 +88,8 @@ def size_faults(case: Case) -> Iterator[str]:
     if n == 0 and not case.parameters["node_memory"]:
         yield (
             f"{share:.0%} of a node's memory is meant, but how much it has is not said; "
-            "set node_memory: 192GiB (as 'free' shows it there), or the order of the matrix, n: 20000, or add "
-            "memory: 192GiB to the site file"
+            "set node_memory: 192GiB (as 'free' shows it there), or the order of the matrix, n: 20000, or "
+            "add memory: 192GiB to the site file"
         )
     elif n == 0 and share > 1:
         yield f"memory is {share:.0%}, more than the nodes have; set memory: 80 %"
