@@ -15,6 +15,7 @@ from tare.model.case import Case
 from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.ior_json import Document, JsonReader
 from tare.workloads.text import aborts, figure, plain
 
 _ROW_COLUMNS = {
@@ -84,9 +85,9 @@ class IorBenchmark(Benchmark, frozen=True, kw_only=True):
         return (Stage(argv=(*argv, "-o", "{storage}/ior.data")),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read rows and summaries of every test, and what went wrong between them."""
+        """Read rows and summaries of every test, or JSON, and what went wrong between them."""
         log = _Log(self.foms)
-        for line in plain(lines):
+        for line in plain(lines, on_torn=log.read_end):
             log.read(line)
         return log.parsed()
 
@@ -142,9 +143,12 @@ class _Log:
         self._runs: list[_Run] = []
         self._columns: list[str] = []
         self._is_summary = False
+        self._json = JsonReader()
 
     def read(self, line: str) -> None:
         """Take in a line."""
+        if line == "{" or self._json.is_open:
+            self._read_json(line)
         if line.startswith(("write ", "read ", "remove ")):
             self._read_row(line.split())
         elif line.startswith(("access ", "Operation ")):
@@ -164,12 +168,20 @@ class _Log:
         elif self._runs and line[:1] in "CTMFr\t":
             self._read_option(self._runs[-1], line)
 
+    def read_end(self, line: str) -> None:
+        """Take in the last line of a file where it lacks its end: a brace is whole without."""
+        if line == "}":
+            self.read(line)
+
+    def _read_json(self, line: str) -> None:
+        if document := self._json.read(line):
+            self._runs.append(_run_of(document))
+
     def _read_option(self, run: _Run, line: str) -> None:
         if line.startswith("Finished"):
             run.is_finished = True
         elif line.startswith("Command line"):
-            words = line.replace('"', " ").split()
-            run.asked = frozenset(name for name, flag in (("write", "-w"), ("read", "-r")) if flag in words)
+            run.asked = _directions(line)
             run.is_library = _IO500.search(line) is not None
         elif match := _MAX.fullmatch(line):
             value = figure(match[2])
@@ -199,7 +211,9 @@ class _Log:
     def parsed(self) -> Parsed:
         """Return the figures of every test."""
         runs = self._runs
-        faults = [fault for run in runs for fault in run.faults()]
+        self._json.finish()
+        faults = [self._json.fault] if self._json.fault else []
+        faults += [fault for run in runs for fault in run.faults()]
         if not any(test.rows for run in runs for test in run.tests):
             faults.insert(0, "the output holds no result of IOR")
         for fault in faults:
@@ -218,6 +232,24 @@ class _Log:
                     self._findings.measure(fom, value, operation=direction, **place)
             for fom, value in _overall(rows, test.summary.get(direction, {})):
                 self._findings.measure(fom, value, operation=direction, **at)
+
+
+def _run_of(document: Document) -> _Run:
+    run = _Run(asked=_directions(document.command), is_finished=True)
+    for one in document.tests:
+        test = run.test(one.number)
+        test.repetitions = one.repetitions
+        for direction, figures in one.rows():
+            test.rows.setdefault(direction, []).append(figures)
+    for summary in document.summary:
+        run.test(summary.test).summary[summary.operation] = summary.figures()
+    return run
+
+
+def _directions(command: str) -> frozenset[str]:
+    """Return the directions that a command line asks for."""
+    words = command.replace('"', " ").split()
+    return frozenset(name for name, flag in (("write", "-w"), ("read", "-r")) if flag in words)
 
 
 def _figures(row: Mapping[str, str], columns: Mapping[str, str]) -> Iterator[tuple[str, float]]:

@@ -1,0 +1,149 @@
+"""Read IOR's JSON (-O summaryFormat=JSON) of versions 3.1 to 4.0 (ior-output.c: PrintHeader and so on).
+
+A document holds tests, each with its parameters and results, a list of repetitions or a list of lists of
+them, and a summary of all tests. Warnings stand between its lines, as IOR prints both to one place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+_MOST_LINES = 1_000_000
+"""Of one document; more is no document of IOR."""
+_LINE = re.compile(r'\s*(?:["{}\[\]]|,$)')
+"""How IOR's lines look within a document; others are words of IOR or of other programs."""
+_NO_NUMBER = re.compile(r"(:\s*)-?(?:nan|inf)\b")
+
+
+_RESULT_NAMES = {
+    "row_bandwidth": "bwMiB",
+    "row_iops": "iops",
+    "open_time": "openTime",
+    "access_time": "wrRdTime",
+    "close_time": "closeTime",
+    "total_time": "totalTime",
+}
+_SUMMARY_NAMES = {
+    "test": "TestID",
+    "bandwidth_max": "bwMaxMIB",
+    "bandwidth_min": "bwMinMIB",
+    "bandwidth": "bwMeanMIB",
+    "iops": "OPsMean",
+}
+"""IOR's name of each figure of merit."""
+
+
+class _Result(msgspec.Struct, rename=_RESULT_NAMES):
+    access: str
+    row_bandwidth: float | None = None
+    row_iops: float | None = None
+    latency: float | None = None
+    open_time: float | None = None
+    access_time: float | None = None
+    close_time: float | None = None
+    total_time: float | None = None
+
+
+class _Summary(msgspec.Struct, rename=_SUMMARY_NAMES):
+    operation: str
+    test: int = 0
+    bandwidth_max: float | None = None
+    bandwidth_min: float | None = None
+    bandwidth: float | None = None
+    iops: float | None = None
+
+    def figures(self) -> dict[str, float]:
+        """Return its figures by figure of merit."""
+        return _known(self, ("bandwidth_max", "bandwidth_min", "bandwidth", "iops"))
+
+
+def _known(values: msgspec.Struct, names: Iterable[str]) -> dict[str, float]:
+    """Return the figures of these names; IOR prints -1 for what it does not know."""
+    found = {name: getattr(values, name) for name in names}
+    return {name: value for name, value in found.items() if value is not None and value >= 0}
+
+
+class _Parameters(msgspec.Struct):
+    repetitions: int | None = None
+
+
+class _Options(msgspec.Struct):
+    repetitions: int | None = None
+    results: list[_Result | list[_Result]] = msgspec.field(default=[], name="Results")
+
+
+class _Test(msgspec.Struct, rename="pascal"):
+    number: int = msgspec.field(default=0, name="TestID")
+    parameters: _Parameters = msgspec.field(default_factory=_Parameters)
+    options: _Options = msgspec.field(default_factory=_Options)
+    results: list[_Result | list[_Result]] = []
+
+    @property
+    def repetitions(self) -> int | None:
+        """Return how many there should be."""
+        asked = self.parameters.repetitions
+        return self.options.repetitions if asked is None else asked
+
+    def rows(self) -> Iterator[tuple[str, dict[str, float]]]:
+        """Yield direction and figures of each repetition."""
+        for one in self.results or self.options.results:
+            for result in one if isinstance(one, list) else [one]:
+                yield result.access, _known(result, (*_RESULT_NAMES, "latency"))
+
+
+class Document(msgspec.Struct):
+    """One call of IOR."""
+
+    tests: list[_Test]
+    command: str = msgspec.field(default="", name="Command line")
+    summary: list[_Summary] = []
+
+
+_decode = msgspec.json.Decoder(Document).decode
+
+
+class JsonReader:
+    """The documents in a log, one after the other; `fault` says why the last one cannot be read."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] | None = None
+        self.fault = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a document has begun and not ended."""
+        return self._lines is not None
+
+    def read(self, line: str) -> Document | None:
+        """Take in a line that begins a document, or one after that; return the document that it ends."""
+        if line == "{":
+            self.finish()
+            self._lines = [line]
+        elif self._lines is not None and _LINE.match(line):
+            self._lines.append(line)
+            if line == "}":
+                return self._document()
+            if len(self._lines) > _MOST_LINES:
+                self.finish()
+        return None
+
+    def finish(self) -> None:
+        """Give up the document that is open."""
+        if self._lines is not None:
+            self.fault = "IOR's JSON is cut short"
+            self._lines = None
+
+    def _document(self) -> Document | None:
+        text, self._lines = "\n".join(self._lines or ()), None
+        if "nan" in text or "inf" in text:
+            text, count = _NO_NUMBER.subn(r"\1null", text)
+            if count:
+                self.fault = f"IOR printed {count} values that are no numbers"
+        try:
+            return _decode(text)
+        except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+            self.fault = f"IOR's JSON is broken: {error}"
+            return None
