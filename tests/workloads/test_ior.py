@@ -360,10 +360,17 @@ def test_warnings_between_the_lines_of_json_change_nothing() -> None:
     assert parse(warned) == parse(JSON)
 
 
+@pytest.mark.parametrize("other", ["{\n", '{\n  "jobs": [1, 2]\n}\n', "{\n}\n"])
+def test_json_of_other_programs_changes_nothing(other: str) -> None:
+    assert parse(other + OUTPUT) == parse(OUTPUT)
+    assert parse(OUTPUT + other) == parse(OUTPUT)
+
+
 def test_json_cut_anywhere_is_not_complete() -> None:
     for cut in range(0, len(JSON) - 2, 41):
         parsed = parse(JSON[:cut])
         assert (parsed.is_complete, parsed.measurements) == (False, ())
+        assert cut < 200 or "IOR's JSON is cut short" in parsed.problems
     assert parse(JSON[:-1]) == parse(JSON), "a brace is whole without a line end"
 
 

@@ -147,8 +147,8 @@ class _Log:
 
     def read(self, line: str) -> None:
         """Take in a line."""
-        if line == "{" or self._json.is_open:
-            self._read_json(line)
+        if (self._json.is_open or line == "{") and (document := self._json.read(line)):
+            self._runs.append(_run_of(document))
         if line.startswith(("write ", "read ", "remove ")):
             self._read_row(line.split())
         elif line.startswith(("access ", "Operation ")):
@@ -172,10 +172,6 @@ class _Log:
         """Take in the last line of a file where it lacks its end: a brace is whole without."""
         if line == "}":
             self.read(line)
-
-    def _read_json(self, line: str) -> None:
-        if document := self._json.read(line):
-            self._runs.append(_run_of(document))
 
     def _read_option(self, run: _Run, line: str) -> None:
         if line.startswith("Finished"):

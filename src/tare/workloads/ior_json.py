@@ -106,23 +106,22 @@ _decode = msgspec.json.Decoder(Document).decode
 
 
 class JsonReader:
-    """The documents in a log, one after the other; `fault` says why the last one cannot be read."""
+    """The documents in a log, one after the other; `fault` says why one of IOR's cannot be read.
+
+    `is_open` says that a document has begun and not ended.
+    """
 
     def __init__(self) -> None:
-        self._lines: list[str] | None = None
+        self.is_open = False
         self.fault = ""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a document has begun and not ended."""
-        return self._lines is not None
+        self._lines: list[str] = []
 
     def read(self, line: str) -> Document | None:
         """Take in a line that begins a document, or one after that; return the document that it ends."""
         if line == "{":
             self.finish()
-            self._lines = [line]
-        elif self._lines is not None and _LINE.match(line):
+            self.is_open, self._lines = True, [line]
+        elif _LINE.match(line):
             self._lines.append(line)
             if line == "}":
                 return self._document()
@@ -132,12 +131,13 @@ class JsonReader:
 
     def finish(self) -> None:
         """Give up the document that is open."""
-        if self._lines is not None:
+        if self.is_open and _is_iors(self._close()):
             self.fault = "IOR's JSON is cut short"
-            self._lines = None
 
     def _document(self) -> Document | None:
-        text, self._lines = "\n".join(self._lines or ()), None
+        text = self._close()
+        if not _is_iors(text):
+            return None
         if "nan" in text or "inf" in text:
             text, count = _NO_NUMBER.subn(r"\1null", text)
             if count:
@@ -147,3 +147,14 @@ class JsonReader:
         except (msgspec.MsgspecError, UnicodeEncodeError) as error:
             self.fault = f"IOR's JSON is broken: {error}"
             return None
+
+    def _close(self) -> str:
+        """Return the text of the document, which ends here."""
+        text = "\n".join(self._lines)
+        self.is_open, self._lines = False, []
+        return text
+
+
+def _is_iors(text: str) -> bool:
+    """Return whether a document, or the beginning of one, is of IOR and not of another program."""
+    return '"Command line":' in text or '"tests":' in text
