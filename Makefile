@@ -11,10 +11,11 @@ MPI := $(VENV)/.mpi-ready
 DEMO := campaigns/demo
 # What runs without a cluster, each with the programs that it needs.
 STUDIES := network-tools:iperf3+iperf+qperf storage:fio hpcc-fabrics:hpcc gromacs-networks:gmx_mpi \
-  lammps-networks:lmp openfoam-fabrics:simpleFoam
+  lammps-networks:lmp openfoam-fabrics:simpleFoam slurm:srun+squeue mpi-versions:mpicc.openmpi
 
 # Programs of Debian that studies and tests really run, where they are there.
-DEBIAN := chromium fio gromacs hpcc iperf iperf3 lammps openfoam openfoam-examples openmpi-bin qperf sockperf
+DEBIAN := chromium fio gromacs hpcc iperf iperf3 lammps libopenmpi-dev munge openfoam openfoam-examples \
+  openmpi-bin qperf slurm-client slurmctld slurmd sockperf
 
 .PHONY: setup demo studies test lint bench programs clean
 .DELETE_ON_ERROR:
