@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import json
+import zlib
 from html.parser import HTMLParser
+from typing import Any
 
 VOID = frozenset({"meta", "img", "input", "br", "link", "hr"})
+
+
+def unpacked(text: str) -> Any:
+    """Return what the page's script reads out of `text`."""
+    return json.loads(zlib.decompress(base64.b64decode(text)))
 
 
 @dataclasses.dataclass

@@ -11,12 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from report.html_reader import Element, Page
+from report.html_reader import Element, Page, unpacked
 from report.studies import HOSTILE, answers_of, content_of, hostile, page_of, three_networks, with_gaps
-from support.synthetic import make_campaign
+from support.synthetic import make_campaign, make_case
 from tare.errors import UsageError
 from tare.model.attempt import State
 from tare.report import write_report
+from tare.report.listing import MOST_ROWS
 from tare.report.page import json_block, render
 from tare.report.wording import ratio
 
@@ -224,3 +225,27 @@ def test_a_broken_template_is_a_usage_error_with_the_cure(tmp_path: Path) -> Non
     (tmp_path / "template.html").write_text("{{ nothing.at.all }}")
     with pytest.raises(UsageError, match="mend the template"):
         render(campaign, found, tmp_path)
+
+
+def test_of_a_thousand_runs_the_first_are_rows_and_the_others_travel_packed() -> None:
+    campaign = with_gaps(three_networks(blocks=170))
+    page = Page(page_of(campaign))
+    (packed,) = [
+        element for element in page.all("script", "rest") if "done" in str(unpacked(json.loads(element.text)))
+    ]
+    rest = unpacked(json.loads(packed.text))
+    n_rows = len(campaign.attempts) + 1
+    assert len(run_rows(page)) == MOST_ROWS
+    assert len(run_rows(page)) + len(rest) == n_rows
+    names = {case.id for case in campaign.plan.cases}
+    assert all(set(cases) <= names and state in [*State] for cases, state, *_ in rest)
+    assert {run for _, _, run, *_ in rest} <= {one.folder for one in campaign.attempts} | {""}
+
+
+def test_of_too_many_comparisons_each_figure_is_told_over_all_of_its_sizes() -> None:
+    sizes = [2**power for power in range(26)]
+    cases = [make_case(network, workload=f"w{n}") for n in range(14) for network in ("host", "a", "b", "c")]
+    found = content_of(make_campaign(cases, sizes=sizes, blocks=3)).verdicts
+    assert len(found.rows) == 14 * 3 * 2
+    assert "2184 comparisons, one at each size, are too many for a page." in found.left_out
+    assert "tare compare DIR --all" in found.left_out

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from report.html_reader import Page
+from report.html_reader import Page, unpacked
 from report.studies import content_of, page_of, three_networks
 from support.scales import make_application, usl
 from support.synthetic import make_campaign, make_case
@@ -100,7 +100,7 @@ def test_charts_of_scale_stand_in_the_section_of_scale(campaign: Campaign) -> No
 
 def test_each_chart_on_the_page_finds_its_own_spec(campaign: Campaign) -> None:
     page = Page(page_of(campaign))
-    specs = json.loads(page.one("specs").text)
+    specs = unpacked(json.loads(page.one("specs").text))
     panels = page.all("div", "panel")
     labels = [one.attributes["aria-label"] for one in panels]
     told = [

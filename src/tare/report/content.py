@@ -37,14 +37,7 @@ from tare.report.runs import RunRow, moment, run_listing, run_rows
 from tare.report.scaling import ScalingBlock, efficiency_panels, scaling_blocks, speedup_panels
 from tare.report.sentence import Answer, answer_all, reading
 from tare.report.sides import Side, Sides, lay_out
-from tare.report.telling import (
-    MOST_PLACES,
-    at_places,
-    comparisons_at,
-    estimates_at,
-    left_out,
-    telling_places,
-)
+from tare.report.telling import at_places, comparisons_at, estimates_at, left_out, telling_places
 from tare.report.traffic import Crossing, crossings, summaries
 from tare.report.trust import Noise, facts, noises
 from tare.report.verdicts import Verdicts, verdicts
@@ -140,6 +133,7 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
     balance = account(campaign)
     crossed = crossings(campaign, answers.comparisons)
     noise = noises(answers.estimates, campaign, sides, whole_run_scatters(answers.trust.scatters))
+    places = telling_places(answers.overview, sides)
     maps, maps_left_out = heat_maps(answers.aggregates, sides)
     return Content(
         study=visible(plan.study),
@@ -153,10 +147,8 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
         sides=sides,
         heat_maps=tuple(maps),
         maps_left_out=maps_left_out,
-        places_left_out=left_out(
-            min(MOST_PLACES, len(sides.places)), len(sides.places), "workloads and scales"
-        ),
-        figures=tuple(_figures(campaign, answers, sides)),
+        places_left_out=left_out(len(places), len(sides.places), "workloads and scales"),
+        figures=tuple(_figures(campaign, answers, sides, at_places(campaign, sides, places))),
         scaling=tuple(scaling_blocks(answers.scalings, sides)),
         curves=curve_tables(answers.curves, sides),
         crossings=tuple(crossed),
@@ -174,8 +166,7 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
     )
 
 
-def _figures(campaign: Campaign, answers: ReportAnswers, sides: Sides) -> list[Figure]:
-    cases = at_places(campaign, sides, telling_places(answers.overview, sides))
+def _figures(campaign: Campaign, answers: ReportAnswers, sides: Sides, cases: frozenset[str]) -> list[Figure]:
     estimates_shown = estimates_at(answers.estimates, cases)
     groups = {
         "figures": forest_panels(

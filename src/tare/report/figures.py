@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Mapping, Sequence
 
-from tare.report.charts import Chart, Style, alone, describe, label_room, panel_charts, side_by_side
+from tare.report.charts import (
+    HEIGHT,
+    WIDTH,
+    Chart,
+    Style,
+    alone,
+    describe,
+    label_room,
+    panel_charts,
+    side_by_side,
+)
 from tare.report.forest import describe_forest, forest_charts
-from tare.report.panels import Panel
+from tare.report.panels import Line, Panel, Point
 from tare.report.wording import NARROW, listed, percent, words
 
 _OF_SCALE = ("speedup", "efficiency", "nodes")
 MOST_PANELS = 12
 """Panels of one figure: more are not looked at."""
+
+_MOST_PIXELS = 2_000_000
+"""Of all panels of a PNG: painting them takes longest of all that a report does."""
 
 _LONG_DECIMALS = re.compile(r"(\d\.\d\d)\d+")
 
@@ -31,6 +45,11 @@ class Figure:
     png: bytes
     pdf: bytes
     panels: tuple[Panel, ...]
+
+    @property
+    def points(self) -> list[tuple[Panel, Line, Point]]:
+        """Return every point that is drawn, with its line and its panel."""
+        return [(panel, line, one) for panel in self.panels for line in panel.lines for one in line.points]
 
     @property
     def is_of_scale(self) -> bool:
@@ -158,10 +177,15 @@ def _drawn(
         specs=tuple(alone(chart) for chart in charts),
         descriptions=descriptions,
         svg=svg,
-        png=vl_convert.svg_to_png(svg, scale=2),
+        png=vl_convert.svg_to_png(svg, scale=_scale(len(charts))),
         pdf=vl_convert.svg_to_pdf(svg),
         panels=tuple(panels),
     )
+
+
+def _scale(n_panels: int) -> float:
+    """Return pixels for each unit of a picture: two, and fewer where many panels would make too many."""
+    return min(2.0, math.sqrt(_MOST_PIXELS / (n_panels * WIDTH * HEIGHT)))
 
 
 def vegalite_version() -> str:

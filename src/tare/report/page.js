@@ -28,13 +28,14 @@
   // Charts: specs are written in light colours; dark ones are the same text with each colour exchanged.
   // Expressions go through Vega's interpreter, so that the page needs no eval.
   const darkByLight = json("dark");
-  const specs = json("specs");
+  let specs = null;
   const recoloured = (text) => text.replace(/#[0-9a-f]{6}\b/g, (colour) => darkByLight[colour] || colour);
   let drawing = Promise.resolve();
   const views = new Map();
   function drawCharts() {
-    if (!window.vegaEmbed) return;
+    if (!window.vegaEmbed || !window.DecompressionStream) return;
     drawing = drawing.then(async () => {
+      specs ??= await unpack(json("specs"));
       for (const figure of all("figure")) {
         const panels = one(".panels", figure);
         panels.hidden = false;

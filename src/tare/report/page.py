@@ -16,6 +16,7 @@ from tare.errors import UsageError
 from tare.model.campaign import Campaign
 from tare.report.content import Content, ReportAnswers, content
 from tare.report.evidence import MOST_RUNS, pack_all
+from tare.report.evidence import PAGE_LIMIT as EVIDENCE_LIMIT
 from tare.report.figures import Figure, vegalite_version
 from tare.report.packing import pack
 from tare.report.palette import dark_by_light, sign_of, tone_of
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
 
 TEMPLATES = ("template.html", "style.css", "page.js")
 """The files that make the page; a folder given as template may replace any of them."""
+
+PAGE_LIMIT = 4_300_000
+"""Characters of a page, but for what its tables take: small enough to be mailed."""
+
+MOST_NUMBERS = 500
+"""Rows of the table behind a figure."""
+
+_ROW_SIZE = 60
+"""Characters that a packed run takes in the page, about."""
 
 _JOINTS = re.compile(r"(?<=[._/])(?=\w)|(?<=[a-z])(?=[A-Z])")
 _EXPORT = "window.vegaEmbed = vegaEmbed;"
@@ -64,16 +74,21 @@ def render(campaign: Campaign, found: Content, template: Path | None = None, hom
         environment = _environment(template)
         scripts = [_script(text) for text in _scripts(environment, found)]
         page = environment.get_template("template.html")
+        specs = pack([figure.specs for figure in found.figures])
+        pictures = sum(len(figure.svg) for figure in found.figures) * 4 // 3
+        carried = sum(map(len, (*scripts, specs))) + pictures + _ROW_SIZE * len(found.runs)
+        room = max(0, min(EVIDENCE_LIMIT, PAGE_LIMIT - carried))
         return page.render(
             found=found,
             home=home,
             most_evidence=MOST_RUNS,
+            most_numbers=MOST_NUMBERS,
             style=_raw(environment.get_template("style.css").render(colours=_side_colours(found))),
             scripts=[_raw(text) for text in scripts],
             hashes=" ".join(f"'sha256-{_digest(text)}'" for text in scripts),
-            specs=json_block([figure.specs for figure in found.figures]),
+            specs=json_block(specs),
             dark=json_block(dark_by_light()),
-            evidence=json_block(pack_all(telling(campaign), campaign.folder)),
+            evidence=json_block(pack_all(telling(campaign), campaign.folder, room)),
         )
     except TemplateError as error:
         raise UsageError(f"template {template or 'of the report'}: {error}; mend the template") from error

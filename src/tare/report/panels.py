@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -21,6 +22,9 @@ from tare.report.wording import (
     unit_name,
     words,
 )
+
+MOST_POINTS = 36
+"""Points of a line: more lie on one another."""
 
 ZERO_AT = 0.5
 """Where a message of 0 bytes is drawn on a logarithmic axis: one step left of 1 byte."""
@@ -211,7 +215,7 @@ def _panels(grouped: _Grouped, sides: Sides) -> list[Panel]:
     titles = [title for place in sides.places for title in (place.label, place.title)]
     ordered = sorted(grouped.items(), key=lambda item: titles.index(item[0][0]))
     return [
-        Panel(title, subtitle, lines_of(lines, sides), axis, unit)
+        Panel(title, subtitle, lines_of(_thinned(lines), sides), axis, unit)
         for (title, subtitle, axis, unit), lines in ordered
         if len({point.x for points in lines.values() for point in points}) > 1
     ]
@@ -231,3 +235,11 @@ def lines_of(by_side: dict[Side, list[Point]], sides: Sides) -> tuple[Line, ...]
         for side in sides.sides
         if side in by_side
     )
+
+
+def _thinned(lines: dict[Side, list[Point]]) -> dict[Side, list[Point]]:
+    """Return every second, third … point, and the last, so that a line has few enough to be told apart."""
+    xs = sorted({point.x for points in lines.values() for point in points})
+    step = math.ceil(len(xs) / MOST_POINTS)
+    drawn = frozenset([*xs[::step], xs[-1]])
+    return {side: [point for point in points if point.x in drawn] for side, points in lines.items()}

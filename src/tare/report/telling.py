@@ -9,25 +9,25 @@ from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison, Estimate
 from tare.report.sides import Place, Sides
 
-MOST_PLACES = 6
-"""Places that have panels of their own in each figure: two rows of three."""
+MOST_PLACES = 12
+"""Up to so many places each has panels of its own in every figure."""
+
+_SAMPLE = 6
+"""Of more places, so many have: two rows of three."""
 
 MOST_COLUMNS = 45
 """Columns of all heat maps together."""
 
-MOST_ROWS = 200
-"""Rows of a table that cannot be filtered."""
 
-
-def telling_places(overview: Iterable[Comparison], sides: Sides, most: int = MOST_PLACES) -> frozenset[Place]:
-    """Return the `most` places at which a contender lies farthest from the reference, as a factor."""
-    if len(sides.places) <= most:
+def telling_places(overview: Iterable[Comparison], sides: Sides) -> frozenset[Place]:
+    """Return the places that are drawn: all, or of many those where a contender lies farthest off."""
+    if len(sides.places) <= MOST_PLACES:
         return frozenset(sides.places)
     farness = dict.fromkeys(sides.places, 0.0)
     for one in overview:
         place = sides.place_of[one.contender_case]
         farness[place] = max(farness[place], abs(math.log(one.ratio)) if one.ratio else 0.0)
-    return frozenset(sorted(sides.places, key=lambda place: -farness[place])[:most])
+    return frozenset(sorted(sides.places, key=lambda place: -farness[place])[:_SAMPLE])
 
 
 def left_out(n_shown: int, n_all: int, what: str) -> str:
