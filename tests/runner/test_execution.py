@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -190,6 +191,33 @@ def test_changed_inputs_make_a_stage_run_again(execute: Execute, tmp_path: Path)
     first = execute(stages=stages, number=1)
     source.write_text("2")
     assert (first.series[0].values, execute(stages=stages, number=2).series[0].values) == ([1.0], [2.0])
+
+
+@pytest.mark.parametrize("changed", ["mesher-compiler", "mesher-wrapper"])
+def test_an_updated_program_makes_a_stage_run_again(
+    execute: Execute, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    """Stand-ins for a compiler and its wrapper; the wrapper stays the same file, the compiler is a link."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "compiler-12").write_text("#!/bin/sh\n")
+    (folder / "mesher-wrapper").write_text("#!/bin/sh\nmkdir mesh; cat ../../../size > mesh/size\n")
+    for name in ("compiler-12", "mesher-wrapper"):
+        (folder / name).chmod(0o755)
+    (folder / "mesher-compiler").symlink_to("compiler-12")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    stages = mesher("")
+    stages[0] = msgspec.structs.replace(
+        stages[0], argv=(str(folder / "mesher-wrapper"),), programs=("mesher-compiler", "no-such-program")
+    )
+    values = []
+    for number, size in enumerate((1, 2, 3), start=1):
+        (tmp_path / "size").write_text(str(size))
+        if size == 3:
+            path = folder / changed
+            path.write_text(path.read_text() + "# version 13\n")
+        values += execute(stages=stages, number=number).series[0].values
+    assert values == [1.0, 1.0, 3.0], "the second attempt is given what the first one made"
 
 
 def test_a_stage_that_does_not_make_what_it_should_fails_the_run(execute: Execute, tmp_path: Path) -> None:

@@ -101,7 +101,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 
     A stage with `keeps` is run once for all cases that need the same: those files and folders of the
     working folder are kept, keyed by the stage's command, files, layout and platform, by the content of
-    its `inputs` (paths outside the working folder), and by the stages before it.
+    its `inputs` (paths outside the working folder), of its program and of the other `programs` that it calls,
+    such as compilers, and by the stages before it.
     """
 
     name: str = "run"
@@ -112,6 +113,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     layout: Layout | None = None
     keeps: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
 
 
 class InlineFom(msgspec.Struct, frozen=True, kw_only=True):

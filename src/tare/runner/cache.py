@@ -1,13 +1,14 @@
 """Keep what a stage made, so that cases which need the same do not make it again.
 
 The key holds everything that the result depends on: the commands and files of the stage and of those before
-it, its rank layout, the platform, and the content of the inputs. The network is no part of it: a mesh is the
-same whatever carried its halo.
+it, its rank layout, the platform, and the content of the inputs and of the programs, as this machine has
+them. The network is no part of it: a mesh is the same whatever carried its halo.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import msgspec
 
 from tare.compose import Composer
 from tare.model.case import Case
+from tare.model.site import Platform
 from tare.model.workload import Stage
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -66,12 +68,29 @@ def stage_keys(composer: Composer, case: Case) -> tuple[str | None, ...]:
     keys: list[str | None] = []
     for stage in stages[:-1]:
         digest.update(_encode([stage, stage.layout or case.layout, composer.storage_path(case)]))
-        for path in composer.inputs(case, stage):
+        for path in (*composer.inputs(case, stage), *_programs(stage, platform)):
             digest.update(path.encode())
             for chunk in _content(Path(path)):
                 digest.update(chunk)
         keys.append(digest.copy().hexdigest() if stage.keeps else None)
     return (*keys, None)
+
+
+def _programs(stage: Stage, platform: Platform) -> Iterator[str]:
+    """Yield the files of the programs that a stage calls: after an update, they may make another thing.
+
+    Those of a container are its image's, which the platform names; one that a stage before made follows
+    from that stage.
+    """
+    if platform.runtime != "native":
+        return
+    prefix = (f"{platform.prefix}/bin",) if platform.prefix else ()
+    own = os.pathsep.join((*platform.path, *prefix))
+    for name in (stage.argv[0], *stage.programs):
+        if os.sep in name and not Path(name).is_absolute():
+            continue
+        if path := shutil.which(name, path=own) or shutil.which(name):
+            yield str(Path(path).resolve())
 
 
 def _outputs(stage: Stage, work: Path) -> Iterator[str]:

@@ -184,11 +184,22 @@ bin/xspecfem3D: build/Makefile OUTPUT_FILES/values_from_mesher.h
 """
 
 
+_COMPILERS = ("mpif90", "mpicc", "gfortran", "gcc")
+"""What the configured sources call, by the names that are usual."""
+
+
 def _build(program: str, sources: str) -> Stage:
-    """Return the stage that builds `program`, kept as long as the sources stay the same."""
+    """Return the stage that builds `program`, kept as long as sources and compilers stay the same."""
     argv = ("make", "--file=specfem.mk", f"SOURCES={sources}", f"bin/{program}")
-    files = {"specfem.mk": _MAKEFILE}
-    return serial(f"build-{program}", *argv, files=files, keeps=(f"bin/{program}",), inputs=(sources,))
+    return Stage(
+        name=f"build-{program}",
+        argv=argv,
+        files={"specfem.mk": _MAKEFILE},
+        is_mpi=False,
+        keeps=(f"bin/{program}",),
+        inputs=(sources,),
+        programs=_COMPILERS,
+    )
 
 
 def _mesher(*, is_kept: bool) -> Stage:

@@ -157,6 +157,10 @@ def source() -> str:
     return Path(__file__).with_name("microbench.c").read_text(encoding="utf-8")
 
 
+_COMPILERS = ("cc", "gcc")
+"""What compiler wrappers call; their own content tells nothing of it."""
+
+
 class Microbench(Benchmark, frozen=True, kw_only=True):
     """Some operations of the program; `ranks` is what its case asked for."""
 
@@ -208,6 +212,7 @@ class Microbench(Benchmark, frozen=True, kw_only=True):
             is_mpi=False,
             layout=Layout(),
             keeps=("microbench",),
+            programs=_COMPILERS,
         )
         argv = ["{work}/microbench"]
         argv += ["--min-bytes", str(asked["min_bytes"]), "--max-bytes", str(asked["max_bytes"])]
