@@ -18,6 +18,7 @@ from tare.report.content import Content, ReportAnswers, content
 from tare.report.evidence import MOST_RUNS, pack_all
 from tare.report.evidence import PAGE_LIMIT as EVIDENCE_LIMIT
 from tare.report.figures import Figure, vegalite_version
+from tare.report.listing import MOST_ROWS
 from tare.report.packing import pack
 from tare.report.palette import dark_by_light, sign_of, tone_of
 from tare.report.runs import telling
@@ -33,6 +34,9 @@ TEMPLATES = ("template.html", "style.css", "page.js")
 
 PAGE_LIMIT = 4_300_000
 """Characters of a page, but for what its tables take: small enough to be mailed."""
+
+MOST_ITEMS = 30
+"""Sentences of one list."""
 
 MOST_NUMBERS = 500
 """Rows of the table behind a figure."""
@@ -83,6 +87,8 @@ def render(campaign: Campaign, found: Content, template: Path | None = None, hom
             home=home,
             most_evidence=MOST_RUNS,
             most_numbers=MOST_NUMBERS,
+            most_rows=MOST_ROWS,
+            most_items=MOST_ITEMS,
             style=_raw(environment.get_template("style.css").render(colours=_side_colours(found))),
             scripts=[_raw(text) for text in scripts],
             hashes=" ".join(f"'sha256-{_digest(text)}'" for text in scripts),
