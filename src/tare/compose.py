@@ -10,8 +10,8 @@ import msgspec
 
 from tare.errors import UsageError
 from tare.model.case import Case, Layout
-from tare.model.launch import Invocation, Launcher, Placement, Runtime
-from tare.model.site import Site
+from tare.model.launch import Engine, Invocation, Launcher, Placement, Runtime
+from tare.model.site import Platform, Site
 from tare.model.workload import Stage, Workload
 
 BATCH_BACKENDS = frozenset({"slurm"})
@@ -57,7 +57,7 @@ class Composer(msgspec.Struct, frozen=True):
 
     def _invocation(self, case: Case, stage: Stage, work: Path | None) -> Invocation:
         self._require_storage(case, stage)
-        platform = self.site.platforms[case.platform]
+        platform = self._platform(case, stage)
         layout = stage.layout or case.layout
         places = {
             "{work}": str(work) if work else "{work}",
@@ -72,21 +72,67 @@ class Composer(msgspec.Struct, frozen=True):
         program = Invocation(
             argv=tuple(argv), env={name: _fill(value, places) for name, value in env.items()}
         )
-        program = self.runtime(platform.runtime).wrap(program, platform)
-        if not stage.is_mpi:
+        runtime = self.runtime(platform.runtime)
+        engine = self.engine(case.platform) if platform.has_node_containers else None
+        folder = places["{work}"]
+        if engine is None:
+            program = runtime.wrap(program, platform, folder)
+        if stage.is_mpi:
+            program = self._launch(program, case, layout, engine)
+        if engine is None:
             return program
+        prefix = self.container_prefix(case.platform)
+        mine = engine.agent_environment(platform, prefix, folder, self.site.agent)
+        program = msgspec.structs.replace(program, env=program.env | mine)
+        return engine.enter(program, platform, f"{prefix}{self.hosts(case)[0]}", folder)
+
+    def _platform(self, case: Case, stage: Stage) -> Platform:
+        """Return the platform of `case`, in whose containers the storage path is seen if `stage` uses it."""
+        platform = self.site.platforms[case.platform]
+        if platform.container is None or not _uses_storage(stage):
+            return platform
+        binds = (*platform.container.binds, self.storage_path(case))
+        return msgspec.structs.replace(
+            platform, container=msgspec.structs.replace(platform.container, binds=binds)
+        )
+
+    def _launch(self, program: Invocation, case: Case, layout: Layout, engine: Engine | None) -> Invocation:
+        platform = self.site.platforms[case.platform]
+        agent = (str(engine.agent),) if engine else self.site.agent
         placement = Placement(
             hosts=self.hosts(case)[: layout.nodes],
             layout=layout,
             platform=platform,
             network=self.site.networks.get(case.network) if case.network else None,
             network_name=case.network,
-            agent=() if self.is_queued(case) else self.site.agent,
+            agent=() if self.is_queued(case) else agent,
             management=self.site.management,
             slots_per_node=self.site.slots(layout.nodes),
             is_allocated=self.is_queued(case),
         )
         return self.launcher(platform.launcher).launch(program, placement)
+
+    def engine(self, platform: str) -> Engine:
+        """Return what keeps the containers of a platform whose shape is a container a node.
+
+        Raises UsageError when its runtime has none that stay.
+        """
+        name = self.site.platforms[platform].runtime
+        runtime = self.runtime(name)
+        if not isinstance(runtime, Engine):
+            raise UsageError(
+                f"{name} has no containers that stay; use 'shape: rank', or the runtime podman or docker"
+            )
+        if self.site.platforms[platform].backend in BATCH_BACKENDS:
+            raise UsageError(
+                f"platform {platform}: a batch system chooses the nodes too late for containers that stay; "
+                "use 'shape: rank'"
+            )
+        return runtime
+
+    def container_prefix(self, platform: str) -> str:
+        """Return what the names of a platform's containers start with; the host's name follows."""
+        return f"tare-{self.site.name}-{platform}-".replace("+", "_")
 
     def _first_address(self, case: Case) -> str:
         node = self.site.nodes[0]
@@ -102,12 +148,15 @@ class Composer(msgspec.Struct, frozen=True):
         return tuple(_fill(path, {"{storage}": self.storage_path(case)}) for path in stage.inputs)
 
     def _require_storage(self, case: Case, stage: Stage) -> None:
-        words = (*stage.argv, *stage.env.values(), *stage.inputs)
-        if case.storage is None and any("{storage}" in word for word in words):
+        if case.storage is None and _uses_storage(stage):
             raise UsageError(
                 f"{case.workload} needs a storage path, but site {self.site.name} names none; "
                 "add 'storage: {scratch: /path}' to the site file"
             )
+
+
+def _uses_storage(stage: Stage) -> bool:
+    return any("{storage}" in word for word in (*stage.argv, *stage.env.values(), *stage.inputs))
 
 
 def _fill(text: str, places: Mapping[str, str]) -> str:

@@ -33,7 +33,7 @@ class Nothing:
     def launch(self, program: Invocation, placement: Placement) -> Invocation:
         return program
 
-    def wrap(self, program: Invocation, platform: Platform) -> Invocation:
+    def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
         return program
 
 

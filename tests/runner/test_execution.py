@@ -42,7 +42,7 @@ class DoubleRuntime:
 
     name = "double"
 
-    def wrap(self, program: Invocation, platform: Platform) -> Invocation:
+    def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
         return program
 
 

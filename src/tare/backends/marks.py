@@ -24,12 +24,13 @@ def new_prefix(campaign: str) -> str:
 
 def orphaned(proc: Path = Path("/proc")) -> list[tuple[int, str]]:
     """Return the pid and label of each marked process whose tare is gone."""
-    found = []
-    for pid, label in _labels(proc):
-        parts = label.split(":")
-        if len(parts) < 4 or not parts[1].isdigit() or str(_start_time(int(parts[1]))) != parts[2]:
-            found.append((pid, label))
-    return found
+    return [(pid, label) for pid, label in _labels(proc) if is_orphaned(label)]
+
+
+def is_orphaned(label: str) -> bool:
+    """Return whether the tare that gave this label is gone."""
+    parts = label.split(":")
+    return len(parts) < 4 or not parts[1].isdigit() or str(_start_time(int(parts[1]))) != parts[2]
 
 
 def marked(label_prefix: str, proc: Path = Path("/proc")) -> list[int]:

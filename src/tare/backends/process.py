@@ -76,6 +76,10 @@ class ProcessBackend:
             self._guard = None
         _set_subreaper(self._was_subreaper)
 
+    def adopt(self) -> None:
+        """Take the processes that have come to this one by now for no leftovers of its jobs."""
+        self._kin = self._read_children()
+
     def run(self, job: Job) -> Exit:
         """Run `job` to its end or time-out (see model.Backend.run)."""
         started = time.monotonic()

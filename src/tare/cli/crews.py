@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tare.cli.containers import containers, read_nesting
 from tare.cli.wiring import Loaded
 from tare.collectors.facts import SOURCES, collect_facts
+from tare.collectors.images import container_facts
 from tare.collectors.interfaces import PATH, read_counters
 from tare.compose import Composer
 from tare.errors import UsageError
@@ -18,7 +20,7 @@ from tare.model.backend import Backend
 from tare.model.campaign import Environment
 from tare.model.case import Case
 from tare.model.scheduler import NodeFiles
-from tare.model.site import SlurmOptions
+from tare.model.site import Platform, SlurmOptions
 from tare.runner.batch import BatchCrew, BatchSetup, make_task
 from tare.runner.crew import Alone, Crew, Crews
 from tare.runner.execution import Executor
@@ -32,7 +34,7 @@ def make_crew(folder: Path, loaded: Loaded) -> Iterator[Crew]:
     used = dict.fromkeys(case.platform for case in loaded.plan.cases)
     makers = {"process": _alone, "slurm": _slurm}
     with ExitStack() as stack:
-        env = stack.enter_context(_lab_env(loaded, {platforms[name].backend for name in used}))
+        env = stack.enter_context(_lab_env(loaded, [platforms[name] for name in used]))
         crews: dict[str, Crew] = {}
         for backend in dict.fromkeys(platforms[name].backend for name in used):
             if backend not in makers:
@@ -64,11 +66,13 @@ def _alone(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
             composer=loaded.composer,
             backend=backend,
             counters=_counters(backend),
-            environment=_environment(folder, loaded.composer, backend),
+            environment=_environment(folder, loaded.composer, backend, env),
             label=prefix,
         )
         try:
-            yield Alone(executor.execute)
+            with containers(folder.resolve(), loaded, env, prefix):
+                backend.adopt()
+                yield Alone(executor.execute)
         finally:
             backend.clean(prefix)
 
@@ -110,7 +114,7 @@ def job_script(loaded: Loaded, case: Case) -> str:
 
 
 @contextmanager
-def _lab_env(loaded: Loaded, backends: set[str]) -> Iterator[dict[str, str]]:
+def _lab_env(loaded: Loaded, platforms: Sequence[Platform]) -> Iterator[dict[str, str]]:
     """Yield the environment through which the agent finds the lab: the one that is up, or one of our own."""
     spec = loaded.composer.site.lab
     if spec is None:
@@ -122,8 +126,10 @@ def _lab_env(loaded: Loaded, backends: set[str]) -> Iterator[dict[str, str]]:
         running = lab.find()
         if running is None or running.spec != spec:
             running = stack.enter_context(lab.start(spec, owned=True))
-        if "slurm" in backends:
+        if any(platform.backend == "slurm" for platform in platforms):
             running.add_slurm()
+        if any(platform.runtime == "podman" for platform in platforms):
+            running.add_containers()
         yield running.env
 
 
@@ -138,7 +144,9 @@ def _counters(backend: Backend) -> Callable[[Sequence[str | None]], Traffic]:
     return counters
 
 
-def _environment(folder: Path, composer: Composer, backend: Backend) -> Callable[[Case], str]:
+def _environment(
+    folder: Path, composer: Composer, backend: Backend, env: Mapping[str, str]
+) -> Callable[[Case], str]:
     """Return what records the facts of a case's hosts; each set of hosts is asked once a session."""
     known: dict[tuple[tuple[str, ...], str], str] = {}
 
@@ -149,18 +157,22 @@ def _environment(folder: Path, composer: Composer, backend: Backend) -> Callable
             asked: list[str | None] = list(hosts) if composer.site.agent else [None]
             texts = backend.read(asked, list(SOURCES))
             files = {host or hosts[0]: found for host, found in texts.items()}
-            known[key] = _record(folder, composer, case, files)
+            nesting = read_nesting(composer, case.platform, asked[0], backend, env)
+            known[key] = _record(folder, composer, case, files, nesting)
         return known[key]
 
     return environment
 
 
-def _record(folder: Path, composer: Composer, case: Case, files: NodeFiles) -> str:
-    """Record the facts of a case's nodes, and of its platform; return their hash."""
+def _record(
+    folder: Path, composer: Composer, case: Case, files: NodeFiles, nesting: Mapping[str, str] | None = None
+) -> str:
+    """Record the facts of a case's nodes, of its platform and of its containers; return their hash."""
     facts: Environment = {node: collect_facts(found) for node, found in files.items()}
     platform = composer.site.platforms[case.platform]
     for node in facts.values():
         node["platform.launcher"] = platform.launcher
         node["platform.runtime"] = platform.runtime
         node["platform.prefix"] = platform.prefix or ""
+        node |= nesting if nesting is not None else container_facts(platform, {})
     return store_environment(folder, facts)

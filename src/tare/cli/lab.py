@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tare.model.site import LabSpec
 
 _NOT_UP_EXIT_CODE = 3
-_SERVICES = ("slurm",)
+_SERVICES = ("slurm", "containers")
 
 name_option = click.option(
     "--name", default="lab", show_default=True, help="Which lab, where there are several."
@@ -62,7 +62,7 @@ def _services(context: click.Context, parameter: click.Parameter, value: str) ->
     callback=_services,
     default="",
     metavar="NAMES",
-    help="What else runs in it, separated by commas: slurm.",
+    help="What else runs in it, separated by commas: slurm, containers (podman, as root).",
 )
 @name_option
 def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], name: str) -> None:
@@ -73,7 +73,7 @@ def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], nam
     \b
     Examples:
       tare lab up --nodes 2
-      tare lab up --with slurm
+      tare lab up --with slurm,containers
     """
     from tare import lab
 
@@ -92,6 +92,9 @@ def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], nam
     if "slurm" in services:
         running.add_slurm()
         click.echo("Slurm is up; try: tare lab exec n1 -- sinfo\n")
+    if "containers" in services:
+        running.add_containers()
+        click.echo("Containers are up; try: tare lab exec n1 -- podman info\n")
     _print_hosts(running)
 
 

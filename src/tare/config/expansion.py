@@ -19,7 +19,8 @@ MOST_NODES = 100_000
 def expand_environment(text: str, environment: Mapping[str, str]) -> str:
     """Return `text` with each ``${NAME}`` and a leading ``~`` filled in.
 
-    ``${TARE_MPI}`` is where the MPIs from PyPI are installed, share/tare/mpi beside Python, unless it is set.
+    ``${TARE_MPI}`` is where the MPIs from PyPI are installed, share/tare/mpi beside Python, unless it is set;
+    ``${TARE_ROOTFS}`` where root file systems of containers are, share/tare/rootfs.
     Raises ValueError with the cure where a variable is not set.
     """
 
@@ -27,8 +28,9 @@ def expand_environment(text: str, environment: Mapping[str, str]) -> str:
         name = match[1]
         if not match[0].endswith("}") or not name.isidentifier():
             raise ValueError(f"{shown(match[0])} is not a variable; write ${{NAME}}")
-        if name == "TARE_MPI":
-            return environment.get(name) or str(Path(sys.prefix, "share", "tare", "mpi"))
+        if name in ("TARE_MPI", "TARE_ROOTFS"):
+            own = name.removeprefix("TARE_").lower()
+            return environment.get(name) or str(Path(sys.prefix, "share", "tare", own))
         if name not in environment:
             raise ValueError(f"the environment variable {name} is not set; set it, or write its value here")
         return environment[name]

@@ -19,7 +19,16 @@ from tare.config.faults import Faults, nearest, shown
 from tare.config.faults import Path as KeyPath
 from tare.config.site_types import LabFile, LabNetworkFile, PlatformFile, SiteFile
 from tare.errors import UsageError
-from tare.model.site import LabNetwork, LabNetworkKind, LabSpec, Network, Platform, Site, SlurmOptions
+from tare.model.site import (
+    ContainerOptions,
+    LabNetwork,
+    LabNetworkKind,
+    LabSpec,
+    Network,
+    Platform,
+    Site,
+    SlurmOptions,
+)
 
 BUILT_IN = ("local", "lab")
 _LAB_MANAGEMENT = ("mgmt0",)
@@ -196,6 +205,7 @@ class _SiteReader:
             path=tuple(self._folder(one, (*path, "path", n)) for n, one in enumerate(folders)),
             env={key: self._expand(value, (*path, "env", key)) for key, value in file.env.items()},
             slurm=self._slurm(file, path),
+            container=self._container(file, path),
         )
 
     def _slurm(self, file: PlatformFile, path: KeyPath) -> SlurmOptions | None:
@@ -213,6 +223,44 @@ class _SiteReader:
                 )
         options = msgspec.structs.asdict(file.slurm) | {"lines": tuple(file.slurm.lines)}
         return SlurmOptions(**options)
+
+    def _container(self, file: PlatformFile, path: KeyPath) -> ContainerOptions | None:
+        here: KeyPath = (*path, "container")
+        one = file.container
+        if file.runtime == "native":
+            if one is not None:
+                self._fault(here, "runtime native takes none; add a runtime, such as 'runtime: podman'")
+            return None
+        if one is None or (one.image is None) == (one.rootfs is None):
+            found = "has both" if one and one.image else "is missing"
+            self._fault(
+                here if one else path,
+                f"what runtime {file.runtime} makes containers of {found}; give container one 'image' or "
+                "'rootfs'",
+            )
+            return None
+        rootfs = self._folder(one.rootfs, (*here, "rootfs")) if one.rootfs is not None else None
+        return ContainerOptions(
+            shape=one.shape,
+            image=self._expand(one.image, (*here, "image")) if one.image is not None else None,
+            rootfs=rootfs,
+            binds=tuple(self._bind(text, (*here, "binds", n)) for n, text in enumerate(one.binds)),
+            devices=tuple(self._folder(text, (*here, "devices", n)) for n, text in enumerate(one.devices)),
+            shm_bytes=one.shm,
+            is_memlock_unlimited=one.memlock == "unlimited",
+            network=one.network,
+            options=tuple(self._expand(text, (*here, "options", n)) for n, text in enumerate(one.options)),
+            program=self._expand(one.program, (*here, "program")) if one.program is not None else None,
+        )
+
+    def _bind(self, text: str, path: KeyPath) -> str:
+        expanded = self._expand(text, path)
+        source, _, rest = expanded.partition(":")
+        target, _, mode = rest.partition(":")
+        is_absolute = all(one.startswith(("/", "${")) for one in (source, target or source))
+        if not is_absolute or mode not in ("", "ro"):
+            self._fault(path, f"{shown(text)} is not SOURCE[:TARGET[:ro]] with paths from /; write /a:/b:ro")
+        return expanded
 
     def _agent(self, file: SiteFile) -> tuple[str, ...]:
         try:

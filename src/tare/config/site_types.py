@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from tare.config.fields import BitRate, Bytes, Count, Name, Variables, Word, Words
-from tare.model.site import LabNetworkKind, SlurmMode
+from tare.model.site import ContainerShape, LabNetworkKind, SlurmMode
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,6 +43,47 @@ class SlurmFile(_File, frozen=True, kw_only=True):
     ] = []
 
 
+class ContainerFile(_File, frozen=True, kw_only=True):
+    """What a container is made of, and what of its host it sees."""
+
+    shape: Annotated[
+        ContainerShape,
+        Meta(description="A container a rank, or one a node that stays.", examples=["node"]),
+    ] = ContainerShape.RANK
+    image: Annotated[
+        Word | None, Meta(description="The image.", examples=["docker.io/library/debian:12"])
+    ] = None
+    rootfs: Annotated[
+        Word | None,
+        Meta(description="Or a root file system, a folder.", examples=["${TARE_ROOTFS}/debian"]),
+    ] = None
+    binds: Annotated[
+        list[Word],
+        Meta(description="Paths that are seen inside: SOURCE[:TARGET[:ro]].", examples=[["/opt/mpi"]]),
+    ] = []
+    devices: Annotated[
+        list[Word], Meta(description="Devices that are seen inside.", examples=[["/dev/infiniband"]])
+    ] = []
+    shm: Annotated[Bytes | None, Meta(description="Size of a /dev/shm of its own; default: the host's.")] = (
+        None
+    )
+    memlock: Annotated[
+        Literal["host", "unlimited"],
+        Meta(description="Limit of locked memory; RDMA wants it unlimited.", examples=["unlimited"]),
+    ] = "host"
+    network: Annotated[
+        Word, Meta(description="The runtime's network; host is that of the host.", examples=["host"])
+    ] = "host"
+    options: Annotated[
+        list[Word],
+        Meta(description="Further options of the runtime's command.", examples=[["--privileged"]]),
+    ] = []
+    program: Annotated[
+        Word | None,
+        Meta(description="The runtime's command, if not its name.", examples=["/opt/bin/podman"]),
+    ] = None
+
+
 class PlatformFile(_File, frozen=True, kw_only=True):
     """How a case becomes processes."""
 
@@ -59,6 +100,9 @@ class PlatformFile(_File, frozen=True, kw_only=True):
     ] = []
     env: Annotated[Variables, Meta(description="Environment variables of every rank.")] = {}
     slurm: Annotated[SlurmFile | None, Meta(description="How the backend slurm asks for nodes.")] = None
+    container: Annotated[
+        ContainerFile | None, Meta(description="What a runtime but native makes containers of.")
+    ] = None
 
 
 class NetworkFile(_File, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from typing import IO, NoReturn, cast
 import msgspec
 
 from tare.errors import LabError, UsageError
-from tare.lab import slurm, state
+from tare.lab import containers, slurm, state
 from tare.lab.holder import Report, Request
 from tare.lab.topology import Topology, lay_out
 from tare.model.site import LabSpec
@@ -27,6 +27,7 @@ AGENT = Path(__file__).with_name("agent")
 """The command that starts another on a host of a lab, called as ssh is; needs `Lab.env`."""
 
 _HAS_SLURM = "has-slurm"  # in its folder, as seen from outside
+_HAS_CONTAINERS = "has-containers"
 _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 20.0
 
@@ -66,7 +67,11 @@ class Lab:
     def env(self) -> dict[str, str]:
         """Return the environment variables that the agent needs, and what runs in the lab."""
         env = {"TARE_LAB_DIR": str(self.folder)}
-        return env | {"SLURM_CONF": str(slurm.conf_path(self.folder))} if self.has_slurm else env
+        if self.has_slurm:
+            env["SLURM_CONF"] = str(slurm.conf_path(self.folder))
+        if self.has_containers:
+            env |= containers.environment(self.folder)
+        return env
 
     @property
     def has_slurm(self) -> bool:
@@ -80,6 +85,17 @@ class Lab:
             addresses = [port.address for port in management.ports if port.host in self.topology.nodes]
             slurm.bring_up(self, self.topology.nodes, addresses)
             (self.folder / _HAS_SLURM).touch()
+
+    @property
+    def has_containers(self) -> bool:
+        """Return whether podman runs containers in it."""
+        return (self.folder / _HAS_CONTAINERS).exists()
+
+    def add_containers(self) -> None:
+        """Give it a podman of its own, unless it has one. Raises LabError with what stopped it."""
+        if not self.has_containers:
+            containers.bring_up(self, self.topology.nodes[0])
+            (self.folder / _HAS_CONTAINERS).touch()
 
     def is_running(self) -> bool:
         """Return whether it still is."""

@@ -151,9 +151,16 @@ def _map_when_told(told: int, tell: int, pid: int, uid: int, gid: int) -> int:
 
 
 def _identity(own_map: str) -> str:
-    """Return the map that gives a child every id that `own_map` gives us, unchanged."""
-    extents = (line.split() for line in own_map.splitlines())
-    return "".join(f"{first} {first} {count}\n" for first, _, count in extents)
+    """Return the map that gives a child every id that `own_map` gives us, unchanged, but for the last of all.
+
+    runc takes a map of all 2^32 - 1 ids for that of the machine itself, and then insists on devices and
+    cgroups that only the machine's own root may have (libcontainer/userns, UIDMapInUserNS).
+    """
+    extents = [line.split() for line in own_map.splitlines()]
+    whole = str(2**32 - 1)
+    return "".join(
+        f"{first} {first} {int(count) - 1 if count == whole else count}\n" for first, _, count in extents
+    )
 
 
 @contextlib.contextmanager

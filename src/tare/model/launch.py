@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -23,7 +25,8 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     `hosts` are as many as the layout has nodes; none where `is_allocated`, when a batch system has chosen
     them by the time that the command runs, and the launcher asks it. `agent` is the command that starts
     another on a host (see Site). `network` is the one that must carry the data; None leaves the choice to
-    the MPI.
+    the MPI. `hostfile` names the file that lists the hosts, one a line, where they are known by the time that
+    the command runs; there are then no `hosts`.
     """
 
     hosts: tuple[str, ...]
@@ -35,6 +38,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     management: tuple[str, ...] = ()
     slots_per_node: int = 1
     is_allocated: bool = False
+    hostfile: str | None = None
 
 
 class Launcher(Protocol):
@@ -61,6 +65,49 @@ class Runtime(Protocol):
         """Its name in a site file."""
         ...
 
-    def wrap(self, program: Invocation, platform: Platform) -> Invocation:
-        """Return `program` as it must be started inside this runtime."""
+    def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
+        """Return `program` as it must be started inside this runtime, a container a rank.
+
+        It sees its working folder `folder` at the same path. Raises UsageError when this runtime cannot do
+        what the platform asks.
+        """
+        ...
+
+
+@runtime_checkable
+class Engine(Runtime, Protocol):
+    """A runtime whose containers may stay while commands come and go in them: podman, docker. Pure."""
+
+    @property
+    def agent(self) -> Path:
+        """The command that starts another in the container of a host, called from a container as ssh is."""
+        ...
+
+    def start(self, platform: Platform, container: str, binds: Sequence[str]) -> Invocation:
+        """Return what starts the long-lived container of that name, with further `binds`, and returns."""
+        ...
+
+    def enter(self, program: Invocation, platform: Platform, container: str, folder: str) -> Invocation:
+        """Return what runs `program` in that container, in `folder`."""
+        ...
+
+    def agent_environment(
+        self, platform: Platform, prefix: str, folder: str, agent: Sequence[str]
+    ) -> dict[str, str]:
+        """Return the variables by which `agent` finds the containers, named `prefix` and the host's name.
+
+        The site's own `agent` gets it to the host.
+        """
+        ...
+
+    def find(self, platform: Platform) -> tuple[str, ...]:
+        """Return what prints a line ``ID LABEL`` for each container of Tare, running or not."""
+        ...
+
+    def remove(self, platform: Platform, containers: Sequence[str]) -> tuple[str, ...]:
+        """Return what ends and removes containers by their names or ids; it may fail where one is gone."""
+        ...
+
+    def identify(self, platform: Platform) -> tuple[str, ...]:
+        """Return what prints the digest of the platform's image; nothing where it has none."""
         ...

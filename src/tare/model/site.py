@@ -6,6 +6,8 @@ import enum
 
 import msgspec
 
+from tare.model.kubernetes import KubernetesOptions, PodNetwork
+
 
 class SiteFact(enum.StrEnum):
     """What a site may tell that a parameter of a workload asks for."""
@@ -46,6 +48,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
     this network reach it by `address`, a name or number with ``{node}`` or ``{host}`` filled in.
     `provider` is the transport in libfabric's terms (fi_provider(7)): tcp, verbs, psm3 …
     `options` are further environment variables by launcher name, for what no field says.
+    `pod` says how it reaches into the pods of a cluster.
     """
 
     interface: str
@@ -53,6 +56,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
     address: str = "{host}"
     provider: str = "tcp"
     options: dict[str, dict[str, str]] = {}
+    pod: PodNetwork = PodNetwork()
 
     def host_of(self, node: str) -> str:
         """Return the name of the host on `node` where this network's ranks start."""
@@ -129,11 +133,48 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...] = ()
 
 
+class ContainerShape(enum.StrEnum):
+    """How many containers there are."""
+
+    RANK = "rank"
+    """One a rank: the MPI of the host starts them, as it starts any program."""
+    NODE = "node"
+    """One a node, as long as the campaign runs: the MPI inside starts ranks from one to the other."""
+
+
+class ContainerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a container is made of, and what of its host it sees.
+
+    One of `image` and `rootfs`, a folder, is set. `binds` are written ``SOURCE[:TARGET[:ro]]``, `devices` are
+    paths. `network` is a network of the runtime; ``host`` leaves ranks in the network of the host where they
+    start. `shm_bytes` is the size of a /dev/shm of its own, None shares the host's. Locked memory, which
+    RDMA takes much of, is limited as on the host unless it `is_memlock_unlimited`. `options` are further
+    options of the runtime's command, each a word; `program` is that command, None for the runtime's name.
+    """
+
+    shape: ContainerShape = ContainerShape.RANK
+    image: str | None = None
+    rootfs: str | None = None
+    binds: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    shm_bytes: int | None = None
+    is_memlock_unlimited: bool = False
+    network: str = "host"
+    options: tuple[str, ...] = ()
+    program: str | None = None
+
+    @property
+    def source(self) -> str:
+        """Return the image or root file system."""
+        return self.rootfs or self.image or ""
+
+
 class Platform(msgspec.Struct, frozen=True, kw_only=True):
     """How a case becomes processes: backend, launcher and runtime, each by its plug-in's name.
 
     `prefix` is where the MPI is installed (its bin/ and lib/); `path` lists folders in which
-    workloads find their programs; `env` is set for every rank. `slurm` is for the backend of that name.
+    workloads find their programs; `env` is set for every rank. `slurm` is for the backend of that name,
+    `container` for every runtime but ``native``; `kubernetes` is for the backend of that name.
     """
 
     backend: str = "process"
@@ -143,11 +184,19 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
     path: tuple[str, ...] = ()
     env: dict[str, str] = {}
     slurm: SlurmOptions | None = None
+    container: ContainerOptions | None = None
+    kubernetes: KubernetesOptions | None = None
+
+    @property
+    def has_node_containers(self) -> bool:
+        """Return whether its ranks start in containers that are there before them."""
+        return self.container is not None and self.container.shape is ContainerShape.NODE
 
     @property
     def in_flight(self) -> int:
         """Return how many of its runs may be queued or running at a time."""
-        return self.slurm.in_flight if self.slurm else 1
+        options = self.slurm or self.kubernetes
+        return options.in_flight if options else 1
 
     @property
     def is_packed(self) -> bool:

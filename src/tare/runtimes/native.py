@@ -11,6 +11,6 @@ class Native:
 
     name = "native"
 
-    def wrap(self, program: Invocation, platform: Platform) -> Invocation:
+    def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
         """Return `program` as it is."""
         return program

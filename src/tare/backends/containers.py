@@ -1,0 +1,160 @@
+"""Containers that stay: one on each host, brought up, checked, and removed with whatever else is left."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+
+import msgspec
+
+from tare.backends import marks
+from tare.errors import BackendError
+from tare.model.launch import Engine, Invocation
+from tare.model.site import Platform
+
+_TIMEOUT_S = 120.0  # an image may have to be unpacked
+
+
+class Host(msgspec.Struct, frozen=True):
+    """Where containers run: a host that `agent` reaches, or, where `name` is None, this machine."""
+
+    name: str | None
+    agent: tuple[str, ...]
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        """Return the command that runs `argv` there."""
+        return list(argv) if self.name is None else [*self.agent, self.name, shlex.join(argv)]
+
+
+def sweep(
+    engine: Engine, platform: Platform, hosts: Iterable[Host], env: Mapping[str, str], label_prefix: str = ""
+) -> int:
+    """Remove containers of Tare, running or not, whose tare is gone; with a prefix, those so labelled too.
+
+    Returns how many there were. A host or engine that does not answer has none that could be removed.
+    """
+    count = 0
+    for host in hosts:
+        listed = _ask(host, engine.find(platform), env)
+        found = [line.partition(" ")[::2] for line in listed.splitlines()]
+        dead = [
+            container
+            for container, label in found
+            if marks.is_orphaned(label) or (label_prefix and label.startswith(label_prefix))
+        ]
+        if dead:
+            _ask(host, engine.remove(platform, dead), env)
+            count += len(dead)
+    return count
+
+
+def digest(engine: Engine, platform: Platform, host: Host, env: Mapping[str, str]) -> str:
+    """Return the digest of the platform's image on `host`; empty where it cannot be had."""
+    command = engine.identify(platform)
+    return _ask(host, command, env).strip() if command else ""
+
+
+class ContainerCluster(msgspec.Struct, frozen=True, kw_only=True):
+    """A container of `platform` on each host, called `prefix` and the host's name, while this is entered.
+
+    `binds` are further paths that they see, `folder` one of them. Their processes carry `label`, so that
+    whatever ends marked processes ends them too; the engine removes a container whose process has ended.
+    """
+
+    engine: Engine
+    platform: Platform
+    prefix: str
+    hosts: Mapping[str, Host]
+    binds: tuple[str, ...]
+    label: str
+    env: Mapping[str, str]
+    folder: str
+
+    def __enter__(self) -> ContainerCluster:
+        try:
+            sweep(self.engine, self.platform, self.hosts.values(), self.env)
+            self._each({name: self._start(name) for name in self.hosts})
+            self._each({name: self._check(name) for name in self.hosts})
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._remove()
+
+    def _remove(self) -> None:
+        sweep(self.engine, self.platform, self.hosts.values(), self.env, self.label)
+
+    def _start(self, name: str) -> list[str]:
+        started = self.engine.start(self.platform, self.prefix + name, self.binds)
+        return ["env", f"{marks.VARIABLE}={self.label}", *started.argv]
+
+    def _check(self, name: str) -> list[str]:
+        """Return a command that fails in a container that is no part of a cluster, and says why not."""
+        tests = [f"cd {shlex.quote(self.folder)}"]
+        if self.platform.prefix:
+            tests.append(_require("-d", self.platform.prefix, "its MPI"))
+        for other, host in self.hosts.items():
+            if host.name is not None:
+                fault = _fail(f"it knows no host {other}")
+                tests.append(f"{{ getent hosts {other} >/dev/null || {fault}; }}")
+        program = Invocation(argv=("/bin/sh", "-c", " && ".join(tests)))
+        return list(self.engine.enter(program, self.platform, self.prefix + name, self.folder).argv)
+
+    def _each(self, commands: Mapping[str, Sequence[str]]) -> None:
+        """Run one command for each host, all at the same time. Raises BackendError with what each said."""
+        running = {name: _start(self.hosts[name], argv, self.env) for name, argv in commands.items()}
+        problems = []
+        for name, process in running.items():
+            _, err = _finish(process)
+            if process.returncode != 0:
+                said = err.strip().rpartition("\n")[2]
+                problems.append(f"{name}: {said or f'exit code {process.returncode}'}")
+        if problems:
+            raise BackendError(f"{self.engine.name} brings up no containers: {'; '.join(problems)}")
+
+
+def _require(test: str, path: str, what: str) -> str:
+    fault = _fail(f"{what}, {path}, is not in the container; bind it, or take an image with it")
+    return f"{{ [ {test} {shlex.quote(path)} ] || {fault}; }}"
+
+
+def _fail(message: str) -> str:
+    return f"{{ echo {shlex.quote(message)} >&2; exit 1; }}"
+
+
+def _ask(host: Host, argv: Sequence[str], env: Mapping[str, str]) -> str:
+    """Return what a command on `host` prints; nothing where it fails."""
+    try:
+        process = _start(host, argv, env)
+    except OSError:
+        return ""
+    out, _ = _finish(process)
+    return out if process.returncode == 0 else ""
+
+
+def _start(host: Host, argv: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        host.command(argv),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **env},
+    )
+
+
+def _finish(process: subprocess.Popen[bytes]) -> tuple[str, str]:
+    """Wait for the end of `process`, and end it when that takes too long; return its output and errors."""
+    try:
+        out, err = process.communicate(timeout=_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        err += f"\nno answer within {_TIMEOUT_S:g} s".encode()
+    return out.decode(errors="replace"), err.decode(errors="replace")

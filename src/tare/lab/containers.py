@@ -1,0 +1,116 @@
+"""Podman in the lab: what it keeps lies in a tmpfs of the lab, so that it ends with it.
+
+Sources: containers.conf(5), containers-storage.conf(5).
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from tare.errors import LabError
+
+CURE = "on Debian: apt install podman runc"
+
+_IMAGES = Path("/var/lib/containers/storage")
+_SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+
+
+class Hosts(Protocol):
+    """The part of a lab that containers need: see lab.Lab."""
+
+    @property
+    def folder(self) -> Path:
+        """Return where it lies, the same path inside as outside."""
+        ...
+
+    def command(self, host: str, argv: Sequence[str]) -> list[str]:
+        """Return the command that runs exactly `argv` on `host`."""
+        ...
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return the variables by which podman finds its files inside the lab whose folder is `folder`."""
+    home = folder / "containers"
+    return {
+        "CONTAINERS_CONF": str(home / "containers.conf"),
+        "CONTAINERS_STORAGE_CONF": str(home / "storage.conf"),
+    }
+
+
+def oci_runtime() -> str | None:
+    """Return what podman starts containers with; runc first, since it knows every kind of cgroups."""
+    return shutil.which("runc", path=_SBIN) or shutil.which("crun", path=_SBIN)
+
+
+def missing() -> list[str]:
+    """Return the programs that podman in the lab needs and that this machine lacks."""
+    lacking = [] if shutil.which("podman") else ["podman"]
+    return lacking if oci_runtime() else [*lacking, "runc"]
+
+
+def bring_up(lab: Hosts, host: str) -> None:
+    """Give the lab a podman of its own, and see that `host` can run a container.
+
+    Raises LabError with what stopped it.
+    """
+    if lacking := missing():
+        raise LabError(f"containers need {', '.join(lacking)}, which this machine lacks; {CURE}")
+    home = lab.folder / "containers"
+    _run(lab, host, ["mkdir", "-p", str(home)])
+    texts = {
+        "containers.conf": engine_conf(home, oci_runtime() or ""),
+        "storage.conf": storage_conf(home, _IMAGES),
+    }
+    for name, text in texts.items():
+        _run(lab, host, ["sh", "-c", 'cat >"$1"', "sh", str(home / name)], text)
+    variables = [f"{name}={value}" for name, value in environment(lab.folder).items()]
+    _run(lab, host, ["mkdir", "-p", str(home / "trial")])
+    _run(lab, host, ["env", *variables, "podman", "run", *_trial(home / "trial")])
+
+
+def _trial(rootfs: Path) -> list[str]:
+    """Return options with which podman runs a program of this machine in a container of its own."""
+    own = [path for path in ("/usr", "/bin", "/lib", "/lib64") if Path(path).exists()]
+    volumes = [word for path in own for word in ("--volume", f"{path}:{path}:ro")]
+    options = ["--rm", "--ulimit", "host", "--network", "host", *volumes]
+    return [*options, "--rootfs", str(rootfs), "/bin/true"]
+
+
+def engine_conf(home: Path, runtime: str) -> str:
+    """Return containers.conf with all state below `home`."""
+    name = Path(runtime).name
+    return "\n".join(
+        [
+            "[engine]",
+            f'runtime = "{name}"',
+            'cgroup_manager = "cgroupfs"',  # the lab has no systemd to ask
+            'events_logger = "none"',
+            f'tmp_dir = "{home}/run/libpod"',
+            "[engine.runtimes]",
+            f'{name} = ["{runtime}"]',
+            "",
+        ]
+    )
+
+
+def storage_conf(home: Path, images: Path) -> str:
+    """Return storage.conf with all state below `home`; the machine's own `images` can be used, not changed.
+
+    The driver is vfs, since an overlay over a tmpfs needs extended attributes that many kernels lack.
+    """
+    lines = ["[storage]", 'driver = "vfs"', f'graphroot = "{home}/storage"', f'runroot = "{home}/run"']
+    if (images / "vfs-images").is_dir():
+        lines += ["[storage.options]", f'additionalimagestores = ["{images}"]']
+    return "\n".join([*lines, ""])
+
+
+def _run(lab: Hosts, host: str, argv: Sequence[str], text: str = "") -> None:
+    done = subprocess.run(
+        lab.command(host, argv), input=text, capture_output=True, check=False, text=True, cwd="/"
+    )
+    if done.returncode != 0:
+        raise LabError(f"the lab runs no containers: {done.stderr.strip().rpartition(chr(10))[2]}")

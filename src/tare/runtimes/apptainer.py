@@ -1,0 +1,44 @@
+"""Runtimes `apptainer` and `singularity` (https://apptainer.org/docs/user/latest/cli/apptainer_exec.html)."""
+
+from __future__ import annotations
+
+from tare.model.launch import Invocation
+from tare.model.site import Platform
+from tare.runtimes.contents import binds_of, options_of, require_host, require_no_stay
+
+
+class Apptainer:
+    """Runs a rank in a mount namespace of its own.
+
+    Home, /tmp, /dev, /proc, /sys and environment are the host's.
+    """
+
+    name = "apptainer"
+    _variable = "APPTAINERENV_LD_LIBRARY_PATH"
+
+    def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
+        """Return `program` inside apptainer exec (see model.Runtime)."""
+        options = options_of(self.name, platform)
+        require_no_stay(self.name, options)
+        require_host(self.name, options)
+        argv = ["sh", "-c", self._script, options.program or self.name, "exec"]
+        for bind in binds_of(self.name, options, folder):
+            argv += ["--bind", f"{bind.source}:{bind.target}{':ro' if bind.is_read_only else ''}"]
+        for device in options.devices:
+            argv += ["--bind", f"{device}:{device}"]
+        if options.network != "host":
+            argv += ["--net", "--network", options.network]
+        argv += ["--pwd", folder, *options.options, options.source, *program.argv]
+        return Invocation(argv=tuple(argv), env=program.env)
+
+    @property
+    def _script(self) -> str:
+        """Return what hands on LD_LIBRARY_PATH, alone of all variables replaced by Apptainer's own inside."""
+        return f'[ -z "$LD_LIBRARY_PATH" ] || export {self._variable}="$LD_LIBRARY_PATH"; exec "$0" "$@"'
+
+
+class Singularity(Apptainer):
+    """Apptainer under its former name, and SingularityCE."""
+
+    name = "singularity"
+    _variable = "SINGULARITYENV_LD_LIBRARY_PATH"
