@@ -1,0 +1,252 @@
+"""Studies under the lab's real Slurm: its queue, its failures, its restarts, and a killed tare."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import TARE, Tare
+from cli.test_crash import ended_runs, wait_for
+from tare.lab import slurm
+from tare.model.attempt import Attempt, State
+from tare.store.campaign import read_campaign
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(bool(slurm.missing()), reason=f"no Slurm here; {slurm.CURE}"),
+]
+
+SITE = """\
+site: queue
+lab:
+  nodes: 2
+  networks: {host: {kind: bridge}}
+platforms:
+  job: {backend: slurm, launcher: srun, slurm: {login: n1, in_flight: 4, lines: [--overcommit]}}
+  packed: {backend: slurm, launcher: srun, slurm: {login: n1, mode: packed}}
+"""
+STUDY = """\
+study: queue
+site: queue.yaml
+workloads:
+  echo:
+    command: [sh, -c, {script!r}]
+    parameters: {{size: 1}}
+    foms: [{{name: value, unit: s, better: lower, regex: 'value: (\\S+)'}}]
+    mpi: true
+    needs_transport: false
+workload: echo
+factors:
+  platform: [{platforms}]
+  size: [1, 2]
+nodes: {nodes}
+repeats: {repeats}
+timeout: {timeout}
+retries: 1
+"""
+
+ONCE = 'if [ "$SLURM_PROCID" = 0 ]; then echo value: 1; fi'
+"""What only the first of several ranks says."""
+
+
+@pytest.fixture
+def controller(tare: Tare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Controller]:
+    """A lab of our own with Slurm in it, that outlives the tare which uses it."""
+    run = tmp_path / "run"
+    run.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(run))
+    (tmp_path / "queue.yaml").write_text(SITE)
+    up = tare("lab", "up", "--spec", "queue.yaml", "--with", "slurm")
+    if up.returncode != 0:
+        pytest.skip(f"this machine builds no lab with Slurm: {up.stderr}")
+    yield Controller(tare)
+    tare("lab", "down")
+
+
+class Controller:
+    """What an administrator does to Slurm, from the lab's first node."""
+
+    def __init__(self, tare: Tare) -> None:
+        self._tare = tare
+
+    def call(self, *words: str, node: str = "n1") -> str:
+        done = self._tare("lab", "exec", node, "--", *words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def jobs(self) -> list[str]:
+        """Return the ids of what is queued or runs."""
+        return self.call("squeue", "--noheader", "--format=%i").split()
+
+    def restart(self) -> None:
+        """Kill the controller, and start it again from its saved state after a while."""
+        conf = self.call("sh", "-c", "echo $SLURM_CONF").strip()
+        pid_file = Path(conf).with_name("slurmctld.pid")
+        self.call("sh", "-c", f"kill -9 $(cat {pid_file}); sleep 2; PATH=$PATH:/usr/sbin slurmctld -f {conf}")
+
+
+def write_study(
+    folder: Path,
+    script: str = "echo value: 1",
+    *,
+    platforms: str = "job",
+    nodes: int = 1,
+    repeats: int = 1,
+    timeout: str = "30 s",
+) -> Path:
+    path = folder / "study.yaml"
+    path.write_text(
+        STUDY.format(script=script, platforms=platforms, nodes=nodes, repeats=repeats, timeout=timeout)
+    )
+    return path
+
+
+def states(campaign: Path) -> Counter[State]:
+    return Counter(attempt.state for attempt in read_campaign(campaign).attempts)
+
+
+def start(study: Path, campaign: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([TARE, "run", str(study), "--out", str(campaign)], cwd=study.parent)
+
+
+def end(runner: subprocess.Popen[bytes]) -> int:
+    return runner.wait(timeout=120)
+
+
+def attempts_by(campaign: Path, is_wanted: Callable[[Attempt], bool]) -> list[Attempt]:
+    return [attempt for attempt in read_campaign(campaign).attempts if is_wanted(attempt)]
+
+
+def test_a_job_a_run_and_a_block_in_one_allocation_both_measure(
+    controller: Controller, tare: Tare, tmp_path: Path
+) -> None:
+    study = write_study(tmp_path, ONCE, platforms="job, packed", nodes=2)
+    done = tare("run", study, "--out", tmp_path / "c")
+    assert done.returncode == 0, done.stdout + done.stderr
+    campaign = read_campaign(tmp_path / "c")
+    assert [attempt.state for attempt in campaign.attempts] == [State.DONE] * 4
+    assert all(attempt.hosts == ["n1", "n2"] for attempt in campaign.attempts)
+    assert all("fab0" in attempt.traffic["n2"] for attempt in campaign.attempts)
+    assert {attempt.environment for attempt in campaign.attempts} <= set(campaign.environments)
+    assert controller.jobs() == []
+
+
+def test_a_run_that_hangs_is_ended_at_its_timeout_and_its_job_with_it(
+    controller: Controller, tare: Tare, tmp_path: Path
+) -> None:
+    study = write_study(tmp_path, "sleep 60", timeout="1 s")
+    assert tare("run", study, "--out", tmp_path / "c").returncode == 1
+    assert {attempt.check for attempt in read_campaign(tmp_path / "c").attempts} == {"timeout"}
+    wait_for(lambda: controller.jobs() == [])
+
+
+def test_a_killed_tare_leaves_its_jobs_and_the_next_one_adopts_them(
+    controller: Controller, tare: Tare, tmp_path: Path
+) -> None:
+    campaign = tmp_path / "c"
+    study = write_study(tmp_path, "echo started >> {work}/../../../starts; sleep 2; echo value: 1", repeats=2)
+    runner = start(study, campaign)
+    wait_for(lambda: (campaign / "starts").exists())
+    runner.kill()
+    runner.wait()
+    assert tare("run", campaign).returncode == 0
+    assert states(campaign) == {State.DONE: 4}
+    assert set(ended_runs(campaign).values()) == {1}
+    assert (campaign / "starts").read_text().count("started") == 4, "a run was run twice"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_tare_cancels_its_jobs(
+    controller: Controller, tmp_path: Path, number: signal.Signals
+) -> None:
+    campaign = tmp_path / "c"
+    runner = start(write_study(tmp_path, "sleep 60; echo value: 1"), campaign)
+    wait_for(lambda: bool(controller.jobs()))
+    runner.send_signal(number)
+    assert end(runner) == 130
+    wait_for(lambda: controller.jobs() == [])
+    assert states(campaign).keys() == {State.LOST}
+
+
+def test_what_somebody_cancels_is_on_record_as_that_and_not_tried_again(
+    controller: Controller, tmp_path: Path
+) -> None:
+    campaign = tmp_path / "c"
+    runner = start(write_study(tmp_path, "sleep 4; echo value: 1"), campaign)
+    wait_for(lambda: len(controller.jobs()) == 2)
+    controller.call("scancel", controller.jobs()[0])
+    assert end(runner) == 1
+    (cancelled,) = attempts_by(campaign, lambda one: one.state is not State.DONE)
+    assert "cancelled from outside" in cancelled.reason
+    assert states(campaign) == {State.DONE: 1, State.FAILED: 1}
+
+
+def test_a_controller_that_restarts_in_the_middle_loses_and_repeats_nothing(
+    controller: Controller, tmp_path: Path
+) -> None:
+    campaign = tmp_path / "c"
+    study = write_study(
+        tmp_path, "echo started >> {work}/../../../starts; sleep 0.5; echo value: 1", repeats=10
+    )
+    runner = start(study, campaign)
+    wait_for(lambda: (campaign / "starts").exists())
+    controller.restart()
+    assert end(runner) == 0
+    assert states(campaign) == {State.DONE: 20}
+    assert (campaign / "starts").read_text().count("started") == 20
+
+
+def test_a_drained_node_delays_its_runs_until_it_is_back(controller: Controller, tmp_path: Path) -> None:
+    campaign = tmp_path / "c"
+    controller.call("scontrol", "update", "nodename=n2", "state=drain", "reason=test")
+    runner = start(write_study(tmp_path, ONCE, nodes=2), campaign)
+    wait_for(lambda: len(controller.jobs()) == 2)
+    assert states(campaign).keys() == {State.RUNNING}
+    controller.call("scontrol", "update", "nodename=n2", "state=resume")
+    assert end(runner) == 0
+
+
+def test_a_node_that_fails_fails_its_run_which_is_tried_again(controller: Controller, tmp_path: Path) -> None:
+    campaign = tmp_path / "c"
+    study = write_study(tmp_path, "test -e {work}/../1.2 || sleep 60; echo value: 1", platforms="packed")
+    runner = start(study, campaign)
+    wait_for(lambda: bool(list(campaign.glob("attempts/*/1.1/stdout"))))
+    for node in ("n1", "n2"):
+        controller.call("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+    # ReturnToService=2: a node that answers is back without being told.
+    assert end(runner) == 0
+    first = attempts_by(campaign, lambda one: one.attempt == 1)
+    assert all(one.state is State.FAILED and one.is_infrastructure for one in first)
+    assert any("node failed" in one.reason for one in first)
+    assert [one.state for one in attempts_by(campaign, lambda one: one.attempt == 2)] == [State.DONE] * 2
+
+
+def test_a_refused_job_says_what_slurm_says(controller: Controller, tare: Tare, tmp_path: Path) -> None:
+    (tmp_path / "queue.yaml").write_text(SITE.replace("--overcommit", "--partition=nowhere"))
+    done = tare("run", write_study(tmp_path), "--out", tmp_path / "c")
+    assert done.returncode == 3 or done.returncode == 1
+    assert "invalid partition specified: nowhere" in done.stdout + done.stderr
+
+
+def test_slurm_ends_with_its_lab(controller: Controller, tare: Tare, tmp_path: Path) -> None:
+    before = pids_of("slurmd", "slurmctld", "munged")
+    assert len(before) >= 4
+    tare("lab", "down")
+    wait_for(lambda: not before & pids_of("slurmd", "slurmctld", "munged"))
+
+
+def pids_of(*names: str) -> set[int]:
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            if path.read_text().strip() in names and os.stat(path.parent).st_uid == os.geteuid():  # noqa: PTH116
+                found.add(int(path.parent.name))
+        except OSError:
+            continue
+    return found
