@@ -1,0 +1,163 @@
+"""What a site tells of a Kubernetes cluster: the pods of a platform, and how a network gets into them."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+SCRIPTS = "/tare"
+"""Where a pod finds the scripts of Tare."""
+HOSTFILE = "/etc/mpi/hostfile"
+"""Where the MPI Operator puts the names of the workers (mpi-operator, v2beta1)."""
+POD_INTERFACE = "eth0"
+"""The interface of the cluster's own pod network, as the CNI specification's users name it."""
+
+
+class LauncherCreation(enum.StrEnum):
+    """When the MPI Operator starts the launcher."""
+
+    AT_STARTUP = "AtStartup"
+    WAIT_FOR_WORKERS = "WaitForWorkersReady"
+
+
+class CleanPods(enum.StrEnum):
+    """Which pods the MPI Operator deletes when a job is over."""
+
+    NONE = "None"
+    RUNNING = "Running"
+    ALL = "All"
+
+
+class AttachmentKind(enum.StrEnum):
+    """The CNI plug-in that makes an interface of a pod."""
+
+    MACVLAN = "macvlan"
+    IPVLAN = "ipvlan"
+    SRIOV = "sriov"
+    HOST_DEVICE = "host-device"
+
+
+class Addressing(enum.StrEnum):
+    """The CNI plug-in that gives out addresses (IPAM)."""
+
+    STATIC = "static"
+    HOST_LOCAL = "host-local"
+    WHEREABOUTS = "whereabouts"
+
+
+class Attachment(msgspec.Struct, frozen=True, kw_only=True):
+    """A NetworkAttachmentDefinition to make: an interface on `master` (macvlan, ipvlan, host-device) or a
+    virtual function of the device plug-in's `resource` (sriov).
+
+    `subnet` is what host-local and whereabouts give addresses from; `addresses` are those of static, one a
+    pod, in CIDR form. `mode` is the plug-in's own: bridge, l2 …
+    """
+
+    kind: AttachmentKind
+    master: str | None = None
+    resource: str | None = None
+    mode: str | None = None
+    mtu: int | None = None
+    vlan: int | None = None
+    addressing: Addressing = Addressing.WHEREABOUTS
+    subnet: str | None = None
+    addresses: tuple[str, ...] = ()
+
+
+class PodNetwork(msgspec.Struct, frozen=True, kw_only=True):
+    """How a network reaches into pods; without any, it is the cluster's own pod network.
+
+    `is_host` puts pods into the network of their node. `attachment` is the NetworkAttachmentDefinition,
+    ``NAME`` or ``NAMESPACE/NAME``, that Multus adds as the network's interface; `definition` is what to make
+    of that name where Tare is to make it.
+    """
+
+    is_host: bool = False
+    attachment: str | None = None
+    definition: Attachment | None = None
+
+
+class WorkVolume(msgspec.Struct, frozen=True, kw_only=True):
+    """The claim, ReadWriteMany, that holds campaigns, and the path where it is mounted here and in pods."""
+
+    claim: str
+    path: str
+
+
+class PhaseTimeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a run may stay in each phase, in seconds; its own time-out counts from when it runs."""
+
+    scheduled_s: float = 600.0
+    pulled_s: float = 900.0
+    ready_s: float = 300.0
+    started_s: float = 120.0
+
+
+class Toleration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A taint that pods put up with (core/v1, Toleration)."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The pods of a platform, in the terms of Kubernetes (core/v1) and of its MPI Operator (v2beta1).
+
+    `context` and `kubeconfig` choose the cluster, as kubectl does. A worker asks for `cpus` whole CPUs and
+    `memory_bytes`, as much as it may take at most: then it is Guaranteed, and a kubelet with the policy
+    ``static`` gives it CPUs of its own; None asks for a CPU for each thread of each rank. `memory_bytes` None
+    asks for no memory. `storage` are claims, ReadWriteMany, by the storage path's name; `work` the claim in
+    which campaigns lie. `user` is the id that programs run as, 0 is root, None leaves it to the cluster, as
+    OpenShift's restricted-v2 does. `sshd` starts the daemon on the port that follows it. `merge` is merged
+    into the job's manifest as RFC 7386 says, in JSON.
+    """
+
+    image: str
+    namespace: str = "default"
+    context: str | None = None
+    kubeconfig: str | None = None
+    pull_policy: str = "IfNotPresent"
+    pull_secrets: tuple[str, ...] = ()
+    service_account: str | None = None
+    node_selector: dict[str, str] = {}
+    nodes: tuple[str, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    isolation: str | None = None
+    priority_class: str | None = None
+    scheduler: str | None = None
+    cpus: int | None = None
+    memory_bytes: int | None = None
+    resources: dict[str, str] = {}
+    shm_bytes: int | None = None
+    is_memlock_unlimited: bool = False
+    user: int | None = 1000
+    home: str = "/home/mpiuser"
+    ssh_port: int = 2222
+    sshd: tuple[str, ...] = ("/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config")
+    shares_nodes: bool = False
+    storage: dict[str, str] = {}
+    work: WorkVolume | None = None
+    launcher_creation: LauncherCreation = LauncherCreation.WAIT_FOR_WORKERS
+    clean_pods: CleanPods = CleanPods.RUNNING
+    start_interface: str = POD_INTERFACE
+    in_flight: int = 1
+    timeouts: PhaseTimeouts = PhaseTimeouts()
+    merge: str = ""
+
+    @property
+    def ssh_mount(self) -> str:
+        """Return where the operator puts the keys of ssh."""
+        return "/root/.ssh" if self.user == 0 else f"{self.home}/.ssh"
+
+    @property
+    def ssh(self) -> tuple[str, ...]:
+        """Return how one pod starts a command on another.
+
+        Repeats the operator's own option, which ours would replace: ConnectionAttempts rides over workers
+        that come late.
+        """
+        quiet = ("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR")
+        return ("ssh", "-o", "ConnectionAttempts=10", *quiet, "-p", str(self.ssh_port))
