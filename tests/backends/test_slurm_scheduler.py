@@ -44,7 +44,7 @@ def scheduler(slurm: SimulatedSlurm, clock: Clock) -> SlurmScheduler:
 
 
 def make_scheduler(slurm: SimulatedSlurm, clock: Clock) -> SlurmScheduler:
-    return SlurmScheduler(cast(Slurm, slurm), [], clock=lambda: clock.now, sleep=clock.sleep)
+    return SlurmScheduler(cast(Slurm, slurm), lambda _: "", clock=lambda: clock.now, sleep=clock.sleep)
 
 
 def task(folder: Path, number: int = 1) -> Task:

@@ -41,7 +41,7 @@ def test_the_script_of_two_tasks_is_the_golden_one() -> None:
         reservation="r", exclusive=True, lines=("--switches=1",),
     )  # fmt: skip
     tasks = [task(Path("/c/a/1.1"), MESH, SOLVE), task(Path("/c/it's/1.1"), SOLVE, nodes=1)]
-    text = render(tasks, options, ["/proc/cpuinfo"])
+    text = render(tasks, options, "cat /proc/cpuinfo")
     if os.environ.get("UPDATE_GOLDENS"):
         GOLDEN.write_text(text)
     assert text == GOLDEN.read_text()
@@ -67,7 +67,7 @@ def fake_srun(tmp_path: Path) -> dict[str, str]:
     )
     srun.chmod(0o755)
     return {
-        "PATH": f"{folder}:{os.environ['PATH']}", "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1",
+        "PATH": f"{folder}:{os.environ['PATH']}", "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1", "SLURMD_NODENAME": "n1",
     }  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def test_every_argument_and_variable_arrives_as_it_is(tmp_path: Path, fake_srun:
     work.mkdir()
     show = ("python3", "-c", "import os,sys; print(ascii(sys.argv[1:]), ascii(os.environ['VALUE']))")
     step = Step(name="run", invocation=Invocation(argv=(*show, *HOSTILE), env={"VALUE": "\n".join(HOSTILE)}))
-    run(render([task(work, step)], SlurmOptions(), []), fake_srun, tmp_path)
+    run(render([task(work, step)], SlurmOptions()), fake_srun, tmp_path)
     assert (work / "stdout").read_text().strip() == f"{list(HOSTILE)!a} {chr(10).join(HOSTILE)!a}"
     assert not list(tmp_path.rglob("pwned"))
 
@@ -94,7 +94,7 @@ def test_a_failed_step_stops_its_task_and_not_the_next_one(tmp_path: Path, fake_
     broken = msgspec.structs.replace(MESH, invocation=Invocation(argv=("sh", "-c", "exit 4")))
     good = Step(name="run", invocation=Invocation(argv=("echo", "fine")))
     run(
-        render([task(folders[0], broken, good), task(folders[1], good)], SlurmOptions(), []),
+        render([task(folders[0], broken, good), task(folders[1], good)], SlurmOptions()),
         fake_srun,
         tmp_path,
     )
@@ -111,7 +111,7 @@ def test_steps_share_the_time_of_their_task(tmp_path: Path, fake_srun: dict[str,
         Step(name=name, invocation=Invocation(argv=("sleep", nap)))
         for name, nap in (("a", "0.1"), ("b", "30"))
     ]
-    run(render([task(work, *naps, timeout_s=1)], SlurmOptions(), []), fake_srun, tmp_path)
+    run(render([task(work, *naps, timeout_s=1)], SlurmOptions()), fake_srun, tmp_path)
     assert "step b 124 " in (work / "landed").read_text()
 
 
@@ -122,7 +122,7 @@ def test_a_task_whose_folder_the_node_does_not_see_is_left_out_and_the_next_one_
     work.mkdir()
     good = Step(name="run", invocation=Invocation(argv=("echo", "fine")))
     run(
-        render([task(tmp_path / "elsewhere", good), task(work, good)], SlurmOptions(), []),
+        render([task(tmp_path / "elsewhere", good), task(work, good)], SlurmOptions()),
         fake_srun,
         tmp_path,
     )

@@ -20,18 +20,16 @@ set -u
 # What each task of this job goes through. A task's folder lies on a file system that the nodes share; in it,
 # 'progress' tells which steps have ended, and becomes 'landed' when the task is over.
 
-probe() { # probe NAME PATH…: keep small files of each node as NAME.<node>, to be told apart from other nodes'
-  local name=$1
-  shift
-  srun --overlap --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none --output="$name.%N" \
-    sh -c 'for path do printf "\036%s\036" "$path"; cat "$path"; done 2>/dev/null' probe "$@" </dev/null
+probe() { # probe NAME SCRIPT: keep what a script prints on each node as NAME.<node>, to be told apart by node
+  srun --overlap --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none --output="$1.%N" \
+    sh -c "$2" </dev/null
 }
 
 task() { # task FOLDER NODES SECONDS: begin a task
   cd "$1" || return
   nodes=$2
   printf 'job %s %s\nbegan %s\n' "$SLURM_JOB_ID" "$SLURM_JOB_NODELIST" "$EPOCHREALTIME" >progress || return
-  probe before "${facts[@]}" "$counters"
+  probe before "$counters"$'\n'"$facts"
   deadline=$((SECONDS + $3))
 }
 
@@ -45,13 +43,12 @@ step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of 
   return "$code"
 }
 
-land() {
-  probe after "$counters"
-  mv progress landed
+land() { # srun may say 0 of a step that died with its node; but then no other step starts
+  probe after "$counters" && [ -e "after.${SLURMD_NODENAME-}" ] && mv progress landed
 }
 
-facts=(/proc/cpuinfo)
-counters=/proc/net/dev
+facts='cat /proc/cpuinfo'
+counters='printf '"'"'\036/proc/net/dev\036'"'"'; cat /proc/net/dev'
 
 # tare-1a2b-1.1: 1 of 2
 task /c/a/1.1 2 90 && {
