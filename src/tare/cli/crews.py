@@ -9,8 +9,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tare.cli.containers import containers, read_nesting
+from tare.cli.provenance import ask_facts, fact_scripts
 from tare.cli.wiring import Loaded
-from tare.collectors.facts import SOURCES, collect_facts
+from tare.collectors.facts import collect_facts
 from tare.collectors.images import container_facts
 from tare.collectors.interfaces import PATH, read_counters
 from tare.compose import Composer
@@ -66,7 +67,7 @@ def _alone(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
             composer=loaded.composer,
             backend=backend,
             counters=_counters(backend),
-            environment=_environment(folder, loaded.composer, backend, env),
+            environment=_environment(folder, loaded, backend, env),
             label=prefix,
         )
         try:
@@ -97,7 +98,7 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
         folder=folder.resolve(),
         plan=loaded.plan,
         composer=loaded.composer,
-        scheduler=SlurmScheduler(slurm, list(SOURCES)),
+        scheduler=SlurmScheduler(slurm, fact_scripts(loaded)),
         campaign=campaign_mark(folder),
         traffic=_traffic,
         environment=lambda case, files: _record(folder, loaded.composer, case, files),
@@ -110,7 +111,7 @@ def job_script(loaded: Loaded, case: Case) -> str:
     from tare.backends.slurm.script import render
 
     task = make_task(loaded.composer, case, f"tare-{case.id}", Path("{work}"), loaded.plan.timeout_s)
-    return render([task], task.platform.slurm or SlurmOptions(), list(SOURCES))
+    return render([task], task.platform.slurm or SlurmOptions(), fact_scripts(loaded)(task.platform))
 
 
 @contextmanager
@@ -145,19 +146,23 @@ def _counters(backend: Backend) -> Callable[[Sequence[str | None]], Traffic]:
 
 
 def _environment(
-    folder: Path, composer: Composer, backend: Backend, env: Mapping[str, str]
+    folder: Path, loaded: Loaded, backend: Backend, env: Mapping[str, str]
 ) -> Callable[[Case], str]:
-    """Return what records the facts of a case's hosts; each set of hosts is asked once a session."""
+    """Return what records the facts of a case's hosts; each is asked once a session for each platform."""
+    composer = loaded.composer
     known: dict[tuple[tuple[str, ...], str], str] = {}
+    answers: dict[tuple[str, str], Mapping[str, str]] = {}
 
     def environment(case: Case) -> str:
         hosts = composer.hosts(case)
         key = (hosts, case.platform)
         if key not in known:
-            asked: list[str | None] = list(hosts) if composer.site.agent else [None]
-            texts = backend.read(asked, list(SOURCES))
-            files = {host or hosts[0]: found for host, found in texts.items()}
-            nesting = read_nesting(composer, case.platform, asked[0], backend, env)
+            here: list[str | None] = list(hosts) if composer.site.agent else [None]
+            new = [host for host in here if (host or hosts[0], case.platform) not in answers]
+            for host, said in ask_facts(backend, new, loaded, case.platform).items():
+                answers[host or hosts[0], case.platform] = said
+            files = {host or hosts[0]: answers[host or hosts[0], case.platform] for host in here}
+            nesting = read_nesting(composer, case.platform, here[0], backend, env)
             known[key] = _record(folder, composer, case, files, nesting)
         return known[key]
 

@@ -1,48 +1,29 @@
-"""Facts about one host that its /proc and /sys tell: kernel, CPU, memory, clock source."""
+"""Facts about one node, from every source that there is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from tare.collectors import cpu, kernel, limits, memory, mpi, nics, probe, programs, services, variables
+from tare.collectors.source import Answers, Facts, Source, Subject
 
-Reader = Callable[[str], dict[str, str]]
-
-
-def collect_facts(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the facts in `texts`, the contents of SOURCES by path; an unreadable source adds nothing."""
-    found: dict[str, str] = {}
-    for path, reader in SOURCES.items():
-        if path in texts:
-            found |= reader(texts[path])
-    return found
-
-
-def _whole(name: str) -> Reader:
-    return lambda text: {name: text.strip().replace("\0", " ")}
-
-
-def _cpu(text: str) -> dict[str, str]:
-    """Read /proc/cpuinfo: the model is told once for each logical CPU."""
-    lines = [line.partition(":") for line in text.splitlines()]
-    models = [value.strip() for name, _, value in lines if name.strip() in {"model name", "Model"}]
-    count = sum(name.strip() == "processor" for name, _, _ in lines)
-    model = {"cpu.model": models[0]} if models else {}
-    return model | {"cpu.logical": str(count)}
+SOURCES: tuple[Source, ...] = (
+    kernel.SOURCE,
+    cpu.SOURCE,
+    memory.SOURCE,
+    nics.SOURCE,
+    limits.SOURCE,
+    services.SOURCE,
+    variables.SOURCE,
+    mpi.SOURCE,
+    programs.SOURCE,
+)
+"""In the order in which a node is asked."""
 
 
-def _memory(text: str) -> dict[str, str]:
-    total = next((line.split()[1] for line in text.splitlines() if line.startswith("MemTotal:")), None)
-    return {"memory.kib": total} if total else {}
+def facts_script(subject: Subject) -> str:
+    """Return the shell script that asks a node for all facts about it and `subject`."""
+    return probe.probe_script(SOURCES, subject)
 
 
-SOURCES: dict[str, Reader] = {
-    "/proc/sys/kernel/hostname": _whole("hostname"),
-    "/proc/sys/kernel/osrelease": _whole("kernel.release"),
-    "/proc/sys/kernel/version": _whole("kernel.version"),
-    "/proc/cpuinfo": _cpu,
-    "/proc/meminfo": _memory,
-    "/sys/devices/system/cpu/smt/active": _whole("cpu.smt"),
-    "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": _whole("cpu.governor"),
-    "/sys/devices/system/clocksource/clocksource0/current_clocksource": _whole("clocksource"),
-    "/etc/debian_version": _whole("distribution.debian"),
-}
-"""The files that are read on each host, and how each becomes facts."""
+def collect_facts(answers: Answers) -> Facts:
+    """Return the facts in the `answers` of one node."""
+    return probe.read_facts(SOURCES, answers)

@@ -13,7 +13,7 @@ from tare.backends.slurm.commands import QueuedJob, Slurm
 from tare.backends.slurm.states import Phase, phase_of
 from tare.errors import BackendError
 from tare.model.scheduler import Landing, Task
-from tare.model.site import SlurmOptions
+from tare.model.site import Platform, SlurmOptions
 
 _FIRST_POLL_S, _LAST_POLL_S, _GROWTH = 0.2, 10.0, 1.5
 _OUTAGE_S = 600.0  # a controller that restarts, fails over or is overloaded is back within minutes
@@ -31,19 +31,19 @@ class _Flight(msgspec.Struct):
 class SlurmScheduler:
     """Puts tasks into Slurm's queue (see model.Scheduler).
 
-    `facts` are the files of each node that a task records before it begins.
+    `facts` returns the shell script that nodes run before a task of a platform begins (see script.render).
     """
 
     def __init__(
         self,
         slurm: Slurm,
-        facts: Sequence[str],
+        facts: Callable[[Platform], str],
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._slurm = slurm
-        self._facts = tuple(facts)
+        self._facts = facts
         self._clock = clock
         self._sleep = sleep
         self._flights: dict[str, _Flight] = {}
@@ -54,7 +54,7 @@ class SlurmScheduler:
         """Submit `tasks` as one job, with the options of the first one's platform (see model.Scheduler)."""
         path = tasks[0].folder / "job.sh"
         options = tasks[0].platform.slurm or SlurmOptions()
-        path.write_text(script.render(tasks, options, self._facts))
+        path.write_text(script.render(tasks, options, self._facts(tasks[0].platform)))
         job = self._submit(path, tasks[0].name)
         for task in tasks:
             (task.folder / "job").write_text(f"{job}\n")

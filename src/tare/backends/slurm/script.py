@@ -10,19 +10,19 @@ from pathlib import Path
 from tare.model.scheduler import Step, Task
 from tare.model.site import SlurmOptions
 
-COUNTERS = "/proc/net/dev"
+COUNTERS = "printf '\\036/proc/net/dev\\036'; cat /proc/net/dev"
 _FUNCTIONS = Path(__file__).with_name("job.sh")
 _START_AND_END_S = 60  # on top of a task's own time-out: probes, slow starts, and a kill that takes its time
 
 
-def render(tasks: Sequence[Task], options: SlurmOptions, facts: Sequence[str]) -> str:
+def render(tasks: Sequence[Task], options: SlurmOptions, facts: str = "") -> str:
     """Return the sbatch script that runs `tasks` one after the other on the same nodes.
 
-    `facts` are the small files of each node to read before a task.
+    `facts` is a shell script that each node runs before a task, to print records that `landing` reads.
     """
     lines = ["#!/bin/bash", *(f"#SBATCH {option}" for option in sbatch_options(tasks, options))]
     lines += ["", _FUNCTIONS.read_text().rstrip(), ""]
-    lines.append(f"facts=({shlex.join(facts)})")
+    lines.append(f"facts={shlex.quote(facts)}")
     lines.append(f"counters={shlex.quote(COUNTERS)}")
     for number, task in enumerate(tasks, 1):
         lines += ["", f"# {task.name}: {number} of {len(tasks)}", *_task(task)]
