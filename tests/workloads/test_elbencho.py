@@ -316,6 +316,20 @@ def test_a_read_writes_its_files_first() -> None:
     )
 
 
+def test_several_nodes_have_a_service_each_and_a_master_for_each_stage() -> None:
+    prepare, read = READ.stages(case_of(READ, Layout(nodes=3, ranks=3, ranks_per_node=1, threads=2), port=99))
+    options = "--threads 2 --files 1 --size 1073741824 --block 1048576 --lat --nolive --direct {storage}"
+    for stage, name, phases in (
+        (prepare, "prepare", "--mkdirs --write --sync"),
+        (read, "run", "--read --delfiles --deldirs"),
+    ):
+        assert " ".join(stage.argv) == (
+            f"sh {{work}}/{name}/services.sh 3 99 {{address0}} elbencho --service --foreground --port 99 -- "
+            f"elbencho --hostsfile {{work}}/{name}/hosts --port 99 {phases} {options} --"
+        )
+        assert (stage.is_mpi, stage.layout) == (True, Layout(nodes=3, ranks=3, threads=2))
+
+
 def test_one_node_has_no_fault() -> None:
     assert list(READ.faults(case_of(READ, Layout(threads=48)))) == []
 
@@ -323,7 +337,6 @@ def test_one_node_has_no_fault() -> None:
 @pytest.mark.parametrize(
     ("layout", "parameters", "cure"),
     [
-        (Layout(nodes=2, ranks=2), {}, "has 2; set nodes: 1"),
         (Layout(), {"block": 8192, "size": 4096}, "set size: 8192"),
         (Layout(), {"block": 1000}, "set block: 4096 or direct: false"),
     ],

@@ -11,6 +11,8 @@ from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Benchmark, Findings, tell_apart
 from tare.workloads.elbencho_results import CsvReader, Phase, Table, TextReader, json_phase, split
+from tare.workloads.peers import port_parameter
+from tare.workloads.services import services_stage
 from tare.workloads.text import plain
 
 
@@ -69,16 +71,18 @@ _PARAMETERS = (
         minimum=1,
         summary="requests under way at once in each thread",
     ),
+    port_parameter(1611),
 )
 
 _DESCRIPTION = """\
-`threads` threads on one node (and no MPI ranks) write and read files of their own below the case's storage
+`threads` threads on each node (and no MPI ranks) write and read files of their own below the case's storage
 path, and delete them. The bandwidth that counts is that of the whole phase (elbencho's column LAST DONE);
 when threads are done at different times, FIRST DONE tells what they reached while all were at work.
 
-Get the program from https://github.com/breuner/elbencho (static binaries, packages, containers). More nodes
-need its service daemons, which Tare does not start; `tare parse` reads their logs, and result, CSV and JSON
-files."""
+On several nodes, each runs `elbencho --service`, and the first one also the master, which sums their results.
+
+Get the program from https://github.com/breuner/elbencho (static binaries, packages, containers). `tare parse`
+also reads logs of services, and result, CSV and JSON files."""
 
 
 class ElbenchoBenchmark(Benchmark, frozen=True, kw_only=True):
@@ -88,8 +92,6 @@ class ElbenchoBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def faults(self, case: Case) -> Iterator[str]:
         """Yield what elbencho would refuse, or run without telling."""
-        if case.layout.nodes > 1:
-            yield f"elbencho runs threads on one node, and the case has {case.layout.nodes}; set nodes: 1"
         block, size = int(case.parameters["block"]), int(case.parameters["size"])
         if block > size:
             yield f"block {block} is more than the size of a file, {size}; set size: {block}"
@@ -99,10 +101,9 @@ class ElbenchoBenchmark(Benchmark, frozen=True, kw_only=True):
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the call of elbencho; a read has one before it that writes the files."""
         if self.phases[0] == "READ":
-            prepare = Stage(name="prepare", argv=_argv(case, "--mkdirs", "--write", "--sync"), is_mpi=False)
-            return (prepare, Stage(argv=_argv(case, "--read", "--delfiles", "--deldirs"), is_mpi=False))
-        argv = _argv(case, "--mkdirs", "--write", "--delfiles", "--deldirs")
-        return (Stage(argv=argv, is_mpi=False),)
+            prepare = _stage(case, "prepare", "--mkdirs", "--write", "--sync")
+            return (prepare, _stage(case, "run", "--read", "--delfiles", "--deldirs"))
+        return (_stage(case, "run", "--mkdirs", "--write", "--delfiles", "--deldirs"),)
 
     def expecting(self, case: Case) -> Self:
         """Return the workload with a parser that expects the phases of its own command."""
@@ -114,6 +115,16 @@ class ElbenchoBenchmark(Benchmark, frozen=True, kw_only=True):
         for line in plain(lines, on_torn=log.read_end):
             log.read(line)
         return log.parsed()
+
+
+def _stage(case: Case, name: str, *phases: str) -> Stage:
+    """Return the call of elbencho for `phases`: alone on one node, the master of services on several."""
+    if case.layout.nodes == 1:
+        return Stage(name=name, argv=_argv(case, *phases), is_mpi=False)
+    port = int(case.parameters["port"])
+    service = ["elbencho", "--service", "--foreground", "--port", str(port)]
+    hosts = ("--hostsfile", f"{{work}}/{name}/hosts", "--port", str(port))
+    return services_stage(case, service, _argv(case, *hosts, *phases), port, name=name)
 
 
 def _argv(case: Case, *phases: str) -> tuple[str, ...]:
@@ -232,7 +243,7 @@ def _workload(name: str, phases: tuple[str, ...], summary: str) -> ElbenchoBench
 
 
 WORKLOADS = (
-    _workload("read", ("READ",), "Threads of one node read files: bandwidth, operations, latency."),
-    _workload("write", ("WRITE",), "Threads of one node write files: bandwidth, operations, latency."),
+    _workload("read", ("READ",), "Threads read files: bandwidth, operations, latency."),
+    _workload("write", ("WRITE",), "Threads write files: bandwidth, operations, latency."),
 )
 """What the entry point `elbencho` offers."""

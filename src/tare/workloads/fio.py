@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Self
+
+import msgspec
 
 from tare.model.case import Case
 from tare.model.values import Scalar
@@ -12,15 +15,21 @@ from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, S
 from tare.workloads.benchmark import Benchmark, Findings, tell_apart
 from tare.workloads.fio_results import Job, JsonReader, TextReader
 from tare.workloads.fio_terse import TerseReader
+from tare.workloads.peers import port_parameter
+from tare.workloads.services import services_stage
 from tare.workloads.text import plain
 
 _SIGNAL = re.compile(r"fio: terminating on signal [0-9]+")
 _ERROR = re.compile(r"fio: pid=.*\berr=[0-9]+/")
 
 _DESCRIPTION = """\
-`threads` jobs on one node (and no MPI ranks) read or write a file each below the case's storage path, for
+`threads` jobs on each node (and no MPI ranks) read or write a file each below the case's storage path, for
 time_s seconds, with iodepth requests under way at once. Bandwidth counts in KiB/s as fio prints it; latencies
 are those of completion (clat), in microseconds.
+
+On several nodes, each runs `fio --server`, and the first one also `fio --client` with a job file for each of
+them, so that all begin together and their files have names of their own on a file system that they share.
+What counts is fio's sum over all clients.
 
 Debian has it (`apt install fio`; https://fio.readthedocs.io). Sequential jobs move blocks of 1 MiB, random
 ones of 4 KiB, unless `block` says otherwise. Direct I/O passes the page cache by; a file system that has none
@@ -28,14 +37,13 @@ ones of 4 KiB, unless `block` says otherwise. Direct I/O passes the page cache b
 
 
 class FioBenchmark(Benchmark, frozen=True, kw_only=True):
-    """One pattern of fio: its value of --rw."""
+    """One pattern of fio, its value of --rw; `nodes` are the case's, where there is one."""
 
     pattern: str
+    nodes: int | None = None
 
     def faults(self, case: Case) -> Iterator[str]:
         """Yield what fio would refuse, or run without telling."""
-        if case.layout.nodes > 1:
-            yield f"fio runs its jobs on one node, and the case has {case.layout.nodes}; set nodes: 1"
         block, size = int(case.parameters["block"]), int(case.parameters["size"])
         if block > size:
             yield f"block {block} is more than the size of a file, {size}; set size: {block}"
@@ -44,9 +52,39 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the one call of fio, which deletes its files at its end."""
+        if case.layout.nodes > 1:
+            return (self._on_several_nodes(case),)
+        argv = (f"--{name}={value}" for name, value in self._options(case).items())
+        flags = ("--time_based", "--group_reporting", "--unlink=1", "--output-format=json")
+        return (Stage(argv=("fio", f"--name={self.pattern}", *argv, *flags), is_mpi=False),)
+
+    def _on_several_nodes(self, case: Case) -> Stage:
+        """Return a server on each node and their client, which is given a job file for each."""
+        port = int(case.parameters["port"])
+        options = {**self._options(case), "time_based": 1, "group_reporting": 1, "unlink": 1}
+        options["directory"] = "${STORAGE}"  # fio's client fills in what is in its environment
+        lines = "".join(f"{name}={value}\n" for name, value in options.items())
+        files = {
+            f"{node}.fio": f"[{self.pattern}]\n{lines}filename_format=$jobname.{node}.$jobnum\n"
+            for node in range(case.layout.nodes)
+        }
+        stage = services_stage(
+            case,
+            ["fio", f"--server=ip:%a,{port}"],
+            ["fio", "--output-format=json"],
+            port,
+            each=[f"--client=ip:%a,{port}", "{work}/run/%r.fio"],
+            files=files,
+        )
+        return msgspec.structs.replace(stage, env={"STORAGE": "{storage}"})
+
+    def expecting(self, case: Case) -> Self:
+        """Return the same with the nodes that `case` asks for."""
+        return msgspec.structs.replace(self, nodes=case.layout.nodes)
+
+    def _options(self, case: Case) -> dict[str, object]:
         parameters = case.parameters
-        options = {
-            "name": self.pattern,
+        return {
             "rw": self.pattern,
             "bs": parameters["block"],
             "size": parameters["size"],
@@ -57,13 +95,10 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
             "runtime": f"{float(parameters['time_s']):.0f}",
             "directory": "{storage}",
         }
-        argv = (f"--{name}={value}" for name, value in options.items())
-        flags = ("--time_based", "--group_reporting", "--unlink=1", "--output-format=json")
-        return (Stage(argv=("fio", *argv, *flags), is_mpi=False),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the jobs of every JSON document, or else of fio's text or terse rows."""
-        log = _Log(self.foms)
+        log = _Log(self.foms, self.nodes or 1)
         for line in plain(lines, on_torn=log.read_end):
             log.read(line)
         return log.parsed()
@@ -72,7 +107,8 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
 class _Log:
     """The results in a log, as its lines give them."""
 
-    def __init__(self, foms: tuple[Fom, ...]) -> None:
+    def __init__(self, foms: tuple[Fom, ...], nodes: int) -> None:
+        self._nodes = nodes
         self._findings = Findings(foms)
         self._json = JsonReader()
         self._text = TextReader()
@@ -109,6 +145,9 @@ class _Log:
         """Return the figures of every job."""
         self._json.finish()
         runs, faults = self._results()
+        if self._nodes > 1:
+            faults = [*faults, *_missing_clients(runs, self._nodes)]
+            runs = [[job for job in jobs if job.is_sum] for jobs in runs]
         is_terse = runs == [self._terse.jobs]
         if not any(job.figures for jobs in runs for job in jobs):
             faults = [*faults, "the output holds no figures of fio"]
@@ -132,6 +171,14 @@ class _Log:
         if self._text.runs:
             return self._text.runs, [*self._text.faults()]
         return [self._terse.jobs] if self._terse.jobs else [], self._terse.faults
+
+
+def _missing_clients(runs: list[list[Job]], nodes: int) -> Iterator[str]:
+    """Yield how the jobs of `runs` fall short of a sum over as many clients as there are nodes."""
+    for jobs in runs:
+        n_clients = len(jobs) - sum(job.is_sum for job in jobs)
+        if n_clients != nodes or n_clients == len(jobs):
+            yield f"fio has results of {n_clients} of {nodes} nodes, and {len(jobs) - n_clients} sums of them"
 
 
 def _places(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Scalar]]]:
@@ -209,6 +256,7 @@ def _workload(pattern: str, block: int, iodepth: int, summary: str) -> FioBenchm
                 choices=("libaio", "io_uring", "psync", "sync"),
                 summary="how requests are made; psync and sync have one under way, whatever iodepth says",
             ),
+            port_parameter(8765),
         ),
         foms=_FOMS,
         needs_transport=False,
@@ -217,9 +265,9 @@ def _workload(pattern: str, block: int, iodepth: int, summary: str) -> FioBenchm
 
 
 WORKLOADS = (
-    _workload("read", 1 << 20, 8, "Jobs of one node read files from end to end."),
-    _workload("write", 1 << 20, 8, "Jobs of one node write files from end to end."),
-    _workload("randread", 4096, 32, "Jobs of one node read small blocks of files at random."),
-    _workload("randwrite", 4096, 32, "Jobs of one node write small blocks of files at random."),
+    _workload("read", 1 << 20, 8, "Jobs read files from end to end."),
+    _workload("write", 1 << 20, 8, "Jobs write files from end to end."),
+    _workload("randread", 4096, 32, "Jobs read small blocks of files at random."),
+    _workload("randwrite", 4096, 32, "Jobs write small blocks of files at random."),
 )
 """What the entry point `fio` offers."""

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 _PERCENTILES = {50.0: "latency_p50", 95.0: "latency_p95", 99.0: "latency_p99", 99.9: "latency_p999"}
+_SUM = "All clients"
 _MOST_LINES = 1_000_000  # of one document; more is no document of fio
 
 
@@ -26,6 +27,11 @@ class Job:
     error: int
     host: str | None = None
     figures: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is fio's sum over all clients."""
+        return self.name == _SUM
 
 
 # JSON
@@ -69,7 +75,7 @@ class _JsonJob(msgspec.Struct):
         """Return it without the directions in which nothing was moved."""
         directions = {"read": self.read, "write": self.write, "trim": self.trim, "mixed": self.mixed}
         figures = {name: one.figures() for name, one in directions.items() if one and one.io_bytes}
-        host = None if self.jobname == "All clients" else self.hostname
+        host = None if self.jobname == _SUM else self.hostname
         return Job(self.jobname, self.groupid, self.error, host, figures)
 
 
