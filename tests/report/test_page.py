@@ -16,7 +16,7 @@ from report.studies import HOSTILE, answers_of, content_of, hostile, page_of, th
 from support.synthetic import make_campaign, make_case
 from tare.errors import UsageError
 from tare.model.attempt import State
-from tare.report import write_report
+from tare.report import Format, write_report
 from tare.report.listing import MOST_ROWS
 from tare.report.page import json_block, render
 from tare.report.wording import ratio
@@ -197,8 +197,8 @@ def test_three_hundred_runs_with_their_output_stay_under_five_megabytes(tmp_path
 
 def test_the_folder_holds_the_page_and_each_chart_as_svg_png_and_pdf(tmp_path: Path) -> None:
     campaign = three_networks(blocks=3)
-    path = write_report(campaign, answers_of(campaign), tmp_path / "out")
-    assert path == tmp_path / "out" / "index.html"
+    files = write_report(campaign, answers_of(campaign), tmp_path / "out")
+    assert files == {Format.HTML: tmp_path / "out" / "index.html"}
     names = {chart.name for chart in (tmp_path / "out" / "charts").iterdir()}
     assert names == {
         f"{name}.{kind}"
@@ -217,14 +217,15 @@ def test_a_template_folder_may_replace_one_file(tmp_path: Path) -> None:
     assert page.one("question").text == "What does the overlay cost?"
 
 
-def test_a_broken_template_is_a_usage_error_with_the_cure(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["template.html", "summary.md", "tables.tex"])
+def test_a_broken_template_is_a_usage_error_with_the_cure(name: str, tmp_path: Path) -> None:
     campaign = make_campaign(blocks=3)
-    found = content_of(campaign)
+    answers = answers_of(campaign)
     with pytest.raises(UsageError, match=r"no file there is called template\.html"):
-        render(campaign, found, tmp_path)
-    (tmp_path / "template.html").write_text("{{ nothing.at.all }}")
+        write_report(campaign, answers, tmp_path / "out", tmp_path)
+    (tmp_path / name).write_text("{{ nothing.at.all }} << nothing.at.all >>")
     with pytest.raises(UsageError, match="mend the template"):
-        render(campaign, found, tmp_path)
+        write_report(campaign, answers, tmp_path / "out", tmp_path, [*Format])
 
 
 def test_of_a_thousand_runs_the_first_are_rows_and_the_others_travel_packed() -> None:

@@ -57,3 +57,14 @@ def test_a_place_that_cannot_be_written_is_an_error_with_the_cure(tmp_path: Path
         CliRunner().invoke(
             command, [str(folder), "--output", str(tmp_path / "file" / "x")], catch_exceptions=False
         )
+
+
+def test_each_format_is_a_file_and_a_page_is_not_drawn_unasked(tmp_path: Path) -> None:
+    folder = write_campaign(three_networks(blocks=3), tmp_path / "campaign")
+    arguments = [str(folder), "--format", "markdown", "--format", "latex"]
+    result = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    report = folder / "report"
+    assert result.stdout.splitlines() == [str(report / "summary.md"), str(report / "tables.tex")]
+    assert {path.name for path in report.iterdir()} == {"summary.md", "tables.tex"}
+    result = CliRunner().invoke(command, [str(folder), "--format", "all", "--json"], catch_exceptions=False)
+    assert set(json.loads(result.stdout)["files"]) == {"html", "markdown", "latex"}

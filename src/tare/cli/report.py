@@ -1,4 +1,4 @@
-"""`tare report`: one offline page that answers the study's question, and its charts."""
+"""`tare report`: one offline page that answers the study's question, its charts, and tables for text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tare.cli.output import json_option, print_json
-from tare.errors import CampaignError
+from tare.errors import CampaignError, UsageError
 
 
 @click.command()
@@ -25,35 +25,56 @@ from tare.errors import CampaignError
     "--template",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Take template.html, style.css or page.js from here where they are there.",
+    help="Take template.html, style.css, page.js, summary.md or tables.tex from here where they are there.",
+)
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    type=click.Choice(["html", "markdown", "latex", "all"]),
+    help="What to write: the page, a Markdown summary, LaTeX tables; may be repeated.  [default: html]",
 )
 @click.option("--open", "is_opened", is_flag=True, help="Show the page in the browser.")
 @json_option
-def command(folder: Path, output: Path | None, template: Path | None, is_opened: bool, as_json: bool) -> None:
-    """Write the report of the campaign in DIR: index.html, and charts/ as SVG and PNG.
+def command(
+    folder: Path,
+    output: Path | None,
+    template: Path | None,
+    formats: tuple[str, ...],
+    is_opened: bool,
+    as_json: bool,
+) -> None:
+    """Write the report of the campaign in DIR: index.html, and charts/ as SVG, PNG and PDF.
 
     The page needs nothing but itself: it can be mailed, printed and read offline. A campaign that
-    still runs, or has not begun, gives a page that says so.
+    still runs, or has not begun, gives a page that says so. summary.md is the answer for a pull request,
+    tables.tex what a paper takes in with \\input.
 
     \b
     Examples:
       tare report campaigns/demo
       tare report campaigns/demo --output /tmp/demo-report --open
+      tare report campaigns/demo --format markdown --format latex
     """
-    from tare.report import ReportAnswers, write_report
+    from tare.report import Format, ReportAnswers, write_report
     from tare.store.campaign import read_campaign
 
     campaign = read_campaign(folder)
     answers = ReportAnswers.of(campaign)
     target = output or folder / "report"
+    wanted = set(Format) if "all" in formats else {Format(one) for one in formats or ("html",)}
+    if is_opened and Format.HTML not in wanted:
+        raise UsageError("--open shows the page; add --format html")
     try:
-        page = write_report(campaign, answers, target, template)
+        files = write_report(campaign, answers, target, template, wanted)
     except OSError as error:
         raise CampaignError.from_os(target, error) from error
+    page = files.get(Format.HTML)
     if as_json:
-        charts = sorted(str(path) for path in (target / "charts").iterdir())
-        print_json("tare.report/1", {"page": str(page), "charts": charts})
+        charts = sorted(str(path) for path in (target / "charts").iterdir()) if page else []
+        named = {kind.value: str(path) for kind, path in files.items()}
+        print_json("tare.report/1", {"page": page and str(page), "charts": charts, "files": named})
     else:
-        click.echo(page)
-    if is_opened:
+        click.echo("\n".join(map(str, files.values())))
+    if is_opened and page:
         webbrowser.open(page.resolve().as_uri())

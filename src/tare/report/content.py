@@ -126,8 +126,8 @@ class Content:
         return "How does it go with size?" if self.scaling else "How does it go with size and scale?"
 
 
-def content(campaign: Campaign, answers: ReportAnswers) -> Content:
-    """Return all that the page says about `campaign`."""
+def content(campaign: Campaign, answers: ReportAnswers, *, is_drawn: bool = True) -> Content:
+    """Return all that the page says about `campaign`; without figures where nothing `is_drawn`."""
     plan = campaign.plan
     sides = lay_out(campaign, answers.comparisons)
     balance = account(campaign)
@@ -148,7 +148,9 @@ def content(campaign: Campaign, answers: ReportAnswers) -> Content:
         heat_maps=tuple(maps),
         maps_left_out=maps_left_out,
         places_left_out=left_out(len(places), len(sides.places), "workloads and scales"),
-        figures=tuple(_figures(campaign, answers, sides, at_places(campaign, sides, places))),
+        figures=tuple(_figures(campaign, answers, sides, at_places(campaign, sides, places)))
+        if is_drawn
+        else (),
         scaling=tuple(scaling_blocks(answers.scalings, sides)),
         curves=curve_tables(answers.curves, sides),
         crossings=tuple(crossed),

@@ -1,20 +1,18 @@
-"""Put the page together: one HTML file that needs nothing but itself, and the charts beside it."""
+"""Put the page together: one HTML file that needs nothing but itself."""
 
 from __future__ import annotations
 
 import base64
 import functools
 import hashlib
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from tare.errors import UsageError
 from tare.model.campaign import Campaign
-from tare.report.content import Content, ReportAnswers, content
+from tare.report.content import Content
 from tare.report.evidence import MOST_RUNS, pack_all
 from tare.report.evidence import PAGE_LIMIT as EVIDENCE_LIMIT
 from tare.report.figures import Figure, vegalite_version
@@ -22,15 +20,13 @@ from tare.report.listing import MOST_ROWS
 from tare.report.packing import pack
 from tare.report.palette import dark_by_light, sign_of, tone_of
 from tare.report.runs import telling
+from tare.report.templates import html_environment
 from tare.report.wording import count, number, percent, ratio, visible
 from tare.units import format_bytes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
-
-TEMPLATES = ("template.html", "style.css", "page.js")
-"""The files that make the page; a folder given as template may replace any of them."""
 
 PAGE_LIMIT = 4_300_000
 """Characters of a page, but for what its tables take: small enough to be mailed."""
@@ -48,56 +44,31 @@ _JOINTS = re.compile(r"(?<=[._/])(?=\w)|(?<=[a-z])(?=[A-Z])")
 _EXPORT = "window.vegaEmbed = vegaEmbed;"
 
 
-def write_report(
-    campaign: Campaign, answers: ReportAnswers, folder: Path, template: Path | None = None
-) -> Path:
-    """Write ``index.html`` and ``charts/`` into `folder`; return the path of the page.
-
-    `template` is a folder whose files take the place of those of the same name in TEMPLATES.
-    Raises UsageError when it holds none of them, or one that Jinja cannot read.
-    """
-    found = content(campaign, answers)
-    home = Path(os.path.relpath(campaign.folder.resolve(), folder.resolve())).as_posix()
-    page = render(campaign, found, template, home)
-    charts = folder / "charts"
-    charts.mkdir(parents=True, exist_ok=True)
-    for figure in found.figures:
-        (charts / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8")
-        (charts / f"{figure.name}.png").write_bytes(figure.png)
-        (charts / f"{figure.name}.pdf").write_bytes(figure.pdf)
-    path = folder / "index.html"
-    path.write_text(page, encoding="utf-8")
-    return path
-
-
 def render(campaign: Campaign, found: Content, template: Path | None = None, home: str = "..") -> str:
-    """Return the page as HTML; `home` is the way from it to the campaign folder."""
-    from jinja2 import TemplateError
+    """Return the page as HTML; `home` is the way from it to the campaign folder.
 
-    try:
-        environment = _environment(template)
-        scripts = [_script(text) for text in _scripts(environment, found)]
-        page = environment.get_template("template.html")
-        specs = pack([figure.specs for figure in found.figures])
-        pictures = sum(len(figure.svg) for figure in found.figures) * 4 // 3
-        carried = sum(map(len, (*scripts, specs))) + pictures + _ROW_SIZE * len(found.runs)
-        room = max(0, min(EVIDENCE_LIMIT, PAGE_LIMIT - carried))
-        return page.render(
-            found=found,
-            home=home,
-            most_evidence=MOST_RUNS,
-            most_numbers=MOST_NUMBERS,
-            most_rows=MOST_ROWS,
-            most_items=MOST_ITEMS,
-            style=_raw(environment.get_template("style.css").render(colours=_side_colours(found))),
-            scripts=[_raw(text) for text in scripts],
-            hashes=" ".join(f"'sha256-{_digest(text)}'" for text in scripts),
-            specs=json_block(specs),
-            dark=json_block(dark_by_light()),
-            evidence=json_block(pack_all(telling(campaign), campaign.folder, room)),
-        )
-    except TemplateError as error:
-        raise UsageError(f"template {template or 'of the report'}: {error}; mend the template") from error
+    Raises jinja2.TemplateError.
+    """
+    environment = _environment(template)
+    scripts = [_script(text) for text in _scripts(environment, found)]
+    specs = pack([figure.specs for figure in found.figures])
+    pictures = sum(len(figure.svg) for figure in found.figures) * 4 // 3
+    carried = sum(map(len, (*scripts, specs))) + pictures + _ROW_SIZE * len(found.runs)
+    room = max(0, min(EVIDENCE_LIMIT, PAGE_LIMIT - carried))
+    return environment.get_template("template.html").render(
+        found=found,
+        home=home,
+        most_evidence=MOST_RUNS,
+        most_numbers=MOST_NUMBERS,
+        most_rows=MOST_ROWS,
+        most_items=MOST_ITEMS,
+        style=_raw(environment.get_template("style.css").render(colours=_side_colours(found))),
+        scripts=[_raw(text) for text in scripts],
+        hashes=" ".join(f"'sha256-{_digest(text)}'" for text in scripts),
+        specs=json_block(specs),
+        dark=json_block(dark_by_light()),
+        evidence=json_block(pack_all(telling(campaign), campaign.folder, room)),
+    )
 
 
 def json_block(value: object) -> Markup:
@@ -125,27 +96,7 @@ def breakable(text: str) -> Markup:
 
 
 def _environment(template: Path | None) -> Environment:
-    from jinja2 import (
-        ChoiceLoader,
-        Environment,
-        FileSystemLoader,
-        PackageLoader,
-        StrictUndefined,
-        select_autoescape,
-    )
-
-    loaders: list[FileSystemLoader | PackageLoader] = [PackageLoader("tare.report", "")]
-    if template is not None:
-        if not any((template / name).is_file() for name in TEMPLATES):
-            raise UsageError(f"template {template}: no file there is called {', '.join(TEMPLATES)}")
-        loaders.insert(0, FileSystemLoader(template))
-    environment = Environment(
-        loader=ChoiceLoader(loaders),
-        autoescape=select_autoescape(["html"]),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = html_environment(template)
     environment.filters |= {
         "picture": picture,
         "sign": sign_of,

@@ -1,0 +1,74 @@
+"""Write the report into a folder, in the formats that are asked for."""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from tare.errors import UsageError
+from tare.model.campaign import Campaign
+from tare.report import latex, markdown
+from tare.report.content import Content, ReportAnswers, content
+from tare.report.page import render
+
+
+class Format(enum.StrEnum):
+    """A form of the report."""
+
+    HTML = "html"
+    """One offline page with everything in it, and its charts as SVG, PNG and PDF."""
+    MARKDOWN = "markdown"
+    """The answer for a pull request."""
+    LATEX = "latex"
+    """The tables of a paper."""
+
+
+NAMES = {Format.HTML: "index.html", Format.MARKDOWN: markdown.NAME, Format.LATEX: latex.NAME}
+
+
+def write_report(
+    campaign: Campaign,
+    answers: ReportAnswers,
+    folder: Path,
+    template: Path | None = None,
+    formats: Collection[Format] = (Format.HTML,),
+) -> dict[Format, Path]:
+    """Write the report into `folder`, with ``charts/`` where a page is asked for; return the files by format.
+
+    `template` is a folder whose files take the place of those of the same name in TEMPLATES.
+    Raises UsageError when it holds none of them, or one that Jinja cannot read.
+    """
+    from jinja2 import TemplateError
+
+    found = content(campaign, answers, is_drawn=Format.HTML in formats)
+    home = Path(os.path.relpath(campaign.folder.resolve(), folder.resolve())).as_posix()
+    try:
+        texts = {one: _text(one, campaign, found, template, home) for one in Format if one in formats}
+    except TemplateError as error:
+        raise UsageError(f"template {template or 'of the report'}: {error}; mend the template") from error
+    folder.mkdir(parents=True, exist_ok=True)
+    for one, text in texts.items():
+        (folder / NAMES[one]).write_text(text, encoding="utf-8")
+    if Format.HTML in texts:
+        _write_charts(found, folder / "charts")
+    return {one: folder / NAMES[one] for one in texts}
+
+
+def _text(kind: Format, campaign: Campaign, found: Content, template: Path | None, home: str) -> str:
+    match kind:
+        case Format.HTML:
+            return render(campaign, found, template, home)
+        case Format.MARKDOWN:
+            return markdown.render_markdown(found, home, template)
+        case Format.LATEX:
+            return latex.render_latex(found, template)
+
+
+def _write_charts(found: Content, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for figure in found.figures:
+        (folder / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8")
+        (folder / f"{figure.name}.png").write_bytes(figure.png)
+        (folder / f"{figure.name}.pdf").write_bytes(figure.pdf)
