@@ -255,6 +255,11 @@ def test_a_chunk_may_be_cut_into_a_rectangle() -> None:
         ({"ranks": 24, "chunks": 6, "aspect": 1}, {"nproc_xi": 2, "nproc_eta": 2}),
         ({"ranks": 8, "chunks": 1, "aspect": 2}, {"nproc_xi": 4, "nproc_eta": 2}),
         ({"ranks": 8, "chunks": 1, "aspect": 1}, {}),
+        ({"ranks": 8, "chunks": 1, "aspect": 0}, {"nproc_xi": 4, "nproc_eta": 2}),
+        ({"ranks": 16, "chunks": 1, "aspect": 0}, {"nproc_xi": 4, "nproc_eta": 4}),
+        ({"ranks": 4, "chunks": 2, "aspect": 0}, {"nproc_xi": 2, "nproc_eta": 1}),
+        ({"ranks": 12, "chunks": 6, "aspect": 0}, {}),
+        ({"ranks": 7}, {}),
         ({"ranks": 3, "chunks": 2, "aspect": 1}, {}),
     ],
 )
@@ -266,7 +271,9 @@ def test_a_study_may_speak_of_the_ranks_along_a_side(row: dict[str, int], expect
     ("ranks", "parameters", "fault"),
     [
         (4, {"nex": 100}, "nex 100 is not a multiple of 16; set nex: 96"),
-        (8, {}, "8 ranks are not 1 × 1 × a square (chunks × aspect × NPROC_ETA²); set ranks: 9"),
+        (7, {}, "7 ranks are not 1 × 1 × a square (chunks × aspect × NPROC_ETA²); set ranks: 9"),
+        (8, {"aspect": 1}, "8 ranks are not 1 × 1 × a square (chunks × aspect × NPROC_ETA²); set ranks: 9"),
+        (12, {"chunks": 6}, "12 ranks are not 6 × 1 × a square (chunks × aspect × NPROC_ETA²); set ranks: 6"),
         (8, {"chunks": 6}, "8 ranks are not 6 × 1 × a square (chunks × aspect × NPROC_ETA²); set ranks: 6"),
         (9, {"aspect": 2}, "9 ranks are not 1 × 2 × a square (chunks × aspect × NPROC_ETA²); set ranks: 8"),
         (36, {"nex": 64}, "nex 64 is not a multiple of 8 × nproc_xi, which is 48; set nex: 48"),

@@ -56,9 +56,9 @@ _PARAMETERS = (
     Parameter(
         name="aspect",
         kind=ParameterKind.WHOLE,
-        default=1,
-        minimum=1,
-        summary="ranks along the first side of a chunk for one along the other (NPROC_XI / NPROC_ETA)",
+        default=0,
+        minimum=0,
+        summary="NPROC_XI / NPROC_ETA; 0 takes 1, or 2 where only that comes out even, as for 8 ranks",
     ),
     Parameter(
         name="minutes",
@@ -84,9 +84,9 @@ that the mesher writes (values_from_mesher.h), and follows the waves of the eart
 (xspecfem3D). Mesh and builds are made once for all cases that need the same. The tree's own DATA/Par_file
 is edited, so that it fits the version: chunks, elements, ranks, model and length.
 
-ranks = chunks × NPROC_XI × NPROC_ETA, where NPROC_XI = aspect × NPROC_ETA; NEX must be a multiple of 16 and
-of 8 × NPROC_XI and 8 × NPROC_ETA; more than two chunks need NPROC_XI = NPROC_ETA. A study's `where` may use
-nproc_xi and nproc_eta.
+NPROC_XI and NPROC_ETA follow from ranks = chunks × NPROC_XI × NPROC_ETA and NPROC_XI = aspect × NPROC_ETA.
+NEX must be a multiple of 16 and of 8 × NPROC_XI and 8 × NPROC_ETA; more than two chunks need
+NPROC_XI = NPROC_ETA. A study's `where` may use nproc_xi and nproc_eta.
 
 Traps: elements grow with the square of NEX or faster, and time steps with NEX as well, so weak scaling
 compares the times of a step. With threads, the tree must be configured with --enable-openmp. The program
@@ -111,7 +111,7 @@ class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
         nex, chunks, ranks = int(case.parameters["nex"]), int(case.parameters["chunks"]), case.layout.ranks
         sides = _sides(case.settings)
         if sides is None:
-            yield _shape_fault(ranks, chunks, int(case.parameters["aspect"]))
+            yield _shape_fault(ranks, chunks, int(case.parameters["aspect"]) or 1)
         elif chunks > 2 and sides[0] != sides[1]:
             yield (
                 f"{chunks} chunks need as many ranks along both sides, not {sides[0]} and {sides[1]}; "
@@ -137,10 +137,13 @@ class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
 
 def _sides(settings: Settings) -> tuple[int, int] | None:
     """Return NPROC_XI and NPROC_ETA, or None where the ranks do not make such a rectangle."""
-    chunks, aspect = int(settings.get("chunks", 1)), int(settings.get("aspect", 1))
+    chunks, asked = int(settings.get("chunks", 1)), int(settings.get("aspect", 0))
     ranks = int(settings.get("ranks", 1))
-    eta = math.isqrt(ranks // (chunks * aspect))
-    return (aspect * eta, eta) if eta and chunks * aspect * eta * eta == ranks else None
+    for aspect in [asked] if asked else [1] if chunks > 2 else [1, 2]:
+        eta = math.isqrt(ranks // (chunks * aspect))
+        if eta and chunks * aspect * eta * eta == ranks:
+            return aspect * eta, eta
+    return None
 
 
 def _element_faults(nex: int, sides: tuple[int, int]) -> Iterator[str]:
