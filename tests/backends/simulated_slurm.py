@@ -30,7 +30,7 @@ class SimulatedSlurm:
         text = script.read_text()
         found = re.search(r"--job-name=(\S+)", text)
         assert found
-        self.jobs[number] = QueuedJob(number, "PENDING", "Priority", found[1])
+        self.jobs[number] = QueuedJob(number, "PENDING", found[1])
         self.scripts[number] = script
         if self.loses_answers:
             raise BackendError("sbatch: Socket timed out on send/recv operation")

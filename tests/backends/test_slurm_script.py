@@ -40,7 +40,7 @@ def test_the_script_of_two_tasks_is_the_golden_one() -> None:
         partition="compute", account="proj 42", qos="high", constraint="a&b", gres="gpu:2", licenses="x:1",
         reservation="r", exclusive=True, lines=("--switches=1",),
     )  # fmt: skip
-    tasks = [task(Path("/c/a/1.1"), MESH, SOLVE), task(Path("/c/it's/1.1"), SOLVE, nodes=1)]
+    tasks = [task(Path("/c/attempts/a/1.1"), MESH, SOLVE), task(Path("/c/attempts/it's/1.1"), SOLVE, nodes=1)]
     text = render(tasks, options, "cat /proc/cpuinfo")
     if os.environ.get("UPDATE_GOLDENS"):
         GOLDEN.write_text(text)
@@ -48,7 +48,10 @@ def test_the_script_of_two_tasks_is_the_golden_one() -> None:
 
 
 def test_a_job_asks_for_what_the_largest_of_its_tasks_needs_and_the_time_of_all() -> None:
-    tasks = [task(Path("/a"), SOLVE, nodes=1), task(Path("/b"), SOLVE, nodes=4, timeout_s=600)]
+    tasks = [
+        task(Path("/c/attempts/a/1.1"), SOLVE, nodes=1),
+        task(Path("/c/attempts/b/1.1"), SOLVE, nodes=4, timeout_s=600),
+    ]
     options = list(sbatch_options(tasks, SlurmOptions()))
     assert "--nodes=4" in options
     assert "--time=14" in options  # 90 s and 600 s, and a minute each to start and end, rounded up
@@ -67,8 +70,11 @@ def fake_srun(tmp_path: Path) -> dict[str, str]:
     )
     srun.chmod(0o755)
     return {
-        "PATH": f"{folder}:{os.environ['PATH']}", "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1", "SLURMD_NODENAME": "n1",
-    }  # fmt: skip
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "SLURM_JOB_ID": "7",
+        "SLURM_JOB_NODELIST": "n1",
+        "SLURMD_NODENAME": "n1",
+    }
 
 
 def run(script: str, env: dict[str, str], cwd: Path) -> None:

@@ -15,7 +15,8 @@ from cli.conftest import TARE, Tare
 from cli.test_crash import ended_runs, wait_for
 from tare.lab import slurm
 from tare.model.attempt import Attempt, State
-from tare.store.campaign import read_campaign
+from tare.store.campaign import JOURNAL, read_campaign
+from tare.store.journal import is_held
 
 pytestmark = [
     pytest.mark.lab,
@@ -159,6 +160,21 @@ def test_a_killed_tare_leaves_its_jobs_and_the_next_one_adopts_them(
     assert states(campaign) == {State.DONE: 4}
     assert set(ended_runs(campaign).values()) == {1}
     assert (campaign / "starts").read_text().count("started") == 4, "a run was run twice"
+
+
+def test_clean_cancels_the_jobs_of_a_dead_campaign_and_then_finds_nothing(
+    controller: Controller, tare: Tare, tmp_path: Path
+) -> None:
+    campaign = tmp_path / "c"
+    runner = start(write_study(tmp_path, "sleep 60; echo value: 1"), campaign)
+    wait_for(lambda: len(controller.jobs()) == 2)
+    assert "Slurm job" not in tare("clean", "--dry-run").stdout, "the campaign is alive"
+    runner.kill()
+    runner.wait()
+    wait_for(lambda: not is_held(campaign / JOURNAL))
+    assert tare("clean").stdout.count("cancelled Slurm job") == 2
+    wait_for(lambda: controller.jobs() == [])
+    assert "Slurm job" not in tare("clean").stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

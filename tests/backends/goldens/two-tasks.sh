@@ -1,10 +1,11 @@
 #!/bin/bash
 #SBATCH --job-name=tare-1a2b-1.1
+#SBATCH --comment=/c
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=2
 #SBATCH --cpus-per-task=2
 #SBATCH --time=5
-#SBATCH --output=/c/a/1.1/job.out
+#SBATCH --output=/c/attempts/a/1.1/job.out
 #SBATCH --no-requeue
 #SBATCH --partition=compute
 #SBATCH --account='proj 42'
@@ -51,14 +52,14 @@ facts='cat /proc/cpuinfo'
 counters='printf '"'"'\036/proc/net/dev\036'"'"'; cat /proc/net/dev'
 
 # tare-1a2b-1.1: 1 of 2
-task /c/a/1.1 2 90 && {
+task /c/attempts/a/1.1 2 90 && {
   step mesh mesh.stdout mesh.stderr mesher -n 4 &&
   step run stdout stderr env OMP_NUM_THREADS=2 'X=a b' solver '$(touch pwned)' 'it'"'"'s'
   land
 }
 
 # tare-1a2b-1.1: 2 of 2
-task '/c/it'"'"'s/1.1' 1 90 && {
+task '/c/attempts/it'"'"'s/1.1' 1 90 && {
   step run stdout stderr env OMP_NUM_THREADS=2 'X=a b' solver '$(touch pwned)' 'it'"'"'s'
   land
 }

@@ -13,17 +13,20 @@ from tare.errors import BackendError
 
 _TIMEOUT_S = 60.0
 _MOST_IDS = 500  # in one command line of scancel
-_FORMAT = "%i|%T|%r|%j"
+_FORMAT = "%i|%T|%j|%k"
 _JOB_ID = re.compile(r"\s*(\d+)(?:;\S+)?\s*")
 
 
 class QueuedJob(NamedTuple):
-    """What squeue says of a job, which may be over for as long as MinJobAge (slurm.conf(5))."""
+    """What squeue says of a job, which may be over for as long as MinJobAge (slurm.conf(5)).
+
+    `comment` is, for Tare's own jobs, the folder of their campaign.
+    """
 
     id: int
     state: str
-    reason: str
     name: str
+    comment: str = ""
 
 
 class Slurm:
@@ -89,4 +92,4 @@ def _parse_queue(text: str) -> Iterator[QueuedJob]:
     for line in text.splitlines():
         parts = line.strip().split("|", 3)
         if len(parts) == 4 and parts[0].isdigit():
-            yield QueuedJob(int(parts[0]), parts[1], parts[2], parts[3])
+            yield QueuedJob(int(parts[0]), *parts[1:])
