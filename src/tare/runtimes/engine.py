@@ -26,6 +26,9 @@ class Engine:
 
     _run_script: str
     """Starts a container in a shell, since only there is known what this rank was given by its MPI."""
+    _prologue = ""
+    _given = ""
+    """Options of every container that only a shell on its host can write, and what they need before them."""
 
     def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
         """Return `program` in a container of its own (see model.Runtime)."""
@@ -40,7 +43,8 @@ class Engine:
     def start(self, platform: Platform, container: str, binds: Sequence[str]) -> Invocation:
         """Return what starts a long-lived container (see model.Engine)."""
         options = options_of(self.name, platform)
-        argv = ["sh", "-c", f'exec "$0" run --label "{LABEL}=${_MARK}" "$@"', self._program(options)]
+        script = f'{self._prologue}exec "$0" run --label "{LABEL}=${_MARK}" {self._given} "$@"'
+        argv = ["bash", "-c", script, self._program(options)]
         argv += ["--rm", "--detach", "--name", container, "--env", _MARK, *self._sharing(options)]
         for path in dict.fromkeys(binds):
             argv += _volume(own_path(self.name, path))
@@ -102,10 +106,9 @@ class Engine:
         argv += ["--shm-size", str(options.shm_bytes)] if options.shm_bytes else ["--ipc", "host"]
         for device in options.devices:
             argv += ["--device", device]
-        return argv + self._limits(options)
-
-    def _limits(self, options: ContainerOptions) -> list[str]:
-        return ["--ulimit", "memlock=-1:-1"] if options.is_memlock_unlimited else []
+        if options.is_memlock_unlimited:
+            argv += ["--ulimit", "memlock=-1:-1"]
+        return argv
 
     def _image(self, options: ContainerOptions) -> list[str]:
         """Return the words that name what the container is made of, the last of the engine's own."""

@@ -5,25 +5,34 @@ from __future__ import annotations
 from tare.model.site import ContainerOptions
 from tare.runtimes.engine import LABEL, Engine
 
+_LIMIT = (
+    'limit() { l=$(ulimit "$1"); read -r m <"/proc/sys/$2"; '
+    '[ "$l" != unlimited ] && [ "$l" -lt "$m" ] && echo "$l" || echo "$m"; }; '
+)
+"""Says the limit on this host, at most what its kernel knows, to which podman lowers its own."""
+
+_LIMITS = " ".join(
+    f'--ulimit "{name}=$(limit -S{letter} {most}):$(limit -H{letter} {most})"'
+    for name, letter, most in (("nofile", "n", "fs/nr_open"), ("nproc", "u", "kernel/pid_max"))
+)
+
 
 class Podman(Engine):
     """Containers of podman, from images or root file systems."""
 
     name = "podman"
 
+    # Podman would raise these limits, also where it has no right to, and start nothing.
+    _prologue = _LIMIT
+    _given = _LIMITS
+
     # Hydra tells ranks of a socket by its number, and podman passes on only the first ones.
     # The shell is bash, since dash knows no file descriptors above 9.
     _run_script = (
+        f"{_LIMIT}"
         'if [ -n "$PMI_FD" ]; then exec 3<&"$PMI_FD"; PMI_FD=3; set -- --preserve-fds=1 "$@"; fi; '
-        f'exec "$0" run --label "{LABEL}=$TARE_JOB" --env-host "$@"'
+        f'exec "$0" run --label "{LABEL}=$TARE_JOB" --env-host {_LIMITS} "$@"'
     )
-
-    def _limits(self, options: ContainerOptions) -> list[str]:
-        """Return the host's limits: podman would raise some, and fail without the right to.
-
-        It takes them all from the host or none.
-        """
-        return super()._limits(options) or ["--ulimit", "host"]
 
     def _image(self, options: ContainerOptions) -> list[str]:
         if options.rootfs:
