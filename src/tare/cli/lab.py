@@ -241,3 +241,35 @@ def setup(mpi: str) -> None:
     names = [name.strip() for name in mpi.split(",") if name.strip()]
     for name, prefix in zip(names, install(names), strict=True):
         click.echo(f"{name}: {prefix}")
+
+
+@command.command()
+@click.option("--name", default="debian", show_default=True, help="Its folder in $TARE_ROOTFS.")
+@click.option("--suite", default="bookworm", show_default=True, help="Which Debian.")
+@click.option(
+    "--packages", metavar="NAMES", help="Packages, separated by commas.  [default: those of the lab]"
+)
+@json_option
+def rootfs(name: str, suite: str, packages: str | None, as_json: bool) -> None:
+    """Build a root file system for containers of Debian's packages, with mmdebstrap.
+
+    What is there already is left alone. A site names it as ${TARE_ROOTFS}/NAME, or any other that you
+    have: it is nothing but a folder.
+
+    \b
+    Examples:
+      tare lab rootfs
+      tare lab rootfs --name trixie --suite trixie --packages openmpi-bin,hpcc
+    """
+    from tare.lab.rootfs import PACKAGES, build
+
+    names = [one.strip() for one in packages.split(",") if one.strip()] if packages else PACKAGES
+    built = build(name, names, suite)
+    if as_json:
+        print_json(
+            "tare.lab.rootfs/1",
+            {"path": str(built.path), "size_bytes": built.size_bytes, "elapsed_s": built.elapsed_s},
+        )
+        return
+    took = f"built in {built.elapsed_s:.0f} s" if built.elapsed_s else "was there"
+    click.echo(f"{built.path}: {built.size_bytes / 1e6:.0f} MB, {took}")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.lab import containers, rootfs
 from tare.lab.mpi import DISTRIBUTIONS, is_installed, mpi_folder
 
 MINIMUM_PYTHON = (3, 11)
@@ -32,7 +33,39 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
 
 def check() -> tuple[Requirement, ...]:
     """Return every requirement of the lab and its MPIs, the most fundamental first."""
-    return (_python(), _nsenter(), *_kernel(), *_mpis(mpi_folder()))
+    return (_python(), _nsenter(), *_kernel(), *_mpis(mpi_folder()), *_containers())
+
+
+def _containers() -> tuple[Requirement, ...]:
+    built = rootfs.rootfs_folder() / "debian"
+    lacking = containers.missing()
+    has_charliecloud = shutil.which("ch-run") is not None
+    return (
+        Requirement(
+            name="podman",
+            is_met=not lacking,
+            is_needed=False,
+            found=f"{', '.join(lacking)} missing" if lacking else containers.oci_runtime() or "",
+            why="the platforms podman-… of the lab, as root",
+            cure=containers.CURE,
+        ),
+        Requirement(
+            name="charliecloud",
+            is_met=has_charliecloud,
+            is_needed=False,
+            found="works" if has_charliecloud else "ch-run missing",
+            why="the platforms charliecloud… of the lab",
+            cure="on Debian: apt install charliecloud-runtime",
+        ),
+        Requirement(
+            name="rootfs",
+            is_met=rootfs.is_built(built),
+            is_needed=False,
+            found=str(built) if rootfs.is_built(built) else f"not in {built.parent}",
+            why="what the lab's containers are made of",
+            cure=f"tare lab rootfs ({rootfs.CURE})",
+        ),
+    )
 
 
 def _python() -> Requirement:
