@@ -8,7 +8,7 @@ from typing import Self
 import msgspec
 
 from tare.model.case import Case
-from tare.model.workload import Stage
+from tare.model.workload import Parameter, ParameterKind, Stage
 from tare.workloads.benchmark import Benchmark, Findings
 
 _IO_LEVELS = ("none", "heavy")
@@ -85,6 +85,40 @@ def serial(
 def linked(folder: str) -> Stage:
     """Return the stage that puts a symbolic link to each file of `folder` into the working folder."""
     return serial("link", "cp", "--recursive", "--symbolic-link", "--force", "-T", folder, ".")
+
+
+CHECKSUMS = Parameter(
+    name="checksums",
+    kind=ParameterKind.TEXT,
+    default="",
+    summary="a file of SHA-256 sums of the inputs, as sha256sum writes it; on other inputs the run fails",
+)
+"""The parameter of workloads whose inputs are files of the user's."""
+
+
+def checked(case: Case) -> tuple[Stage, ...]:
+    """Return the stage that fails where links in the working folder lead to other files than the sums say.
+
+    None where the case gives no sums. See `linked`; names in the file are relative to the linked folder.
+    """
+    sums = str(case.parameters["checksums"])
+    return (_sum_check(sums),) if sums else ()
+
+
+def checked_file(name: str, sha256: str) -> Stage:
+    """Return the stage that fails where the file `name` of the working folder has another sum."""
+    stage = _sum_check(f"{name}.sha256")
+    return msgspec.structs.replace(stage, files={f"{name}.sha256": f"{sha256.lower()}  {name}\n"})
+
+
+def sum_faults(case: Case) -> Iterator[str]:
+    """Yield a fault where the file of sums would not be found."""
+    if case.parameters["checksums"]:
+        yield from folder_faults("checksums", str(case.parameters["checksums"]))
+
+
+def _sum_check(sums: str) -> Stage:
+    return serial("checksums", "sha256sum", "--check", "--strict", "--quiet", sums)
 
 
 def folder_faults(parameter: str, folder: str) -> Iterator[str]:

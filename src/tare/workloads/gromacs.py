@@ -17,6 +17,7 @@ from tare.workloads.application import (
     IO_NOTE,
     Application,
     check_ranks,
+    checked_file,
     fresh_output_folder,
     io_faults,
     is_heavy,
@@ -92,6 +93,12 @@ _PARAMETERS = (
         default="",
         summary="a ready input (.tpr) to run instead of the generated box",
     ),
+    Parameter(
+        name="sha256",
+        kind=ParameterKind.TEXT,
+        default="",
+        summary="what sha256sum says of `tpr`; with another input the run fails",
+    ),
     Parameter(name="program", kind=ParameterKind.TEXT, default="gmx_mpi", summary="the GROMACS command"),
 )
 
@@ -119,10 +126,18 @@ class Gromacs(Application, frozen=True, kw_only=True):
         yield from io_faults(case)
         if is_heavy(case) and case.parameters["tpr"]:
             yield "a .tpr holds its own output settings, so io has no effect on it; leave out io, or tpr"
+        if sha256 := str(case.parameters["sha256"]):
+            if not case.parameters["tpr"]:
+                yield "sha256 is that of a ready input, and there is none; set tpr, or leave out sha256"
+            if not _SHA256.fullmatch(sha256):
+                yield f"sha256 is {sha256!r}, not 64 hexadecimal digits; write what sha256sum prints"
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the making of the input, where there is none, and the simulation."""
         ready = str(case.parameters["tpr"])
+        if sha256 := str(case.parameters["sha256"]):
+            link = serial("link", "ln", "--symbolic", "--force", ready, "ready.tpr")
+            return (link, checked_file("ready.tpr", sha256), _simulation(case, "ready.tpr"))
         steps = () if ready else tuple(_preparation(case.parameters, is_heavy=is_heavy(case)))
         return (*steps, *fresh_output_folder(case), _simulation(case, ready or "water.tpr"))
 
@@ -157,8 +172,10 @@ def _simulation(case: Case, tpr: str) -> Stage:
     argv += ["-resethway"] if case.parameters["half"] else []
     argv += ["-noconfout", "-ntomp", str(case.layout.threads), "-g", "md.log"]
     argv += ["-x", f"{output_folder(case)}/traj.xtc"] if is_heavy(case) else []
-    return Stage(argv=tuple(argv), inputs=(tpr,) if case.parameters["tpr"] else ())
+    return Stage(argv=tuple(argv), inputs=(tpr,) if tpr == case.parameters["tpr"] else ())
 
+
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 _HEADS = frozenset({"     ", "Perfo", " Aver", " Part", "Finis", "Progr", "Log f", "Recei", "start", "Using"})
 """The first characters of the lines that matter."""

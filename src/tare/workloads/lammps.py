@@ -15,15 +15,18 @@ from collections.abc import Iterable, Iterator
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.application import (
+    CHECKSUMS,
     IO_NOTE,
     Application,
     check_ranks,
+    checked,
     folder_faults,
     fresh_output_folder,
     io_faults,
     is_heavy,
     linked,
     output_folder,
+    sum_faults,
 )
 from tare.workloads.benchmark import Findings, tell_apart
 from tare.workloads.ending import Ending
@@ -110,6 +113,7 @@ _SCRIPT_PARAMETERS = (
     ),
     _PROGRAM,
     _ARGUMENTS,
+    CHECKSUMS,
 )
 
 _SOURCE = """\
@@ -171,6 +175,7 @@ class Script(Lammps, frozen=True, kw_only=True):
     def faults(self, case: Case) -> Iterator[str]:
         """Yield that a script has no I/O factor."""
         yield from folder_faults("folder", str(case.parameters["folder"]))
+        yield from sum_faults(case)
         if case.io is not None:
             yield "a script holds its own output settings, so io has no effect on it; leave out io"
 
@@ -179,7 +184,7 @@ class Script(Lammps, frozen=True, kw_only=True):
         parameters = case.parameters
         words = str(parameters["arguments"]).split()
         argv = (str(parameters["program"]), *words, "-in", str(parameters["script"]))
-        return (linked(str(parameters["folder"])), Stage(argv=argv))
+        return (linked(str(parameters["folder"])), *checked(case), Stage(argv=argv))
 
 
 def _lennard_jones(*, is_heavy: bool) -> str:

@@ -16,9 +16,11 @@ import msgspec
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.application import (
+    CHECKSUMS,
     IO_NOTE,
     Application,
     check_ranks,
+    checked,
     edited,
     folder_faults,
     fresh_output_folder,
@@ -26,6 +28,7 @@ from tare.workloads.application import (
     is_heavy,
     linked,
     output_folder,
+    sum_faults,
 )
 from tare.workloads.benchmark import Findings
 from tare.workloads.ending import Ending
@@ -92,6 +95,7 @@ class Namd(Application, frozen=True, kw_only=True):
         """Yield what cannot be made of the case's settings."""
         yield from io_faults(case)
         yield from folder_faults("inputs", str(case.parameters["inputs"]))
+        yield from sum_faults(case)
 
     def expecting(self, case: Case) -> Self:
         """Return the same with the processors that NAMD will count: the threads that work on all ranks."""
@@ -108,6 +112,7 @@ class Namd(Application, frozen=True, kw_only=True):
         inputs = str(parameters["inputs"])
         return (
             linked(inputs),
+            *checked(case),
             edited("configure", [self.config], *_changes(case)),
             *fresh_output_folder(case),
             Stage(argv=(*argv, self.config), inputs=(inputs,)),
@@ -257,6 +262,7 @@ def _workload(name: str, summary: str, *, archive: str, config: str) -> Namd:
                 default="namd2",
                 summary="the NAMD command: namd2, namd3",
             ),
+            CHECKSUMS,
         ),
         foms=_FOMS,
         config=config,

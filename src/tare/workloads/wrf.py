@@ -16,9 +16,11 @@ from collections.abc import Iterable, Iterator
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.application import (
+    CHECKSUMS,
     IO_NOTE,
     Application,
     check_ranks,
+    checked,
     edited,
     folder_faults,
     fresh_output_folder,
@@ -26,6 +28,7 @@ from tare.workloads.application import (
     is_heavy,
     linked,
     output_folder,
+    sum_faults,
 )
 from tare.workloads.benchmark import Findings, tell_apart
 from tare.workloads.ending import Ending
@@ -83,6 +86,7 @@ class Wrf(Application, frozen=True, kw_only=True):
         """Yield what cannot be made of the case's settings."""
         yield from io_faults(case)
         yield from folder_faults("inputs", str(case.parameters["inputs"]))
+        yield from sum_faults(case)
         if case.parameters["tables"]:
             yield from folder_faults("tables", str(case.parameters["tables"]))
 
@@ -91,6 +95,7 @@ class Wrf(Application, frozen=True, kw_only=True):
         folders = [str(case.parameters[name]) for name in ("tables", "inputs")]
         return (
             *(linked(folder) for folder in folders if folder),
+            *checked(case),
             edited("namelist", ["namelist.input"], *_changes(case)),
             *fresh_output_folder(case),
             Stage(argv=(str(case.parameters["program"]),), inputs=tuple(filter(None, folders))),
@@ -292,6 +297,7 @@ def _workload(name: str, summary: str, *, folder: str) -> Wrf:
                 summary="simulated minutes (run_minutes)",
             ),
             Parameter(name="program", kind=ParameterKind.TEXT, default="wrf.exe", summary="the WRF program"),
+            CHECKSUMS,
         ),
         foms=_FOMS,
         output="rsl.error.0000",
