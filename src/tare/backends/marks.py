@@ -38,6 +38,15 @@ def marked(label_prefix: str, proc: Path = Path("/proc")) -> list[int]:
     return [pid for pid, label in _labels(proc) if label.startswith(label_prefix)]
 
 
+def is_marked(pid: int) -> bool | None:
+    """Return whether `pid` carries a label; None where it has no memory left, as zombies have none."""
+    try:
+        environ = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return None
+    return f"{VARIABLE}=".encode() in environ if environ else None
+
+
 def _labels(proc: Path) -> Iterator[tuple[int, str]]:
     mark = f"{VARIABLE}=".encode()
     for entry in os.scandir(proc):
@@ -82,31 +91,50 @@ def end_marked(label_prefix: str, within_s: float = 10.0) -> int:
     return len(killed)
 
 
-def remote_end_script(label_prefix: str) -> str:
-    """Return shell text that does the same on another host, with nothing but sh and grep."""
+def remote_end_script(label_prefix: str, signal_name: str = "KILL") -> str:
+    """Return shell text that signals what is so marked on another host, with nothing but sh and grep.
+
+    Before it kills for good, it looks again, three times in all. Other signals are a request, to which an ssh
+    would answer by leaving what it has started; so it gets none.
+    """
     mark = f"^{VARIABLE}={label_prefix}".replace("'", "")
+    is_kill = signal_name == "KILL"
+    spared = "" if is_kill else '; [ "$(cat "/proc/$p/comm" 2>/dev/null)" = ssh ] && continue'
     return (
-        f"for n in 1 2 3; do for f in $(grep -lzs '{mark}' /proc/[0-9]*/environ); do "
-        'p=${f#/proc/}; p=${p%/environ}; [ "$p" != $$ ] && kill -9 "$p" 2>/dev/null; done; done; true'
+        f"for n in {'1 2 3' if is_kill else '1'}; do for f in $(grep -lzs '{mark}' /proc/[0-9]*/environ); do "
+        f'p=${{f#/proc/}}; p=${{p%/environ}}{spared}; '
+        f'[ "$p" != $$ ] && kill -{signal_name} "$p" 2>/dev/null; '
+        "done; done; true"
     )
 
 
 def main() -> None:
     """Guard a runner: wait for the end of its pipe on standard input, then end what it left.
 
-    Called as ``marks.py LABEL [AGENT… -- HOST…]``. Survives the signals that end the runner.
+    Called as ``marks.py LABEL FOLDER [AGENT… -- HOST…]``; the sockets of ssh's connections in FOLDER are
+    closed, and it is removed. Survives the signals that end the runner.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    label = sys.argv[1]
+    label, folder, *rest = sys.argv[1:]
     sys.stdin.buffer.read()
     end_marked(label)
-    rest = sys.argv[2:]
-    if "--" in rest:
-        agent, hosts = rest[: rest.index("--")], rest[rest.index("--") + 1 :]
-        for host in hosts:
-            if os.fork() == 0:
-                os.execvp(agent[0], [*agent, host, remote_end_script(label)])  # noqa: S606  # no shell here
+    if "--" not in rest:
+        return
+    import subprocess  # a guard that has nothing to do on other hosts starts without it
+
+    agent, hosts = rest[: rest.index("--")], rest[rest.index("--") + 1 :]
+    enders = [subprocess.Popen([*agent, host, remote_end_script(label)]) for host in hosts]
+    for ender in enders:
+        ender.wait()
+    if folder:
+        import shutil
+
+        for path in Path(folder).iterdir():
+            if path.is_socket():
+                words = [agent[0], "-F", "none", "-o", f"ControlPath={path}", "-O", "exit", "tare"]
+                subprocess.call(words)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

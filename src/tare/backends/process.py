@@ -6,28 +6,31 @@ import contextlib
 import errno
 import os
 import select
-import shlex
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 
+import msgspec
+
 from tare.backends import marks
+from tare.backends.openssh import explain
+from tare.backends.reach import Reach
+from tare.backends.remote import remote_command, unframe
 from tare.errors import BackendError
 from tare.model.backend import Exit, Job
 
 _GRACE_S = 2.0  # between SIGTERM, on which an MPI launcher takes its remote ranks down, and SIGKILL
-_REMOTE_S = 30.0  # for a small command on another host
-_UNREACHABLE = 255  # ssh(1): "exits with 255 if an error occurred"
-_RECORD = "\x1e"  # ASCII record separator: cannot occur in the text files of /proc that are read
+_SIGNAL_BASE, _LAST_SIGNAL = 128, 64  # as a shell tells of a signal (dash(1))
 _HOST_LACKS = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 
 
 class ProcessBackend:
-    """Runs one job at a time, and leaves nothing behind: not on time-out, not when it is killed.
+    """Runs jobs, from one thread or several, and leaves nothing behind: not on time-out, not when killed.
 
     `agent` is the command that starts another on a host (see model.Site); `env` is added to the
     environment of everything that is started. `label` is the common prefix of the jobs' labels: a
@@ -43,19 +46,20 @@ class ProcessBackend:
         env: Mapping[str, str] | None = None,
     ) -> None:
         self._label = label
-        self._agent = list(agent)
-        self._hosts = list(hosts)
         self._env = {**os.environ, **(env or {})}
+        self._hosts = list(hosts) if agent else []
+        self._reach = Reach(agent, self._env)
         self._guard: subprocess.Popen[bytes] | None = None
         self._children = f"/proc/self/task/{threading.get_native_id()}/children"
         self._kin: set[int] = set()
+        self._adopted: set[int] = set()
         self._was_subreaper = False
 
     def __enter__(self) -> ProcessBackend:
         self._was_subreaper = _set_subreaper(True)
-        command = [sys.executable, "-I", "-S", marks.__file__, self._label]
-        if self._agent:
-            command += [*self._agent, "--", *self._hosts]
+        command = [sys.executable, "-I", "-S", marks.__file__, self._label, str(self._reach.folder or "")]
+        if self._hosts:
+            command += [*self._reach.words, "--", *self._hosts]
         self._guard = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -65,6 +69,7 @@ class ProcessBackend:
             start_new_session=True,
         )
         self._kin = self._read_children()
+        self._adopted = set()
         return self
 
     def __exit__(
@@ -74,6 +79,9 @@ class ProcessBackend:
             self._guard.kill()
             self._guard.communicate()
             self._guard = None
+        left = self._orphans() if self._reach.folder else set()
+        self._reach.close()
+        self._reap(self._adopted | left)
         _set_subreaper(self._was_subreaper)
 
     def adopt(self) -> None:
@@ -82,9 +90,28 @@ class ProcessBackend:
 
     def run(self, job: Job) -> Exit:
         """Run `job` to its end or time-out (see model.Backend.run)."""
+        if job.host is None:
+            return self._run(job, job.invocation.argv)
+        command, log = self._reach.job(job.host, remote_command(job))
+        if job.place is None:
+            return self._conclude(job, self._run(job, command), log)
+        transfer = self._reach.transfer(job.hosts or (job.host,), job.place)
+        try:
+            transfer.send(job.folder)
+            ended = self._conclude(job, self._run(job, command), log)
+            if ended.fault is None:
+                transfer.fetch(job.folder)
+        except BackendError as error:
+            return Exit(fault=str(error))
+        finally:
+            transfer.remove()
+        return ended
+
+    def _run(self, job: Job, argv: Sequence[str]) -> Exit:
+        """Run `argv` here for `job`, and let nothing of the job outlive it."""
         started = time.monotonic()
         try:
-            process = self._start(job)
+            process = self._start(job, argv)
         except OSError as error:
             return _not_started(job, error)
         try:
@@ -97,8 +124,6 @@ class ProcessBackend:
         code = process.wait()
         elapsed_s = time.monotonic() - started
         self._end_leftovers(job, is_abnormal=code != 0)
-        if code == _UNREACHABLE and job.host is not None and not is_timeout and not self._reaches(job.host):
-            return Exit(code=code, elapsed_s=elapsed_s, fault=f"host {job.host} could not be reached")
         return Exit(
             code=code if code >= 0 else None,
             signal=-code if code < 0 else None,
@@ -106,72 +131,59 @@ class ProcessBackend:
             elapsed_s=elapsed_s,
         )
 
+    def _conclude(self, job: Job, agent: Exit, log: Path | None) -> Exit:
+        """Return how `job` ended on its host, from how the agent did and what the job's outputs tell."""
+        frame = unframe(job.folder / job.stdout, job.folder / job.stderr)
+        if agent.is_timeout or agent.fault is not None:
+            return agent
+        if frame.code is not None:
+            signal_number = frame.code - _SIGNAL_BASE
+            is_signal = 0 < signal_number <= _LAST_SIGNAL
+            return msgspec.structs.replace(
+                agent,
+                code=None if is_signal else frame.code,
+                signal=signal_number if is_signal else None,
+            )
+        if not frame.has_folder:
+            return Exit(
+                fault=f"host {job.host} has no folder {job.place or job.folder}; let the nodes share it, or "
+                "give the site 'staging: /path/on/nodes'"
+            )
+        if agent.signal is not None and log is None:
+            return agent  # the job has killed all its process group, and the agent with it
+        said = _read(log) or _read(job.folder / job.stderr)
+        what = "was lost while the job ran" if frame.has_begun else "could not be reached"
+        return msgspec.structs.replace(agent, fault=f"host {job.host} {what}: {explain(str(job.host), said)}")
+
     def read(self, hosts: Sequence[str | None], paths: Sequence[str]) -> Mapping[str | None, dict[str, str]]:
         """Return the text of small files of each host (see model.Backend.read)."""
-        found: dict[str | None, dict[str, str]] = {}
-        readers: dict[str, subprocess.Popen[bytes]] = {}
-        script = "".join(
-            f"printf '{_RECORD}%s{_RECORD}' {shlex.quote(path)}; cat {shlex.quote(path)} 2>/dev/null;"
-            for path in paths
-        )
-        for host in hosts:
-            if host is None:
-                found[None] = _read_here(paths)
-            else:
-                readers[host] = subprocess.Popen(
-                    [*self._agent, host, script],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    env=self._env,
-                )
-        for host, reader in readers.items():
-            try:
-                out, err = reader.communicate(timeout=_REMOTE_S)
-            except subprocess.TimeoutExpired as error:
-                reader.kill()
-                raise BackendError(f"host {host} did not answer within {_REMOTE_S:g} s") from error
-            if reader.returncode == _UNREACHABLE:
-                raise BackendError(
-                    f"host {host} could not be reached: {err.decode(errors='replace').strip()}"
-                )
-            parts = out.decode(errors="replace").split(_RECORD)[1:]
-            found[host] = {path: text for path, text in zip(parts[::2], parts[1::2], strict=True) if text}
+        found: dict[str | None, dict[str, str]] = {None: _read_here(paths)} if None in hosts else {}
+        found.update(self._reach.read([host for host in hosts if host is not None], paths))
+        return found
+
+    def ask(self, hosts: Sequence[str | None], script: str) -> Mapping[str | None, str]:
+        """Return what a shell script prints on each host, all at the same time (see model.Backend.ask)."""
+        found: dict[str | None, str] = {}
+        if None in hosts:
+            here = subprocess.run(
+                ["/bin/sh", "-c", script],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env=self._env,
+                check=False,
+            )
+            found[None] = here.stdout.decode(errors="replace")
+        found.update(self._reach.run({host: script for host in hosts if host is not None}))
         return found
 
     def clean(self, label_prefix: str) -> int:
         """End every process so marked, here and on the hosts (see model.Backend.clean)."""
         count = marks.end_marked(label_prefix)
-        script = marks.remote_end_script(label_prefix)
-        cleaners = [
-            subprocess.Popen(
-                [*self._agent, host, script],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=self._env,
-            )
-            for host in (self._hosts if self._agent else ())
-        ]
-        for cleaner in cleaners:
-            try:
-                cleaner.wait(timeout=_REMOTE_S)
-            except subprocess.TimeoutExpired:  # a host that does not answer cannot be cleaned from here
-                cleaner.kill()
-                cleaner.wait()
+        self._reach.end(self._hosts, label_prefix)
         return count
 
-    def _reaches(self, host: str) -> bool:
-        """Return whether the agent gets to `host`: a job may exit with 255 too, as Hydra does on a crash."""
-        command = [*self._agent, host, "true"]
-        return subprocess.run(command, capture_output=True, env=self._env, check=False).returncode == 0
-
-    def _start(self, job: Job) -> subprocess.Popen[bytes]:
-        argv = list(job.invocation.argv)
-        env = {**self._env, **job.invocation.env, marks.VARIABLE: job.label}
+    def _start(self, job: Job, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         cwd = job.folder
-        if job.host is not None:
-            argv = [*self._agent, job.host, _remote_command(job)]
         with (cwd / job.stdout).open("wb") as out, (cwd / job.stderr).open("wb") as err:
             process = subprocess.Popen(
                 argv,
@@ -179,14 +191,17 @@ class ProcessBackend:
                 stdout=out,
                 stderr=err,
                 cwd=cwd,
-                env=env,
+                env={**self._env, **job.invocation.env, marks.VARIABLE: job.label},
                 start_new_session=True,
             )
         _favour(process.pid)
         return process
 
     def _end(self, process: subprocess.Popen[bytes], job: Job) -> None:
-        """Ask the job's process group to end, then kill everything that carries its label."""
+        """Ask the job's processes to end, then kill everything that carries its label."""
+        if job.host is not None and not self._reach.forwards_signals:
+            self._reach.end([job.host], job.label, "TERM")
+            _wait(process, _GRACE_S)
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(process.pid, number)
@@ -200,29 +215,44 @@ class ProcessBackend:
 
     def _end_leftovers(self, job: Job, *, is_abnormal: bool) -> None:
         """End what outlives its job: orphans come to this process, as it is their subreaper."""
-        if is_abnormal or self._read_children() - self._kin:
+        if is_abnormal or self._orphans():
             marks.end_marked(job.label)
             self._reap_orphans()
 
     def _reap_orphans(self) -> None:
-        """Take leave of the dead: a PID namespace, such as the lab's, does not end before its zombies do."""
+        """Take leave of the dead: a PID namespace, such as the lab's, does not end before its zombies do.
+
+        What lives is of another job that runs meanwhile, or none of a job, and is left alone.
+        """
         deadline = time.monotonic() + _GRACE_S
-        while (orphans := self._read_children() - self._kin) and time.monotonic() < deadline:
+        while (orphans := self._orphans()) and time.monotonic() < deadline:
             for pid in orphans:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+            if all(marks.is_marked(pid) for pid in self._orphans()):
+                return
+            time.sleep(0.005)
+
+    def _reap(self, pids: set[int]) -> None:
+        """Take leave of ssh's shared connections, which end soon after they are told to, and their kin."""
+        deadline = time.monotonic() + _GRACE_S
+        while (left := pids & self._read_children()) and time.monotonic() < deadline:
+            for pid in left:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(pid, os.WNOHANG)
             time.sleep(0.005)
 
+    def _orphans(self) -> set[int]:
+        """Return the children that came from jobs. Others, such as ssh's shared connections, are kin."""
+        found = self._read_children() - self._kin
+        kin = {pid for pid in found if marks.is_marked(pid) is False}
+        self._kin |= kin
+        self._adopted |= kin
+        return found - kin
+
     def _read_children(self) -> set[int]:
         with open(self._children, "rb") as file:  # noqa: PTH123  # pathlib doubles its cost in this hot path
             return {int(pid) for pid in file.read().split()}
-
-
-def _remote_command(job: Job) -> str:
-    """Return one shell command, since an agent joins its words and gives them to a shell as ssh does."""
-    env = {**job.invocation.env, marks.VARIABLE: job.label}
-    words = ["env", *(f"{name}={value}" for name, value in env.items()), *job.invocation.argv]
-    return f"cd {shlex.quote(str(job.folder))} && exec {shlex.join(words)}"
 
 
 def _favour(pid: int) -> None:
@@ -255,6 +285,10 @@ def _not_started(job: Job, error: OSError) -> Exit:
     code = 127 if error.errno == errno.ENOENT else 126  # as a shell reports them
     (job.folder / job.stderr).write_text(f"{reason}\n")
     return Exit(code=code)
+
+
+def _read(path: Path | None) -> str:
+    return path.read_text(errors="replace") if path is not None and path.exists() else ""
 
 
 def _read_here(paths: Sequence[str]) -> dict[str, str]:

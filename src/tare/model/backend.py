@@ -15,7 +15,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One command to run on `host` (None: on this machine) in `folder`.
 
     Output goes to `stdout` and `stderr` in that folder. `label` marks every process that the job
-    starts, here and on other hosts, so that all of them can be found and ended.
+    starts, here and on other hosts, so that all of them can be found and ended. Where the hosts do not
+    share `folder`, `place` is where it is copied to on each of `hosts`, and from where results come back.
     """
 
     label: str
@@ -25,6 +26,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     stdout: str = "stdout"
     stderr: str = "stderr"
     timeout_s: float
+    place: Path | None = None
+    hosts: tuple[str, ...] = ()
 
 
 class Exit(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +82,13 @@ class Backend(Protocol):
         """Return the text of small files, such as /proc/net/dev, of each host by path.
 
         A file that cannot be read is left out. Raises BackendError when a host cannot be reached.
+        """
+        ...
+
+    def ask(self, hosts: Sequence[str | None], script: str) -> Mapping[str | None, str]:
+        """Return what a script for a POSIX shell prints on each host, whatever its exit code.
+
+        Raises BackendError when a host cannot be reached, or is not done within half a minute.
         """
         ...
 

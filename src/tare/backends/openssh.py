@@ -1,0 +1,106 @@
+"""OpenSSH as the agent: the user's own configuration, no prompts, one connection a host for all commands.
+
+What the user has set stays: the settings here come after the user's in one file, and ssh takes the first
+value that it finds (ssh_config(5)).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_LONGEST_FOLDER = 45  # with %C and a suffix of 17 it is the path of a socket, at most 108 (unix(7))
+_EXIT_S = 10.0
+_SETTINGS = """\
+Host *
+  BatchMode yes
+  ConnectTimeout 10
+  ServerAliveInterval 15
+  ServerAliveCountMax 4
+  ControlPersist 600
+  ControlPath "{sockets}/%C"
+"""
+_CURES = {
+    "Permission denied": "let `ssh {host}` work without a password: ssh-copy-id {host}, or ssh-add",
+    "Host key verification failed": "look at its key and accept it once: ssh {host}",
+    "REMOTE HOST IDENTIFICATION": "its key has changed; if that is right: ssh-keygen -R {host}",
+    "Could not resolve": "correct its name in the site's nodes, or give it a HostName in ~/.ssh/config",
+    "timed out": "is it up, and does a firewall let port 22 through?",
+    "refused": "does sshd run there, on the port that ~/.ssh/config says?",
+    "No route": "is it up, and on a network that this machine reaches?",
+}
+
+
+class OpenSsh:
+    """The connections of one session, in a private folder; closed at the end.
+
+    `agent` is the site's, whose first word is ssh. `for_jobs` never opens a shared connection, so that none
+    ends with a job; `for_queries` opens it where there is none.
+    """
+
+    def __init__(self, agent: Sequence[str]) -> None:
+        base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+        if len(base) > _LONGEST_FOLDER - len("/tare-ssh.12345678"):
+            base = "/tmp"  # noqa: S108  # mkdtemp makes a folder in it that is ours alone
+        self.folder = Path(tempfile.mkdtemp(prefix="tare-ssh.", dir=base))
+        user_files, options = _split(agent[1:])
+        config = self.folder / "config"
+        includes = "".join(f'Include "{path}"\n' for path in user_files)
+        sockets = str(self.folder).replace("%", "%%")
+        config.write_text(includes + _SETTINGS.format(sockets=sockets))
+        common = (agent[0], "-F", str(config), *options)
+        self.for_jobs = (*common, "-o", "ControlMaster=no")
+        self.for_queries = (*common, "-o", "ControlMaster=auto")
+
+    def close(self, env: Mapping[str, str]) -> None:
+        """Close every connection, and remove the folder."""
+        close_connections(self.folder, self.for_jobs[0], env)
+
+
+def is_openssh(agent: Sequence[str]) -> bool:
+    """Return whether the agent is ssh itself, and not a script in its place."""
+    return bool(agent) and Path(agent[0]).name == "ssh"
+
+
+def close_connections(folder: Path, ssh: str, env: Mapping[str, str]) -> None:
+    """Close the connections whose sockets are in `folder`, and remove it."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.is_socket():
+            command = [ssh, "-F", "none", "-o", f"ControlPath={path}", "-O", "exit", "tare"]
+            subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                env=dict(env),
+                timeout=_EXIT_S,
+            )
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def explain(host: str, said: str) -> str:
+    """Return ssh's own words on why it did not get to `host`, and the cure where there is one."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    for words, cure in _CURES.items():
+        line = next((line for line in lines if words in line), None)
+        if line is not None:
+            return f"{line}; {cure.format(host=host)}"
+    return lines[-1] if lines else "the agent said nothing"
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the configuration files that ssh would read, and its options other than ``-F``."""
+    files = ["~/.ssh/config", "/etc/ssh/ssh_config"]
+    options: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word.startswith("-F"):
+            path = word[2:] or next(rest, "none")
+            files = [] if path == "none" else [str(Path(path).expanduser().absolute())]
+        else:
+            options.append(word)
+    return files, options

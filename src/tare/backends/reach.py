@@ -1,0 +1,124 @@
+"""Reach the hosts of a site through its agent: commands for jobs, and small queries of many hosts at once."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tare.backends import marks
+from tare.backends.openssh import OpenSsh, explain, is_openssh
+from tare.backends.transfer import Transfer
+from tare.errors import BackendError
+
+_QUERY_S = 30.0
+_UNREACHABLE = 255  # ssh(1): "exits with 255 if an error occurred"
+_RECORD = "\x1e"  # ASCII record separator: cannot occur in the text files of /proc that are read
+
+
+class Reach:
+    """The way to hosts. With ssh, connections are shared until `close`; any other agent is used as it is."""
+
+    def __init__(self, agent: Sequence[str], env: Mapping[str, str]) -> None:
+        self._ssh = OpenSsh(agent) if is_openssh(agent) else None
+        self._queries = self._ssh.for_queries if self._ssh else tuple(agent)
+        self._jobs = self._ssh.for_jobs if self._ssh else tuple(agent)
+        self._env = dict(env)
+        self._numbers = itertools.count()
+
+    @property
+    def folder(self) -> Path | None:
+        """Return the private folder of ssh's connections, where ssh is the agent."""
+        return self._ssh.folder if self._ssh else None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return the agent for small commands."""
+        return self._queries
+
+    @property
+    def forwards_signals(self) -> bool:
+        """Return whether a signal to the agent ends the job on its host: not so with ssh."""
+        return self._ssh is None
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._ssh is not None:
+            self._ssh.close(self._env)
+
+    def job(self, host: str, command: str) -> tuple[list[str], Path | None]:
+        """Return what runs `command` on `host`, and the file of what ssh itself says meanwhile."""
+        if self._ssh is None:
+            return [*self._jobs, host, command], None
+        log = self._ssh.folder / f"job.{next(self._numbers)}.log"
+        return [*self._jobs, "-E", str(log), host, command], log
+
+    def transfer(self, hosts: Sequence[str], place: Path) -> Transfer:
+        """Return what copies working folders to these hosts and back."""
+        return Transfer(self._queries, hosts, place, self._env)
+
+    def run(self, scripts: Mapping[str, str]) -> dict[str, str]:
+        """Run a shell script on each host, all at once; return their outputs. Raises BackendError."""
+        running = {
+            host: subprocess.Popen(
+                [*self._queries, host, script],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=self._env,
+            )
+            for host, script in scripts.items()
+        }
+        said: dict[str, str] = {}
+        try:
+            for host, process in running.items():
+                said[host] = _answer(host, process)
+        finally:
+            for process in running.values():
+                process.kill()
+                process.communicate()
+        return said
+
+    def read(self, hosts: Sequence[str], paths: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Return the text of small files by host and path (see model.Backend.read)."""
+        script = "".join(
+            f"printf '{_RECORD}%s{_RECORD}' {shlex.quote(path)}; cat {shlex.quote(path)} 2>/dev/null;"
+            for path in paths
+        )
+        found = {}
+        for host, said in self.run(dict.fromkeys(hosts, script)).items():
+            parts = said.split(_RECORD)[1:]
+            found[host] = {path: text for path, text in zip(parts[::2], parts[1::2], strict=True) if text}
+        return found
+
+    def end(self, hosts: Sequence[str], label_prefix: str, signal: str = "KILL") -> None:
+        """Signal every process so marked on `hosts`; one that is away cannot be cleaned from here."""
+        script = marks.remote_end_script(label_prefix, signal)
+        cleaners = [
+            subprocess.Popen(
+                [*self._queries, host, script],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=self._env,
+            )
+            for host in hosts
+        ]
+        for cleaner in cleaners:
+            try:
+                cleaner.wait(timeout=_QUERY_S)
+            except subprocess.TimeoutExpired:
+                cleaner.kill()
+                cleaner.wait()
+
+
+def _answer(host: str, process: subprocess.Popen[bytes]) -> str:
+    try:
+        out, err = process.communicate(timeout=_QUERY_S)
+    except subprocess.TimeoutExpired as error:
+        raise BackendError(f"host {host} did not answer within {_QUERY_S:g} s") from error
+    if process.returncode == _UNREACHABLE:
+        raise BackendError(f"host {host} could not be reached: {explain(host, err.decode(errors='replace'))}")
+    return out.decode(errors="replace")

@@ -1,0 +1,83 @@
+"""A real sshd on loopback, with keys and configuration of its own, for the tests that need one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+
+SSHD_CONFIG = """\
+ListenAddress 127.0.0.1
+Port {port}
+HostKey {folder}/host
+PidFile none
+AuthorizedKeysFile {folder}/id.pub
+StrictModes no
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+UsePAM no
+MaxStartups 100
+Banner {folder}/banner
+ForceCommand echo 'noise of a login script'; echo 'and its errors' >&2; eval "$SSH_ORIGINAL_COMMAND"
+"""
+SSH_CONFIG = """\
+Host away
+  Port 1
+Host stranger
+  PubkeyAuthentication no
+Host *
+  HostName 127.0.0.1
+  Port {port}
+  IdentityFile {folder}/id
+  IdentitiesOnly yes
+  IdentityAgent none
+  HostKeyAlias tare-test
+  UserKnownHostsFile {folder}/known
+  StrictHostKeyChecking yes
+"""
+
+
+@contextlib.contextmanager
+def sshd(folder: Path) -> Iterator[tuple[str, ...]]:
+    """Yield the agent that reaches this machine under any name; skip the test where there is no OpenSSH."""
+    if _SSHD is None or shutil.which("ssh-keygen") is None:
+        pytest.skip("no OpenSSH server here; apt install openssh-server openssh-client")
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)  # where sshd, started by root, confines itself
+    port = _free_port()
+    for name in ("host", "id"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
+    (folder / "known").write_text(f"tare-test {(folder / 'host.pub').read_text()}")
+    (folder / "banner").write_text("authorised users only\n")
+    (folder / "sshd_config").write_text(SSHD_CONFIG.format(port=port, folder=folder))
+    (folder / "ssh_config").write_text(SSH_CONFIG.format(port=port, folder=folder))
+    server = subprocess.Popen([_SSHD, "-D", "-f", folder / "sshd_config", "-E", folder / "sshd.log"])
+    try:
+        _wait_for(port)
+        yield ("ssh", "-F", str(folder / "ssh_config"))
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 15
+    while True:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return
+        assert time.monotonic() < deadline, "sshd does not answer"
+        time.sleep(0.05)

@@ -1,0 +1,212 @@
+"""Jobs over a real sshd: what ssh adds to them is not theirs, and nothing of them stays on the hosts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from backends.real_ssh import sshd
+from tare.backends import marks
+from tare.backends.process import ProcessBackend
+from tare.errors import BackendError
+from tare.model.backend import Exit, Job
+from tare.model.launch import Invocation
+
+Run = Callable[..., Exit]
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
+    with sshd(tmp_path_factory.mktemp("sshd")) as agent:
+        yield agent
+
+
+@pytest.fixture
+def prefix() -> str:
+    return marks.new_prefix(f"test{time.monotonic_ns()}")
+
+
+@pytest.fixture
+def backend(agent: tuple[str, ...], prefix: str) -> Iterator[ProcessBackend]:
+    with ProcessBackend(label=prefix, agent=agent, hosts=["one", "two"]) as backend:
+        yield backend
+
+
+@pytest.fixture
+def run(backend: ProcessBackend, prefix: str, tmp_path: Path) -> Run:
+    folder = tmp_path / "work"
+    folder.mkdir()
+
+    def run(
+        *argv: str, host: str = "one", timeout_s: float = 20, at: Path = folder, place: Path | None = None
+    ) -> Exit:
+        return backend.run(
+            Job(
+                label=f"{prefix}case/1.1;",
+                invocation=Invocation(argv=argv, env={"GREETING": "a 'b'\n$c"}),
+                host=host,
+                folder=at,
+                timeout_s=timeout_s,
+                place=place,
+                hosts=("one", "two"),
+            )
+        )
+
+    return run
+
+
+def test_only_the_jobs_own_output_is_kept(run: Run, tmp_path: Path) -> None:
+    ended = run("sh", "-c", 'echo "$GREETING"; echo err >&2; exit 7')
+    assert (ended.code, ended.signal, ended.fault) == (7, None, None)
+    assert (tmp_path / "work/stdout").read_text() == "a 'b'\n$c\n"
+    assert (tmp_path / "work/stderr").read_text() == "err\n"
+
+
+def test_a_jobs_exit_code_of_255_is_its_own(run: Run) -> None:
+    ended = run("sh", "-c", "exit 255")
+    assert (ended.code, ended.fault) == (255, None)
+
+
+def test_a_signal_on_the_host_is_told(run: Run) -> None:
+    ended = run("sh", "-c", "kill -SEGV $$")
+    assert (ended.code, ended.signal, ended.fault) == (None, signal.SIGSEGV, None)
+
+
+@pytest.mark.parametrize(
+    ("host", "said", "cure"),
+    [("away", "refused", "does sshd run there"), ("stranger", "Permission denied", "ssh-copy-id stranger")],
+)
+def test_a_host_that_lets_nobody_in_is_a_fault_with_ssh_s_words_and_the_cure(
+    run: Run, backend: ProcessBackend, host: str, said: str, cure: str
+) -> None:
+    fault = run("true", host=host).fault or ""
+    assert f"host {host} could not be reached" in fault
+    assert said in fault
+    assert cure in fault
+    with pytest.raises(BackendError, match=cure):
+        backend.read([host], ["/proc/loadavg"])
+
+
+def test_a_connection_that_is_lost_is_a_fault_and_not_a_result(run: Run, prefix: str) -> None:
+    ended = run("sh", "-c", "kill -9 $(ps -o ppid= -p $PPID); sleep 60", timeout_s=30)
+    assert "was lost while the job ran" in (ended.fault or "")
+    assert marks.marked(prefix) == []
+
+
+def test_a_folder_that_a_host_lacks_is_a_fault_with_the_cure(tmp_path: Path) -> None:
+    """The agent stands for a host that shares nothing: it takes the folder away before the job begins."""
+    work = tmp_path / "work"
+    work.mkdir()
+    agent = tmp_path / "agent"
+    agent.write_text('#!/bin/sh\nshift\nexec sh -c "$(printf %s "$*" | sed s:/work:/elsewhere:)"\n')
+    agent.chmod(0o700)
+    label = marks.new_prefix("lacks")
+    with ProcessBackend(label=label, agent=(str(agent),)) as backend:
+        command = Invocation(argv=("true",))
+        ended = backend.run(Job(label=label, invocation=command, host="n1", folder=work, timeout_s=20))
+    assert "host n1 has no folder" in (ended.fault or "")
+    assert "staging:" in (ended.fault or "")
+
+
+def test_a_time_out_ends_what_runs_on_the_host(run: Run, prefix: str, tmp_path: Path) -> None:
+    ended = run("sh", "-c", "trap 'echo asked; exit' TERM; setsid sleep 60 & wait", timeout_s=3)
+    assert ended.is_timeout
+    assert (tmp_path / "work/stdout").read_text() == "asked\n"
+    assert marks.marked(prefix) == []
+
+
+def test_connections_are_shared_and_closed_at_the_end(
+    agent: tuple[str, ...], prefix: str, tmp_path: Path
+) -> None:
+    with ProcessBackend(label=prefix, agent=agent, hosts=["one"]) as backend:
+        backend.read(["one"], ["/proc/loadavg"])
+        folder = backend._reach.folder
+        assert folder is not None
+        assert folder.stat().st_mode & 0o777 == 0o700
+        (connection,) = (path for path in folder.iterdir() if path.is_socket())
+        before = _connections(agent)
+        backend.read(["one"], ["/proc/loadavg"])
+        assert _connections(agent) == before
+    assert not folder.exists()
+    assert not connection.exists()
+    _until(lambda: not _sharing(folder))
+
+
+def test_a_folder_is_staged_and_what_was_made_comes_back(run: Run, tmp_path: Path) -> None:
+    names = ["in put", "new\nline", "-n", "quote'\"", "$(touch harm)"]
+    for name in names:
+        (tmp_path / "work" / name).write_text(name)
+    place = tmp_path / "nodes' own" / "folder"
+    ended = run("sh", "-c", "pwd; ls | wc -l; echo made >'of it'; mkdir sub; : >sub/x", place=place)
+    assert (ended.code, ended.fault) == (0, None)
+    said = (tmp_path / "work/stdout").read_text().split("\n")
+    assert said[0] == str(place)
+    assert (tmp_path / "work/of it").read_text() == "made\n"
+    assert (tmp_path / "work/sub/x").exists()
+    assert {name: (tmp_path / "work" / name).read_text() for name in names} == {name: name for name in names}
+    assert not place.exists()
+    assert not (tmp_path / "work/harm").exists()
+
+
+def test_a_place_that_cannot_be_made_is_a_fault(run: Run) -> None:
+    assert "cannot be copied to or from host one" in (run("true", place=Path("/proc/nowhere")).fault or "")
+
+
+def test_a_killed_tare_leaves_nothing_on_the_hosts(agent: tuple[str, ...], tmp_path: Path) -> None:
+    campaign = f"killed{time.monotonic_ns()}"
+    script = f"""
+import pathlib
+from tare.backends import marks
+from tare.backends.process import ProcessBackend
+from tare.model.backend import Job
+from tare.model.launch import Invocation
+prefix = marks.new_prefix({campaign!r})
+with ProcessBackend(label=prefix, agent={agent!r}, hosts=["one"]) as backend:
+    backend.read(["one"], ["/proc/loadavg"])
+    command = Invocation(argv=("sh", "-c", "setsid sleep 60 & echo up >up; sleep 60"))
+    backend.run(Job(label=prefix + "case/1.1;", invocation=command, host="one",
+                    folder=pathlib.Path({str(tmp_path)!r}), timeout_s=60))
+"""
+    runtime = tempfile.mkdtemp(prefix="r", dir="/tmp")  # short: there will be sockets in it
+    runner = subprocess.Popen([sys.executable, "-c", script], env=os.environ | {"XDG_RUNTIME_DIR": runtime})
+    _until(lambda: (tmp_path / "up").exists())
+    (folder,) = Path(runtime).iterdir()
+    assert [path for path in folder.iterdir() if path.is_socket()]
+    assert len(marks.marked(campaign)) >= 2
+    runner.kill()
+    runner.wait()
+    _until(lambda: marks.marked(campaign) == [])
+    _until(lambda: not folder.exists() and not _sharing(folder))
+    Path(runtime).rmdir()
+
+
+def _connections(agent: tuple[str, ...]) -> int:
+    log = Path(agent[2]).with_name("sshd.log").read_text()
+    return log.count("Accepted publickey")
+
+
+def _sharing(folder: Path) -> list[int]:
+    """Return the processes that hold a shared connection in `folder`."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(folder).encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def _until(condition: Callable[[], bool], within_s: float = 15) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
