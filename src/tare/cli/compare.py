@@ -95,6 +95,7 @@ def command(
       tare compare campaigns/ours --against published:hpcc-fabrics/ib-100g
     """
     from tare.answers.compare import aggregates, comparisons
+    from tare.cli.confounding import confounders_body, print_confounders
     from tare.cli.doubts import doubts_body, print_doubts
     from tare.store.campaign import read_campaign
 
@@ -112,11 +113,13 @@ def command(
     found = answer(campaign, reference=reference, margin=margin, correction=chosen, foms=foms)
     if as_json:
         body = {"comparisons": [_body(one) for one in found], **doubts_body(campaign, reference)}
+        body["confounders"] = confounders_body(campaign, reference)
         print_json("tare.compare/1", body)
         return
     rows = found if foms or is_listing else main_rows(found)
     print_comparisons(campaign, rows, reference or campaign.plan.reference, margin)
     print_doubts(campaign)
+    print_confounders(campaign, reference)
 
 
 def _compare_against(

@@ -23,6 +23,7 @@ COMMANDS = {
     "calibrate": "Hold the reference against itself: false alarms, and the smallest effect seen.",
     "report": "Write the report: one offline HTML file, and its charts as SVG and PNG.",
     "serve": "Show campaigns on a live page: progress, matrix, results so far, logs.",
+    "environment": "Show what the nodes were, and what differs between two of them.",
     "export": "Write every measurement as one tidy row: CSV, JSON or Parquet.",
     "import": "Make a campaign of existing output of a workload.",
     "published": "List published results, or make a campaign of them.",

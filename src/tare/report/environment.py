@@ -6,6 +6,7 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from tare.answers.confounding import confounders
 from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
 from tare.report.wording import visible
@@ -26,12 +27,16 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True)
 class Surroundings:
-    """The facts that hold for every host of every run, and those that differ."""
+    """The facts that hold for every host of every run, and those that differ.
+
+    `unexplained` names those that differ between sides though nothing that was varied says why.
+    """
 
     shared: dict[str, str]
     differences: tuple[Difference, ...]
     n_hosts: int
     n_environments: int
+    unexplained: tuple[str, ...] = ()
 
 
 def surroundings(campaign: Campaign, sides: Mapping[str, str]) -> Surroundings:
@@ -55,7 +60,10 @@ def surroundings(campaign: Campaign, sides: Mapping[str, str]) -> Surroundings:
             row = {side: tuple(sorted(by_side.get(side, {"not recorded"}))) for side in _order(sides)}
             differences.append(Difference(visible(fact), row))
     differences.sort(key=lambda one: (not one.is_between_sides, one.fact))
-    return Surroundings(shared, tuple(differences), len(hosts), len(campaign.environments))
+    unexplained = dict.fromkeys(visible(one.difference.fact) for one in confounders(campaign))
+    return Surroundings(
+        shared, tuple(differences), len(hosts), len(campaign.environments), tuple(unexplained)
+    )
 
 
 def _order(sides: Mapping[str, str]) -> list[str]:

@@ -1,0 +1,134 @@
+"""`tare environment`: what the nodes of a campaign were, and how two of them differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tare.answers.confounding import Difference, differences, values_of
+from tare.cli.output import json_option, print_json, print_table
+from tare.errors import UsageError
+from tare.model.campaign import Campaign
+
+_WIDEST = 60  # characters of a value in a table; the JSON has all
+
+
+@click.group()
+def command() -> None:
+    """Show what the nodes of campaigns were, and what differs between two of them.
+
+    Facts are recorded for each node: kernel, CPU, mitigations, memory, NICs, MPI, programs and the libraries
+    that they load, limits, modules and variables. Of variables that may be secret only the name is.
+    """
+
+
+@command.command()
+@click.argument("where", metavar="DIR[:WHICH]")
+@json_option
+def show(where: str, as_json: bool) -> None:
+    """Show the facts of the campaign in DIR; facts that all nodes share come once.
+
+    WHICH is a node, or a setting such as network=host.
+
+    \b
+    Examples:
+      tare environment show campaigns/demo
+      tare environment show campaigns/demo:n1
+      tare environment show campaigns/demo:network=overlay --json
+    """
+    hosts = _hosts(where)
+    values = values_of(facts for found in hosts.values() for facts in found)
+    if as_json:
+        body = {"where": where, "hosts": sorted(hosts), "facts": {k: sorted(v) for k, v in values.items()}}
+        print_json("tare.environment/1", body)
+        return
+    click.echo(f"{', '.join(sorted(hosts))}\n")
+    print_table(
+        ("fact", "value"), [(fact, "; ".join(sorted(found))) for fact, found in sorted(values.items())]
+    )
+
+
+@command.command()
+@click.argument("left", metavar="A")
+@click.argument("right", metavar="B")
+@json_option
+def diff(left: str, right: str, as_json: bool) -> None:
+    """Show the facts that differ between A and B; those that are the same are left out.
+
+    Each is DIR, a campaign, or DIR:WHICH, where WHICH is a node, or a setting such as network=host.
+
+    \b
+    Examples:
+      tare environment diff campaigns/before campaigns/after
+      tare environment diff campaigns/demo:network=host campaigns/demo:network=overlay
+      tare environment diff campaigns/demo:n1 campaigns/demo:n2
+    """
+    mine, theirs = (
+        values_of(facts for found in _hosts(where).values() for facts in found) for where in (left, right)
+    )
+    found = differences(mine, theirs)
+    n_same = len({*mine, *theirs}) - len(found)
+    if as_json:
+        print_json("tare.environment.diff/1", {"a": left, "b": right, "n_same": n_same, "differences": found})
+        return
+    if found:
+        print_table(("fact", left, right), [_row(one) for one in found])
+        click.echo()
+    click.echo(f"{len(found)} facts differ, {n_same} are the same.")
+
+
+def _row(one: Difference) -> tuple[str, str, str]:
+    left, right = ("; ".join(values) or "not recorded" for values in (one.left, one.right))
+    if max(len(left), len(right)) > _WIDEST:
+        left, right = _apart(left, right)
+    return one.fact, left, right
+
+
+def _apart(left: str, right: str) -> tuple[str, str]:
+    """Return two long texts from a little before where they begin to differ."""
+    same = next((n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), 0)
+    start = max(same - _WIDEST // 3, 0)
+    return _cut(left, start), _cut(right, start)
+
+
+def _cut(text: str, start: int) -> str:
+    end = start + _WIDEST
+    return ("…" if start else "") + text[start:end] + ("…" if len(text) > end else "")
+
+
+def _hosts(where: str) -> dict[str, list[dict[str, str]]]:
+    """Return the facts of the hosts that ``DIR[:WHICH]`` names, a list for each, since facts may change."""
+    from tare.store.campaign import is_campaign, read_campaign
+
+    folder, colon, which = where.rpartition(":")
+    if is_campaign(Path(where)) or not colon:
+        folder, which = where, ""
+    campaign = read_campaign(Path(folder))
+    name, is_setting, value = which.partition("=")
+    hosts = _by_host(campaign, {name: value} if is_setting else {})
+    if which and not is_setting:
+        hosts = {host: found for host, found in hosts.items() if host == which}
+    if not hosts:
+        known = sorted({host for one in campaign.environments.values() for host in one})
+        raise UsageError(
+            f"{where}: no recorded environment is of that; "
+            + (f"its hosts are {', '.join(known)}" if known else "this campaign has recorded none")
+        )
+    return hosts
+
+
+def _by_host(campaign: Campaign, settings: dict[str, str]) -> dict[str, list[dict[str, str]]]:
+    found: dict[str, list[dict[str, str]]] = {}
+    seen: set[str] = set()
+    for attempt in campaign.attempts:
+        name = attempt.environment
+        if name is None or name in seen or name not in campaign.environments:
+            continue
+        case = campaign.cases.get(attempt.case)
+        if case is None or any(str(case.settings.get(key)) != value for key, value in settings.items()):
+            continue
+        seen.add(name)
+        for host, facts in campaign.environments[name].items():
+            found.setdefault(host, []).append(facts)
+    return found
