@@ -271,3 +271,25 @@ def test_a_thousand_jobs_take_one_query_a_poll_and_little_memory(
     for number in range(1, 1001):
         slurm.run(number)
     assert len(scheduler.wait()) == 1000
+
+
+def test_a_number_that_is_given_again_is_another_job(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    slurm.jobs[1] = slurm.jobs[1]._replace(name="somebody-else", state="CANCELLED")
+    fault = wait_for_one(scheduler).exit.fault
+    assert fault is not None
+    assert "no longer has job 1" in fault
+
+
+def test_a_job_that_the_controller_forgot_may_still_land(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    (tmp_path / "1" / "progress").write_text("job 1 n1\nbegan 1.0\n")
+    del slurm.jobs[1]
+    while clock.now < 60:
+        assert scheduler.wait() == []
+    (tmp_path / "1" / "landed").write_text("began 1.0\nstep run 0 1.0 50.0\n")
+    assert wait_for_one(scheduler).exit.code == 0

@@ -21,10 +21,11 @@ _FILES_APPEAR_S = 20.0  # a shared file system may show a file to other nodes la
 
 
 class _Flight(msgspec.Struct):
-    """A task on its way. `over_since` is when its job was first seen to be over."""
+    """A task on its way in the job of this id and name. `over_since` is when that was first seen to be over."""
 
     task: Task
     job: int
+    job_name: str
     over_since: float | None = None
 
 
@@ -58,19 +59,25 @@ class SlurmScheduler:
         job = self._submit(path, tasks[0].name)
         for task in tasks:
             (task.folder / "job").write_text(f"{job}\n")
-            self._flights[task.name] = _Flight(task, job)
+            self._flights[task.name] = _Flight(task, job, tasks[0].name)
         self._poll_s = _FIRST_POLL_S
 
     def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
         """Return the names of those that have landed, are queued or are running (see model.Scheduler)."""
-        queued = {job.id: job for job in self._slurm.queue()} if tasks else {}
-        by_name = {job.name: job.id for job in queued.values()}
+        alive = {
+            job.id: job
+            for job in (self._slurm.queue() if tasks else ())
+            if phase_of(job.state) in {Phase.QUEUED, Phase.ACTIVE}
+        }
+        by_name = {job.name: job.id for job in alive.values()}
         for task in tasks:
-            job = self._recorded_job(task) or by_name.get(task.name)
+            number = self._recorded_job(task) or by_name.get(task.name)
+            job = alive.get(number) if number is not None else None
             progress = landing.read_progress(task.folder)
-            is_alive = job in queued and phase_of(queued[job].state) in {Phase.QUEUED, Phase.ACTIVE}
-            if job is not None and (is_alive or (progress is not None and progress.is_landed)):
-                self._flights[task.name] = _Flight(task, job)
+            if number is not None and job is not None and _campaign(job.name) == _campaign(task.name):
+                self._flights[task.name] = _Flight(task, number, job.name)
+            elif number is not None and progress is not None and progress.is_landed:
+                self._flights[task.name] = _Flight(task, number, task.name)
         return [task.name for task in tasks if task.name in self._flights]
 
     def wait(self) -> Sequence[Landing]:
@@ -123,6 +130,8 @@ class SlurmScheduler:
     def _look(self, flight: _Flight, queue: dict[int, QueuedJob]) -> Landing | None:
         """Return how a task ended, None while it has not, or while its record may be yet to appear."""
         job = queue.get(flight.job)
+        if job is not None and job.name != flight.job_name:
+            job = None  # a controller that was killed may give the last numbers again
         phase = phase_of(job.state) if job else Phase.UNKNOWN
         if phase is Phase.QUEUED:
             return None
@@ -135,7 +144,9 @@ class SlurmScheduler:
         if flight.over_since is None:
             flight.over_since = self._clock()
             self._poll_s = _FIRST_POLL_S
-        if phase in {Phase.ENDED, Phase.UNKNOWN} and self._clock() - flight.over_since < _FILES_APPEAR_S:
+        if phase in {Phase.ENDED, Phase.UNKNOWN} and self._clock() - flight.over_since < _patience(
+            flight, job
+        ):
             return None
         why = f"Slurm's job {flight.job} is {job.state}" if job else f"Slurm no longer has job {flight.job}"
         return landing.land_without_end(flight.task, progress, phase, why)
@@ -154,3 +165,17 @@ class SlurmScheduler:
             return int((task.folder / "job").read_text())
         except (OSError, ValueError):
             return None
+
+
+def _patience(flight: _Flight, job: QueuedJob | None) -> float:
+    """Return how long the record of a task may take to appear once its job is over.
+
+    A controller that was killed may have forgotten a job that its nodes still run.
+    """
+    has_begun = landing.read_progress(flight.task.folder) is not None
+    return flight.task.timeout_s + _FILES_APPEAR_S if job is None and has_begun else _FILES_APPEAR_S
+
+
+def _campaign(name: str) -> list[str]:
+    """Return the part of a job's name that all jobs of its campaign share: ``tare-<mark>``."""
+    return name.split("-")[:2]
