@@ -21,7 +21,7 @@ _FILES_APPEAR_S = 20.0  # a shared file system may show a file to other nodes la
 
 
 class _Flight(msgspec.Struct):
-    """A task on its way in the job of this id and name. `over_since` is when that was first seen to be over."""
+    """A task on its way in the job of this id and name; `over_since` is when that was first seen over."""
 
     task: Task
     job: int
