@@ -14,6 +14,7 @@ from tare.backends.transfer import Transfer
 from tare.errors import BackendError
 
 _QUERY_S = 30.0
+_BEGIN = "tare-begins"
 _UNREACHABLE = 255  # ssh(1): "exits with 255 if an error occurred"
 _RECORD = "\x1e"  # ASCII record separator: cannot occur in the text files of /proc that are read
 
@@ -60,10 +61,13 @@ class Reach:
         return Transfer(self._queries, hosts, place, self._env)
 
     def run(self, scripts: Mapping[str, str]) -> dict[str, str]:
-        """Run a shell script on each host, all at once; return their outputs. Raises BackendError."""
+        """Run a shell script on each host, all at once; return their outputs. Raises BackendError.
+
+        What a login script prints before is left out.
+        """
         running = {
             host: subprocess.Popen(
-                [*self._queries, host, script],
+                [*self._queries, host, f"echo {_BEGIN}; {script}"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -121,4 +125,4 @@ def _answer(host: str, process: subprocess.Popen[bytes]) -> str:
         raise BackendError(f"host {host} did not answer within {_QUERY_S:g} s") from error
     if process.returncode == _UNREACHABLE:
         raise BackendError(f"host {host} could not be reached: {explain(host, err.decode(errors='replace'))}")
-    return out.decode(errors="replace")
+    return out.decode(errors="replace").partition(f"{_BEGIN}\n")[2]

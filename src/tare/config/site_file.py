@@ -146,6 +146,7 @@ class _SiteReader:
             networks=networks or (lab.site_networks() if lab else {}),
             storage={name: self._folder(path, ("storage", name)) for name, path in file.storage.items()},
             agent=self._agent(file) or (() if lab or nodes == _THIS_MACHINE else ("ssh",)),
+            staging=self._staging(file),
             management=management,
             lab=lab,
             shared_cores=_cores() if lab else None,
@@ -261,6 +262,14 @@ class _SiteReader:
         if not is_absolute or mode not in ("", "ro"):
             self._fault(path, f"{shown(text)} is not SOURCE[:TARGET[:ro]] with paths from /; write /a:/b:ro")
         return expanded
+
+    def _staging(self, file: SiteFile) -> str | None:
+        if file.staging is None:
+            return None
+        folder = self._expand(file.staging, ("staging",))
+        if not folder.startswith("/"):
+            self._fault(("staging",), f"{shown(folder)} is relative, and to nothing; write /…")
+        return folder
 
     def _agent(self, file: SiteFile) -> tuple[str, ...]:
         try:

@@ -196,6 +196,14 @@ class SiteFile(_File, frozen=True, kw_only=True):
             examples=["ssh -q"],
         ),
     ] = []
+    staging: Annotated[
+        Word | None,
+        Meta(
+            description="Folder of each node to which working folders are copied, and results back from; "
+            "default: the nodes share the campaign's folder.",
+            examples=["/var/tmp"],
+        ),
+    ] = None
     management: Annotated[
         list[Word], Meta(description="Interfaces of start-up traffic only.", examples=[["mgmt0"]])
     ] = []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import hashlib
+from pathlib import Path
 
 import msgspec
 
@@ -211,6 +213,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     the words of the command being joined and given to a shell. Empty means this machine itself.
     `management` names interfaces that carry start-up traffic; they never count as a data network.
     The first platform, network and storage path are what a study gets when it names none.
+    `staging` is a folder of every node to which working folders are copied; None where the nodes share them.
     `memory_bytes` is how much memory each node has, where the site tells.
     `shared_cores` is set where the nodes are not machines of their own, as in the lab: so many cores are
     all that they have together.
@@ -226,6 +229,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     management: tuple[str, ...] = ()
     lab: LabSpec | None = None
     shared_cores: int | None = None
+    staging: str | None = None
     memory_bytes: int | None = None
 
     def fact(self, fact: SiteFact) -> int | None:
@@ -233,6 +237,13 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
         match fact:
             case SiteFact.NODE_MEMORY:
                 return self.memory_bytes
+
+    def place(self, work: Path) -> Path | None:
+        """Return the folder of the nodes to which the working folder `work` goes; None where it is shared."""
+        if self.staging is None:
+            return None
+        name = hashlib.blake2b(str(work).encode(), digest_size=8).hexdigest()
+        return Path(self.staging) / f"tare-{name}"
 
     def slots(self, n_nodes: int) -> int:
         """Return how many ranks have a core each on one of `n_nodes` nodes that are used together."""

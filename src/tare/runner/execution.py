@@ -71,7 +71,11 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
         hosts: list[str | None] = list(attempt.hosts) if head else [None]
         before = self.counters(hosts)
         end = self._run_stages(
-            stages, work, head, f"{self.label}{case.id}/{attempt.block}.{attempt.attempt};"
+            stages,
+            work,
+            attempt.hosts,
+            head,
+            f"{self.label}{case.id}/{attempt.block}.{attempt.attempt};",
         )
         attempt = msgspec.structs.replace(
             attempt,
@@ -83,7 +87,9 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
         )
         return attempt, end
 
-    def _run_stages(self, stages: Sequence[Staged], work: Path, head: str | None, label: str) -> StagesEnd:
+    def _run_stages(
+        self, stages: Sequence[Staged], work: Path, hosts: Sequence[str], head: str | None, label: str
+    ) -> StagesEnd:
         """Run the stages in order until one fails; what a stage keeps is not made twice."""
         cache = StageCache(self.folder / "cache")
         elapsed_s = 0.0
@@ -98,6 +104,8 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
                 stdout=one.stdout,
                 stderr=one.stderr,
                 timeout_s=max(self.plan.timeout_s - elapsed_s, 0.001),
+                place=self.composer.site.place(work) if head else None,
+                hosts=tuple(hosts),
             )
             ended = self.backend.run(job)
             elapsed_s += ended.elapsed_s

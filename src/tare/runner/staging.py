@@ -32,7 +32,8 @@ class Staged(NamedTuple):
 def stage_all(composer: Composer, case: Case, work: Path, head: str | None) -> tuple[Staged, ...]:
     """Make the folder `work` with the input files of all stages, and ``command.json``; return the stages."""
     _make_folder(work)
-    staged = compose_stages(composer, case, work)
+    place = composer.site.place(work) if head else None
+    staged = compose_stages(composer, case, place or work)
     record = [
         {"stage": one.stage.name, "host": head, "argv": one.invocation.argv, "env": one.invocation.env}
         for one in staged
