@@ -14,6 +14,12 @@ LABEL = "tare.job"
 """The label of every container, with the mark that its processes carry as `_MARK` too."""
 
 _MARK = "TARE_JOB"
+_FAVOURED = 88761
+"""The weight of nice −20 next to the 1024 of nice 0 (sched_prio_to_weight in kernel/sched/core.c).
+
+The backend lets the sessions of its jobs go before all else on a busy machine; a container has a cgroup of its own
+instead, and would come last: a ping-pong took 26 s instead of 1.
+"""
 _PASSED_ON = (_MARK, "TARE_LAB_DIR", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF", "DOCKER_HOST")
 """What a command in a container needs to be found, and to reach the containers of other hosts."""
 
@@ -33,7 +39,14 @@ class Engine:
     def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
         """Return `program` in a container of its own (see model.Runtime)."""
         options = options_of(self.name, platform)
-        argv = ["bash", "-c", self._run_script, self._program(options), "--rm", *self._sharing(options)]
+        argv = [
+            "bash",
+            "-c",
+            self._run_script,
+            self._program(options),
+            "--rm",
+            *self._sharing(platform, options),
+        ]
         argv += ["--volume", "/tmp:/tmp"]  # noqa: S108  # where MPIs keep the sockets by which ranks are met
         for bind in binds_of(self.name, options, folder):
             argv += _volume(bind)
@@ -45,7 +58,8 @@ class Engine:
         options = options_of(self.name, platform)
         script = f'{self._prologue}exec "$0" run --label "{LABEL}=${_MARK}" {self._given} "$@"'
         argv = ["bash", "-c", script, self._program(options)]
-        argv += ["--rm", "--detach", "--name", container, "--env", _MARK, *self._sharing(options)]
+        argv += ["--rm", "--detach", "--name", container, "--env", _MARK]
+        argv += self._sharing(platform, options)
         for path in dict.fromkeys(binds):
             argv += _volume(own_path(self.name, path))
         for bind in binds_of(self.name, options):
@@ -98,9 +112,11 @@ class Engine:
     def _program(self, options: ContainerOptions) -> str:
         return options.program or self.name
 
-    def _sharing(self, options: ContainerOptions) -> list[str]:
+    def _sharing(self, platform: Platform, options: ContainerOptions) -> list[str]:
         """Return what a container shares with its host: names, processes, memory, network, devices."""
         argv = ["--network", options.network, "--pid", "host"]
+        if platform.backend == "process":
+            argv += ["--cpu-shares", str(_FAVOURED)]
         if options.network == "host":
             argv += ["--uts", "host", "--volume", "/etc/hosts:/etc/hosts:ro"]
         argv += ["--shm-size", str(options.shm_bytes)] if options.shm_bytes else ["--ipc", "host"]
