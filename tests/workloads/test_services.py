@@ -131,7 +131,13 @@ def test_fio_itself_sums_over_two_nodes_that_share_a_file_system(tmp_path: Path,
     (write,) = (one for one in fio.WORKLOADS if one.pattern == "write")
     storage = tmp_path / "storage"
     storage.mkdir()
-    settings: dict[str, Scalar] = {"block": 4096, "size": 65536, "time_s": 1.0, "direct": False, "ioengine": "psync"}
+    settings: dict[str, Scalar] = {
+        "block": 4096,
+        "size": 65536,
+        "time_s": 1.0,
+        "direct": False,
+        "ioengine": "psync",
+    }
     case = case_of(write, Layout(nodes=2, ranks=2, ranks_per_node=1, threads=2), port=port, **settings)
     (stage,) = write.stages(case)
     stage.files.update({name: text.replace("unlink=1", "unlink=0") for name, text in stage.files.items()})
