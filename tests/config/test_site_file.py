@@ -10,7 +10,7 @@ import pytest
 from tare.config import load_lab_spec, load_site, site_from_text
 from tare.config.expansion import expand_nodes
 from tare.errors import FileFaults, UsageError
-from tare.model.site import LabNetworkKind, Network, Platform, Site
+from tare.model.site import ContainerOptions, ContainerShape, LabNetworkKind, Network, Platform, Site
 
 HEAD = "site: s\nnodes: [n1]\nplatforms: {bare: {}}\n"
 
@@ -174,3 +174,59 @@ def test_other_machines_are_reached_by_ssh_unless_the_file_says_otherwise() -> N
     elsewhere = site_from_text("site: s\nnodes: [n1, n2]\nplatforms: {bare: {}}\n", "site.yaml")
     here = site_from_text("site: s\nnodes: [localhost]\nplatforms: {bare: {}}\n", "site.yaml")
     assert (elsewhere.agent, here.agent) == (("ssh",), ())
+
+
+def test_a_platform_says_what_its_containers_are_made_of() -> None:
+    site = read(
+        """\
+site: s
+nodes: [n1]
+platforms:
+  boxes:
+    runtime: podman
+    container:
+      {shape: node, image: "${REGISTRY}/imb:1", binds: [/opt/mpi, "/data:/in:ro"], devices: [/dev/infiniband],
+       shm: 1GiB, memlock: unlimited, network: fabric, options: [--privileged], program: /opt/bin/podman}
+""",
+        {"REGISTRY": "hub"},
+    )
+    assert site.platforms["boxes"].container == ContainerOptions(
+        shape=ContainerShape.NODE,
+        image="hub/imb:1",
+        binds=("/opt/mpi", "/data:/in:ro"),
+        devices=("/dev/infiniband",),
+        shm_bytes=2**30,
+        is_memlock_unlimited=True,
+        network="fabric",
+        options=("--privileged",),
+        program="/opt/bin/podman",
+    )
+
+
+@pytest.mark.parametrize(
+    ("platform", "fault"),
+    [
+        ("{container: {image: x}}", "runtime native takes none; add a runtime, such as 'runtime: podman'"),
+        ("{runtime: podman}", "makes containers of is missing; give container one 'image' or 'rootfs'"),
+        ("{runtime: podman, container: {binds: []}}", "makes containers of is missing"),
+        ("{runtime: podman, container: {image: x, rootfs: /y}}", "makes containers of has both"),
+        ("{runtime: podman, container: {rootfs: y}}", "'y' is relative, and to nothing"),
+        ("{runtime: podman, container: {image: x, devices: [kvm]}}", "'kvm' is relative, and to nothing"),
+        ("{runtime: podman, container: {image: x, binds: [opt]}}", "'opt' is not SOURCE[:TARGET[:ro]]"),
+        ("{runtime: podman, container: {image: x, binds: ['/a:b']}}", "'/a:b' is not SOURCE[:TARGET[:ro]]"),
+        ("{runtime: podman, container: {image: x, binds: ['/a:/b:rw']}}", "is not SOURCE[:TARGET[:ro]]"),
+    ],
+)
+def test_a_container_that_cannot_be_is_a_fault(platform: str, fault: str) -> None:
+    (found,) = faults_of(f"site: s\nnodes: [n1]\nplatforms: {{bare: {platform}}}\n")
+    assert fault in found
+
+
+def test_root_file_systems_lie_beside_python_unless_the_environment_says_otherwise() -> None:
+    def rootfs(environment: dict[str, str]) -> str:
+        container = load_site("lab", environment=environment).platforms["charliecloud"].container
+        assert container is not None
+        return container.source
+
+    assert rootfs({}) == f"{sys.prefix}/share/tare/rootfs/debian"
+    assert rootfs({"TARE_ROOTFS": "/images"}) == "/images/debian"

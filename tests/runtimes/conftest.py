@@ -116,8 +116,12 @@ def engines_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 
 
 @pytest.fixture(scope="session")
-def known_platforms() -> dict[str, Platform]:
-    return {}
+def known_platforms() -> Iterator[dict[str, Platform]]:
+    """The platforms by their runtimes' names; what docker was given for them is taken back."""
+    known: dict[str, Platform] = {}
+    yield known
+    if (docker := known.get("docker")) and docker.container:
+        subprocess.run(["docker", "image", "rm", "--force", docker.container.source], capture_output=True)
 
 
 @pytest.fixture(params=RUNTIMES)

@@ -17,8 +17,8 @@ _MARK = "TARE_JOB"
 _FAVOURED = 88761
 """The weight of nice −20 next to the 1024 of nice 0 (sched_prio_to_weight in kernel/sched/core.c).
 
-The backend lets the sessions of its jobs go before all else on a busy machine; a container has a cgroup of its own
-instead, and would come last: a ping-pong took 26 s instead of 1.
+The backend lets the sessions of its jobs go before all else on a busy machine. A container has a cgroup of
+its own and would come last: a ping-pong took 26 s instead of 1.
 """
 _PASSED_ON = (_MARK, "TARE_LAB_DIR", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF", "DOCKER_HOST")
 """What a command in a container needs to be found, and to reach the containers of other hosts."""
