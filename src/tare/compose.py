@@ -11,10 +11,11 @@ import msgspec
 from tare.errors import UsageError
 from tare.model.case import Case, Layout
 from tare.model.launch import Engine, Invocation, Launcher, Placement, Runtime
+from tare.model.kubernetes import HOSTFILE, WORK, KubernetesOptions
 from tare.model.site import Platform, Site
 from tare.model.workload import Stage, Workload
 
-BATCH_BACKENDS = frozenset({"slurm"})
+BATCH_BACKENDS = frozenset({"slurm", "kubernetes"})
 
 
 class Composer(msgspec.Struct, frozen=True):
@@ -60,7 +61,7 @@ class Composer(msgspec.Struct, frozen=True):
         platform = self._platform(case, stage)
         layout = stage.layout or case.layout
         places = {
-            "{work}": str(work) if work else "{work}",
+            "{work}": self._folder(platform, work),
             "{storage}": self.storage_path(case),
             "{address0}": self._first_address(case),
         }
@@ -68,7 +69,8 @@ class Composer(msgspec.Struct, frozen=True):
         if layout.threads > 1:
             env.setdefault("OMP_NUM_THREADS", str(layout.threads))
         argv = [_fill(word, places) for word in stage.argv]
-        argv[0] = shutil.which(argv[0], path=":".join(platform.path)) or argv[0]
+        if platform.kubernetes is None:  # programs in pods are the image's, which only they can look for
+            argv[0] = shutil.which(argv[0], path=":".join(platform.path)) or argv[0]
         program = Invocation(
             argv=tuple(argv), env={name: _fill(value, places) for name, value in env.items()}
         )
@@ -77,7 +79,7 @@ class Composer(msgspec.Struct, frozen=True):
         folder = places["{work}"]
         if engine is None:
             program = runtime.wrap(program, platform, folder)
-        if stage.is_mpi:
+        if stage.is_mpi and not (stage.is_pair and platform.kubernetes):  # a pair of pods needs no MPI
             program = self._launch(program, case, layout, engine)
         if engine is None:
             return program
@@ -122,8 +124,36 @@ class Composer(msgspec.Struct, frozen=True):
         if not isinstance(runtime, Engine):
             raise UsageError(
                 f"{name} has no containers that stay; use 'shape: rank', or the runtime podman or docker"
+        if platform.kubernetes is not None:
+            placement = self._in_pods(placement, case, platform.kubernetes)
             )
         if self.site.platforms[platform].backend in BATCH_BACKENDS:
+    @staticmethod
+    def _folder(platform: Platform, work: Path | None) -> str:
+        """Return the working folder as programs see it."""
+        if platform.kubernetes is not None:
+            return WORK
+        return str(work) if work else "{work}"
+
+    def _in_pods(self, placement: Placement, case: Case, options: KubernetesOptions) -> Placement:
+        """Return where ranks start in pods: by the operator's list of them, or in the one pod that there is.
+
+        Start-up goes over the cluster's own network, or over the management of the nodes whose network it is:
+        other networks are no business of the pod that starts the ranks.
+        """
+        if self.widest(case).nodes == 1:
+            return msgspec.structs.replace(
+                placement, is_allocated=False, hosts=("localhost",), management=()
+            )
+        network = placement.network
+        if network is not None and network.pod.is_host:
+            start = self.site.management or (network.interface,)
+        else:
+            start = (options.start_interface,)
+        return msgspec.structs.replace(
+            placement, is_allocated=False, hostfile=HOSTFILE, agent=options.ssh, management=start
+        )
+
             raise UsageError(
                 f"platform {platform}: a batch system chooses the nodes too late for containers that stay; "
                 "use 'shape: rank'"
@@ -147,6 +177,8 @@ class Composer(msgspec.Struct, frozen=True):
         self._require_storage(case, stage)
         return tuple(_fill(path, {"{storage}": self.storage_path(case)}) for path in stage.inputs)
 
+        if self.site.platforms[case.platform].kubernetes is not None:
+            return "{address0}"  # of a pod, which gets it when it starts
     def _require_storage(self, case: Case, stage: Stage) -> None:
         if case.storage is None and _uses_storage(stage):
             raise UsageError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from tare.cli.containers import containers, read_nesting
@@ -21,7 +21,7 @@ from tare.model.backend import Backend
 from tare.model.campaign import Environment
 from tare.model.case import Case
 from tare.model.scheduler import NodeFiles
-from tare.model.site import Platform, SlurmOptions
+from tare.model.site import Platform, Site, SlurmOptions
 from tare.runner.batch import BatchCrew, BatchSetup, make_task
 from tare.runner.crew import Alone, Crew, Crews
 from tare.runner.execution import Executor
@@ -29,13 +29,18 @@ from tare.store.campaign import store_environment
 
 
 @contextmanager
-def make_crew(folder: Path, loaded: Loaded) -> Iterator[Crew]:
-    """Bring up what the plan's runs need (the lab, where the site is one) and yield who carries them out."""
+def make_crew(folder: Path, loaded: Loaded, lab: Mapping[str, str] | None = None) -> Iterator[Crew]:
+    """Bring up what the plan's runs need (the lab, where the site is one) and yield who carries them out.
+
+    `lab` is the environment of one that is up already.
+    """
     platforms = loaded.composer.site.platforms
     used = dict.fromkeys(case.platform for case in loaded.plan.cases)
     makers = {"process": _alone, "slurm": _slurm}
     with ExitStack() as stack:
-        env = stack.enter_context(_lab_env(loaded, [platforms[name] for name in used]))
+        env = lab
+        if env is None:
+            env = stack.enter_context(lab_env(loaded.composer.site, [platforms[name] for name in used]))
         crews: dict[str, Crew] = {}
         for backend in dict.fromkeys(platforms[name].backend for name in used):
             if backend not in makers:
@@ -101,13 +106,17 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
         scheduler=SlurmScheduler(slurm, fact_scripts(loaded)),
         campaign=campaign_mark(folder),
         traffic=_traffic,
-        environment=lambda case, files: _record(folder, loaded.composer, case, files),
+        environment=lambda case, landing: _record(folder, loaded.composer, case, landing.before),
     )
     yield BatchCrew(setup)
 
 
 def job_script(loaded: Loaded, case: Case) -> str:
-    """Return the batch script of an attempt of `case`; ``{work}`` stands for its folder."""
+    """Return the batch script or the manifests of an attempt of `case`; ``{work}`` stands for its folder."""
+    if loaded.composer.site.platforms[case.platform].kubernetes is not None:
+        from tare.cli.pods import show_manifests
+
+        return show_manifests(loaded, case)
     from tare.backends.slurm.script import render
 
     task = make_task(loaded.composer, case, f"tare-{case.id}", Path("{work}"), loaded.plan.timeout_s)
@@ -115,9 +124,9 @@ def job_script(loaded: Loaded, case: Case) -> str:
 
 
 @contextmanager
-def _lab_env(loaded: Loaded, platforms: Sequence[Platform]) -> Iterator[dict[str, str]]:
+def lab_env(site: Site, platforms: Sequence[Platform]) -> Iterator[Mapping[str, str]]:
     """Yield the environment through which the agent finds the lab: the one that is up, or one of our own."""
-    spec = loaded.composer.site.lab
+    spec = site.lab
     if spec is None:
         yield {}
         return

@@ -129,7 +129,7 @@ def _print_commands(loaded: wiring.Loaded) -> None:
         if head is not None:
             click.echo(f"# on {head}")
         composed = loaded.composer.compose(case)
-        for stage, _ in composed:
+        for stage, _ in composed if not loaded.composer.site.platforms[case.platform].kubernetes else ():
             for name, text in stage.files.items():
                 click.echo(f"cat > {shlex.quote(name)} <<'END'\n{text.rstrip()}\nEND")
         if loaded.composer.is_queued(case):

@@ -71,6 +71,7 @@ class _Decoder:
             inspect.FloatType: self._number,
             inspect.BoolType: self._bool,
             inspect.NoneType: self._none,
+            inspect.AnyType: self._any,
         }
 
     def decode(self, node: Node, kind: inspect.Type, path: Path) -> object:
@@ -205,6 +206,18 @@ class _Decoder:
         if isinstance(spot.node, ScalarNode) and spot.node.value is None:
             return None
         return self._unexpected(spot)
+
+    def _any(self, spot: _Spot, kind: inspect.AnyType) -> object:
+        return _plain(spot.node)
+
+
+def _plain(node: Node) -> object:
+    """Return what `node` holds, for what is passed on to others who know what it may be."""
+    if isinstance(node, MapNode):
+        return {key: _plain(entry.value) for key, entry in node.entries.items()}
+    if isinstance(node, ListNode):
+        return [_plain(item) for item in node.items]
+    return node.value if isinstance(node, ScalarNode) else None
 
 
 def _bare(kind: inspect.Type) -> inspect.Type:

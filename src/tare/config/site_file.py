@@ -17,8 +17,10 @@ from tare.config.document import START, MapNode, Node, child, decode_text, find,
 from tare.config.expansion import expand_environment, expand_nodes
 from tare.config.faults import Faults, nearest, shown
 from tare.config.faults import Path as KeyPath
+from tare.config.kubernetes_file import kubernetes_options, pod_network
 from tare.config.site_types import LabFile, LabNetworkFile, PlatformFile, SiteFile
 from tare.errors import UsageError
+from tare.model.kubernetes import KubernetesOptions
 from tare.model.site import (
     ContainerOptions,
     LabNetwork,
@@ -134,6 +136,7 @@ class _SiteReader:
                 address=one.address,
                 provider=one.provider,
                 options=one.options,
+                pod=pod_network(one.pod, ("networks", name, "pod"), self._fault),
             )
             for name, one in file.networks.items()
         }
@@ -142,7 +145,7 @@ class _SiteReader:
             name=file.site,
             nodes=nodes,
             slots_per_node=_cores() if file.slots_per_node == "cores" else int(file.slots_per_node),
-            platforms={name: self._platform(name, one) for name, one in file.platforms.items()},
+            platforms={name: self._platform(name, one, file.storage) for name, one in file.platforms.items()},
             networks=networks or (lab.site_networks() if lab else {}),
             storage={name: self._folder(path, ("storage", name)) for name, path in file.storage.items()},
             agent=self._agent(file) or (() if lab or nodes == _THIS_MACHINE else ("ssh",)),
@@ -194,22 +197,38 @@ class _SiteReader:
             self._fault((), "a site has nodes; add 'nodes: [localhost]', or a 'lab'")
         return tuple(nodes) or (lab.node_names if lab else ())
 
-    def _platform(self, name: str, file: PlatformFile) -> Platform:
+    def _platform(self, name: str, file: PlatformFile, storage: Mapping[str, str]) -> Platform:
         path: KeyPath = ("platforms", name)
         folders = [file.path] if isinstance(file.path, str) else file.path
         prefix = self._folder(file.prefix, (*path, "prefix")) if file.prefix is not None else None
         return Platform(
             backend=file.backend,
             launcher=file.launcher,
-            runtime=file.runtime,
+            runtime="pod" if file.backend == "kubernetes" else file.runtime,
             prefix=prefix,
             path=tuple(self._folder(one, (*path, "path", n)) for n, one in enumerate(folders)),
             env={key: self._expand(value, (*path, "env", key)) for key, value in file.env.items()},
             slurm=self._slurm(file, path),
             container=self._container(file, path),
         )
+            kubernetes=self._kubernetes(file, path, storage),
 
     def _slurm(self, file: PlatformFile, path: KeyPath) -> SlurmOptions | None:
+    def _kubernetes(
+        self, file: PlatformFile, path: KeyPath, storage: Mapping[str, str]
+    ) -> KubernetesOptions | None:
+        here: KeyPath = (*path, "kubernetes")
+        if file.backend != "kubernetes":
+            if file.kubernetes is not None:
+                self._fault(here, f"backend {file.backend} takes none; add 'backend: kubernetes'")
+            return None
+        if file.runtime != "native":
+            self._fault((*path, "runtime"), "a pod is a container already; remove it, or mend the image")
+        if file.kubernetes is None:
+            self._fault(path, "pods are made of an image; add 'kubernetes: {image: …}'")
+            return None
+        return kubernetes_options(file.kubernetes, here, storage, self._fault, self._expand)
+
         if file.backend != "slurm":
             if file.slurm is not None:
                 self._fault((*path, "slurm"), f"backend {file.backend} takes none; add 'backend: slurm'")

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from tare.config.fields import BitRate, Bytes, Count, Name, Variables, Word, Words
+from tare.config.kubernetes_types import KubernetesFile, PodNetworkFile
 from tare.model.site import ContainerShape, LabNetworkKind, SlurmMode
 
 
@@ -103,6 +104,9 @@ class PlatformFile(_File, frozen=True, kw_only=True):
     container: Annotated[
         ContainerFile | None, Meta(description="What a runtime but native makes containers of.")
     ] = None
+    kubernetes: Annotated[
+        KubernetesFile | None, Meta(description="The pods that the backend kubernetes makes.")
+    ] = None
 
 
 class NetworkFile(_File, frozen=True, kw_only=True):
@@ -132,6 +136,9 @@ class NetworkFile(_File, frozen=True, kw_only=True):
             examples=[{"mpich": {"UCX_TLS": "tcp"}}],
         ),
     ] = {}
+    pod: Annotated[
+        PodNetworkFile, Meta(description="How it reaches into pods; default: it is the cluster's own.")
+    ] = PodNetworkFile()
 
 
 class LabNetworkFile(_File, frozen=True, kw_only=True):

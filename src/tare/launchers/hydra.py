@@ -32,7 +32,7 @@ def hydra_command(
     launcher_env = {name: value for name, value in env.items() if name in _FOR_HYDRA_ITSELF}
     if placement.is_allocated:
         argv += ["-bootstrap", "slurm"]
-    if hosts:
+    if hosts or placement.hostfile:
         agent = plain_agent(launcher, placement.agent)
         if agent:
             argv += ["-bootstrap", "ssh", "-bootstrap-exec", agent[0]]
@@ -40,7 +40,7 @@ def hydra_command(
             launcher_env[agent_words_variable] = " ".join(_agent_options(launcher, agent))
         if placement.management:
             argv += ["-iface", placement.management[0]]
-        argv += ["-hosts", ",".join(hosts)]
+        argv += ["-f", placement.hostfile] if placement.hostfile else ["-hosts", ",".join(hosts)]
     argv += ["-ppn", str(layout.ranks_per_node), *options]
     for name, value in env.items():
         argv += ["-genv", name, value]

@@ -53,7 +53,10 @@ class OpenMpi4:
         if placement.platform.prefix:
             argv += ["--prefix", placement.platform.prefix]
         argv += self._start_options(placement)
-        if not placement.is_allocated:
+        if placement.hostfile:
+            # Said here, since Open MPI 5 ignores the MPI Operator's variable for it, and starts all ranks here.
+            argv += ["--hostfile", placement.hostfile]
+        elif not placement.is_allocated:
             argv += ["-H", ",".join(f"{host}:{layout.ranks_per_node}" for host in hosts or ("localhost",))]
         argv += ["--map-by", _mapping(layout), "--bind-to", layout.bind.value]
         argv += _network_options(placement.network, dialect.shared_memory)

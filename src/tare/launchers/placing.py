@@ -41,12 +41,13 @@ def library_folder(placement: Placement) -> str | None:
 
 
 def remote_hosts(launcher: str, placement: Placement) -> tuple[str, ...]:
-    """Return the hosts to name to the MPI: none when all ranks start here, or where a batch system says.
+    """Return the hosts to name to the MPI: none when all ranks start here, or where a batch system or a
+    file says.
 
     Raises UsageError when there are too few, or one has a name that no MPI's host list can hold.
     """
     hosts, layout = placement.hosts, placement.layout
-    if placement.is_allocated:
+    if placement.is_allocated or placement.hostfile:
         return ()
     if len(hosts) < layout.nodes:
         raise UsageError(

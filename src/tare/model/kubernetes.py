@@ -6,8 +6,10 @@ import enum
 
 import msgspec
 
-SCRIPTS = "/tare"
+SCRIPTS = "/tare/scripts"
 """Where a pod finds the scripts of Tare."""
+WORK = "/tare/work"
+"""The working folder of an attempt, in each of its pods."""
 HOSTFILE = "/etc/mpi/hostfile"
 """Where the MPI Operator puts the names of the workers (mpi-operator, v2beta1)."""
 POD_INTERFACE = "eth0"
@@ -159,5 +161,12 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
         Repeats the operator's own option, which ours would replace: ConnectionAttempts rides over workers
         that come late.
         """
-        quiet = ("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR")
+        quiet = (
+            "-o",
+            "StrictHostKeyChecking=no",
+            "-o",
+            "UserKnownHostsFile=/dev/null",
+            "-o",
+            "LogLevel=ERROR",
+        )
         return ("ssh", "-o", "ConnectionAttempts=10", *quiet, "-p", str(self.ssh_port))

@@ -11,26 +11,33 @@ import msgspec
 from tare.model.backend import Exit
 from tare.model.case import Layout
 from tare.model.launch import Invocation
-from tare.model.site import Platform
+from tare.model.site import Network, Platform
 
 NodeFiles = Mapping[str, Mapping[str, str]]
 """Small files of nodes, such as /proc/net/dev: their text by node and path."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One program of a task; its output goes to these files of the task's folder."""
+    """One program of a task; its output goes to these files of the task's folder.
+
+    `is_mpi` says that its command starts ranks; `is_pair` that of two ranks the first serves the second.
+    """
 
     name: str
     invocation: Invocation
     stdout: str = "stdout"
     stderr: str = "stderr"
+    is_mpi: bool = True
+    is_pair: bool = False
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt, as a batch system takes it: steps in order, until one fails.
 
     `name` is unique to the attempt, and made of letters, digits, '.' and '-'. `folder` lies on a file system
-    that the nodes share. `timeout_s` is for all steps together.
+    that the nodes share, or the scheduler brings its files to the nodes and back. `timeout_s` is for all steps
+    together. `storage` is the name of the storage path, at `storage_path`, that the steps use. `labels` tell to
+    people what it is: its campaign, case and run.
     """
 
     name: str
@@ -39,13 +46,19 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     layout: Layout
     platform: Platform
     timeout_s: float
+    network: Network | None = None
+    storage: str | None = None
+    storage_path: str = ""
+    labels: dict[str, str] = {}
 
 
 class Landing(msgspec.Struct, frozen=True, kw_only=True):
     """How a task ended: in which step, and what its nodes looked like before and after.
 
     `exit.fault` says that the batch system, not the task, is to blame; `reason` why it ended otherwise than
-    by itself, such as that somebody cancelled it.
+    by itself, such as that somebody cancelled it. `problems` are the reasons for which it must not count,
+    though it ended well: it was not run as it was asked for. `facts` are of its nodes, by node, as far as the
+    batch system tells them.
     """
 
     name: str
@@ -56,6 +69,8 @@ class Landing(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...] = ()
     before: NodeFiles = {}
     after: NodeFiles = {}
+    problems: tuple[str, ...] = ()
+    facts: Mapping[str, Mapping[str, str]] = {}
 
 
 class Scheduler(Protocol):

@@ -34,7 +34,7 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     """What a batch crew works with, for the campaign in `folder`, an absolute path.
 
     `campaign` names its jobs. `traffic` reads counters out of the files of nodes, `environment` records
-    their facts and returns its hash.
+    the facts of where a task landed and returns their hash.
     """
 
     folder: Path
@@ -43,7 +43,7 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     scheduler: Scheduler
     campaign: str
     traffic: Callable[[NodeFiles], Traffic]
-    environment: Callable[[Case, NodeFiles], str | None]
+    environment: Callable[[Case, Landing], str | None]
     clock: Callable[[], float] = time.time
 
 
@@ -121,6 +121,8 @@ class BatchCrew:
         name = f"tare-{setup.campaign}-{case.id}-{attempt.block}.{attempt.attempt}"
         work = setup.folder / attempt.folder
         task = make_task(setup.composer, case, name, work, setup.plan.timeout_s, stages)
+        labels = {"campaign": setup.campaign, "case": case.id, "run": f"{attempt.block}.{attempt.attempt}"}
+        task = msgspec.structs.replace(task, labels=labels)
         return _Flight(case, attempt, stages, task)
 
     def _submit(self) -> None:
@@ -163,13 +165,22 @@ class BatchCrew:
             signal=landing.exit.signal,
             hosts=list(landing.nodes),
             traffic=difference(setup.traffic(landing.before), setup.traffic(landing.after)),
-            environment=setup.environment(case, landing.before) if landing.before else None,
+            environment=setup.environment(case, landing) if landing.before or landing.facts else None,
         )
         if landing.reason:
             return msgspec.structs.replace(attempt, state=State.FAILED, reason=landing.reason, check="job")
         name = last.stage.name if len(flight.stages) > 1 else ""
         end = StagesEnd(landing.exit, last.stdout, last.stderr, name, lacking)
-        return judge(attempt, case, setup.composer, end, work, setup.plan.timeout_s)
+        judged = judge(attempt, case, setup.composer, end, work, setup.plan.timeout_s)
+        if judged.state is State.DONE and landing.problems:
+            return msgspec.structs.replace(
+                judged,
+                state=State.INVALID,
+                reason="; ".join(landing.problems[:3]),
+                check="placement",
+                series=[],
+            )
+        return judged
 
 
 def make_task(
@@ -187,10 +198,21 @@ def make_task(
         name=name,
         folder=work,
         steps=tuple(
-            Step(name=one.stage.name, invocation=one.invocation, stdout=one.stdout, stderr=one.stderr)
+            Step(
+                name=one.stage.name,
+                invocation=one.invocation,
+                stdout=one.stdout,
+                stderr=one.stderr,
+                is_mpi=one.stage.is_mpi,
+                is_pair=one.stage.is_pair,
+            )
             for one in stages
         ),
         layout=composer.widest(case),
         platform=composer.site.platforms[case.platform],
         timeout_s=timeout_s,
+        network=composer.site.networks[case.network] if case.network else None,
+        storage=case.storage,
+        storage_path=composer.storage_path(case),
+        labels={"case": case.id},
     )

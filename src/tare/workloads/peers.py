@@ -11,7 +11,7 @@ from tare.workloads.benchmark import Benchmark
 _SCRIPT = """\
 # Start a server on rank 0 and, once it listens, a client on rank 1; end the server when the client has ended.
 # Usage: sh peer.sh PROTOCOL:PORT SERVER ... -- CLIENT ...
-rank=${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${SLURM_PROCID:-}}}}
+rank=${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${SLURM_PROCID:-${JOB_COMPLETION_INDEX:-}}}}}
 work=${0%/*}
 protocol=${1%%:*}
 port=$(printf %04X "${1##*:}")
@@ -81,7 +81,7 @@ case $rank in
     ;;
 esac
 """
-"""The rank is the process manager's: Hydra (Intel MPI, MPICH), Open MPI, any PMIx, Slurm.
+"""The rank is the process manager's: Hydra (Intel MPI, MPICH), Open MPI, any PMIx, Slurm, Kubernetes (of a Job).
 
 The two find each other by files in the working folder, which all nodes share; listing the folder makes
 NFS look again.
@@ -110,6 +110,7 @@ def peer_stage(
         argv=("sh", "{work}/peer.sh", f"{protocol}:{port}", *server, "--", *client),
         files={"peer.sh": _SCRIPT},
         layout=case.layout.pair(),
+        is_pair=True,
     )
 
 

@@ -1,0 +1,159 @@
+"""A task as objects of a cluster. Pure, but for reading the task's input files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import cast
+
+import msgspec
+
+from tare.backends.kubernetes import attachments, naming
+from tare.backends.kubernetes.objects import (
+    AttachmentDefinition,
+    ConfigMap,
+    Job,
+    JobSpec,
+    Manifest,
+    Meta,
+    MpiJob,
+    MpiJobSpec,
+    Pod,
+    PodTemplate,
+    ReplicaSpec,
+    ReplicaSpecs,
+    RunPolicy,
+)
+from tare.backends.kubernetes.pods import PodMaker
+from tare.backends.kubernetes.script import config_map, files_of
+from tare.model.kubernetes import KubernetesOptions
+from tare.model.scheduler import Task
+
+Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
+
+ADDRESS_LATER = "{address0}"
+"""What stands in a shown manifest for the server's address, which is known when it is ready."""
+_START_AND_END_S = 300  # on top of a task's own time-out, for the cluster to end it when Tare is gone
+_IMPLEMENTATIONS = {"intelmpi": "Intel", "mpich": "MPICH"}
+
+
+class Rendered(msgspec.Struct, frozen=True, kw_only=True):
+    """What to create for a task, in this order: `shared` may be there already, of an earlier run.
+
+    `later` makes, of the server's address, what is created when the server of a pair is ready.
+    """
+
+    shared: tuple[ConfigMap | AttachmentDefinition, ...]
+    job: MpiJob | Job | Pod
+    maker: PodMaker
+
+    @property
+    def is_pair(self) -> bool:
+        """Return whether there is a client to come."""
+        return isinstance(self.job, Pod)
+
+    def client(self, address: str) -> Pod:
+        """Return the other pod of a pair, for the server's address."""
+        return _pod(self.maker.task, self.maker.client(address), naming.CLIENT)
+
+
+def render(task: Task, facts: str = "", inputs: Mapping[str, str] | None = None) -> Rendered:
+    """Return the objects of `task`: an MPIJob, a Job where it takes one node, or two pods of a pair.
+
+    `facts` is the shell script that tells of a node (see script.config_map); `inputs` are the task's files by
+    path, by default those of its folder. Raises UsageError where they are too large.
+    """
+    options = task.platform.kubernetes
+    if options is None:
+        raise ValueError(f"{task.name}: its platform has no options of Kubernetes")
+    if inputs is None:
+        inputs = {} if options.work else files_of(task)
+    config = config_map(task, options, facts, inputs)
+    maker = PodMaker(task=task, options=options, config=config.metadata.name, inputs=inputs)
+    network = attachments.definition(task.network, options.namespace) if task.network else None
+    job: MpiJob | Job | Pod
+    if task.steps[-1].is_pair:
+        job = _pod(task, maker.server(), naming.SERVER)
+    elif task.layout.nodes > 1:
+        job = _mpi_job(task, options, maker)
+    else:
+        job = _job(task, options, maker)
+    return Rendered(shared=(config, network) if network else (config,), job=job, maker=maker)
+
+
+def manifests(rendered: Rendered) -> list[Manifest]:
+    """Return all objects of a task as they are shown, in the order of their making."""
+    client = [rendered.client(ADDRESS_LATER)] if rendered.is_pair else []
+    return [*rendered.shared, rendered.job, *client]
+
+
+def to_json(manifest: Manifest, merge: str = "") -> Json:
+    """Return a manifest as the API takes it, with the patch `merge` (RFC 7386, in JSON) merged in."""
+    fields = msgspec.json.decode(msgspec.json.encode(manifest), type=dict[str, object])
+    built = cast(Json, {"apiVersion": manifest.API_VERSION, "kind": manifest.KIND, **fields})
+    if not merge or isinstance(manifest, ConfigMap | AttachmentDefinition):
+        return built
+    return merge_patch(built, msgspec.json.decode(merge, type=dict[str, object]))
+
+
+def merge_patch(target: Json, patch: object) -> Json:
+    """Return `target` with `patch` merged in as RFC 7386 says: null removes, lists are replaced."""
+    if not isinstance(patch, dict):
+        return cast(Json, patch)
+    merged = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = merge_patch(merged.get(name), value)
+    return merged
+
+
+def deadline_s(task: Task) -> int:
+    """Return when the cluster itself ends a task, should Tare be gone."""
+    return math.ceil(task.timeout_s) + _START_AND_END_S
+
+
+def _meta(task: Task, suffix: str = "") -> Meta:
+    options = task.platform.kubernetes
+    return Meta(
+        name=naming.object_name(task) + suffix,
+        namespace=options.namespace if options else "",
+        labels=naming.labels(task),
+    )
+
+
+def _mpi_job(task: Task, options: KubernetesOptions, maker: PodMaker) -> MpiJob:
+    policy = RunPolicy(
+        clean_pod_policy=options.clean_pods.value,
+        backoff_limit=0,  # whether a run is tried again is for Tare to say, and to record
+        active_deadline_seconds=deadline_s(task),
+    )
+    replicas = ReplicaSpecs(
+        launcher=ReplicaSpec(replicas=1, restart_policy="Never", template=maker.launcher()),
+        worker=ReplicaSpec(replicas=task.layout.nodes, restart_policy="Never", template=maker.worker()),
+    )
+    return MpiJob(
+        metadata=_meta(task),
+        spec=MpiJobSpec(
+            slots_per_worker=task.layout.ranks_per_node,
+            ssh_auth_mount_path=options.ssh_mount,
+            launcher_creation_policy=options.launcher_creation.value,
+            mpi_implementation=_IMPLEMENTATIONS.get(task.platform.launcher, "OpenMPI"),
+            run_policy=policy,
+            mpi_replica_specs=replicas,
+        ),
+    )
+
+
+def _job(task: Task, options: KubernetesOptions, maker: PodMaker) -> Job:
+    spec = JobSpec(backoff_limit=0, active_deadline_seconds=deadline_s(task), template=maker.alone())
+    return Job(metadata=_meta(task), spec=spec)
+
+
+def _pod(task: Task, template: PodTemplate, role: str) -> Pod:
+    meta = _meta(task, f"-{role}")
+    meta = msgspec.structs.replace(
+        meta, labels=template.metadata.labels, annotations=template.metadata.annotations
+    )
+    return Pod(metadata=meta, spec=template.spec)

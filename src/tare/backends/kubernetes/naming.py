@@ -1,0 +1,33 @@
+"""What the objects of a task are called, and the labels by which they are found."""
+
+from __future__ import annotations
+
+import re
+
+from tare.model.scheduler import Task
+
+CAMPAIGN, CASE, RUN, TASK, ROLE = "tare/campaign", "tare/case", "tare/run", "tare/task", "tare/role"
+MANAGED_BY = {"app.kubernetes.io/managed-by": "tare"}
+OPERATOR_ROLE = "training.kubeflow.org/job-role"
+LAUNCHER, WORKER, SERVER, CLIENT = "launcher", "worker", "server", "client"
+INTERFACE_PORT = "ssh"
+
+_MOST = 63 - len("-worker-9999")  # the name of a pod is that of its host, a DNS label (RFC 1123)
+
+
+def object_name(task: Task) -> str:
+    """Return the name of a task's objects: a DNS label with room for what the operator appends.
+
+    Raises ValueError when it is too long, which no name of ours is.
+    """
+    name = re.sub(r"[^a-z0-9-]", "-", task.name.lower())
+    if len(name) > _MOST:
+        raise ValueError(f"{name} is longer than {_MOST} characters")
+    return name
+
+
+def labels(task: Task) -> dict[str, str]:
+    """Return the labels of everything that a task makes."""
+    told = {CAMPAIGN: "campaign", CASE: "case", RUN: "run"}
+    known = {label: task.labels[name] for label, name in told.items() if name in task.labels}
+    return MANAGED_BY | known | {TASK: object_name(task)}

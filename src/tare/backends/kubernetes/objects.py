@@ -1,0 +1,356 @@
+"""The objects that Tare writes to a cluster: the part of Kubernetes' API that it uses, as values.
+
+Names and meaning are those of the API (core/v1, batch/v1, kubeflow.org/v2beta1, k8s.cni.cncf.io/v1).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+
+class _Object(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Part of a manifest; what has its default is left out."""
+
+
+class Meta(_Object, frozen=True, kw_only=True):
+    """Metadata of an object."""
+
+    name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class FieldRef(_Object, frozen=True, kw_only=True):
+    """A field of the pod itself."""
+
+    field_path: str
+
+
+class EnvSource(_Object, frozen=True, kw_only=True):
+    """Where a variable gets its value."""
+
+    field_ref: FieldRef
+
+
+class EnvVar(_Object, frozen=True, kw_only=True):
+    """A variable of a container."""
+
+    name: str
+    value: str = ""
+    value_from: EnvSource | None = None
+
+
+class TcpSocket(_Object, frozen=True, kw_only=True):
+    """A port that must take connections."""
+
+    port: int
+
+
+class ExecAction(_Object, frozen=True, kw_only=True):
+    """A command that must succeed."""
+
+    command: tuple[str, ...]
+
+
+class Probe(_Object, frozen=True, kw_only=True):
+    """How the kubelet finds out whether a container is ready."""
+
+    tcp_socket: TcpSocket | None = None
+    exec: ExecAction | None = None
+    period_seconds: int = 10
+
+
+class Resources(_Object, frozen=True, kw_only=True):
+    """What a container asks for, and may take at most."""
+
+    requests: dict[str, str] = {}
+    limits: dict[str, str] = {}
+
+
+class Capabilities(_Object, frozen=True, kw_only=True):
+    """Linux capabilities of a container."""
+
+    drop: tuple[str, ...] = ()
+    add: tuple[str, ...] = ()
+
+
+class SeccompProfile(_Object, frozen=True, kw_only=True):
+    """System calls that a pod may make."""
+
+    type: str
+
+
+class SecurityContext(_Object, frozen=True, kw_only=True):
+    """As whom a pod or container runs, and what it may do."""
+
+    run_as_user: int | None = None
+    run_as_group: int | None = None
+    run_as_non_root: bool | None = None
+    fs_group: int | None = None
+    allow_privilege_escalation: bool | None = None
+    capabilities: Capabilities | None = None
+    seccomp_profile: SeccompProfile | None = None
+
+
+class Port(_Object, frozen=True, kw_only=True):
+    """A port of a container; on the host's network the scheduler keeps two pods with the same one apart."""
+
+    container_port: int
+    name: str = ""
+
+
+class Mount(_Object, frozen=True, kw_only=True):
+    """Where a container sees a volume."""
+
+    name: str
+    mount_path: str
+    sub_path: str = ""
+    read_only: bool = False
+
+
+class Container(_Object, frozen=True, kw_only=True):
+    """A container of a pod."""
+
+    name: str
+    image: str
+    image_pull_policy: str = ""
+    command: tuple[str, ...] = ()
+    env: tuple[EnvVar, ...] = ()
+    ports: tuple[Port, ...] = ()
+    readiness_probe: Probe | None = None
+    resources: Resources = Resources()
+    security_context: SecurityContext | None = None
+    volume_mounts: tuple[Mount, ...] = ()
+
+
+class KeyPath(_Object, frozen=True, kw_only=True):
+    """A key of a ConfigMap, and the path that it becomes."""
+
+    key: str
+    path: str
+
+
+class ConfigMapSource(_Object, frozen=True, kw_only=True):
+    """Files out of a ConfigMap."""
+
+    name: str
+    items: tuple[KeyPath, ...] = ()
+
+
+class EmptyDir(_Object, frozen=True, kw_only=True):
+    """A folder that lives as long as its pod."""
+
+    medium: str = ""
+    size_limit: str = ""
+
+
+class ClaimSource(_Object, frozen=True, kw_only=True):
+    """A PersistentVolumeClaim."""
+
+    claim_name: str
+
+
+class Volume(_Object, frozen=True, kw_only=True):
+    """A volume of a pod, of one of these kinds."""
+
+    name: str
+    config_map: ConfigMapSource | None = None
+    empty_dir: EmptyDir | None = None
+    persistent_volume_claim: ClaimSource | None = None
+
+
+class Requirement(_Object, frozen=True, kw_only=True):
+    """A condition on the labels of nodes."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class NodeTerm(_Object, frozen=True, kw_only=True):
+    """Conditions that a node must meet together."""
+
+    match_expressions: tuple[Requirement, ...]
+
+
+class NodeTerms(_Object, frozen=True, kw_only=True):
+    """Conditions of which a node must meet one."""
+
+    node_selector_terms: tuple[NodeTerm, ...]
+
+
+class NodeAffinity(_Object, frozen=True, kw_only=True):
+    """The nodes that a pod may be on."""
+
+    required_during_scheduling_ignored_during_execution: NodeTerms
+
+
+class LabelSelector(_Object, frozen=True, kw_only=True):
+    """Pods with these labels."""
+
+    match_labels: dict[str, str]
+
+
+class PodTerm(_Object, frozen=True, kw_only=True):
+    """Pods that a pod keeps to, or away from, within one value of the node label `topology_key`."""
+
+    label_selector: LabelSelector
+    topology_key: str
+
+
+class PodAffinity(_Object, frozen=True, kw_only=True):
+    """Pods that must be together, or apart."""
+
+    required_during_scheduling_ignored_during_execution: tuple[PodTerm, ...]
+
+
+class Affinity(_Object, frozen=True, kw_only=True):
+    """Where a pod may go."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TolerationSpec(_Object, frozen=True, kw_only=True):
+    """A taint that a pod puts up with."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class NameRef(_Object, frozen=True, kw_only=True):
+    """The name of another object."""
+
+    name: str
+
+
+class PodSpec(_Object, frozen=True, kw_only=True):
+    """A pod."""
+
+    containers: tuple[Container, ...]
+    volumes: tuple[Volume, ...] = ()
+    restart_policy: str = ""
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: tuple[TolerationSpec, ...] = ()
+    host_network: bool = False
+    dns_policy: str = ""
+    service_account_name: str = ""
+    automount_service_account_token: bool | None = None
+    enable_service_links: bool | None = None
+    image_pull_secrets: tuple[NameRef, ...] = ()
+    priority_class_name: str = ""
+    scheduler_name: str = ""
+    security_context: SecurityContext | None = None
+
+
+class PodTemplate(_Object, frozen=True, kw_only=True):
+    """What pods are made from."""
+
+    metadata: Meta = Meta()
+    spec: PodSpec
+
+
+class Pod(_Object, frozen=True, kw_only=True):
+    """A pod by itself."""
+
+    API_VERSION: ClassVar[str] = "v1"
+    KIND: ClassVar[str] = "Pod"
+    metadata: Meta
+    spec: PodSpec
+
+
+class ConfigMap(_Object, frozen=True, kw_only=True):
+    """Small files. An immutable one is not watched by kubelets."""
+
+    API_VERSION: ClassVar[str] = "v1"
+    KIND: ClassVar[str] = "ConfigMap"
+    metadata: Meta
+    immutable: bool = False
+    data: dict[str, str] = {}
+
+
+class JobSpec(_Object, frozen=True, kw_only=True):
+    """What a Job runs."""
+
+    backoff_limit: int | None = None
+    active_deadline_seconds: int | None = None
+    template: PodTemplate
+
+
+class Job(_Object, frozen=True, kw_only=True):
+    """A pod that runs to its end."""
+
+    API_VERSION: ClassVar[str] = "batch/v1"
+    KIND: ClassVar[str] = "Job"
+    metadata: Meta
+    spec: JobSpec
+
+
+class RunPolicy(_Object, frozen=True, kw_only=True):
+    """How long an MPIJob may take, how often it is tried, and what is left of it."""
+
+    clean_pod_policy: str = ""
+    backoff_limit: int | None = None
+    active_deadline_seconds: int | None = None
+    ttl_seconds_after_finished: int | None = None
+    suspend: bool | None = None
+
+
+class ReplicaSpec(_Object, frozen=True, kw_only=True):
+    """The launcher or the workers of an MPIJob."""
+
+    replicas: int | None = None
+    restart_policy: str = ""
+    template: PodTemplate
+
+
+class ReplicaSpecs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Both, by the names that the operator knows them by."""
+
+    launcher: ReplicaSpec | None = msgspec.field(name="Launcher", default=None)
+    worker: ReplicaSpec | None = msgspec.field(name="Worker", default=None)
+
+
+class MpiJobSpec(_Object, frozen=True, kw_only=True):
+    """What an MPIJob runs."""
+
+    slots_per_worker: int | None = None
+    ssh_auth_mount_path: str = ""
+    launcher_creation_policy: str = ""
+    mpi_implementation: str = ""
+    run_policy: RunPolicy = RunPolicy()
+    mpi_replica_specs: ReplicaSpecs
+
+
+class MpiJob(_Object, frozen=True, kw_only=True):
+    """A launcher and workers, which the MPI Operator brings up (kubeflow.org/v2beta1)."""
+
+    API_VERSION: ClassVar[str] = "kubeflow.org/v2beta1"
+    KIND: ClassVar[str] = "MPIJob"
+    metadata: Meta
+    spec: MpiJobSpec
+
+
+class AttachmentSpec(_Object, frozen=True, kw_only=True):
+    """The CNI configuration of a further network, in JSON."""
+
+    config: str
+
+
+class AttachmentDefinition(_Object, frozen=True, kw_only=True):
+    """A NetworkAttachmentDefinition: a further network of pods, which Multus attaches."""
+
+    API_VERSION: ClassVar[str] = "k8s.cni.cncf.io/v1"
+    KIND: ClassVar[str] = "NetworkAttachmentDefinition"
+    metadata: Meta
+    spec: AttachmentSpec
+
+
+Manifest = ConfigMap | AttachmentDefinition | MpiJob | Job | Pod

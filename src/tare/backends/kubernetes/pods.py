@@ -1,0 +1,281 @@
+"""The pods of a task: what each role runs, sees, asks for, and where it may be. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tare.backends.kubernetes import attachments, naming
+from tare.backends.kubernetes.objects import (
+    Affinity,
+    Capabilities,
+    ClaimSource,
+    ConfigMapSource,
+    Container,
+    EmptyDir,
+    EnvSource,
+    EnvVar,
+    ExecAction,
+    FieldRef,
+    KeyPath,
+    LabelSelector,
+    Meta,
+    Mount,
+    NameRef,
+    NodeAffinity,
+    NodeTerm,
+    NodeTerms,
+    PodAffinity,
+    PodSpec,
+    PodTemplate,
+    PodTerm,
+    Port,
+    Probe,
+    Requirement,
+    Resources,
+    SeccompProfile,
+    SecurityContext,
+    TcpSocket,
+    TolerationSpec,
+    Volume,
+)
+from tare.backends.kubernetes.script import input_keys
+from tare.model.kubernetes import SCRIPTS, WORK, KubernetesOptions
+from tare.model.scheduler import Task
+
+_RUN, _INPUTS, _SHM = "/tare/run", "/tare/inputs", "/dev/shm"  # noqa: S108  # paths in the pod
+_HOSTNAME = "kubernetes.io/hostname"
+_LAUNCHER_CPUS, _LAUNCHER_MEMORY = "1", "512Mi"
+_TASK = ("bash", f"{SCRIPTS}/task.sh")
+
+
+class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
+    """Makes the pods of one task out of its platform's options. `config` names its ConfigMap."""
+
+    task: Task
+    options: KubernetesOptions
+    config: str
+    inputs: Mapping[str, str]
+
+    def launcher(self) -> PodTemplate:
+        """Return the pod that starts the ranks; it runs none, so it is small, and needs no data network."""
+        container = self._container(naming.LAUNCHER, _TASK, _guaranteed(_LAUNCHER_CPUS, _LAUNCHER_MEMORY))
+        return PodTemplate(metadata=self._meta(naming.LAUNCHER), spec=self._spec(container, is_user=False))
+
+    def worker(self) -> PodTemplate:
+        """Return a pod in which ranks run, behind an sshd that is ready when its port takes connections."""
+        port = self.options.ssh_port
+        command = ("sh", f"{SCRIPTS}/prepare.sh", *self.options.sshd, "-p", str(port))
+        container = self._container(naming.WORKER, command, self._resources())
+        container = msgspec.structs.replace(
+            container,
+            ports=(Port(container_port=port, name=naming.INTERFACE_PORT),),
+            readiness_probe=Probe(tcp_socket=TcpSocket(port=port), period_seconds=1),
+        )
+        spec = self._spec(container, is_user=True)
+        if not self.options.shares_nodes:
+            apart = {naming.TASK: naming.object_name(self.task), naming.ROLE: naming.WORKER}
+            spec = _with_affinity(spec, anti=apart)
+        return PodTemplate(metadata=self._meta(naming.WORKER, self._request()), spec=spec)
+
+    def alone(self) -> PodTemplate:
+        """Return the one pod of a task that takes one node."""
+        container = self._container(naming.LAUNCHER, _TASK, self._resources())
+        meta = self._meta(naming.LAUNCHER, self._request(0))
+        return PodTemplate(metadata=meta, spec=self._spec(container, is_user=True))
+
+    def server(self) -> PodTemplate:
+        """Return the pod that serves the other of a pair; it is ready when its program listens."""
+        ready = Probe(exec=ExecAction(command=("test", "-e", f"{WORK}/ready")), period_seconds=1)
+        return self._one_of_pair(naming.SERVER, 0, {}, ready)
+
+    def client(self, address: str) -> PodTemplate:
+        """Return the pod that asks the server, which listens at `address`."""
+        env = {"TARE_ADDRESS0": address}
+        pod = self._one_of_pair(naming.CLIENT, 1, env, None)
+        other = {naming.TASK: naming.object_name(self.task), naming.ROLE: naming.SERVER}
+        is_apart = self.task.layout.nodes > 1
+        spec = _with_affinity(pod.spec, anti=other) if is_apart else _with_affinity(pod.spec, near=other)
+        return msgspec.structs.replace(pod, spec=spec)
+
+    def _one_of_pair(
+        self, role: str, number: int, env: Mapping[str, str], probe: Probe | None
+    ) -> PodTemplate:
+        told = {"JOB_COMPLETION_INDEX": str(number), **env}
+        container = self._container(role, _TASK, self._resources())
+        container = msgspec.structs.replace(
+            container,
+            env=(*container.env, *(EnvVar(name=name, value=value) for name, value in told.items())),
+            readiness_probe=probe,
+        )
+        spec = self._spec(container, is_user=True)
+        return PodTemplate(metadata=self._meta(role, self._request(number)), spec=spec)
+
+    def _meta(self, role: str, annotations: Mapping[str, str] | None = None) -> Meta:
+        return Meta(
+            labels=naming.labels(self.task) | {naming.ROLE: role}, annotations=dict(annotations or {})
+        )
+
+    def _request(self, number: int | None = None) -> dict[str, str]:
+        network = self.task.network
+        return attachments.request(network, self.options.namespace, number) if network else {}
+
+    def _resources(self) -> Resources:
+        """Return whole CPUs, as many as the ranks of a node have threads unless the site says otherwise."""
+        options, layout = self.options, self.task.layout
+        asked = {"cpu": str(options.cpus or layout.ranks_per_node * layout.threads)}
+        if options.memory_bytes is not None:
+            asked["memory"] = str(options.memory_bytes)
+        asked |= options.resources | attachments.device_requests(self.task.network)
+        return Resources(requests=asked, limits=asked)
+
+    def _container(self, name: str, command: tuple[str, ...], resources: Resources) -> Container:
+        node = EnvSource(field_ref=FieldRef(field_path="spec.nodeName"))
+        return Container(
+            name=name,
+            image=self.options.image,
+            image_pull_policy=self.options.pull_policy,
+            command=command,
+            env=(EnvVar(name="TARE_NODE", value_from=node), EnvVar(name="HOME", value=self._home())),
+            resources=resources,
+            security_context=self._privileges(),
+            volume_mounts=self._mounts(),
+        )
+
+    def _home(self) -> str:
+        return "/root" if self.options.user == 0 else self.options.home
+
+    def _privileges(self) -> SecurityContext:
+        """Return as little as programs can do with: OpenShift's restricted-v2, but for what is asked for."""
+        add = ("IPC_LOCK",) if self.options.is_memlock_unlimited else ()
+        if self.options.user == 0:
+            return SecurityContext(capabilities=Capabilities(add=add) if add else None)
+        return SecurityContext(
+            allow_privilege_escalation=False, capabilities=Capabilities(drop=("ALL",), add=add)
+        )
+
+    def _spec(self, container: Container, *, is_user: bool) -> PodSpec:
+        options, network = self.options, self.task.network
+        is_host = network is not None and network.pod.is_host
+        spec = PodSpec(
+            containers=(container,),
+            volumes=self._volumes(),
+            restart_policy="Never",
+            host_network=is_host,
+            dns_policy="ClusterFirstWithHostNet" if is_host else "",
+            service_account_name=options.service_account or "",
+            automount_service_account_token=False,
+            enable_service_links=False,
+            image_pull_secrets=tuple(NameRef(name=name) for name in options.pull_secrets),
+            priority_class_name=options.priority_class or "",
+            scheduler_name=options.scheduler or "",
+            security_context=_identity(options.user),
+            tolerations=self._tolerations(),
+        )
+        return self._placed(spec) if is_user else spec
+
+    def _placed(self, spec: PodSpec) -> PodSpec:
+        """Return `spec` on the nodes that the site names for programs."""
+        selector = dict(self.options.node_selector)
+        if self.options.isolation:
+            label, _, value = self.options.isolation.partition("=")
+            selector[label] = value
+        spec = msgspec.structs.replace(spec, node_selector=selector)
+        return _with_affinity(spec, nodes=self.options.nodes) if self.options.nodes else spec
+
+    def _tolerations(self) -> tuple[TolerationSpec, ...]:
+        own = [
+            TolerationSpec(key=one.key, operator=one.operator, value=one.value, effect=one.effect)
+            for one in self.options.tolerations
+        ]
+        if self.options.isolation:
+            own.append(TolerationSpec(key=self.options.isolation.partition("=")[0], operator="Exists"))
+        return tuple(own)
+
+    def _volumes(self) -> tuple[Volume, ...]:
+        options, keys = self.options, input_keys(self.inputs)
+        scripts = tuple(
+            KeyPath(key=name, path=name)
+            for name in ("facts.sh", "prepare.sh", "probe.sh", "rank.sh", "task.sh")
+        )
+        found = [
+            Volume(name="scripts", config_map=ConfigMapSource(name=self.config, items=scripts)),
+            Volume(name="run", empty_dir=EmptyDir()),
+        ]
+        if options.work is not None:
+            found.append(_claim("work", options.work.claim))
+        else:
+            found.append(Volume(name="work", empty_dir=EmptyDir()))
+            if keys:
+                items = tuple(KeyPath(key=key, path=path) for key, path in keys.items())
+                found.append(Volume(name="inputs", config_map=ConfigMapSource(name=self.config, items=items)))
+        if options.shm_bytes is not None:
+            found.append(
+                Volume(name="shm", empty_dir=EmptyDir(medium="Memory", size_limit=str(options.shm_bytes)))
+            )
+        claim = options.storage.get(self.task.storage or "")
+        return (*found, _claim("storage", claim)) if claim else tuple(found)
+
+    def _mounts(self) -> tuple[Mount, ...]:
+        options = self.options
+        found = [
+            Mount(name="scripts", mount_path=SCRIPTS, read_only=True),
+            Mount(name="run", mount_path=_RUN),
+        ]
+        if options.work is not None:
+            within = self.task.folder.relative_to(options.work.path)
+            found.append(Mount(name="work", mount_path=WORK, sub_path=str(within)))
+        else:
+            found.append(Mount(name="work", mount_path=WORK))
+            if self.inputs:
+                found.append(Mount(name="inputs", mount_path=_INPUTS, read_only=True))
+        if options.shm_bytes is not None:
+            found.append(Mount(name="shm", mount_path=_SHM))
+        if options.storage.get(self.task.storage or ""):
+            found.append(Mount(name="storage", mount_path=self.task.storage_path))
+        return tuple(found)
+
+
+def _claim(name: str, claim: str) -> Volume:
+    return Volume(name=name, persistent_volume_claim=ClaimSource(claim_name=claim))
+
+
+def _guaranteed(cpus: str, memory: str) -> Resources:
+    asked = {"cpu": cpus, "memory": memory}
+    return Resources(requests=asked, limits=asked)
+
+
+def _identity(user: int | None) -> SecurityContext:
+    """Return as whom a pod runs. With None the cluster chooses, as OpenShift does."""
+    profile = SeccompProfile(type="RuntimeDefault")
+    if user == 0:
+        return SecurityContext(seccomp_profile=profile)
+    return SecurityContext(run_as_user=user, run_as_group=user, run_as_non_root=True, seccomp_profile=profile)
+
+
+def _with_affinity(
+    spec: PodSpec,
+    *,
+    nodes: tuple[str, ...] = (),
+    anti: dict[str, str] | None = None,
+    near: dict[str, str] | None = None,
+) -> PodSpec:
+    """Return `spec` on one of `nodes`, away from pods labelled `anti` or beside those labelled `near`."""
+    affinity = spec.affinity or Affinity()
+    if nodes:
+        term = NodeTerm(match_expressions=(Requirement(key=_HOSTNAME, operator="In", values=nodes),))
+        required = NodeAffinity(
+            required_during_scheduling_ignored_during_execution=NodeTerms(node_selector_terms=(term,))
+        )
+        affinity = msgspec.structs.replace(affinity, node_affinity=required)
+    if anti:
+        affinity = msgspec.structs.replace(affinity, pod_anti_affinity=_pods(anti))
+    if near:
+        affinity = msgspec.structs.replace(affinity, pod_affinity=_pods(near))
+    return msgspec.structs.replace(spec, affinity=affinity)
+
+
+def _pods(labels: dict[str, str]) -> PodAffinity:
+    term = PodTerm(label_selector=LabelSelector(match_labels=labels), topology_key=_HOSTNAME)
+    return PodAffinity(required_during_scheduling_ignored_during_execution=(term,))

@@ -1,0 +1,102 @@
+"""The scripts that pods run, and the files that they start with. Pure, but for reading both."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from tare.backends.kubernetes.naming import CAMPAIGN, MANAGED_BY
+from tare.backends.kubernetes.objects import ConfigMap, Meta
+from tare.errors import UsageError
+from tare.model.kubernetes import HOSTFILE, KubernetesOptions
+from tare.model.scheduler import Step, Task
+
+MOST_KIB = 4096
+"""Larger files stay in the pod: the kubelet keeps 10 MiB of a log (containerLogMaxSize)."""
+
+_SCRIPTS = Path(__file__).with_name("scripts")
+_MOST_INPUT = 900 * 1024  # bytes; etcd takes 1 MiB of a ConfigMap, names and all
+_OWN = frozenset({"command.json"})
+
+
+def files_of(task: Task) -> dict[str, str]:
+    """Return the input files of a task, by their path in its folder.
+
+    Raises UsageError when they are more than a ConfigMap holds, or no text: they need a shared claim.
+    """
+    found: dict[str, str] = {}
+    n_bytes = 0
+    cure = "give the platform 'kubernetes: {work: {claim: …, path: …}}', a claim that holds the campaigns"
+    for path in sorted(one for one in task.folder.rglob("*") if one.is_file()):
+        name = str(path.relative_to(task.folder))
+        if name in _OWN:
+            continue
+        n_bytes += path.stat().st_size
+        if n_bytes > _MOST_INPUT:
+            raise UsageError(f"{task.name}: its input files are more than a ConfigMap holds; {cure}")
+        try:
+            found[name] = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{task.name}: {name} is no text, as a ConfigMap needs; {cure}") from error
+    return found
+
+
+def config_map(task: Task, options: KubernetesOptions, facts: str, inputs: Mapping[str, str]) -> ConfigMap:
+    """Return the scripts and `inputs` of a task. Its name tells its content: the runs of a case share it.
+
+    `facts` is a shell script that each pod runs before the task, to print records (see landing).
+    """
+    data = {name: (_SCRIPTS / name).read_text() for name in ("probe.sh", "prepare.sh", "rank.sh")}
+    data |= {"facts.sh": facts, "task.sh": render(task, options)}
+    data |= {key: inputs[path] for key, path in input_keys(inputs).items()}
+    digest = hashlib.blake2b(msgspec.json.encode(sorted(data.items())), digest_size=8).hexdigest()
+    campaign = task.labels.get("campaign", "")
+    return ConfigMap(
+        metadata=Meta(
+            name=f"tare-{digest}-{campaign}".rstrip("-"),
+            namespace=options.namespace,
+            labels=MANAGED_BY | ({CAMPAIGN: campaign} if campaign else {}),
+        ),
+        immutable=True,
+        data=data,
+    )
+
+
+def input_keys(inputs: Mapping[str, str]) -> dict[str, str]:
+    """Return the key of each input file in the ConfigMap, whose keys hold no '/'."""
+    return {f"input-{number}": path for number, path in enumerate(sorted(inputs))}
+
+
+def render(task: Task, options: KubernetesOptions) -> str:
+    """Return the script that carries a task out in its launcher, or in its only pod."""
+    lines = [
+        f"hostfile={HOSTFILE}",
+        f"ssh=({shlex.join(options.ssh)})",
+        f"brings={'no' if options.work else 'yes'}",
+        f"serves={'yes' if task.steps[-1].is_pair else 'no'}",
+        f"most_kib={MOST_KIB}",
+        "",
+        (_SCRIPTS / "task.sh").read_text().rstrip(),
+        "",
+        f"task {max(math.ceil(task.timeout_s), 1)}",
+        " &&\n".join(_steps(task)),
+        "land",
+        'exit "$code"',
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _steps(task: Task) -> Iterator[str]:
+    """Yield the steps. What starts no ranks runs in the first worker: the launcher has few CPUs."""
+    for step in task.steps:
+        yield f"{'step' if step.is_mpi else 'step_on_first'} {shlex.join(_words(step))}"
+
+
+def _words(step: Step) -> list[str]:
+    env = [f"{name}={value}" for name, value in step.invocation.env.items()]
+    return [step.name, step.stdout, step.stderr, *(["env", *env] if env else []), *step.invocation.argv]

@@ -1,0 +1,50 @@
+"""What commands show and do of Kubernetes: manifests, and the crew that works through a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from tare.backends.kubernetes.lint import lint
+from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
+from tare.cli.provenance import fact_scripts
+from tare.cli.wiring import Loaded
+from tare.model.case import Case
+from tare.runner.batch import make_task
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as such, as people write scripts into manifests."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def show_manifests(loaded: Loaded, case: Case) -> str:
+    """Return the manifests of an attempt of `case` as YAML, below what lint says of them."""
+    documents = case_manifests(loaded, case)
+    told = "".join(f"# trap: {trap}\n" for trap in lint(documents))
+    return told + as_yaml(documents)
+
+
+def as_yaml(documents: Sequence[Json]) -> str:
+    """Return documents as kubectl takes them."""
+    return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
+
+
+def case_manifests(loaded: Loaded, case: Case) -> list[Json]:
+    """Return the manifests of an attempt of `case`, with the site's patch merged in."""
+    composer = loaded.composer
+    options = composer.site.platforms[case.platform].kubernetes
+    work = Path(options.work.path if options and options.work else "/", "{work}")
+    task = make_task(composer, case, f"tare-{case.id}", work, loaded.plan.timeout_s)
+    stages = composer.workloads[case.workload].stages(case)
+    inputs = {name: text for stage in stages for name, text in stage.files.items()}
+    rendered = render(task, fact_scripts(loaded)(task.platform), {} if options and options.work else inputs)
+    return [to_json(one, options.merge if options else "") for one in manifests(rendered)]

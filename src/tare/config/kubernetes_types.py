@@ -1,0 +1,152 @@
+"""What a site file says of a Kubernetes cluster, as a user writes it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from tare.config.fields import Bytes, Count, Name, Seconds, Variables, Word
+from tare.model.kubernetes import Addressing, AttachmentKind, CleanPods, LauncherCreation
+
+Port = Annotated[int, Meta(ge=1, le=65535, examples=[2222])]
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Part of a file; a key that it does not know is a fault."""
+
+
+class AttachmentFile(_File, frozen=True, kw_only=True):
+    """A NetworkAttachmentDefinition to make."""
+
+    kind: Annotated[AttachmentKind, Meta(description="The CNI plug-in.", examples=["macvlan"])]
+    master: Annotated[
+        Word | None, Meta(description="The interface of the node under it.", examples=["ens1f0"])
+    ] = None
+    resource: Annotated[
+        Word | None,
+        Meta(description="sriov: what the device plug-in calls its functions.", examples=["intel.com/vf"]),
+    ] = None
+    mode: Annotated[Word | None, Meta(description="The plug-in's mode.", examples=["bridge", "l2"])] = None
+    mtu: Annotated[
+        Annotated[int, Meta(ge=576, le=65535)] | None, Meta(description="Largest packet.", examples=[9000])
+    ] = None
+    vlan: Annotated[
+        Annotated[int, Meta(ge=0, le=4094)] | None, Meta(description="sriov: its VLAN.", examples=[100])
+    ] = None
+    addressing: Annotated[
+        Addressing, Meta(description="Who gives out addresses.", examples=["whereabouts"])
+    ] = Addressing.WHEREABOUTS
+    subnet: Annotated[
+        Word | None, Meta(description="Where from, in CIDR form.", examples=["10.90.0.0/24"])
+    ] = None
+    addresses: Annotated[
+        list[Word], Meta(description="static: server's and client's.", examples=[["10.90.0.1/24"]])
+    ] = []
+
+
+class PodNetworkFile(_File, frozen=True, kw_only=True):
+    """How a network reaches into the pods of a cluster."""
+
+    host: Annotated[bool, Meta(description="Pods are in the network of their node (hostNetwork).")] = False
+    attachment: Annotated[
+        Word | None,
+        Meta(
+            description="NetworkAttachmentDefinition that Multus adds as this interface.",
+            examples=["hsn", "networks/hsn"],
+        ),
+    ] = None
+    definition: Annotated[
+        AttachmentFile | None, Meta(description="What to make of that name, if it is not there already.")
+    ] = None
+
+
+class TolerationFile(_File, frozen=True, kw_only=True):
+    """A taint that pods put up with."""
+
+    key: Annotated[Word, Meta(description="The taint's key.", examples=["bench"])]
+    operator: Annotated[
+        Literal["Equal", "Exists"], Meta(description="Whether its value counts.", examples=["Exists"])
+    ] = "Equal"
+    value: Annotated[str, Meta(description="Its value.")] = ""
+    effect: Annotated[
+        Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"], Meta(description="Its effect; '' is any.")
+    ] = ""
+
+
+class WorkFile(_File, frozen=True, kw_only=True):
+    """A claim that holds campaigns."""
+
+    claim: Annotated[Word, Meta(description="PersistentVolumeClaim, ReadWriteMany.", examples=["campaigns"])]
+    path: Annotated[Word, Meta(description="Where it is mounted here.", examples=["/campaigns"])]
+
+
+class TimeoutsFile(_File, frozen=True, kw_only=True):
+    """How long a run may stay in each phase before it runs."""
+
+    scheduled: Annotated[Seconds, Meta(description="Until all pods have a node.", examples=["10 min"])] = 600
+    pulled: Annotated[Seconds, Meta(description="Until their images are there.", examples=["15 min"])] = 900
+    ready: Annotated[Seconds, Meta(description="Until workers are ready.", examples=["5 min"])] = 300
+    started: Annotated[Seconds, Meta(description="Until the launcher runs.", examples=["2 min"])] = 120
+
+
+class KubernetesFile(_File, frozen=True, kw_only=True):
+    """The pods of a platform, in the terms of Kubernetes and its MPI Operator."""
+
+    image: Annotated[Word, Meta(description="Image with sshd, bash and MPI.", examples=["quay.io/me/mpi:1"])]
+    namespace: Annotated[Word, Meta(description="Where pods are made.", examples=["bench"])] = "default"
+    context: Annotated[Word | None, Meta(description="Context of the kubeconfig.", examples=["ocp"])] = None
+    kubeconfig: Annotated[
+        Word | None, Meta(description="Default: $KUBECONFIG, ~/.kube/config, or the pod's own account.")
+    ] = None
+    pull_policy: Annotated[
+        Literal["Always", "IfNotPresent", "Never"], Meta(description="When the image is pulled.")
+    ] = "IfNotPresent"
+    pull_secrets: Annotated[list[Word], Meta(description="Secrets for the registry.")] = []
+    service_account: Annotated[Word | None, Meta(description="Account of the pods.")] = None
+    node_selector: Annotated[Variables, Meta(description="Labels of the nodes to use.")] = {}
+    nodes: Annotated[list[Word], Meta(description="Nodes to use, by name.", examples=[["w1", "w2"]])] = []
+    tolerations: Annotated[list[TolerationFile], Meta(description="Taints that pods put up with.")] = []
+    isolation: Annotated[
+        Word | None,
+        Meta(
+            description="Label=value of nodes set apart by a taint of the same key.",
+            examples=["bench=only"],
+        ),
+    ] = None
+    priority_class: Annotated[Word | None, Meta(description="PriorityClass of the pods.")] = None
+    scheduler: Annotated[Word | None, Meta(description="Scheduler, if not the default one.")] = None
+    cpus: Annotated[
+        Count | None, Meta(description="Whole CPUs of a pod; default: one for each thread.", examples=[32])
+    ] = None
+    memory: Annotated[Bytes | None, Meta(description="Memory of a pod.", examples=["64GiB"])] = None
+    resources: Annotated[
+        Variables,
+        Meta(description="Further resources of a pod.", examples=[{"rdma/hca": "1"}]),
+    ] = {}
+    shm: Annotated[Bytes | None, Meta(description="Size of /dev/shm; a runtime's default is 64 MiB.")] = None
+    memlock: Annotated[
+        Literal["node", "unlimited"], Meta(description="unlimited adds IPC_LOCK, as RDMA wants it.")
+    ] = "node"
+    user: Annotated[
+        Annotated[int, Meta(ge=0)] | Literal["cluster"],
+        Meta(description="User id of the programs; cluster leaves it to OpenShift.", examples=[1000]),
+    ] = 1000
+    home: Annotated[Word, Meta(description="That user's home.", examples=["/home/mpiuser"])] = "/home/mpiuser"
+    ssh_port: Annotated[Port, Meta(description="Port of the workers' sshd.")] = 2222
+    sshd: Annotated[list[Word], Meta(description="How it is started; '-p PORT' follows.")] = []
+    shares_nodes: Annotated[bool, Meta(description="Workers may be together on a node.")] = False
+    storage: Annotated[
+        dict[Name, Word],
+        Meta(description="ReadWriteMany claim of each storage path.", examples=[{"scratch": "scratch-pvc"}]),
+    ] = {}
+    work: Annotated[WorkFile | None, Meta(description="The claim in which campaigns lie.")] = None
+    launcher_creation: Annotated[
+        LauncherCreation, Meta(description="launcherCreationPolicy of the operator.")
+    ] = LauncherCreation.WAIT_FOR_WORKERS
+    clean_pods: Annotated[CleanPods, Meta(description="cleanPodPolicy of the operator.")] = CleanPods.RUNNING
+    start_interface: Annotated[Word, Meta(description="Pods' interface for start-up.")] = "eth0"
+    in_flight: Annotated[Count, Meta(description="The most jobs at a time.", examples=[4])] = 1
+    timeouts: Annotated[TimeoutsFile, Meta(description="How long each phase may take.")] = TimeoutsFile()
+    merge: Annotated[dict[str, Any], Meta(description="Merged into the job's manifest (RFC 7386).")] = {}

@@ -1,0 +1,128 @@
+"""What a site file says of a cluster, with every fault and its cure."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tare.config.site_file import site_from_text
+from tare.errors import FileFaults
+from tare.model.kubernetes import Addressing, AttachmentKind, LauncherCreation, Toleration, WorkVolume
+from tare.model.site import Site
+
+SITE = """\
+site: ocp
+nodes: [w1, w2]
+platforms:
+  pods:
+    backend: kubernetes
+    launcher: openmpi5
+    kubernetes: {image: quay.io/me/mpi:1%s}
+networks:
+  sdn: {interface: eth0%s}
+storage: {scratch: /mnt/scratch}
+"""
+
+
+def site(options: str = "", network: str = "") -> Site:
+    return site_from_text(SITE % (options, network), "site.yaml", {"TAG": "7"})
+
+
+def faults(options: str = "", network: str = "") -> str:
+    with pytest.raises(FileFaults) as caught:
+        site(options, network)
+    return str(caught.value)
+
+
+def test_an_image_is_enough() -> None:
+    platform = site().platforms["pods"]
+    assert platform.runtime == "pod"
+    options = platform.kubernetes
+    assert options is not None
+    assert (options.user, options.ssh_port, options.ssh_mount) == (1000, 2222, "/home/mpiuser/.ssh")
+    assert options.launcher_creation is LauncherCreation.WAIT_FOR_WORKERS
+
+
+def test_every_option_arrives() -> None:
+    options = site(
+        ", namespace: bench, memory: 1GiB, shm: 2GiB, memlock: unlimited, cpus: 8, nodes: [w1], in_flight: 9, "
+        "tolerations: [{key: gpu, operator: Exists}], work: {claim: c, path: /c/}, storage: {scratch: s}, "
+        "user: cluster, timeouts: {ready: 2 min}, merge: {spec: {suspend: null}}"
+    ).platforms["pods"]
+    found = options.kubernetes
+    assert found is not None
+    assert (found.namespace, found.memory_bytes, found.shm_bytes) == ("bench", 2**30, 2**31)
+    assert (found.cpus, found.nodes, found.user, found.is_memlock_unlimited) == (8, ("w1",), None, True)
+    assert found.tolerations == (Toleration(key="gpu", operator="Exists"),)
+    assert found.work == WorkVolume(claim="c", path="/c")
+    assert found.timeouts.ready_s == 120
+    assert json.loads(found.merge) == {"spec": {"suspend": None}}
+    assert options.in_flight == 9
+
+
+def test_root_has_its_own_places() -> None:
+    options = site(", user: 0, ssh_port: 22").platforms["pods"].kubernetes
+    assert options is not None
+    assert (options.ssh_mount, options.sshd) == ("/root/.ssh", ("/usr/sbin/sshd", "-De"))
+
+
+def test_a_network_of_multus_is_read_with_what_to_make_of_it() -> None:
+    written = ", pod: {attachment: nets/hsn, definition: {kind: macvlan, master: ens1f0, mtu: 9000, subnet: 10.9.0.0/24}}"
+    pod = site(network=written).networks["sdn"].pod
+    assert pod.definition is not None
+    assert (pod.attachment, pod.definition.kind) == ("nets/hsn", AttachmentKind.MACVLAN)
+    assert pod.definition.addressing is Addressing.WHEREABOUTS
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (", namespace: Bench", "site.yaml:7:54: platforms.pods.kubernetes.namespace: 'Bench' is not a name"),
+        (", storage: {scratsh: s}", "did you mean 'scratch'"),
+        (", work: {claim: c, path: c}", "'c' is relative, and to nothing"),
+        (", isolation: bench", "'bench' has no value; write LABEL=VALUE"),
+        (", ssh_port: 22", "only root may listen on port 22; use 2222"),
+        (", home: me", "'me' is relative"),
+        (", merge: {kind: Job}", "not Tare's to watch"),
+        (", cpus: 0.5", "cpus"),
+        (", imagePullPolicy: Never", "imagePullPolicy"),
+    ],
+)
+def test_a_fault_of_the_options_has_its_place_and_cure(options: str, says: str) -> None:
+    assert says in faults(options)
+
+
+@pytest.mark.parametrize(
+    ("network", "says"),
+    [
+        ("{host: true, attachment: hsn}", "pods in the network of their node need none"),
+        ("{definition: {kind: macvlan, master: e, subnet: 10.0.0.0/8}}", "add 'attachment: hsn'"),
+        ("{attachment: 'a b'}", "'a b' is not a name of Kubernetes"),
+        ("{attachment: a, definition: {kind: macvlan, subnet: 10.0.0.0/8}}", "add 'master: ens1f0'"),
+        ("{attachment: a, definition: {kind: sriov, subnet: 10.0.0.0/8}}", "add 'resource: intel.com/vf'"),
+        ("{attachment: a, definition: {kind: ipvlan, master: e}}", "add 'subnet: 10.90.0.0/24'"),
+        ("{attachment: a, definition: {kind: ipvlan, master: e, subnet: ten}}", "'ten' is not in CIDR form"),
+        (
+            "{attachment: a, definition: {kind: ipvlan, master: e, addressing: static}}",
+            "static gives one address to a server, and one to its client",
+        ),
+        (
+            "{attachment: a, definition: {kind: ipvlan, master: e, subnet: 10.0.0.0/8, vlan: 7}}",
+            "use kind: sriov",
+        ),
+    ],
+)
+def test_a_fault_of_a_network_has_its_cure(network: str, says: str) -> None:
+    assert says in faults(network=f", pod: {network}")
+
+
+def test_options_without_the_backend_are_a_fault_and_so_is_the_backend_without_an_image() -> None:
+    text = SITE % ("", "")
+    for written, says in (
+        (text.replace("backend: kubernetes\n", "backend: process\n"), "add 'backend: kubernetes'"),
+        (text.replace("    kubernetes: {image: quay.io/me/mpi:1}\n", ""), "pods are made of an image"),
+        (text.replace("launcher:", "runtime: podman\n    launcher:"), "a pod is a container already"),
+    ):
+        with pytest.raises(FileFaults, match=says):
+            site_from_text(written, "site.yaml", {})
