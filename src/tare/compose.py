@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.attest import attested, is_attested, with_files
 from tare.errors import UsageError
 from tare.model.case import Case, Layout
 from tare.model.launch import Engine, Invocation, Launcher, Placement, Runtime
@@ -54,7 +55,16 @@ class Composer(msgspec.Struct, frozen=True):
     def compose(self, case: Case, work: Path | None = None) -> tuple[tuple[Stage, Invocation], ...]:
         """Return each stage of `case` with its command; without `work` the folder stays ``{work}``."""
         stages = self.workloads[case.workload].stages(case)
-        return tuple((stage, self._invocation(case, stage, work)) for stage in stages)
+        return tuple(
+            (self._with_files(case, stage), self._invocation(case, stage, work)) for stage in stages
+        )
+
+    def _with_files(self, case: Case, stage: Stage) -> Stage:
+        return with_files(stage) if self.is_attested(case, stage) else stage
+
+    def is_attested(self, case: Case, stage: Stage) -> bool:
+        """Return whether the ranks of `stage` say where they are when they start."""
+        return self.site.is_attested and is_attested(stage, self.site.platforms[case.platform])
 
     def _invocation(self, case: Case, stage: Stage, work: Path | None) -> Invocation:
         self._require_storage(case, stage)
@@ -77,6 +87,8 @@ class Composer(msgspec.Struct, frozen=True):
         runtime = self.runtime(platform.runtime)
         engine = self.engine(case.platform) if platform.has_node_containers else None
         folder = places["{work}"]
+        if self.is_attested(case, stage):
+            program = attested(program, stage, folder)
         if engine is None:
             program = runtime.wrap(program, platform, folder)
         if stage.is_mpi and not (stage.is_pair and platform.kubernetes):  # a pair of pods needs no MPI

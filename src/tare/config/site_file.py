@@ -154,6 +154,7 @@ class _SiteReader:
             lab=lab,
             shared_cores=_cores() if lab else None,
             memory_bytes=file.memory,
+            is_attested=file.attest,
         )
 
     def _fault(self, path: KeyPath, message: str) -> None:

@@ -214,4 +214,7 @@ class SiteFile(_File, frozen=True, kw_only=True):
     management: Annotated[
         list[Word], Meta(description="Interfaces of start-up traffic only.", examples=[["mgmt0"]])
     ] = []
+    attest: Annotated[
+        bool, Meta(description="Ranks say where they start; a run with ranks elsewhere is invalid.")
+    ] = True
     lab: Annotated[LabFile | None, Meta(description="The lab to build for it.")] = None

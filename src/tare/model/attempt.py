@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tare.model.backend import Counters
+from tare.model.telemetry import FIGURES, PREFIX
 from tare.model.values import Scalar
 from tare.model.workload import Better, Measurement
 
@@ -80,8 +81,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `reason` says in a sentence why it is not DONE. `retry` says that the infrastructure was to
     blame and the run may be tried again. `started_at` is seconds since the epoch (time(2)), None where
     an imported run does not tell. `source` is set for imported runs: Tare did not make those.
-    `environment` is the hash of the environment that it ran in; `load` the one-minute load average
-    of this machine when it started.
+    `transport` and `placement` are the evidence that the network carried the data and that ranks were where
+    they should be. `environment` is the hash of the environment that it ran in; `load` the one-minute load average
+    of this machine when it started. `telemetry` holds what its nodes did meanwhile, by the names of
+    model.telemetry.FIGURES.
     """
 
     case: str
@@ -99,9 +102,20 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     series: list[Series] = []
     traffic: Traffic = {}
     transport: str = ""
+    placement: str = ""
     load: float | None = None
     environment: str | None = None
     source: Source | None = None
+    telemetry: dict[str, float] = {}
+
+    @property
+    def telemetry_series(self) -> list[Series]:
+        """Return its telemetry as series, each of one value: figures of merit, but none of the workload's."""
+        return [
+            Series(fom=PREFIX + name, unit=figure.unit, better=figure.better, values=[self.telemetry[name]])
+            for name, figure in FIGURES.items()
+            if name in self.telemetry
+        ]
 
     @property
     def is_settled(self) -> bool:

@@ -215,6 +215,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     The first platform, network and storage path are what a study gets when it names none.
     `staging` is a folder of every node to which working folders are copied; None where the nodes share them.
     `memory_bytes` is how much memory each node has, where the site tells.
+    Ranks say where they are when they start, where the site `is_attested` (see tare.attest).
     `shared_cores` is set where the nodes are not machines of their own, as in the lab: so many cores are
     all that they have together.
     """
@@ -231,6 +232,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     shared_cores: int | None = None
     staging: str | None = None
     memory_bytes: int | None = None
+    is_attested: bool = True
 
     def fact(self, fact: SiteFact) -> int | None:
         """Return what the site tells of `fact`; None where it tells nothing."""

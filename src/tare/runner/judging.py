@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from tare.attest import ranks_folder
 from tare.compose import Composer
 from tare.model.attempt import Attempt, State, gather_series
 from tare.model.backend import Exit
 from tare.model.case import Case
 from tare.model.workload import Parsed, Workload
+from tare.runner.placement import attest
 from tare.runner.transport import prove
 
 _TAIL = 300  # characters of an output that a reason quotes
@@ -61,6 +63,9 @@ def judge(
         evidence = proof.evidence
         if proof.fault:
             outcome = Outcome(State.INVALID, proof.fault, check="transport")
+    placement = ""
+    if outcome.state is State.DONE:
+        placement, outcome = judge_ranks(case, composer, work)
     is_done = outcome.state is State.DONE
     better = {fom.name: fom.better for fom in workload.foms}
     return msgspec.structs.replace(
@@ -70,6 +75,7 @@ def judge(
         check=outcome.check,
         is_infrastructure=outcome.is_infrastructure,
         transport=evidence,
+        placement=placement,
         series=gather_series(parsed.measurements, better) if is_done else [],
     )
 
@@ -126,6 +132,22 @@ def judge_figures(workload: Workload, parsed: Parsed) -> Outcome:
     if workload.foms and not parsed.measurements:
         return Outcome(State.INVALID, "the output holds no figure of merit", check="output")
     return Outcome(State.DONE)
+
+
+def judge_ranks(case: Case, composer: Composer, work: Path) -> tuple[str, Outcome]:
+    """Return where the ranks said that they were, and whether that is what the case asked for."""
+    site, platform = composer.site, composer.site.platforms[case.platform]
+    has_own_names = platform.container is not None and platform.container.network != "host"
+    evidence = ""
+    for stage in composer.workloads[case.workload].stages(case):
+        if not composer.is_attested(case, stage):
+            continue
+        layout, folder = stage.layout or case.layout, work / ranks_folder(stage)
+        slots = site.slots(layout.nodes)
+        evidence, fault = attest(folder, layout, slots=slots, has_own_names=has_own_names)
+        if fault:
+            return "", Outcome(State.INVALID, fault, check="placement")
+    return evidence, Outcome(State.DONE)
 
 
 def _tail(work: Path, end: StagesEnd) -> str:

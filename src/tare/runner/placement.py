@@ -1,0 +1,139 @@
+"""Prove that ranks were where, and bound as, their layout asked, by what each said when it started."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tare.attest import ASKED
+from tare.model.case import Binding, Layout
+
+_LOOKS, _PAUSE_S = 5, 0.5  # a file of another node may be seen late on a shared file system (nfs(5))
+_MOST_NAMED = 5
+
+
+class Seat(NamedTuple):
+    """What one rank said: its host, its number and the size of its world, and the CPUs it may run on."""
+
+    host: str
+    rank: int | None
+    size: int | None
+    cpus: frozenset[int]
+
+
+class Attestation(NamedTuple):
+    """What all ranks said: the evidence, and the fault where it is not what was asked for."""
+
+    evidence: str = ""
+    fault: str | None = None
+
+
+def attest(folder: Path, layout: Layout, *, slots: int, has_own_names: bool = False) -> Attestation:
+    """Judge the ranks of one stage by what is in `folder`; no evidence where there is none.
+
+    `slots` is how many ranks have a core each on a node; with more, they share cores as they must.
+    `has_own_names` says that each container has a name of its own, which says nothing about its node.
+    """
+    seats = read_seats(folder, layout.ranks)
+    if not seats:
+        return Attestation()
+    fault = _wrong_ranks(seats, layout)
+    if fault is None and not has_own_names:
+        fault = _wrong_nodes(seats, layout)
+        if fault is None and layout.ranks_per_node * layout.threads <= slots:
+            fault = _wrong_binding(seats, layout)
+    return Attestation(_evidence(seats), fault)
+
+
+def read_seats(folder: Path, n_expected: int) -> list[Seat]:
+    """Return what the ranks said, looking again where some of `n_expected` are missing."""
+    for look in range(_LOOKS):
+        seats = [_read_seat(path) for path in folder.glob("*.*") if path.name != ASKED]
+        if len(seats) >= n_expected or (look == 0 and not seats):
+            break
+        (folder / ASKED).touch()  # a change of our own makes NFS forget what it knows of the folder
+        time.sleep(_PAUSE_S)
+    return sorted(seats, key=lambda one: (-1 if one.rank is None else one.rank, one.host))
+
+
+def _read_seat(path: Path) -> Seat:
+    told = dict(line.partition(" ")[::2] for line in path.read_text(errors="replace").splitlines())
+    cpus = told.get("Cpus_allowed_list:", "")
+    return Seat(told.get("host", ""), _whole(told.get("rank")), _whole(told.get("size")), parse_cpus(cpus))
+
+
+def parse_cpus(text: str) -> frozenset[int]:
+    """Return the CPUs in a list such as ``0-3,8`` (cpuset(7), List format)."""
+    found: set[int] = set()
+    for part in text.strip().split(","):
+        first, _, last = part.partition("-")
+        if first.isdigit() and (not last or last.isdigit()):
+            found.update(range(int(first), int(last or first) + 1))
+    return frozenset(found)
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and text.isdigit() else None
+
+
+def _wrong_ranks(seats: Sequence[Seat], layout: Layout) -> str | None:
+    if len(seats) != layout.ranks:
+        return f"{len(seats)} ranks started, and the layout has {layout.ranks}"
+    doubles = [rank for rank, count in Counter(one.rank for one in seats).items() if count > 1]
+    if layout.ranks > 1 and any(one.rank is None for one in seats):
+        return "ranks do not know their numbers: what started them is not the launcher of their MPI"
+    if doubles:
+        return f"rank {doubles[0]} is there more than once: programs of their own, not ranks of one"
+    sizes = {one.size for one in seats if one.size is not None} - {layout.ranks}
+    return f"ranks are told a world of {sizes.pop()}, not of {layout.ranks}" if sizes else None
+
+
+def _wrong_nodes(seats: Sequence[Seat], layout: Layout) -> str | None:
+    found = Counter(one.host for one in seats)
+    full, rest = divmod(layout.ranks, layout.ranks_per_node)
+    asked = sorted([layout.ranks_per_node] * full + [rest] * bool(rest))
+    if sorted(found.values()) == asked:
+        return None
+    told = ", ".join(f"{count} on {host}" for host, count in sorted(found.items())[:_MOST_NAMED])
+    return f"ranks lie {told}; the layout asks for {layout.ranks_per_node} on each of {layout.nodes} nodes"
+
+
+def _wrong_binding(seats: Sequence[Seat], layout: Layout) -> str | None:
+    if layout.bind is not Binding.CORE:
+        return None
+    taken: dict[tuple[str, int], int | None] = {}
+    for one in seats:
+        if 0 < len(one.cpus) < layout.threads:
+            return (
+                f"rank {one.rank} has {layout.threads} threads, and may run on CPUs {_listed(one.cpus)} only"
+            )
+        for cpu in one.cpus:
+            other = taken.setdefault((one.host, cpu), one.rank)
+            if other != one.rank:
+                both = f"ranks {other} and {one.rank} may both run on CPU {cpu} of {one.host}"
+                return f"{both}: they are not bound to cores"
+    return None
+
+
+def _evidence(seats: Sequence[Seat]) -> str:
+    hosts = Counter(one.host for one in seats)
+    ranks = _range(hosts.values(), "rank")
+    return f"{ranks} on each of {len(hosts)} hosts, each free to run on {_range(map(_n_cpus, seats), 'CPU')}"
+
+
+def _n_cpus(seat: Seat) -> int:
+    return len(seat.cpus)
+
+
+def _range(counts: Iterable[int], noun: str) -> str:
+    """Return ``1 CPU``, or ``1 to 4 CPUs`` where they differ."""
+    found = sorted(set(counts))
+    text = f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    return f"{text} {noun}" if found == [1] else f"{text} {noun}s"
+
+
+def _listed(cpus: frozenset[int]) -> str:
+    return ",".join(map(str, sorted(cpus)))

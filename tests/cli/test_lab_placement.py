@@ -1,0 +1,79 @@
+"""Real ranks say where they are: a run whose ranks lie or are bound otherwise than asked is invalid."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import TARE, Tare
+from tare.lab.mpi import is_installed, mpi_folder
+from tare.model.attempt import Attempt, State
+from tare.store.campaign import read_campaign
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(
+        not is_installed("intelmpi", mpi_folder()), reason="no Intel MPI here; run: tare lab setup"
+    ),
+]
+
+STUDY = """\
+study: placement
+site: site.yaml
+workloads:
+  ranks:
+    command: [sh, -c, '[ "$PMI_RANK" = 0 ] && echo value: 1; true']
+    foms: [{name: value, unit: s, better: lower, regex: 'value: (\\S+)'}]
+    mpi: true
+    needs_transport: false
+factors: {workload: [WORKLOAD]}
+network: host
+nodes: NODES
+ranks_per_node: RANKS
+bind: core
+repeats: 1
+timeout: 30 s
+"""
+
+
+def run(
+    tare: Tare,
+    folder: Path,
+    *,
+    env: str = "{}",
+    rest: str = "",
+    workload: str = "ranks",
+    nodes: int = 2,
+    ranks: int = 1,
+) -> Attempt:
+    """Run one attempt in the lab whose platform has these variables."""
+    text = (Path(TARE).parents[2] / "src/tare/sites/lab.yaml").read_text()
+    changed = text.replace("    launcher: intelmpi\n", f"    launcher: intelmpi\n    env: {env}\n", 1)
+    (folder / "site.yaml").write_text(changed + rest)
+    study = STUDY.replace("WORKLOAD", workload).replace("NODES", str(nodes)).replace("RANKS", str(ranks))
+    (folder / "study.yaml").write_text(study)
+    tare("run", folder / "study.yaml", "--out", folder / "c")
+    (attempt,) = read_campaign(folder / "c").attempts
+    return attempt
+
+
+def test_ranks_of_an_mpi_are_where_the_layout_asks(tare: Tare, tmp_path: Path) -> None:
+    attempt = run(tare, tmp_path, workload="imb.pingpong: {max_bytes: 1KiB, iterations: 5}")
+    assert attempt.state is State.DONE, attempt.reason
+    assert attempt.placement == "1 rank on each of 2 hosts, each free to run on 1 CPU"
+
+
+def test_ranks_that_were_to_be_bound_and_are_not_are_invalid(tare: Tare, tmp_path: Path) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("this machine has one core, which ranks must share")
+    attempt = run(tare, tmp_path, env='{I_MPI_PIN: "0"}', nodes=1, ranks=2)
+    assert (attempt.state, attempt.check) == (State.INVALID, "placement")
+    assert "both run on CPU 0" in attempt.reason
+
+
+def test_a_site_may_turn_it_off(tare: Tare, tmp_path: Path) -> None:
+    attempt = run(tare, tmp_path, rest="attest: false\n")
+    assert (attempt.state, attempt.placement) == (State.DONE, "")
+    assert not (tmp_path / "c" / attempt.folder / "ranks").exists()

@@ -1,0 +1,158 @@
+"""What ranks say when they start, and what is made of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tare import attest as attesting
+from tare.attest import SCRIPT, attested, is_attested, with_files
+from tare.model.case import Binding, Layout
+from tare.model.launch import Invocation
+from tare.model.site import Platform
+from tare.model.workload import Stage
+from tare.runner.placement import attest, parse_cpus
+
+TWO_BY_TWO = Layout(nodes=2, ranks=4, ranks_per_node=2, bind=Binding.CORE)
+STAGE = Stage(argv=("app",))
+MPICH = Platform(launcher="mpich")
+
+
+def say(folder: Path, host: str, rank: int | str, size: int | str, cpus: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{rank}.{host}.{len(list(folder.iterdir()))}").write_text(
+        f"host {host}\nrank {rank}\nsize {size}\nthreads 1\nCpus_allowed_list: {cpus}\n"
+    )
+
+
+def say_well(folder: Path, *but: int) -> None:
+    for rank in range(4):
+        if rank not in but:
+            say(folder, f"n{rank // 2 + 1}", rank, 4, str(rank % 2))
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tare.runner.placement._PAUSE_S", 0.0)
+
+
+def test_ranks_where_they_should_be_are_evidence(tmp_path: Path) -> None:
+    say_well(tmp_path)
+    found = attest(tmp_path, TWO_BY_TWO, slots=2)
+    assert found == ("2 ranks on each of 2 hosts, each free to run on 1 CPU", None)
+
+
+def test_a_folder_in_which_nobody_said_anything_is_no_evidence_and_no_fault(tmp_path: Path) -> None:
+    assert attest(tmp_path, TWO_BY_TWO, slots=2) == ("", None)
+    assert attest(tmp_path / "gone", TWO_BY_TWO, slots=2) == ("", None)
+
+
+def test_a_missing_rank_is_a_fault(tmp_path: Path) -> None:
+    say_well(tmp_path, 3)
+    assert attest(tmp_path, TWO_BY_TWO, slots=2).fault == "3 ranks started, and the layout has 4"
+
+
+def test_copies_of_one_rank_are_a_fault(tmp_path: Path) -> None:
+    for number in range(4):
+        say(tmp_path, f"n{number // 2 + 1}", 0, 1, str(number % 2))
+    fault = attest(tmp_path, TWO_BY_TWO, slots=2).fault
+    assert fault is not None
+    assert "rank 0 is there more than once" in fault
+
+
+def test_ranks_without_a_number_were_started_by_something_else(tmp_path: Path) -> None:
+    for number in range(4):
+        say(tmp_path, f"n{number // 2 + 1}", "", "", str(number % 2))
+    assert "do not know their numbers" in (attest(tmp_path, TWO_BY_TWO, slots=2).fault or "")
+
+
+def test_a_world_of_another_size_is_a_fault(tmp_path: Path) -> None:
+    for rank in range(4):
+        say(tmp_path, f"n{rank // 2 + 1}", rank, 8, str(rank % 2))
+    assert "a world of 8, not of 4" in (attest(tmp_path, TWO_BY_TWO, slots=2).fault or "")
+
+
+def test_ranks_that_lie_otherwise_on_nodes_are_a_fault(tmp_path: Path) -> None:
+    for rank in range(4):
+        say(tmp_path, "n1" if rank < 3 else "n2", rank, 4, str(rank))
+    fault = attest(tmp_path, TWO_BY_TWO, slots=4).fault
+    assert fault == "ranks lie 3 on n1, 1 on n2; the layout asks for 2 on each of 2 nodes"
+
+
+def test_the_last_node_may_have_fewer(tmp_path: Path) -> None:
+    for rank in range(5):
+        say(tmp_path, f"n{rank // 2}", rank, 5, str(rank % 2))
+    layout = Layout(nodes=3, ranks=5, ranks_per_node=2, bind=Binding.CORE)
+    assert attest(tmp_path, layout, slots=2).fault is None
+
+
+def test_names_of_containers_say_nothing_about_nodes(tmp_path: Path) -> None:
+    for rank in range(4):
+        say(tmp_path, f"c0ffee{rank}", rank, 4, "0")
+    assert attest(tmp_path, TWO_BY_TWO, slots=2, has_own_names=True).fault is None
+
+
+def test_two_ranks_bound_to_one_core_are_a_fault_unless_there_are_too_few(tmp_path: Path) -> None:
+    for rank in range(4):
+        say(tmp_path, f"n{rank // 2 + 1}", rank, 4, "0")
+    fault = attest(tmp_path, TWO_BY_TWO, slots=2).fault
+    assert fault == "ranks 0 and 1 may both run on CPU 0 of n1: they are not bound to cores"
+    assert attest(tmp_path, TWO_BY_TWO, slots=1).fault is None
+
+
+def test_unbound_ranks_may_share_cores(tmp_path: Path) -> None:
+    for rank in range(4):
+        say(tmp_path, f"n{rank // 2 + 1}", rank, 4, "0-1")
+    assert attest(tmp_path, Layout(2, 4, 2), slots=2).fault is None
+
+
+def test_a_rank_with_fewer_cores_than_threads_is_a_fault(tmp_path: Path) -> None:
+    say(tmp_path, "n1", 0, 1, "3")
+    layout = Layout(nodes=1, ranks=1, ranks_per_node=1, threads=4, bind=Binding.CORE)
+    assert "4 threads, and may run on CPUs 3 only" in (attest(tmp_path, layout, slots=8).fault or "")
+
+
+def test_lists_of_cpus_are_read_as_the_kernel_writes_them() -> None:
+    assert parse_cpus("0-2,8,10-11\n") == {0, 1, 2, 8, 10, 11}
+    assert parse_cpus("") == frozenset()
+    assert parse_cpus("garbage") == frozenset()
+
+
+def run_script(folder: Path, *argv: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a program behind the real script, as a launcher would."""
+    for name, text in with_files(STAGE).files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    started = attested(Invocation(argv=argv), STAGE, str(folder))
+    env = {"PATH": os.environ["PATH"], **variables}
+    return subprocess.run(started.argv, env=env, capture_output=True, text=True, check=False)
+
+
+def test_the_script_says_where_it_is_and_becomes_the_program(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path, "sh", "-c", 'echo "$0|$1"; exit 3', "a b", "$(x)", PMI_RANK="0", PMI_SIZE="1", LANG="C"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (3, "a b|$(x)\n", "")
+    layout = Layout(nodes=1, ranks=1, ranks_per_node=1)
+    n_cpus = len(os.sched_getaffinity(0))
+    evidence, fault = attest(tmp_path / "ranks/run", layout, slots=1)
+    assert fault is None
+    assert f"free to run on {n_cpus} CPU" in evidence
+
+
+def test_a_folder_that_cannot_be_written_stops_no_program(tmp_path: Path) -> None:
+    started = attested(Invocation(argv=("echo", "done")), STAGE, str(tmp_path))
+    script = Path(attesting.__file__).with_name("attest.sh")
+    argv = ["/bin/sh", str(script), *started.argv[2:]]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+def test_only_ranks_that_an_mpi_starts_are_attested() -> None:
+    assert is_attested(STAGE, MPICH)
+    assert not is_attested(STAGE, Platform(launcher="none"))
+    assert not is_attested(Stage(argv=("app",), is_mpi=False), MPICH)
+    assert SCRIPT in with_files(STAGE).files
