@@ -112,6 +112,9 @@ def test_end_labels_stand_apart_and_in_the_order_of_their_lines(wanted: list[flo
     order = sorted(range(len(wanted)), key=lambda index: wanted[index])
     heights = [placed[index] for index in order]
     assert all(b - a >= least - 1e-9 for a, b in itertools.pairwise(heights))
+    assert min(heights, default=0) >= -1e-9
+    if (len(wanted) - 1) * least <= 1:
+        assert max(heights, default=0) <= 1 + 1e-9
     if all(b - a > least for a, b in itertools.pairwise(sorted(wanted))):
         assert placed == pytest.approx(wanted)
 

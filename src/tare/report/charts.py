@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,10 @@ WIDTH = 330
 """Of a panel, in pixels. On the page it is as wide as its place; this is its width on paper."""
 
 _LABEL_SIZE = 11.5
+_TITLE_CHARACTERS = 42
+_SUBTITLE_CHARACTERS = 52
+"""What a line above a panel has room for, where three stand in a row."""
+
 _MOST_LABEL_ROOM = 140
 Row = dict[str, object]
 """One mark of a chart, as Vega reads it."""
@@ -102,6 +107,15 @@ def side_by_side(charts: Sequence[Chart], right: int) -> str:
     return msgspec.json.encode(whole).decode()
 
 
+def title_of(panel: Panel) -> alt.TitleParams:
+    """Return the title of a panel, on as many lines as it takes: a longer line would squeeze the chart."""
+    import altair as alt
+
+    lines = textwrap.wrap(panel.title, _TITLE_CHARACTERS)
+    below = textwrap.wrap(panel.subtitle, _SUBTITLE_CHARACTERS)
+    return alt.TitleParams(lines if len(lines) > 1 else panel.title, subtitle=below)
+
+
 def label_room(panels: Sequence[Panel]) -> int:
     """Return the room that the names at the ends of lines take right of a panel, in pixels."""
     longest = max(len(line.side.name) for panel in panels for line in panel.lines)
@@ -135,7 +149,7 @@ def _chart(panel: Panel, style: Style, x: Domain, y: Domain, name: str) -> Chart
     grammar = alt.LayerChart(layer=layers).properties(
         height=HEIGHT,
         width="container",
-        title=alt.TitleParams(panel.title, subtitle=panel.subtitle),
+        title=title_of(panel),
         description=describe(panel, style),
     )
     return Chart.of(grammar, rows)

@@ -87,6 +87,7 @@ class Content:
     subtitle: str
     progress: str
     is_running: bool
+    is_imported: bool
     answers: tuple[Answer, ...]
     reading: str
     nothing_yet: str
@@ -141,6 +142,7 @@ def content(campaign: Campaign, answers: ReportAnswers, *, is_drawn: bool = True
         subtitle=_subtitle(campaign),
         progress=f"{balance.n_done}/{balance.n_planned} runs",
         is_running=campaign.is_running,
+        is_imported=campaign.is_imported,
         answers=tuple(answer_all(answers.headlines, answers.overview, sides, plan.margin)),
         reading=reading(answers.headlines, plan.margin),
         nothing_yet=_nothing_yet(campaign, sides, balance),

@@ -13,7 +13,7 @@ from tare.model.comparison import Comparison
 from tare.model.workload import Better
 from tare.report import palette
 from tare.report.axes import Domain, ratio_x_axis, y_domain
-from tare.report.charts import Chart, Row
+from tare.report.charts import Chart, Row, title_of
 from tare.report.panels import Line, Panel, Point
 from tare.report.sides import Place, Side, Sides
 from tare.report.wording import cost_interval, cost_with_interval, ratio, words
@@ -103,7 +103,7 @@ def _chart(panel: Panel, domain: Domain, margin: float, name: str) -> Chart:
     ).properties(
         height=n_rows * _ROW + len(foms) * 8,
         width="container",
-        title=alt.TitleParams(panel.title, subtitle=panel.subtitle),
+        title=title_of(panel),
         description=describe_forest(panel),
     )
     return Chart.of(grammar, {f"{name}-points": rows, f"{name}-band": band})

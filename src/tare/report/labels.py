@@ -9,7 +9,8 @@ def end_labels(wanted: Sequence[float], least: float) -> list[float]:
     """Return where labels go, at least `least` apart and as near as may be to where they are `wanted`.
 
     Positions are shares of the panel's height, 0 at the bottom. Neighbours that would overlap are
-    merged into a group around their mean, until no two groups touch (pool adjacent violators).
+    merged into a group around their mean, until no two groups touch (pool adjacent violators). They stay
+    within the panel, but at the top where there are more of them than fit.
     """
     order = sorted(range(len(wanted)), key=lambda index: wanted[index])
     groups: list[list[int]] = []
@@ -25,6 +26,19 @@ def end_labels(wanted: Sequence[float], least: float) -> list[float]:
         bottom = _bottom(group, wanted, least)
         for step, index in enumerate(group):
             placed[index] = bottom + step * least
+    return _within(placed, order, least)
+
+
+def _within(placed: list[float], order: Sequence[int], least: float) -> list[float]:
+    """Push what stands above the panel down into it, and then what stands below it up."""
+    top = 1.0
+    for index in reversed(order):
+        placed[index] = min(placed[index], top)
+        top = placed[index] - least
+    bottom = 0.0
+    for index in order:
+        placed[index] = max(placed[index], bottom)
+        bottom = placed[index] + least
     return placed
 
 
