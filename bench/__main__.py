@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench import overhead, parsing, planning, startup, stopping
+from bench import overhead, parsing, planning, queue, startup, stopping
 
 SUITES = {
     "startup": startup.measure,
@@ -12,6 +12,7 @@ SUITES = {
     "overhead": overhead.measure,
     "stopping": stopping.measure,
     "parsing": parsing.measure,
+    "queue": queue.measure,
 }
 
 

@@ -50,6 +50,18 @@ class Slurm:
             raise BackendError(f"sbatch said {said.strip()!r} instead of a job's number")
         return int(found[1])
 
+    def partitions(self) -> list[str]:
+        """Return the names of the partitions that are up, the default one first. Raises BackendError."""
+        said = self._call(["sinfo", "--noheader", "--format=%P|%a"])
+        names = [
+            name for name, _, state in (line.strip().partition("|") for line in said.split()) if state == "up"
+        ]
+        return [name.rstrip("*") for name in sorted(names, key=lambda name: not name.endswith("*"))]
+
+    def check(self, script: Path) -> None:
+        """Let Slurm look whether it would ever run the script. Raises BackendError with what it says."""
+        self._call(["sbatch", "--test-only", str(script)])
+
     def queue(self) -> list[QueuedJob]:
         """Return all jobs of this user that Slurm knows, in one query. Raises BackendError."""
         self.n_queries += 1

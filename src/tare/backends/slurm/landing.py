@@ -37,13 +37,20 @@ class Progress(msgspec.Struct, frozen=True):
 
 def read_progress(folder: Path) -> Progress | None:
     """Return how far the task in `folder` came; None when it has not begun."""
-    for name in ("landed", "progress"):
-        try:
-            text = (folder / name).read_text(errors="replace")
-        except OSError:
-            continue
-        return _parse(text, is_landed=name == "landed")
-    return None
+    return read_landed(folder) or _read(folder / "progress", is_landed=False)
+
+
+def read_landed(folder: Path) -> Progress | None:
+    """Return the record of the task in `folder` if it came to its end."""
+    found = _read(folder / "landed", is_landed=True)
+    return found if found is not None and found.is_landed else None
+
+
+def _read(path: Path, *, is_landed: bool) -> Progress | None:
+    try:
+        return _parse(path.read_text(errors="replace"), is_landed=is_landed)
+    except OSError:
+        return None
 
 
 def land(task: Task, progress: Progress) -> Landing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from tare.model.scheduler import Landing, Task
 from tare.model.site import Platform, SlurmOptions
 
 _FIRST_POLL_S, _LAST_POLL_S, _GROWTH = 0.2, 10.0, 1.5
+_LOOK_S, _MOST_WATCHED = 0.1, 16  # at records, between polls: a stat(2) each
 _OUTAGE_S = 600.0  # a controller that restarts, fails over or is overloaded is back within minutes
 _FILES_APPEAR_S = 20.0  # a shared file system may show a file to other nodes later (nfs(5), acdirmax)
 
@@ -83,20 +85,41 @@ class SlurmScheduler:
     def wait(self) -> Sequence[Landing]:
         """Wait for a poll's time, and return what has landed (see model.Scheduler).
 
-        Polls come fast after something has happened, and ever slower while nothing does.
+        Polls come fast after something has happened, and ever slower while nothing does. What has left
+        its record lands without one.
         """
-        self._sleep(self._poll_s)
+        landings = self._watch()
+        if not landings:
+            landings = self._poll()
+        for one in landings:
+            del self._flights[one.name]
+        self._poll_s = _FIRST_POLL_S if landings else min(self._poll_s * _GROWTH, _LAST_POLL_S)
+        return landings
+
+    def _watch(self) -> list[Landing]:
+        """Look for records of the oldest tasks until it is time to poll; return what has landed."""
+        oldest = list(itertools.islice(self._flights.values(), _MOST_WATCHED))
+        poll_at = self._clock() + self._poll_s
+        while (left := poll_at - self._clock()) > 0:
+            self._sleep(min(left, _LOOK_S))
+            landed = [
+                landing.land(one.task, progress)
+                for one in oldest
+                if (progress := landing.read_landed(one.task.folder))
+            ]
+            if landed:
+                return landed
+        return []
+
+    def _poll(self) -> list[Landing]:
+        """Ask Slurm for all jobs at once; return what has landed or will not land any more."""
         try:
             queue = {job.id: job for job in self._slurm.queue()}
         except BackendError as error:
             self._bear(error)
             return []
         self._silent_since = None
-        landings = [found for flight in self._flights.values() if (found := self._look(flight, queue))]
-        for one in landings:
-            del self._flights[one.name]
-        self._poll_s = _FIRST_POLL_S if landings else min(self._poll_s * _GROWTH, _LAST_POLL_S)
-        return landings
+        return [found for flight in self._flights.values() if (found := self._look(flight, queue))]
 
     def cancel(self, names: Collection[str]) -> None:
         """End the jobs of these tasks (see model.Scheduler)."""
@@ -121,6 +144,7 @@ class SlurmScheduler:
                 except BackendError as outage:
                     self._bear(outage)
                     self._sleep(self._poll_s)
+                    self._poll_s = min(self._poll_s * _GROWTH, _LAST_POLL_S)
                     continue
                 self._silent_since = None
                 if taken:
@@ -157,7 +181,6 @@ class SlurmScheduler:
         self._silent_since = self._silent_since or now
         if now - self._silent_since > _OUTAGE_S:
             raise error
-        self._poll_s = min(self._poll_s * _GROWTH, _LAST_POLL_S)
 
     @staticmethod
     def _recorded_job(task: Task) -> int | None:
