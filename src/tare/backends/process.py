@@ -86,7 +86,11 @@ class ProcessBackend:
 
     def adopt(self) -> None:
         """Take the processes that have come to this one by now for no leftovers of its jobs."""
-        self._kin = self._read_children()
+        self._kin |= self._read_children()
+
+    def keep(self, pid: int) -> None:
+        """Take a child of this process, which runs beside the jobs, for no leftover of theirs."""
+        self._kin.add(pid)
 
     def run(self, job: Job) -> Exit:
         """Run `job` to its end or time-out (see model.Backend.run)."""

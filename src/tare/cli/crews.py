@@ -25,6 +25,7 @@ from tare.model.site import Platform, Site, SlurmOptions
 from tare.runner.batch import BatchCrew, BatchSetup, make_task
 from tare.runner.crew import Alone, Crew, Crews
 from tare.runner.execution import Executor
+from tare.runner.telemetry import Watching
 from tare.store.campaign import store_environment
 
 
@@ -59,6 +60,8 @@ def _alone(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
     """Yield a crew of one, which leaves no process behind."""
     from tare.backends import marks
     from tare.backends.process import ProcessBackend
+    from tare.backends.watching import Samplers
+    from tare.collectors.sampler import program, raw_name, settle
 
     site = loaded.composer.site
     campaign = campaign_mark(folder)
@@ -66,6 +69,14 @@ def _alone(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
     hosts = sorted({host for case in loaded.plan.cases for host in loaded.composer.hosts(case)})
     with ProcessBackend(label=prefix, agent=site.agent, hosts=hosts, env=env) as backend:
         backend.clean(f"{campaign}:")
+        samplers = Samplers(
+            program=program(),
+            label=f"{prefix}sampler;",
+            agent=site.agent,
+            env=env,
+            on_start=backend.keep,
+            raw_name=raw_name,
+        )
         executor = Executor(
             folder=folder.resolve(),
             plan=loaded.plan,
@@ -74,9 +85,10 @@ def _alone(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
             counters=_counters(backend),
             environment=_environment(folder, loaded, backend, env),
             label=prefix,
+            telemetry=Watching(loaded.plan.telemetry, samplers, settle),
         )
         try:
-            with containers(folder.resolve(), loaded, env, prefix):
+            with closing(samplers), containers(folder.resolve(), loaded, env, prefix):
                 backend.adopt()
                 yield Alone(executor.execute)
         finally:

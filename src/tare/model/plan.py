@@ -9,6 +9,7 @@ import msgspec
 
 from tare.model.case import Case
 from tare.model.study import Repeats, Scaling
+from tare.model.telemetry import Watching
 from tare.model.values import Settings
 from tare.model.workload import Fom
 
@@ -33,6 +34,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     seed: int = 1
     foms: Mapping[str, tuple[Fom, ...]] = {}
     scaling: Scaling = Scaling()
+    telemetry: Watching = Watching()
 
     @property
     def n_runs(self) -> int:

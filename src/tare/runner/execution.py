@@ -18,6 +18,7 @@ from tare.model.plan import Plan
 from tare.runner.cache import StageCache
 from tare.runner.judging import StagesEnd, judge
 from tare.runner.staging import Staged, drop_if_empty, keep, require_room, stage_all
+from tare.runner.telemetry import Telemetry, Unwatched, Watched
 
 
 class Executor(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +26,7 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
 
     `counters` returns what has crossed each interface of the hosts so far; `environment` the hash of
     the recorded facts of the hosts that a case uses. `label` prefixes the marks of its processes.
+    `telemetry` watches the hosts meanwhile.
     """
 
     folder: Path
@@ -35,6 +37,7 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
     environment: Callable[[Case], str | None]
     label: str
     clock: Callable[[], float] = time.time
+    telemetry: Telemetry = Unwatched()
 
     def execute(self, case: Case, run: Run, number: int) -> Attempt:
         """Run attempt `number` of `run` and return what came of it.
@@ -69,14 +72,10 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
         head = self.composer.head(case)
         stages = stage_all(self.composer, case, work, head)
         hosts: list[str | None] = list(attempt.hosts) if head else [None]
+        label = f"{self.label}{case.id}/{attempt.block}.{attempt.attempt};"
         before = self.counters(hosts)
-        end = self._run_stages(
-            stages,
-            work,
-            attempt.hosts,
-            head,
-            f"{self.label}{case.id}/{attempt.block}.{attempt.attempt};",
-        )
+        with self.telemetry.watch(self.composer, case, work) as watched:
+            end = self._run_stages(stages, work, attempt.hosts, head, label, watched)
         attempt = msgspec.structs.replace(
             attempt,
             elapsed_s=end.exit.elapsed_s,
@@ -84,11 +83,18 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
             signal=end.exit.signal,
             traffic=difference(before, self.counters(hosts)),
             environment=environment,
+            telemetry=watched.figures(),
         )
         return attempt, end
 
     def _run_stages(
-        self, stages: Sequence[Staged], work: Path, hosts: Sequence[str], head: str | None, label: str
+        self,
+        stages: Sequence[Staged],
+        work: Path,
+        hosts: Sequence[str],
+        head: str | None,
+        label: str,
+        watched: Watched,
     ) -> StagesEnd:
         """Run the stages in order until one fails; what a stage keeps is not made twice."""
         cache = StageCache(self.folder / "cache")
@@ -107,7 +113,8 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
                 place=self.composer.site.place(work) if head else None,
                 hosts=tuple(hosts),
             )
-            ended = self.backend.run(job)
+            with watched.stage(one.stage.name):
+                ended = self.backend.run(job)
             elapsed_s += ended.elapsed_s
             drop_if_empty(work / one.stderr)
             lacking = keep(cache, one, work) if ended.code == 0 else ""

@@ -1,0 +1,22 @@
+"""Telemetry: a sampler that goes to the nodes of a run, and what is read out of its recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tare.collectors.sampler.bundle import program
+from tare.collectors.sampler.figures import derive
+from tare.collectors.sampler.recording import raw_name, read, store
+from tare.model.telemetry import Span
+
+__all__ = ["program", "raw_name", "read", "settle"]
+
+
+def settle(folder: Path, span: Span) -> dict[str, float]:
+    """Store the recordings in an attempt's folder, and return its figures by name (see FIGURES)."""
+    try:
+        return derive(store(folder, span))
+    except msgspec.DecodeError:  # a node's file system damaged it; the run itself is sound
+        return {}

@@ -1,0 +1,309 @@
+"""Figures of merit out of recordings: what differs between the first sample of the measured stage and its last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from tare.collectors.sampler.recording import HostRecording, Recording, Sample, clock_offset
+from tare.collectors.sampler.sources import (
+    cgroup,
+    cpu,
+    disk,
+    frequency,
+    infiniband,
+    interfaces,
+    lustre,
+    memory,
+    nfs,
+    sampler,
+    tcp,
+)
+from tare.model.telemetry import Epoch, Span
+
+Counters = dict[str, float]
+
+_PARSERS: dict[str, Callable[[list[str]], Counters]] = {
+    "cgroup": cgroup.counters,
+    "cpu": cpu.counters,
+    "disk": disk.counters,
+    "frequency": frequency.counters,
+    "infiniband": infiniband.counters,
+    "interfaces": interfaces.counters,
+    "lustre": lustre.counters,
+    "memory": memory.counters,
+    "nfs": nfs.counters,
+    "sampler": sampler.counters,
+    "tcp": tcp.counters,
+}
+_SYSTEM = ("system", "irq", "softirq")
+_LOOPBACK = "lo"
+
+
+class _Passed(NamedTuple):
+    """What one host counted between two samples, and the samples in between.
+
+    Hosts of one `machine`, as a node and its pods are, tell of the same cores, disks and memory.
+    """
+
+    machine: str
+    is_of_ranks: bool
+    seconds: float
+    counted: Counters
+    samples: Sequence[Sample]
+
+
+def parse(sample: Sample, sources: Iterable[str]) -> Counters:
+    """Return the counters and gauges of `sources` in one sample."""
+    found: Counters = {}
+    for name in sources:
+        if name in sample.lines:
+            found |= _PARSERS[name](sample.lines[name])
+    return found
+
+
+def difference(first: Counters, last: Counters) -> Counters:
+    """Return what was counted in between; a counter that went back, such as of a port that was reset, is gone."""
+    return {name: last[name] - first[name] for name in last if name in first and last[name] >= first[name]}
+
+
+def derive(recording: Recording) -> Counters:
+    """Return the figures of an attempt by name (see model.telemetry.FIGURES, without the prefix).
+
+    Empty unless every host was watched from the beginning to the end of the measured stage: part of a run, or
+    some of its nodes, is not to be held against the whole of another.
+    """
+    span = recording.span
+    if span is None or not span.epochs or not recording.hosts:
+        return {}
+    if {one.host for one in recording.hosts} != set(span.hosts) or any(
+        host.fault for host in span.hosts.values()
+    ):
+        return {}
+    passed = [_passed(one, span) for one in recording.hosts]
+    if any(one is None for one in passed):
+        return {}
+    whole = [one for one in passed if one is not None]
+    machines = list({one.machine: one for one in reversed(whole)}.values())
+    figures = _network(whole, span.interface) | _transport(whole) | _own(whole)
+    for part in (_cpu, _kernel, _fabric, _storage, _gauges):
+        figures |= part(machines)
+    return figures
+
+
+def window(one: HostRecording, epoch: Epoch, span: Span) -> tuple[int, int] | None:
+    """Return the numbers of the last sample before a stage and of the first after it; None where one lacks.
+
+    A sample that was taken for the stage to begin tells that better than the clock does.
+    """
+    offset_s, margin_s = clock_offset(span, one.host)
+    walls = [sample.wall_s - offset_s for sample in one.samples]
+    marked = [number for number, sample in enumerate(one.samples) if sample.mark == epoch.stage]
+    before = marked or [number for number, wall in enumerate(walls[:-1]) if wall <= epoch.began_at + margin_s]
+    if not before:
+        return None
+    first = before[-1]
+    after = (number for number in range(first + 1, len(walls)) if walls[number] >= epoch.ended_at - margin_s)
+    last = next(after, None)
+    return None if last is None else (first, last)
+
+
+def _passed(one: HostRecording, span: Span) -> _Passed | None:
+    found = window(one, span.epochs[-1], span)
+    if found is None:
+        return None
+    first, last = found
+    samples = one.samples[first : last + 1]
+    counted = difference(parse(samples[0], _PARSERS), parse(samples[-1], _PARSERS))
+    seconds = samples[-1].at_s - samples[0].at_s
+    machine = one.head.machine or one.host
+    return _Passed(machine, span.hosts[one.host].is_of_ranks, seconds, counted, samples)
+
+
+def cpu_shares(counted: Counters) -> Counters:
+    """Return the percentages of the time of all cores by kind; ``system`` with interrupts."""
+    ticks = {kind: counted[f"cpu.{kind}"] for kind in cpu.KINDS if f"cpu.{kind}" in counted}
+    total = sum(ticks.values())
+    if not total:
+        return {}
+    shares = {kind: 100 * one / total for kind, one in ticks.items()}
+    return {
+        "cpu_user": shares.get("user", 0.0) + shares.get("nice", 0.0),
+        "cpu_system": sum(shares.get(kind, 0.0) for kind in _SYSTEM),
+        **{f"cpu_{kind}": shares.get(kind, 0.0) for kind in ("softirq", "iowait", "steal", "idle")},
+    }
+
+
+def _cpu(whole: Sequence[_Passed]) -> Counters:
+    by_host = [cpu_shares(one.counted) for one in whole]
+    if not all(by_host):
+        return {}
+    figures = {name: _mean(one[name] for one in by_host) for name in by_host[0]}
+    figures["cpu_system_peak"] = max(
+        share["cpu_system"] for one in whole for share in _shares_over_time(one.samples)
+    )
+    cores = [share for one in whole for share in _busy_cores(one.samples[0], one.samples[-1])]
+    if cores:
+        figures["cpu_busiest_core"] = max(cores)
+    return figures
+
+
+def _shares_over_time(samples: Sequence[Sample]) -> Iterator[Counters]:
+    """Yield the shares between samples, of which so many are taken together that they have a tick a core."""
+    before = parse(samples[0], ("cpu",))
+    n_cores = max(sum(line.startswith("cpu") for line in samples[0].lines["cpu"]) - 1, 1)
+    least = 10 * n_cores
+    for number, sample in enumerate(samples[1:], 1):
+        now = parse(sample, ("cpu",))
+        counted = difference(before, now)
+        ticks = sum(counted.get(f"cpu.{kind}", 0.0) for kind in cpu.KINDS)
+        if ticks >= least or (number == len(samples) - 1 and ticks):
+            yield cpu_shares(counted)
+            before = now
+
+
+def _busy_cores(first: Sample, last: Sample) -> Iterator[float]:
+    was, now = cpu.busy_by_core(first.lines["cpu"]), cpu.busy_by_core(last.lines["cpu"])
+    for core in now.keys() & was.keys():
+        busy, total = (new - old for new, old in zip(now[core], was[core], strict=True))
+        if total > 0:
+            yield 100 * busy / total
+
+
+def _kernel(whole: Sequence[_Passed]) -> Counters:
+    names = {"context_switches": "cpu.ctxt", "interrupts": "cpu.intr"}
+    figures = {
+        name: _mean(one.counted[counter] / one.seconds for one in whole)
+        for name, counter in names.items()
+        if all(counter in one.counted for one in whole)
+    }
+    throttled = [one.counted["cgroup.throttled_s"] for one in whole if "cgroup.throttled_s" in one.counted]
+    return figures | ({"cpu_throttled": sum(throttled)} if throttled else {})
+
+
+def _by_interface(one: _Passed) -> dict[str, Counters]:
+    found: dict[str, Counters] = {}
+    for name, value in one.counted.items():
+        if name.startswith("interface."):
+            interface, _, field = name.removeprefix("interface.").rpartition("/")
+            found.setdefault(interface, {})[field] = value
+    return found
+
+
+def _network(whole: Sequence[_Passed], interface: str | None) -> Counters:
+    """Return what went through interfaces; what hosts sent, so that nothing is counted at both of its ends."""
+    hosts = [(one, _by_interface(one)) for one in whole]
+    beneath = [found for one, found in hosts if not one.is_of_ranks] or [found for _, found in hosts]
+    own = (
+        [found[interface] for one, found in hosts if one.is_of_ranks and interface in found]
+        if interface
+        else []
+    )
+    busiest = [
+        max((one for name, one in found.items() if name != _LOOPBACK), key=_sent, default={})
+        for found in beneath
+    ]
+    others = [one for _, found in hosts for name, one in found.items() if name != _LOOPBACK]
+    figures = _crossing("network", own) | _crossing("wire", busiest)
+    if own:
+        seconds = _mean(one.seconds for one in whole)
+        figures["network_rate"] = figures["network_sent"] / seconds
+        figures["network_packet_rate"] = figures["network_packets"] / seconds
+    lost = ("rx_errors", "rx_drops", "tx_errors", "tx_drops")
+    return figures | {
+        "total_sent": sum(map(_sent, others)),
+        "total_packets": sum(one.get("tx_packets", 0.0) for one in others),
+        "loopback_sent": sum(_sent(found.get(_LOOPBACK, {})) for _, found in hosts),
+        "network_lost": sum(one.get(name, 0.0) for one in others for name in lost),
+    }
+
+
+def _crossing(name: str, found: Sequence[Counters]) -> Counters:
+    if not found:
+        return {}
+    sent, packets = sum(map(_sent, found)), sum(one.get("tx_packets", 0.0) for one in found)
+    size = {f"{name}_packet_size": sent / packets} if packets else {}
+    return {f"{name}_sent": sent, f"{name}_packets": packets, **size}
+
+
+def _sent(one: Counters) -> float:
+    return one.get("tx_bytes", 0.0)
+
+
+def _transport(whole: Sequence[_Passed]) -> Counters:
+    names = {
+        "tcp_segments": "tcp.segments_out",
+        "tcp_retransmits": "tcp.retransmits",
+        "udp_overflows": "udp.overflows",
+    }
+    return {
+        name: sum(one.counted[counter] for one in whole)
+        for name, counter in names.items()
+        if all(counter in one.counted for one in whole)
+    }
+
+
+def _fabric(whole: Sequence[_Passed]) -> Counters:
+    names = {
+        "fabric_sent": ("tx_bytes",),
+        "fabric_packets": ("tx_packets",),
+        "fabric_waits": ("tx_waits",),
+        "fabric_lost": ("rx_errors", "tx_drops", "symbol_errors"),
+    }
+    return {
+        name: total for name, fields in names.items() if (total := _sum(whole, "port.", fields)) is not None
+    }
+
+
+def _storage(whole: Sequence[_Passed]) -> Counters:
+    kinds = {"disk": "disk.", "nfs": "nfs.", "lustre": "lustre."}
+    figures: Counters = {}
+    seconds = _mean(one.seconds for one in whole)
+    for kind, prefix in kinds.items():
+        for what, field in (("read", "read_bytes"), ("written", "written_bytes")):
+            if (total := _sum(whole, prefix, (field,))) is not None:
+                figures[f"{kind}_{what}"] = total / seconds
+    busy = [
+        100 * value / one.seconds
+        for one in whole
+        for name, value in one.counted.items()
+        if name.startswith("disk.") and name.endswith("/busy_s")
+    ]
+    return figures | ({"disk_busy": min(max(busy), 100.0)} if busy else {})
+
+
+def _sum(whole: Sequence[_Passed], prefix: str, fields: Sequence[str]) -> float | None:
+    found = [
+        value
+        for one in whole
+        for name, value in one.counted.items()
+        if name.startswith(prefix) and name.rpartition("/")[2] in fields
+    ]
+    return sum(found) if found else None
+
+
+def _gauges(whole: Sequence[_Passed]) -> Counters:
+    """Return means and peaks of what is a level rather than a count, over the samples within the stage."""
+    read = [parse(sample, ("memory", "frequency", "cpu")) for one in whole for sample in one.samples]
+    queue = [one["cpu.procs_running"] for one in read if "cpu.procs_running" in one]
+    used = [one["memory.total"] - one["memory.available"] for one in read if "memory.available" in one]
+    clocks = [one["frequency.hertz"] / 1e6 for one in read if "frequency.hertz" in one]
+    figures = {"run_queue": _mean(queue)} if queue else {}
+    figures |= {"memory_peak": max(used)} if used else {}
+    return figures | ({"cpu_frequency": _mean(clocks)} if clocks else {})
+
+
+def _own(whole: Sequence[_Passed]) -> Counters:
+    shares = [
+        100 * one.counted["sampler.cpu_s"] / one.seconds for one in whole if "sampler.cpu_s" in one.counted
+    ]
+    sizes = [parse(one.samples[-1], ("sampler",)).get("sampler.resident_bytes") for one in whole]
+    known = [size for size in sizes if size is not None]
+    return ({"sampler_cpu": _mean(shares)} if shares else {}) | (
+        {"sampler_memory": max(known)} if known else {}
+    )
+
+
+def _mean(values: Iterable[float]) -> float:
+    gathered = list(values)
+    return sum(gathered) / len(gathered)

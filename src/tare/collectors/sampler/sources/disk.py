@@ -1,0 +1,37 @@
+"""Bytes and time of disks: /proc/diskstats (Documentation/admin-guide/iostats.rst)."""
+
+HAS_PATHS = False
+_SECTOR = 512  # in which the kernel counts, whatever the disk's own sectors are
+_ON_OTHERS = ("loop", "ram", "zram", "dm-", "md")  # what these carry is counted on the disks beneath them
+
+
+def paths(root: str) -> "list[str]":
+    """Return the files to read."""
+    return [root + "/proc/diskstats"]
+
+
+def shorten(lines: "list[str]") -> "list[str]":
+    """Keep whole disks: their partitions count the same once more, sda1 what sda does, nvme0n1p1 what nvme0n1."""
+    disks = [" ".join(line.split()[2:]) for line in lines]
+    names = {line.split()[0] for line in disks}
+    kept = []
+    for line in disks:
+        name = line.split()[0]
+        stem = name.rstrip("0123456789")
+        is_part = stem != name and (stem in names or (stem.endswith("p") and stem[:-1] in names))
+        if not is_part and not name.startswith(_ON_OTHERS):
+            kept.append(line)
+    return kept
+
+
+def counters(lines: "list[str]") -> "dict[str, float]":
+    """Return each counter as ``disk.NAME/COUNTER``."""
+    found = {}
+    for line in lines:
+        name, *fields = line.split()
+        found["disk." + name + "/reads"] = float(fields[0])
+        found["disk." + name + "/read_bytes"] = float(fields[2]) * _SECTOR
+        found["disk." + name + "/writes"] = float(fields[4])
+        found["disk." + name + "/written_bytes"] = float(fields[6]) * _SECTOR
+        found["disk." + name + "/busy_s"] = float(fields[9]) / 1e3
+    return found

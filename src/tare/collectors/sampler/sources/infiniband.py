@@ -1,0 +1,41 @@
+"""Counters of InfiniBand, Omni-Path and RoCE ports: /sys/class/infiniband (sysfs-class-infiniband)."""
+
+import glob
+
+HAS_PATHS = True
+_COUNTERS = {
+    "port_xmit_data": "tx_bytes",
+    "port_rcv_data": "rx_bytes",
+    "port_xmit_packets": "tx_packets",
+    "port_rcv_packets": "rx_packets",
+    "port_xmit_wait": "tx_waits",
+    "port_rcv_errors": "rx_errors",
+    "port_xmit_discards": "tx_drops",
+    "symbol_error": "symbol_errors",
+}
+_HARDWARE = ("out_of_sequence", "packet_seq_err", "local_ack_timeout_err", "np_cnp_sent", "rp_cnp_handled")
+_WORD = 4  # port_xmit_data and port_rcv_data count words of 32 bits
+
+
+def paths(root: str) -> "list[str]":
+    """Return one file a counter and port: those that it has."""
+    ports = root + "/sys/class/infiniband/*/ports/*/"
+    found = [path for name in _COUNTERS for path in glob.glob(ports + "counters/" + name)]
+    return sorted(found + [path for name in _HARDWARE for path in glob.glob(ports + "hw_counters/" + name)])
+
+
+def shorten(lines: "list[str]") -> "list[str]":
+    """Keep all: each file is one number. A port may say that it does not count this."""
+    return [line for line in lines if line.rpartition(" ")[2].isdigit()]
+
+
+def counters(lines: "list[str]") -> "dict[str, float]":
+    """Return each counter as ``port.DEVICE:PORT/COUNTER``, data in bytes."""
+    found = {}
+    for line in lines:
+        path, _, value = line.rpartition(" ")
+        parts = path.split("/")
+        name = _COUNTERS.get(parts[-1], parts[-1])
+        scale = _WORD if name.endswith("_bytes") else 1
+        found["port." + parts[-5] + ":" + parts[-3] + "/" + name] = float(value) * scale
+    return found

@@ -1,0 +1,33 @@
+"""TCP segments and retransmissions, UDP datagrams: /proc/net/snmp (RFC 4022, RFC 4113)."""
+
+HAS_PATHS = False
+_KEPT = {
+    ("Tcp", "OutSegs"): "tcp.segments_out",
+    ("Tcp", "InSegs"): "tcp.segments_in",
+    ("Tcp", "RetransSegs"): "tcp.retransmits",
+    ("Tcp", "InErrs"): "tcp.errors_in",
+    ("Udp", "OutDatagrams"): "udp.datagrams_out",
+    ("Udp", "InDatagrams"): "udp.datagrams_in",
+    ("Udp", "RcvbufErrors"): "udp.overflows",
+}
+
+
+def paths(root: str) -> "list[str]":
+    """Return the files to read."""
+    return [root + "/proc/net/snmp"]
+
+
+def shorten(lines: "list[str]") -> "list[str]":
+    """Keep the headings and the numbers of TCP and UDP."""
+    return [line for line in lines if line.startswith(("Tcp:", "Udp:"))]
+
+
+def counters(lines: "list[str]") -> "dict[str, float]":
+    """Return the counters: a line of names goes before each line of numbers."""
+    found = {}
+    for names, numbers in zip(lines[::2], lines[1::2]):
+        protocol, _, rest = names.partition(":")
+        for name, value in zip(rest.split(), numbers.partition(":")[2].split()):
+            if (protocol, name) in _KEPT:
+                found[_KEPT[protocol, name]] = float(value)
+    return found
