@@ -12,6 +12,7 @@ from tare import config, plugins
 from tare.compose import Composer
 from tare.errors import UsageError
 from tare.model.plan import Plan
+from tare.model.site import Site
 from tare.model.study import Study
 from tare.model.workload import InlineDefinition, Workload
 from tare.plan import make_plan
@@ -53,14 +54,19 @@ def load(path: Path, n_blocks: int | None = None, site_file: Path | None = None)
     study, source = config.load_study(study_path, catalogue, site_path)
     if n_blocks is not None:
         study = msgspec.structs.replace(study, repeats=study.repeats.exactly(n_blocks))
-    site = source.site
-    if site.lab is not None:
-        from tare import lab
-
-        site = msgspec.structs.replace(site, agent=(str(lab.AGENT),))
+    site = with_agent(source.site)
     composer = Composer(site, known, plugins.launcher, plugins.runtime)
     texts = {STUDY: study_path.read_text(encoding="utf-8-sig"), SITE: source.text}
     return Loaded(study, make_plan(study, site, known), composer, texts)
+
+
+def with_agent(site: Site) -> Site:
+    """Return `site` with the agent of the lab, where it is one."""
+    if site.lab is None:
+        return site
+    from tare import lab
+
+    return msgspec.structs.replace(site, agent=(str(lab.AGENT),))
 
 
 def stopping_rule(plan: Plan) -> Rule | None:

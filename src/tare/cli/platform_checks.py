@@ -1,0 +1,140 @@
+"""Start two ranks on two nodes with a platform of a site, and see that they are two ranks of one program."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from tare.cli import wiring
+from tare.cli.crews import make_crew
+from tare.cli.site_checks import Finding
+from tare.config import SiteSource
+from tare.errors import TareError
+from tare.model.attempt import Attempt, State
+from tare.model.case import Run
+from tare.model.site import Platform
+from tare.runner.crew import Crew
+
+_STUDY = """\
+study: doctor
+workload: {workload}
+platform: {platform}
+{network}
+nodes: {nodes}
+ranks_per_node: {ranks_per_node}
+repeats: 1
+timeout: 120 s
+"""
+_PROGRAMS = {
+    "tare.p2p": "{tare.p2p: {max_bytes: 1MiB, iterations: 20, time_s: 0.05}}",
+    "imb.pingpong": "{imb.pingpong: {max_bytes: 1MiB}}",
+}
+"""What can tell two ranks from one that was started twice: ours, or what is there where no mpicc is."""
+
+
+def check_platform(source: SiteSource, name: str, env: Mapping[str, str], folder: Path) -> Finding:
+    """Return whether the platform starts two ranks that reach each other, by which MPI and transport."""
+    platform = source.site.platforms[name]
+    if platform.launcher == "none":
+        return Finding(name=name, is_met=True, found="starts programs without MPI")
+    lacking = []
+    for workload in _PROGRAMS:
+        with tempfile.TemporaryDirectory(prefix=".tare-doctor.", dir=folder) as work:
+            try:
+                attempt = _try(source, name, workload, env, Path(work))
+            except TareError as error:
+                return Finding(name=name, is_met=False, found=str(error), cure=_cure(platform, ""))
+            if _is_missing(attempt):
+                lacking.append(attempt.reason)
+                continue
+            return _judge(name, platform, attempt, Path(work) / attempt.folder)
+    return Finding(
+        name=name,
+        is_met=None,
+        found=f"no program to try it with: {lacking[0]}",
+        cure="install the MPI's compiler (mpicc) or IMB-MPI1, and name its folder in the platform's 'path'",
+    )
+
+
+def _try(source: SiteSource, name: str, workload: str, env: Mapping[str, str], folder: Path) -> Attempt:
+    """Run the workload once, as a campaign would, in `folder`."""
+    site = source.site
+    nodes = min(2, len(site.nodes))
+    network = f"network: {next(iter(site.networks))}" if site.networks else ""
+    study, site_file = folder / wiring.STUDY, folder / wiring.SITE
+    study.write_text(
+        _STUDY.format(
+            workload=_PROGRAMS[workload],
+            platform=name,
+            network=network,
+            nodes=nodes,
+            ranks_per_node=2 // nodes,
+        )
+    )
+    site_file.write_text(source.text)
+    loaded = wiring.load(folder)
+    with make_crew(folder, loaded, env if site.lab else None) as crew:
+        return _run_one(crew, loaded)
+
+
+def _run_one(crew: Crew, loaded: wiring.Loaded) -> Attempt:
+    (case,) = loaded.plan.cases
+    try:
+        crew.start(case, Run(1, case.id), 1)
+        ended: list[Attempt] = []
+        while not ended:
+            ended += crew.wait()
+        return ended[0]
+    finally:
+        crew.abandon()
+
+
+def _is_missing(attempt: Attempt) -> bool:
+    """Return whether a program was not there, rather than wrong."""
+    return attempt.state is State.FAILED and attempt.exit_code in {126, 127}
+
+
+def _judge(name: str, platform: Platform, attempt: Attempt, folder: Path) -> Finding:
+    if attempt.state is not State.DONE:
+        reason = _words_of_program(folder) or " ".join(attempt.reason.split())
+        return Finding(name=name, is_met=False, found=reason, cure=_cure(platform, reason))
+    told = [
+        _mpi(folder / "stdout"),
+        f"2 ranks on {' and '.join(attempt.hosts) or 'one node'}",
+        attempt.transport,
+    ]
+    return Finding(name=name, is_met=True, found="; ".join(one for one in told if one))
+
+
+def _mpi(output: Path) -> str:
+    """Return the version of the MPI, as the first program or the Intel MPI Benchmarks tell it."""
+    for line in output.read_text(errors="replace").splitlines():
+        if line.startswith('{"tare":"header"'):
+            version = str(json.loads(line)["mpi"])
+            return " ".join(version.split()).partition(", ")[0]
+        if line.startswith("# Version"):
+            return f"MPI {line.partition(':')[2].strip()}"
+    return ""
+
+
+def _words_of_program(folder: Path) -> str:
+    """Return why our program refused to run, which is told among the words of launchers."""
+    if not (folder / "stderr").exists():
+        return ""
+    lines = (folder / "stderr").read_text(errors="replace").splitlines()
+    return next((line for line in lines if line.startswith("microbench: ")), "")
+
+
+def _cure(platform: Platform, reason: str) -> str:
+    if platform.launcher == "srun":
+        return (
+            "an MPI that does not find Slurm's PMI starts as many programs of one rank: choose "
+            "'slurm: {mpi: …}' from `srun --mpi=list`, as the MPI was built for"
+        )
+    if "rank" in reason:
+        return "the program's MPI is not the launcher's: let the platform's 'prefix' and 'path' name the same"
+    return (
+        f"try its launcher by hand; its command is in `tare plan STUDY --show` (launcher {platform.launcher})"
+    )

@@ -1,0 +1,217 @@
+"""Look at a site before anything is measured there: its hosts, clocks, folders, networks and its Slurm."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from tare.errors import BackendError
+from tare.model.backend import Backend
+from tare.model.site import Network, Platform, Site, SlurmOptions
+
+if TYPE_CHECKING:
+    from tare.backends.slurm.commands import Slurm
+
+_CLOCKS_APART_S = 1.0
+_AT_ONCE = 16
+_SEEN = "seen"
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What one check found. `is_met` is None where it cannot be told; `cure` is for what is not met."""
+
+    name: str
+    is_met: bool | None
+    found: str
+    cure: str = ""
+
+
+class Situation(NamedTuple):
+    """What the checks go by: the site, where its folders of campaigns lie, and the way to its hosts."""
+
+    site: Site
+    folder: Path
+    backend: Backend
+
+
+def check_hosts(situation: Situation) -> Iterator[Finding]:
+    """Yield what is found on every host where ranks of the backend ``process`` may start."""
+    site = situation.site
+    networks = {} if not _has(site, "process") else site.networks
+    places: dict[str | None, list[tuple[str, Network]]] = {node: [] for node in site.nodes}
+    for name, network in networks.items():
+        for node in site.nodes:
+            places.setdefault(network.host_of(node), []).append((name, network))
+    if not site.agent:
+        places = {None: [(name, network) for name, network in networks.items()]}
+    with tempfile.TemporaryDirectory(prefix=".tare-doctor.", dir=situation.folder) as folder:
+        (Path(folder) / _SEEN).touch()
+        scripts = {host: _script(site, Path(folder), found) for host, found in places.items()}
+        answers: dict[str | None, tuple[str, float]] = {}
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            asked = {
+                host: pool.submit(_ask, situation.backend, host, script) for host, script in scripts.items()
+            }
+        for host, future in asked.items():
+            try:
+                answers[host] = future.result()
+            except BackendError as error:
+                message, _, cure = str(error).rpartition("; ")
+                yield Finding(name=f"host {host}", is_met=False, found=message or cure, cure=cure)
+    yield from _judge(site, answers, situation.folder)
+
+
+def _ask(backend: Backend, host: str | None, script: str) -> tuple[str, float]:
+    began = time.time()
+    said = backend.ask([host], script)[host]
+    return said, _clock_offset(said, began, time.time())
+
+
+def check_slurm(site: Site, name: str, env: Mapping[str, str], folder: Path) -> Iterator[Finding]:
+    """Yield whether Slurm answers, has the platform's partition, and would run two ranks on two nodes."""
+    from tare.backends.slurm.commands import Slurm
+
+    options = site.platforms[name].slurm or SlurmOptions()
+    slurm = Slurm(site.agent, options.login, env)
+    what = f"{name}: Slurm"
+    try:
+        partitions = slurm.partitions()
+    except BackendError as error:
+        cure = "is slurmctld up, and does scontrol ping answer? Else name the host with 'slurm: {login: …}'"
+        yield Finding(name=what, is_met=False, found=str(error), cure=cure)
+        return
+    known = ", ".join(partitions)
+    if options.partition and not set(options.partition.split(",")) <= set(partitions):
+        cure = f"set 'slurm: {{partition: …}}' to one of {known}"
+        found = f"no partition {options.partition} is up"
+        yield Finding(name=what, is_met=False, found=found, cure=cure)
+        return
+    yield Finding(name=what, is_met=True, found=f"partitions {known}")
+    yield _test_only(slurm, site.platforms[name], what, folder)
+
+
+def _test_only(slurm: Slurm, platform: Platform, what: str, folder: Path) -> Finding:
+    from tare.backends.slurm.script import render
+    from tare.model.case import Layout
+    from tare.model.scheduler import Task
+
+    task = Task(
+        name="tare-doctor",
+        folder=folder,
+        steps=(),
+        layout=Layout(nodes=2, ranks=2),
+        platform=platform,
+        timeout_s=60,
+    )
+    script = folder / "tare-doctor.sh"
+    script.write_text(render([task], platform.slurm or SlurmOptions(), ""))
+    try:
+        slurm.check(script)
+    except BackendError as error:
+        cure = "correct what it names in the platform's 'slurm'"
+        return Finding(name=f"{what} takes jobs", is_met=False, found=str(error), cure=cure)
+    finally:
+        script.unlink()
+    return Finding(name=f"{what} takes jobs", is_met=True, found="sbatch --test-only agrees")
+
+
+def _has(site: Site, backend: str) -> bool:
+    return any(platform.backend == backend for platform in site.platforms.values())
+
+
+def _script(site: Site, folder: Path, networks: Sequence[tuple[str, Network]]) -> str:
+    """Return what prints the clock, then a line for each fault of the host."""
+    addresses = {network.address_of(node): name for name, network in networks for node in site.nodes}
+    lines = ["date +clock\\ %s.%N"]
+    if site.staging is not None:
+        place = shlex.quote(site.staging)
+        lines.append(f"mkdir -p {place} 2>/dev/null; [ -w {place} ] || echo unstaged")
+    else:
+        lines.append(f"[ -e {shlex.quote(str(folder / _SEEN))} ] || echo unshared")
+    lines += [
+        f"[ -d {shlex.quote(path)} ] && [ -w {shlex.quote(path)} ] || echo {shlex.quote(f'storage {name}')}"
+        for name, path in site.storage.items()
+    ]
+    lines += [
+        f"grep -q {shlex.quote(f'^ *{network.interface}:')} /proc/net/dev || echo 'interface {name}'"
+        for name, network in networks  # whose names are made of letters, digits and dashes
+    ]
+    lines += [
+        f"getent hosts {shlex.quote(address)} >/dev/null || echo {shlex.quote(f'address {name} {address}')}"
+        for address, name in addresses.items()
+    ]
+    return "\n".join([*lines, "true"])
+
+
+def _clock_offset(said: str, began: float, ended: float) -> float:
+    """Return how far the host's clock is off ours at least, in seconds; 0 where it may be right.
+
+    It was read between `began` and `ended` of our clock.
+    """
+    words = said.partition("\n")[0].split()
+    clock = float(words[1]) if len(words) == 2 and words[0] == "clock" else began
+    return min(clock - began, 0.0) + max(clock - ended, 0.0)
+
+
+def _judge(site: Site, answers: Mapping[str | None, tuple[str, float]], folder: Path) -> Iterator[Finding]:
+    """Yield what was found, on all hosts together where all is well."""
+    if not answers:
+        return
+    faults: dict[str, list[str]] = {}
+    for host, (said, _) in answers.items():
+        for line in said.splitlines()[1:]:
+            faults.setdefault(line.strip(), []).append(host or "this machine")
+    n_hosts = len(answers)
+    yield Finding(name="hosts", is_met=True, found=f"{n_hosts} answer")
+    offsets = {host: offset for host, (_, offset) in answers.items() if abs(offset) > _CLOCKS_APART_S}
+    far = ", ".join(f"{host} {offset:+.1f} s" for host, offset in offsets.items())
+    yield Finding(
+        name="clocks",
+        is_met=not offsets,
+        found=far or f"within {_CLOCKS_APART_S:g} s of this machine's",
+        cure="keep the clocks of the nodes together: chronyd or ntpd" if offsets else "",
+    )
+    where = site.staging or str(folder)
+    yield _shared(
+        faults.get("unstaged", []) + faults.get("unshared", []), where, is_staged=bool(site.staging)
+    )
+    for name, path in site.storage.items():
+        bad = faults.get(f"storage {name}", [])
+        yield Finding(
+            name=f"storage {name}",
+            is_met=not bad,
+            found=f"{path} is no folder that can be written on {', '.join(bad)}" if bad else path,
+            cure=f"make it there, or correct 'storage: {{{name}: …}}'" if bad else "",
+        )
+    for name, network in site.networks.items() if _has(site, "process") else ():
+        yield _network(name, network, faults)
+
+
+def _shared(bad: Sequence[str], where: str, *, is_staged: bool) -> Finding:
+    found = f"{where} on every host"
+    cure = ""
+    if bad:
+        found = f"{where} cannot be {'written' if is_staged else 'seen'} on {', '.join(bad)}"
+        cure = "run where the nodes share a folder, or add 'staging: /path/on/nodes' to the site"
+        cure = f"make {where} there, or correct 'staging'" if is_staged else cure
+    return Finding(name="working folder", is_met=not bad, found=found, cure=cure)
+
+
+def _network(name: str, network: Network, faults: Mapping[str, Sequence[str]]) -> Finding:
+    missing = faults.get(f"interface {name}", [])
+    unknown = [line.split()[2] for line in faults if line.startswith(f"address {name} ")]
+    found, cure = f"{network.interface}, all addresses are known", ""
+    if missing:
+        found = f"no interface {network.interface} on {', '.join(missing)}"
+        cure = f"correct 'networks: {{{name}: {{interface: …}}}}'; `ip link` names those that are there"
+    elif unknown:
+        found = f"{', '.join(unknown[:5])} cannot be resolved on the hosts"
+        cure = "add them to DNS or /etc/hosts of the nodes, or correct the network's 'address'"
+    return Finding(name=f"network {name}", is_met=not (missing or unknown), found=found, cure=cure)
