@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 
@@ -16,6 +17,7 @@ from tare.model.launch import Engine, Invocation
 from tare.model.site import Platform
 
 _TIMEOUT_S = 120.0  # an image may have to be unpacked
+_REMOVAL_S = 30.0
 
 
 class Host(msgspec.Struct, frozen=True):
@@ -36,19 +38,25 @@ def sweep(
 
     Returns how many there were. A host or engine that does not answer has none that could be removed.
     """
-    count = 0
+    removed: set[str] = set()
     for host in hosts:
-        listed = _ask(host, engine.find(platform), env)
-        found = [line.partition(" ")[::2] for line in listed.splitlines()]
-        dead = [
-            container
-            for container, label in found
-            if marks.is_orphaned(label) or (label_prefix and label.startswith(label_prefix))
-        ]
-        if dead:
-            _ask(host, engine.remove(platform, dead), env)
-            count += len(dead)
-    return count
+        deadline = time.monotonic() + _REMOVAL_S
+        # The engine removes containers whose program has ended by itself too, and not at once.
+        while (found := _find(engine, platform, host, env, label_prefix)) and time.monotonic() < deadline:
+            _ask(host, engine.remove(platform, found), env)
+            removed.update(found)
+    return len(removed)
+
+
+def _find(
+    engine: Engine, platform: Platform, host: Host, env: Mapping[str, str], label_prefix: str
+) -> list[str]:
+    lines = _ask(host, engine.find(platform), env).splitlines()
+    return [
+        container
+        for container, _, label in (line.partition(" ") for line in lines)
+        if marks.is_orphaned(label) or (label_prefix and label.startswith(label_prefix))
+    ]
 
 
 def digest(engine: Engine, platform: Platform, host: Host, env: Mapping[str, str]) -> str:

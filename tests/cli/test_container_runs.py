@@ -1,0 +1,152 @@
+"""Studies whose ranks run in real containers in the lab, in both shapes; nothing of them stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cli.conftest import TARE, Tare
+from tare.lab import containers
+from tare.lab.rootfs import is_built, rootfs_folder
+
+ROOTFS = rootfs_folder() / "debian"
+
+pytestmark = [
+    pytest.mark.skipif(not is_built(ROOTFS), reason="no root file system; run: tare lab rootfs"),
+    pytest.mark.skipif(bool(containers.missing()), reason=f"no podman; {containers.CURE}"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="podman in the lab takes root"),
+]
+
+
+def write_study(folder: Path, platforms: list[str], script: str, timeout: str = "60 s") -> Path:
+    path = folder / "study.yaml"
+    study = {
+        "study": "boxes",
+        "site": "lab",
+        "workloads": {
+            "ranks": {
+                "command": ["sh", "-c", script],
+                "foms": [
+                    {
+                        "name": "is_inside",
+                        "unit": "1",
+                        "better": "higher",
+                        "regex": "rank (?P<rank>[0-9]) of 2: ([01])",
+                        "by": "rank",
+                    }
+                ],
+                "mpi": True,
+                "needs_transport": False,
+            }
+        },
+        "factors": {"platform": platforms},
+        "workload": "ranks",
+        "network": "overlay",
+        "nodes": 2,
+        "repeats": 1,
+        "timeout": timeout,
+    }
+    path.write_text(yaml.safe_dump(study))
+    return path
+
+
+SCRIPT = """
+if [ / -ef /proc/1/root/ ]; then inside=0; else inside=1; fi
+echo "rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE: $inside"
+"""
+
+
+@pytest.fixture
+def standing_lab(tare: Tare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A lab that outlives campaigns, and with it whatever they would leave there."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    up = tare("lab", "up", "--with", "containers")
+    if up.returncode != 0:
+        pytest.skip(f"no containers in a lab here: {up.stderr}")
+    yield
+    tare("lab", "down")
+
+
+def containers_in_the_lab(tare: Tare) -> list[str]:
+    return tare("lab", "exec", "n1", "--", "podman", "ps", "--all", "--quiet").stdout.split()
+
+
+@pytest.mark.usefixtures("standing_lab")
+def test_ranks_of_every_shape_run_inside_and_know_each_other(tare: Tare, tmp_path: Path) -> None:
+    platforms = ["debian", "podman-rank", "podman-node", "charliecloud"]
+    done = tare("run", write_study(tmp_path, platforms, SCRIPT), "--out", tmp_path / "c")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(tare("export", tmp_path / "c", "--format", "json").stdout)["rows"]
+    inside = {(row["platform"], str(row["rank"])): row["value"] for row in rows if row["fom"] == "is_inside"}
+    expected = {(name, rank): float(name != "debian") for name in platforms for rank in "01"}
+    assert inside == expected
+    assert containers_in_the_lab(tare) == []
+
+
+@pytest.mark.usefixtures("standing_lab")
+def test_what_ranks_ran_in_is_recorded(tare: Tare, tmp_path: Path) -> None:
+    tare("run", write_study(tmp_path, ["podman-node"], SCRIPT), "--out", tmp_path / "c")
+    (record,) = (tmp_path / "c" / "environments").iterdir()
+    facts = json.loads(record.read_text())["n1-pod"]
+    assert facts["platform.runtime"] == "podman"
+    assert facts["platform.image"] == str(ROOTFS)
+    assert facts["platform.shape"] == "a container a node"
+    assert facts["platform.image_digest"].startswith("packages:")
+    assert "Debian" in facts["platform.image_distribution"]
+
+
+@pytest.mark.usefixtures("standing_lab")
+@pytest.mark.parametrize("platform", ["podman-rank", "podman-node"])
+def test_kill_9_leaves_no_container_and_the_campaign_goes_on(
+    tare: Tare, tmp_path: Path, platform: str
+) -> None:
+    study = write_study(tmp_path, [platform], f"[ -e {tmp_path}/go ] || sleep 60; {SCRIPT}")
+    command = [TARE, "run", str(study), "--out", str(tmp_path / "c")]
+    runner = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    wait_for_containers(tare, is_there=True)
+    runner.kill()
+    runner.wait()
+    wait_for_containers(tare, is_there=False)
+    (tmp_path / "go").touch()
+    assert tare("run", tmp_path / "c").returncode == 0
+    assert containers_in_the_lab(tare) == []
+    assert "nothing is left behind" in tare("clean").stdout
+
+
+def wait_for_containers(tare: Tare, *, is_there: bool, within_s: float = 60) -> None:
+    deadline = time.monotonic() + within_s
+    while bool(containers_in_the_lab(tare)) != is_there:
+        assert time.monotonic() < deadline, f"containers {'come' if is_there else 'go'} too late"
+        time.sleep(0.1)
+
+
+@pytest.mark.usefixtures("standing_lab")
+def test_a_container_without_the_mpi_is_no_cluster(tare: Tare, tmp_path: Path) -> None:
+    site = {
+        "site": "lab-without-mpi",
+        "lab": {
+            "nodes": 4,
+            "networks": {"host": {"kind": "bridge"}, "overlay": {"kind": "vxlan", "over": "host"}},
+        },
+        "platforms": {
+            "boxes": {
+                "launcher": "openmpi4",
+                "prefix": "/opt/no-mpi",
+                "runtime": "podman",
+                "container": {"shape": "node", "rootfs": str(ROOTFS), "options": ["--privileged"]},
+            }
+        },
+    }
+    (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
+    study = write_study(tmp_path, ["boxes"], SCRIPT)
+    study.write_text(study.read_text().replace("site: lab", "site: site.yaml"))
+    done = tare("run", study, "--out", tmp_path / "c")
+    assert done.returncode == 3
+    assert "its MPI, /opt/no-mpi, is not in the container; bind it" in done.stderr
