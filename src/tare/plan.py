@@ -55,6 +55,7 @@ def make_plan(study: Study, site: Site, workloads: Mapping[str, Workload]) -> Pl
         seed=study.seed,
         foms={name: tuple(workloads[name].foms) for name in sorted(used)},
         scaling=study.scaling,
+        telemetry=study.telemetry,
     )
     return twinned(plan, workloads) if study.twins else plan
 

@@ -194,7 +194,7 @@ BROKEN: list[tuple[str, str]] = [
     ),
     (
         HEAD + "telemetry: {perod: 1 s}\n",
-        "study.yaml:3:13: telemetry.perod: 'perod' is unknown here; did you mean 'period'?",
+        "study.yaml:3:13: telemetry.perod: unknown key 'perod'; did you mean 'period'?",
     ),
     ("- study: s\n", "study.yaml:1:1: expected a mapping, not a list"),
     ("only text\n", "study.yaml:1:1: expected a mapping, not 'only text'"),

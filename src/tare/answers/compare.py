@@ -66,7 +66,7 @@ def points(
     campaign: Campaign, reference: Settings | None = None, foms: Collection[str] = ()
 ) -> tuple[list[Subject], Floats, Floats]:
     """Return each FOM at each point of its coordinates, with the blocks of both sides, one column each."""
-    table = tabulate(campaign)
+    table = tabulate(campaign, foms)
     subjects: list[Subject] = []
     below: list[int] = []
     above: list[int] = []
@@ -109,7 +109,7 @@ def _families(
     campaign: Campaign, reference: Settings | None, foms: Collection[str]
 ) -> tuple[_Family, _Family]:
     """Return what a summary shows, and the rest; all of a workload without primary FOMs is shown."""
-    table = tabulate(campaign)
+    table = tabulate(campaign, foms)
     quoted, others = _Family(), _Family()
     rows = itertools.count()
     for pair in pairs(campaign, reference):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tare.model.attempt import Attempt, Series
 from tare.model.campaign import Campaign
 from tare.model.case import Run
+from tare.model.telemetry import PREFIX
 from tare.model.values import Scalar
 from tare.model.workload import Better
 from tare.stats.intervals import Floats
@@ -50,27 +51,30 @@ class Table:
         return [columns.get(cell, nothing) for cell in cells]
 
 
-def tabulate(campaign: Campaign) -> Table:
+def tabulate(campaign: Campaign, foms: Collection[str] = ()) -> Table:
     """Return the values that count: of the last DONE attempt of each measured run.
 
-    A campaign does not change, so its table is kept: a report asks for it half a dozen times.
+    Telemetry is there only where `foms` name some of it: what explains a result is none of it. A campaign
+    does not change, so its tables are kept: a report asks for them half a dozen times.
     """
-    table: Table | None = campaign.__dict__.get("_table")
+    has_telemetry = any(fom.startswith(PREFIX) for fom in foms)
+    key = "_table_with_telemetry" if has_telemetry else "_table"
+    table: Table | None = campaign.__dict__.get(key)
     if table is None:
         runs = {Run(one.block, one.case): one for one in campaign.measured()}
-        table = campaign.__dict__["_table"] = tabulate_attempts(runs.values())
+        table = campaign.__dict__[key] = tabulate_attempts(runs.values(), has_telemetry=has_telemetry)
     return table
 
 
-def tabulate_attempts(attempts: Iterable[Attempt]) -> Table:
-    """Return the values of `attempts`, of which each run has one."""
+def tabulate_attempts(attempts: Iterable[Attempt], *, has_telemetry: bool = False) -> Table:
+    """Return the values of `attempts`, of which each run has one; of their telemetry only if asked for."""
     attempts = list(attempts)
     rows = {block: row for row, block in enumerate(sorted({one.block for one in attempts}))}
     finder = _ColumnFinder()
     found = [
         (rows[attempt.block], *finder.place(attempt.case, series))
         for attempt in attempts
-        for series in attempt.series
+        for series in (attempt.series + attempt.telemetry_series if has_telemetry else attempt.series)
     ]
     values = np.full((len(rows), finder.n_columns + 1), np.nan)
     for row, columns, numbers in found:

@@ -91,6 +91,7 @@ def command(
     Examples:
       tare compare campaigns/demo
       tare compare campaigns/demo --fom latency --all
+      tare compare campaigns/demo --fom telemetry.cpu_system --fom telemetry.wire_packet_size
       tare compare campaigns/demo --reference network=overlay --margin 5%
       tare compare campaigns/ours --against published:hpcc-fabrics/ib-100g
     """
@@ -173,6 +174,7 @@ def read_reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar
 def require_known(foms: Sequence[str], campaign: Campaign) -> None:
     """Raise UsageError, with what there is to choose from, unless the campaign has all of `foms`."""
     measured = {series.fom for attempt in campaign.attempts for series in attempt.series}
+    measured |= {series.fom for attempt in campaign.attempts for series in attempt.telemetry_series}
     known = {fom.name for foms in campaign.plan.foms.values() for fom in foms} | measured
     for fom in foms:
         if fom not in known:

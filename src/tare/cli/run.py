@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from tare.cli import wiring
 from tare.cli.progress import make_progress
@@ -16,9 +17,29 @@ from tare.cli.status import account, ending_lines, is_all_done, summary_line
 from tare.model.attempt import State
 from tare.model.campaign import Campaign
 from tare.model.plan import Plan
+from tare.model.telemetry import Watching
+from tare.units import Dimension, parse_quantity
 
 if TYPE_CHECKING:
     from tare.answers.ending import Ending
+
+_LEAST_PERIOD_S = 0.01
+
+def telemetry_period(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> Watching | None:
+    """Return ``1s`` or ``off`` as how to watch, for click; None where nothing is said."""
+    if value is None:
+        return None
+    if value == "off":
+        return Watching(period_s=None)
+    try:
+        period_s = parse_quantity(value, Dimension.SECONDS)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}, or off", context, parameter) from error
+    if period_s < _LEAST_PERIOD_S:
+        raise click.BadParameter(f"{value!r} is too often; use 10ms or more, or off", context, parameter)
+    return Watching(period_s=period_s)
 
 
 @click.command()
@@ -29,7 +50,20 @@ if TYPE_CHECKING:
 @click.option("--extend", is_flag=True, help="Add blocks, or cases that the study has gained, to a campaign.")
 @click.option("--blocks", type=click.IntRange(min=1), help="Run so many blocks, whatever the study says.")
 @click.option("--retry-failed", is_flag=True, help="Try runs again that failed or are invalid.")
-def command(study: Path, out: Path | None, extend: bool, blocks: int | None, retry_failed: bool) -> None:
+@click.option(
+    "--telemetry",
+    callback=telemetry_period,
+    metavar="PERIOD|off",
+    help="How often nodes are sampled, such as 100ms; off for not at all.  [default: 1s, or the study's]",
+)
+def command(
+    study: Path,
+    out: Path | None,
+    extend: bool,
+    blocks: int | None,
+    retry_failed: bool,
+    telemetry: Watching | None,
+) -> None:
     """Run STUDY, a study file, or go on with STUDY, a campaign folder.
 
     Blocks pass over all cases in a random order of their own. What has finished is never run again:
@@ -46,6 +80,9 @@ def command(study: Path, out: Path | None, extend: bool, blocks: int | None, ret
     loaded = wiring.load(study, blocks)
     if study.is_dir() and blocks is None and not extend:
         loaded = wiring.load(study, blocks_begun_with(study, loaded))
+    if telemetry is not None:
+        watching = msgspec.structs.replace(loaded.plan.telemetry, period_s=telemetry.period_s)
+        loaded = loaded._replace(plan=msgspec.structs.replace(loaded.plan, telemetry=watching))
     folder = study if study.is_dir() else out or _default_folder(loaded.plan)
     click.echo(f"campaign {folder}")
     display = make_progress(loaded.plan.varied)

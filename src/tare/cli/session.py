@@ -133,6 +133,7 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
         varied=old.varied,
         foms=old.foms,
         scaling=old.scaling,  # how results are read, not how they are made
+        telemetry=old.telemetry,  # how it is watched, which changes nothing of what is run
     )
     if rest != old and not is_extending:
         raise UsageError(f"{folder}: the study's settings have changed since; add --extend to accept them")

@@ -17,10 +17,11 @@ from tare.config.levels import LevelReader, named_workloads
 from tare.config.reference import ReferenceReader
 from tare.config.settings import Vocabulary
 from tare.config.site_file import SiteSource, read_site
-from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyFile
+from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyFile, TelemetryFile
 from tare.errors import Fault, FileFaults, UsageError
 from tare.model.site import Site
 from tare.model.study import DESIGN_SETTINGS, Budget, Level, Repeats, Scaling, Study
+from tare.model.telemetry import Watching
 from tare.model.values import Scalar
 from tare.model.workload import InlineDefinition, Workload
 from tare.units import Dimension, parse_quantity
@@ -157,6 +158,7 @@ class _StudyReader:
             retries=file.retries,
             seed=_seed(file.study) if file.seed is None else file.seed,
             scaling=_scaling(file.scaling),
+            telemetry=self._telemetry(root, file.telemetry),
             twins=file.twins,
         )
 
@@ -194,6 +196,15 @@ class _StudyReader:
             message = f"nothing stops this before {most}; add 'until: 2 %', or write 'repeats: {most}'"
             self.faults.add(node, ("repeats",), message)
         return Repeats(min=least, max=most, until=file.until, budget=self._budget(node, file.budget))
+
+    def _telemetry(self, root: MapNode, file: TelemetryFile) -> Watching:
+        for number, name in enumerate(file.unwatched):
+            if self.site is not None and name not in self.site.platforms:
+                node = child(child(root, "telemetry"), "unwatched") or root
+                message = f"the site has no platform {shown(name)}; use one of {', '.join(self.site.platforms)}"
+                self.faults.add(node, ("telemetry", "unwatched", number), message)
+        period_s = None if isinstance(file.period, str) else file.period
+        return Watching(period_s=period_s, unwatched=tuple(file.unwatched))
 
     def _budget(self, repeats: Node, file: str | BudgetFile | None) -> Budget:
         if file is None:

@@ -143,6 +143,19 @@ class WorkloadFile(_File, frozen=True, kw_only=True):
     ] = None
 
 
+class TelemetryFile(_File, frozen=True, kw_only=True):
+    """How nodes are watched while a case runs."""
+
+    period: Annotated[
+        Seconds | Literal["off"], Meta(description="Seconds between samples, or off.", examples=["1 s"])
+    ] = 1.0
+    unwatched: Annotated[
+        list[Name],
+        Meta(description="Platforms that are not watched, to tell what it costs.", examples=[["bare"]]),
+    ] = []
+    packets: Annotated[Scalar, Meta(description="Whether to count packets by size.", examples=[True])] = False
+
+
 class StudyFile(_File, frozen=True, kw_only=True):
     """A question about platforms, and the factors that answer it."""
 
@@ -214,9 +227,8 @@ class StudyFile(_File, frozen=True, kw_only=True):
         Meta(description="Whether to run the reference alone, against itself, as 'tare calibrate' does."),
     ] = False
     telemetry: Annotated[
-        dict[Literal["period", "packets"], Scalar],
-        Meta(description="What to watch while a case runs.", examples=[{"period": "1 s"}]),
-    ] = {}
+        TelemetryFile, Meta(description="How nodes are watched.", examples=[{"period": "1 s"}])
+    ] = TelemetryFile()
     workloads: Annotated[
         dict[Name, WorkloadFile], Meta(description="Workloads that this study declares.")
     ] = {}

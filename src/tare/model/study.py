@@ -7,6 +7,7 @@ from typing import Protocol
 import msgspec
 
 from tare.model.case import Binding
+from tare.model.telemetry import Watching
 from tare.model.values import Settings
 from tare.model.workload import InlineDefinition
 
@@ -115,4 +116,5 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 2
     seed: int = 1
     scaling: Scaling = Scaling()
+    telemetry: Watching = Watching()
     twins: bool = False

@@ -62,7 +62,7 @@ def tidy(campaign: Campaign) -> pl.DataFrame:
 def _gather(attempts: Iterable[Attempt]) -> _Rows:
     rows = _Rows([], [], [], {})
     for attempt in attempts:
-        for series in attempt.series:
+        for series in (*attempt.series, *attempt.telemetry_series):
             n_before = len(rows.values)
             rows.heads.append((attempt, series))
             rows.lengths.append(len(series.values))

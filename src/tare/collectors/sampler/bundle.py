@@ -1,4 +1,4 @@
-"""The program that goes to nodes: the sampler and its sources as one file, so that nothing is installed there."""
+"""The program that goes to nodes: the sampler and its sources as one file, so nothing is installed there."""
 
 from __future__ import annotations
 

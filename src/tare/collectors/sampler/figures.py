@@ -1,4 +1,4 @@
-"""Figures of merit out of recordings: what differs between the first sample of the measured stage and its last."""
+"""Figures of merit out of recordings: what changed between the two ends of the measured stage."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def parse(sample: Sample, sources: Iterable[str]) -> Counters:
 
 
 def difference(first: Counters, last: Counters) -> Counters:
-    """Return what was counted in between; a counter that went back, such as of a port that was reset, is gone."""
+    """Return what was counted in between; a counter that went back, as of a port that was reset, is gone."""
     return {name: last[name] - first[name] for name in last if name in first and last[name] >= first[name]}
 
 
@@ -191,7 +191,7 @@ def _by_interface(one: _Passed) -> dict[str, Counters]:
 
 
 def _network(whole: Sequence[_Passed], interface: str | None) -> Counters:
-    """Return what went through interfaces; what hosts sent, so that nothing is counted at both of its ends."""
+    """Return what hosts sent through interfaces, so that nothing is counted at both of its ends."""
     hosts = [(one, _by_interface(one)) for one in whole]
     beneath = [found for one, found in hosts if not one.is_of_ranks] or [found for _, found in hosts]
     own = (

@@ -1,9 +1,9 @@
 """The sampler: reads small files of /proc and /sys while a run goes on, and writes down what changed.
 
 This file goes to nodes as it stands (see bundle): Python 3.6 and its standard library are all that it may
-use. It takes commands on standard input, a JSON list a line, and answers with a line when it is ready and after
-each. Its end is the end of standard input, so that nothing stays behind when whoever started it is gone; without
-a command it sleeps.
+use. It takes commands on standard input, a JSON list a line, and answers with a line when it is ready and
+after each. Its end is the end of standard input, so that nothing stays behind when whoever started it is
+gone; without a command it sleeps.
 
 - ``["begin", PATH, PERIOD_S]`` writes a recording to PATH, ``{node}`` in it being the node's name
 - ``["mark", NAME]``  takes a sample now, under a name

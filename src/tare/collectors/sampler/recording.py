@@ -1,8 +1,8 @@
 """Recordings as they come back from the nodes: kept in one compressed file an attempt, and read again.
 
-Compressed JSON lines rather than Parquet: that takes less room and less time (`python -m bench telemetry` says how
-much), a run of a second would be all headings in Parquet, and what the kernel really wrote stays readable with
-zcat(1).
+Compressed JSON lines rather than Parquet: that takes less room and less time, as `python -m bench telemetry`
+shows; a run of a second would be all headings in Parquet; and what the kernel wrote stays readable
+with zcat(1).
 """
 
 from __future__ import annotations

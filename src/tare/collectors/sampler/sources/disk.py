@@ -11,7 +11,7 @@ def paths(root: str) -> "list[str]":
 
 
 def shorten(lines: "list[str]") -> "list[str]":
-    """Keep whole disks: their partitions count the same once more, sda1 what sda does, nvme0n1p1 what nvme0n1."""
+    """Keep whole disks: partitions count the same once more, sda1 what sda does, nvme0n1p1 what nvme0n1."""
     disks = [" ".join(line.split()[2:]) for line in lines]
     names = {line.split()[0] for line in disks}
     kept = []
