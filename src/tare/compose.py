@@ -177,7 +177,7 @@ class Composer(msgspec.Struct, frozen=True):
         return f"tare-{self.site.name}-{platform}-".replace("+", "_")
 
     def _first_address(self, case: Case) -> str:
-        node = self.site.nodes[0]
+        node = "{node0}" if self.is_queued(case) else self.site.nodes[0]  # job.sh knows it when the job starts
         return self.site.networks[case.network].address_of(node) if case.network else node
 
     def storage_path(self, case: Case) -> str:

@@ -69,6 +69,9 @@ def fake_srun(tmp_path: Path) -> dict[str, str]:
         '"$@" >"${out/\\%N/n1}"\n'
     )
     srun.chmod(0o755)
+    scontrol = folder / "scontrol"
+    scontrol.write_text('#!/bin/bash\n[[ "$1 $2" == "show hostnames" ]] && tr , "\\n" <<<"$3"\n')
+    scontrol.chmod(0o755)
     return {
         "PATH": f"{folder}:{os.environ['PATH']}",
         "SLURM_JOB_ID": "7",
@@ -91,6 +94,18 @@ def test_every_argument_and_variable_arrives_as_it_is(tmp_path: Path, fake_srun:
     run(render([task(work, step)], SlurmOptions()), fake_srun, tmp_path)
     assert (work / "stdout").read_text().strip() == f"{list(HOSTILE)!a} {chr(10).join(HOSTILE)!a}"
     assert not list(tmp_path.rglob("pwned"))
+
+
+def test_the_first_node_is_filled_in_when_the_job_knows_it(
+    tmp_path: Path, fake_srun: dict[str, str]
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    words = ("printf", "%s\n", "--to={node0}-ib0 {node0}", "{node1}", "{work}")
+    step = Step(name="run", invocation=Invocation(argv=words))
+    env = fake_srun | {"SLURM_JOB_NODELIST": "c7,c8"}
+    run(render([task(work, step)], SlurmOptions()), env, tmp_path)
+    assert (work / "stdout").read_text() == "--to=c7-ib0 c7\n{node1}\n{work}\n"
 
 
 def test_a_failed_step_stops_its_task_and_not_the_next_one(tmp_path: Path, fake_srun: dict[str, str]) -> None:

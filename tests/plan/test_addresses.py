@@ -14,7 +14,7 @@ from tare.runtimes.native import Native
 SITE = Site(
     name="here",
     nodes=("n1", "n2"),
-    platforms={"bare": Platform()},
+    platforms={"bare": Platform(), "queue": Platform(backend="slurm")},
     networks={
         "host": Network(interface="fab0"),
         "ib": Network(interface="ib0", address="{node}-ib0"),
@@ -31,6 +31,15 @@ def test_a_command_names_the_first_host_as_its_network_does(network: str | None,
     workload = DoubleWorkload(argv=("client", "--to={address0}"))
     composer = Composer(SITE, {"double": workload}, lambda _: Direct(), lambda _: Native())
     case = Case(id="0", workload="double", platform="bare", network=network)
+    ((_, command),) = composer.compose(case)
+    assert command.argv == ("client", f"--to={address}")
+
+
+@pytest.mark.parametrize(("network", "address"), [(None, "{node0}"), ("ib", "{node0}-ib0")])
+def test_in_a_queue_the_first_node_is_filled_in_by_the_job(network: str | None, address: str) -> None:
+    workload = DoubleWorkload(argv=("client", "--to={address0}"))
+    composer = Composer(SITE, {"double": workload}, lambda _: Direct(), lambda _: Native())
+    case = Case(id="0", workload="double", platform="queue", network=network)
     ((_, command),) = composer.compose(case)
     assert command.argv == ("client", f"--to={address}")
 

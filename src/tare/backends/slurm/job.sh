@@ -7,6 +7,8 @@ probe() { # probe NAME SCRIPT: keep what a script prints on each node as NAME.<n
     sh -c "$2" </dev/null
 }
 
+node0=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+
 task() { # task FOLDER NODES SECONDS: begin a task
   cd "$1" || return
   nodes=$2
@@ -16,10 +18,11 @@ task() { # task FOLDER NODES SECONDS: begin a task
 }
 
 step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of the task's time
+  # In its words, {node0} is the first node: other nodes reach it by an address that is made of its name.
   local name=$1 out=$2 err=$3 left=$((deadline - SECONDS)) code begun
   shift 3
   begun=$EPOCHREALTIME
-  timeout --kill-after=10 "$((left > 0 ? left : 1))" "$@" >"$out" 2>"$err" </dev/null
+  timeout --kill-after=10 "$((left > 0 ? left : 1))" "${@//'{node0}'/$node0}" >"$out" 2>"$err" </dev/null
   code=$?
   printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$EPOCHREALTIME" >>progress
   return "$code"
