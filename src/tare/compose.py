@@ -11,8 +11,8 @@ import msgspec
 from tare.attest import attested, is_attested, with_files
 from tare.errors import UsageError
 from tare.model.case import Case, Layout
-from tare.model.launch import Engine, Invocation, Launcher, Placement, Runtime
 from tare.model.kubernetes import HOSTFILE, WORK, KubernetesOptions
+from tare.model.launch import Engine, Invocation, Launcher, Placement, Runtime
 from tare.model.site import Platform, Site
 from tare.model.workload import Stage, Workload
 
@@ -124,22 +124,10 @@ class Composer(msgspec.Struct, frozen=True):
             slots_per_node=self.site.slots(layout.nodes),
             is_allocated=self.is_queued(case),
         )
-        return self.launcher(platform.launcher).launch(program, placement)
-
-    def engine(self, platform: str) -> Engine:
-        """Return what keeps the containers of a platform whose shape is a container a node.
-
-        Raises UsageError when its runtime has none that stay.
-        """
-        name = self.site.platforms[platform].runtime
-        runtime = self.runtime(name)
-        if not isinstance(runtime, Engine):
-            raise UsageError(
-                f"{name} has no containers that stay; use 'shape: rank', or the runtime podman or docker"
         if platform.kubernetes is not None:
             placement = self._in_pods(placement, case, platform.kubernetes)
-            )
-        if self.site.platforms[platform].backend in BATCH_BACKENDS:
+        return self.launcher(platform.launcher).launch(program, placement)
+
     @staticmethod
     def _folder(platform: Platform, work: Path | None) -> str:
         """Return the working folder as programs see it."""
@@ -166,6 +154,18 @@ class Composer(msgspec.Struct, frozen=True):
             placement, is_allocated=False, hostfile=HOSTFILE, agent=options.ssh, management=start
         )
 
+    def engine(self, platform: str) -> Engine:
+        """Return what keeps the containers of a platform whose shape is a container a node.
+
+        Raises UsageError when its runtime has none that stay.
+        """
+        name = self.site.platforms[platform].runtime
+        runtime = self.runtime(name)
+        if not isinstance(runtime, Engine):
+            raise UsageError(
+                f"{name} has no containers that stay; use 'shape: rank', or the runtime podman or docker"
+            )
+        if self.site.platforms[platform].backend in BATCH_BACKENDS:
             raise UsageError(
                 f"platform {platform}: a batch system chooses the nodes too late for containers that stay; "
                 "use 'shape: rank'"
@@ -177,6 +177,8 @@ class Composer(msgspec.Struct, frozen=True):
         return f"tare-{self.site.name}-{platform}-".replace("+", "_")
 
     def _first_address(self, case: Case) -> str:
+        if self.site.platforms[case.platform].kubernetes is not None:
+            return "{address0}"  # of a pod, which gets it when it starts
         node = "{node0}" if self.is_queued(case) else self.site.nodes[0]  # job.sh knows it when the job starts
         return self.site.networks[case.network].address_of(node) if case.network else node
 
@@ -189,8 +191,6 @@ class Composer(msgspec.Struct, frozen=True):
         self._require_storage(case, stage)
         return tuple(_fill(path, {"{storage}": self.storage_path(case)}) for path in stage.inputs)
 
-        if self.site.platforms[case.platform].kubernetes is not None:
-            return "{address0}"  # of a pod, which gets it when it starts
     def _require_storage(self, case: Case, stage: Stage) -> None:
         if case.storage is None and _uses_storage(stage):
             raise UsageError(

@@ -211,10 +211,9 @@ class _SiteReader:
             env={key: self._expand(value, (*path, "env", key)) for key, value in file.env.items()},
             slurm=self._slurm(file, path),
             container=self._container(file, path),
-        )
             kubernetes=self._kubernetes(file, path, storage),
+        )
 
-    def _slurm(self, file: PlatformFile, path: KeyPath) -> SlurmOptions | None:
     def _kubernetes(
         self, file: PlatformFile, path: KeyPath, storage: Mapping[str, str]
     ) -> KubernetesOptions | None:
@@ -230,6 +229,7 @@ class _SiteReader:
             return None
         return kubernetes_options(file.kubernetes, here, storage, self._fault, self._expand)
 
+    def _slurm(self, file: PlatformFile, path: KeyPath) -> SlurmOptions | None:
         if file.backend != "slurm":
             if file.slurm is not None:
                 self._fault((*path, "slurm"), f"backend {file.backend} takes none; add 'backend: slurm'")
