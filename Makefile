@@ -15,7 +15,7 @@ STUDIES := network-tools:iperf3+iperf+qperf storage:fio hpcc-fabrics:hpcc gromac
 
 # Programs of Debian that studies and tests really run, where they are there.
 DEBIAN := chromium fio gromacs hpcc iperf iperf3 lammps libopenmpi-dev munge openfoam openfoam-examples \
-  openmpi-bin qperf slurm-client slurmctld slurmd sockperf
+  openmpi-bin prometheus qperf slurm-client slurmctld slurmd sockperf sysstat
 
 .PHONY: setup demo studies test lint bench programs clean
 .DELETE_ON_ERROR:

@@ -22,6 +22,7 @@ COMMANDS = {
     "curves": "Show latency and bandwidth fits, crossovers, and where more stops paying.",
     "calibrate": "Hold the reference against itself: false alarms, and the smallest effect seen.",
     "report": "Write the report: one offline HTML file, and its charts as SVG and PNG.",
+    "metrics": "Serve campaigns as metrics for Prometheus, or print them once.",
     "serve": "Show campaigns on a live page: progress, matrix, results so far, logs.",
     "environment": "Show what the nodes were, and what differs between two of them.",
     "export": "Write every measurement as one tidy row: CSV, JSON or Parquet.",

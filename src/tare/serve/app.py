@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from tare.serve import api, routes
+from tare.serve import api, openmetrics, routes
 from tare.serve.access import Access, Guard
 from tare.serve.watch import Hub
 
@@ -29,7 +29,7 @@ def make_app(hub: Hub, access: Access) -> Guard:
             await watcher
 
     app = Starlette(
-        routes=[*routes.ROUTES, *api.ROUTES],
+        routes=[*routes.ROUTES, *api.ROUTES, *openmetrics.ROUTES],
         middleware=[Middleware(GZipMiddleware, minimum_size=2000, compresslevel=4)],
         exception_handlers={HTTPException: routes.failed},
         lifespan=lifespan,
