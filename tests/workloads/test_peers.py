@@ -56,7 +56,8 @@ def port() -> int:
 def start(stage: Stage, folder: Path, variable: str, rank: str) -> subprocess.Popen[str]:
     """Start one rank of `stage` as a launcher would."""
     for name, text in stage.files.items():
-        (folder / name).write_text(text)
+        if not (folder / name).exists():  # another rank may be reading it
+            (folder / name).write_text(text)
     argv = [word.replace("{work}", str(folder)) for word in stage.argv]
     env = {"PATH": os.environ["PATH"], variable: rank}
     return subprocess.Popen(argv, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -60,12 +60,13 @@ def stage_of(port: int, code: int = 0) -> Stage:
 def start(stage: Stage, work: Path, rank: int, **env: str) -> subprocess.Popen[str]:
     """Start one rank of `stage` as a launcher would."""
     programs = work / "programs"
-    programs.mkdir(exist_ok=True)
-    (programs / "ip").write_text(IP)
-    (programs / "ip").chmod(0o755)
-    for name, text in stage.files.items():
-        (work / name).parent.mkdir(exist_ok=True)
-        (work / name).write_text(text)
+    if not programs.exists():  # once, before the first rank reads them
+        programs.mkdir()
+        (programs / "ip").write_text(IP)
+        (programs / "ip").chmod(0o755)
+        for name, text in stage.files.items():
+            (work / name).parent.mkdir(exist_ok=True)
+            (work / name).write_text(text)
     argv = [word.replace("{work}", str(work)).replace("{address0}", "localhost") for word in stage.argv]
     env |= {"PATH": f"{programs}:{os.environ['PATH']}", "PMI_RANK": str(rank)}
     return subprocess.Popen(
