@@ -25,6 +25,7 @@ COMMANDS = {
     "metrics": "Serve campaigns as metrics for Prometheus, or print them once.",
     "serve": "Show campaigns on a live page: progress, matrix, results so far, logs.",
     "environment": "Show what the nodes were, and what differs between two of them.",
+    "telemetry": "Bring in what a site records of its nodes: sysstat's files, or Prometheus.",
     "export": "Write every measurement as one tidy row: CSV, JSON or Parquet.",
     "import": "Make a campaign of existing output of a workload.",
     "published": "List published results, or make a campaign of them.",

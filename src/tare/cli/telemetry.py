@@ -1,0 +1,141 @@
+"""`tare telemetry`: bring in what a site records of its nodes anyway."""
+
+from __future__ import annotations
+
+import http.client
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tare.cli.output import json_option, print_json
+from tare.collectors.sysstat import Reading, UnreadableSysstat, read_sysstat
+from tare.errors import UsageError
+from tare.model.campaign import Campaign
+
+_TIMEOUT_S = 60
+
+
+@click.group()
+def command() -> None:
+    """Bring in what a site records of its nodes anyway: sysstat's files, or Prometheus."""
+
+
+@command.command("import")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.argument("source", metavar="SOURCE")
+@click.option("--host", help="The host that a file is of, if the file calls it otherwise than the campaign.")
+@click.option("--interface", help="Count only this network interface.  [default: all but lo]")
+@click.option("--utc-offset", type=float, default=0.0, help="Hours that times of a file are ahead of UTC.")
+@click.option(
+    "--query", "queries", multiple=True, metavar="FIGURE=PROMQL", help="What to ask Prometheus for."
+)
+@click.option("--step", type=click.FloatRange(min=0.1), default=1.0, help="Seconds between its points.")
+@click.option("--host-label", default="instance", show_default=True, help="The label that names a host.")
+@json_option
+def import_(
+    folder: Path,
+    source: str,
+    host: str | None,
+    interface: str | None,
+    utc_offset: float,
+    queries: tuple[str, ...],
+    step: float,
+    host_label: str,
+    as_json: bool,
+) -> None:
+    """Cut SOURCE to the runs of the campaign in DIR, and keep each part with its run.
+
+    SOURCE is a file that `sadf -j` or `sar` wrote, or the address of a Prometheus. What lies between runs is
+    left out. Doing it again changes nothing.
+
+    \b
+    Examples:
+      sadf -j /var/log/sysstat/sa21 -- -u -n DEV -r -q -b -w > n1.json
+      tare telemetry import campaigns/demo n1.json --host n1
+      tare telemetry import campaigns/demo http://prometheus:9090 \\
+        --query 'cpu_iowait=100 * avg by (instance) (rate(node_cpu_seconds_total{mode="iowait"}[5s]))'
+    """
+    from tare.store.campaign import read_campaign
+
+    campaign = read_campaign(folder)
+    if source.startswith(("http://", "https://")):
+        readings = _ask_prometheus(campaign, source, queries, step, host_label)
+    else:
+        readings = _read_file(Path(source), interface, utc_offset * 3600)
+    if host is not None:
+        readings = [one._replace(host=host) for one in readings]
+    n_runs, n_points = _keep(campaign, readings)
+    if as_json:
+        body = {"source": source, "n_readings": len(readings), "n_runs": n_runs, "n_points": n_points}
+        print_json("tare.telemetry.import/1", body)
+        return
+    click.echo(
+        f"{len(readings)} readings; {n_points} of them lie in {n_runs} of {len(campaign.attempts)} runs"
+    )
+    if not n_runs:
+        click.echo(
+            "No run has any: are clocks and --utc-offset right, and is the interval shorter than runs?"
+        )
+
+
+def _read_file(path: Path, interface: str | None, utc_offset_s: float) -> list[Reading]:
+    try:
+        return read_sysstat(path.read_text(errors="replace"), interface, utc_offset_s)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnreadableSysstat as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def _ask_prometheus(
+    campaign: Campaign, base: str, queries: Sequence[str], step_s: float, host_label: str
+) -> list[Reading]:
+    """Return what Prometheus says of each query, from the first run to the last."""
+    from tare.collectors.prometheus import RefusedQuery, range_url, read_range
+    from tare.store.telemetry import epoch_of
+
+    epochs = [epoch for one in campaign.attempts if (epoch := epoch_of(one))]
+    if not queries:
+        raise UsageError("a Prometheus needs at least one --query FIGURE=PROMQL")
+    found = []
+    for text in queries:
+        figure, sign, query = text.partition("=")
+        if not sign or not figure.isidentifier():
+            raise UsageError(f"--query {text}: write FIGURE=PROMQL, such as load=node_load1")
+        for epoch in epochs:
+            url = range_url(base, query, epoch.began_at, epoch.ended_at, step_s)
+            try:
+                found += read_range(_get(url), figure, host_label, step_s)
+            except RefusedQuery as error:
+                raise UsageError(f"--query {text}: {error}") from error
+    return found
+
+
+def _get(url: str) -> bytes:
+    """Return the body of an answer, also of one that says why it is none."""
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310  # http or https, as checked
+            body: bytes = answer.read()
+            return body
+    except urllib.error.HTTPError as error:
+        return error.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise UsageError(f"{url.partition('?')[0]}: cannot be asked: {error}") from error
+
+
+def _keep(campaign: Campaign, readings: Sequence[Reading]) -> tuple[int, int]:
+    """Keep what lies in each run; return in how many runs that was, and how many points."""
+    from tare.store.telemetry import cut, epoch_of, keep
+
+    n_runs = n_points = 0
+    for attempt in campaign.attempts:
+        epoch = epoch_of(attempt)
+        tracks = cut(readings, epoch) if epoch else ()
+        if epoch and tracks:
+            keep(campaign, attempt, tracks, epoch)
+            n_runs += 1
+            n_points += sum(len(one.at) for one in tracks)
+    return n_runs, n_points

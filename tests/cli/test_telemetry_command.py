@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cli.conftest import Tare
+from serve.conftest import running, until
+from serve.test_openmetrics import query
+from support.synthetic import make_campaign
+from tare.model.attempt import Attempt
+from tare.serve.server import listen
+from tare.store.campaign import freeze, open_journal
+from tare.store.journal import AttemptBegan, AttemptEnded
+from tare.store.telemetry import read_imported
+
+SADF = """{"sysstat": {"hosts": [{"nodename": "n1", "statistics": [%s]}]}}"""
+STATISTIC = (
+    '{"timestamp": {"date": "2026-11-21", "time": "12:00:%02d", "utc": 1, "interval": 1},'
+    ' "cpu-load": [{"cpu": "all", "user": %d, "nice": 0, "system": 5, "iowait": 0, "steal": 0, "idle": 90}]}'
+)
+NOON = 1795262400.0
+
+
+def write_campaign(folder: Path, began_at: float) -> list[Attempt]:
+    """Write a campaign of two runs of three seconds, ten seconds apart."""
+    campaign = make_campaign(blocks=2)
+    attempts = [
+        msgspec.structs.replace(one, started_at=began_at + 10 * number, elapsed_s=3.0)
+        for number, one in enumerate(campaign.attempts[:2])
+    ]
+    freeze(folder, campaign.plan, {})
+    with open_journal(folder) as journal:
+        for one in attempts:
+            journal.append(AttemptBegan(one.case, one.block, one.attempt, began_at))
+            journal.append(AttemptEnded(one))
+    return attempts
+
+
+def test_statistics_of_a_site_are_cut_to_the_runs(tare: Tare, tmp_path: Path) -> None:
+    first, second = write_campaign(tmp_path / "c", NOON)
+    (tmp_path / "n1.json").write_text(SADF % ",".join(STATISTIC % (s, s) for s in range(1, 13)))
+    done = tare("telemetry", "import", tmp_path / "c", tmp_path / "n1.json", "--host", "node1", "--json")
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    assert (body["n_readings"], body["n_runs"], body["n_points"]) == (12, 2, 5)
+    (track,) = read_imported(tmp_path / "c" / first.folder).tracks
+    assert (track.host, track.at) == ("node1", (NOON + 1, NOON + 2, NOON + 3))
+    assert track.values["cpu_user"] == (1.0, 2.0, 3.0)
+    (track,) = read_imported(tmp_path / "c" / second.folder).tracks
+    assert track.values["cpu_user"] == (11.0, 12.0)
+
+
+def test_importing_twice_changes_nothing(tare: Tare, tmp_path: Path) -> None:
+    first, _ = write_campaign(tmp_path / "c", NOON)
+    (tmp_path / "n1.json").write_text(SADF % (STATISTIC % (2, 2)))
+    tare("telemetry", "import", tmp_path / "c", tmp_path / "n1.json")
+    once = read_imported(tmp_path / "c" / first.folder)
+    tare("telemetry", "import", tmp_path / "c", tmp_path / "n1.json")
+    assert read_imported(tmp_path / "c" / first.folder) == once
+    assert once.tracks
+
+
+def test_a_file_that_is_no_statistics_is_refused_with_the_cure(tare: Tare, tmp_path: Path) -> None:
+    write_campaign(tmp_path / "c", NOON)
+    (tmp_path / "x").write_text("hello")
+    done = tare("telemetry", "import", tmp_path / "c", tmp_path / "x")
+    assert done.returncode == 2
+    assert "sadf -j" in done.stderr
+
+
+@pytest.fixture
+def prometheus(tmp_path: Path) -> Iterator[str]:
+    """Run a real Prometheus that watches a server of ours, as a site's watches its nodes."""
+    (tmp_path / "none").mkdir()
+    listener = listen("127.0.0.1", 0)
+    port = listener.access.port
+    listener.socket.close()
+    with running(tmp_path / "none") as (_, url):
+        (tmp_path / "p.yml").write_text(
+            "global: {scrape_interval: 1s}\nscrape_configs:\n"
+            f"  - {{job_name: node, static_configs: [{{targets: ['{url.removeprefix('http://')}']}}]}}\n"
+        )
+        command = [
+            "prometheus",
+            f"--config.file={tmp_path}/p.yml",
+            f"--storage.tsdb.path={tmp_path}/tsdb",
+            f"--web.listen-address=127.0.0.1:{port}",
+        ]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+@pytest.mark.skipif(
+    shutil.which("prometheus") is None, reason="no prometheus here; on Debian: apt install prometheus"
+)
+def test_series_of_a_sites_prometheus_are_cut_to_the_runs(
+    tare: Tare, tmp_path: Path, prometheus: str
+) -> None:
+    until(lambda: query(prometheus, 'count_over_time(up{job="node"}[10s]) >= 4'), timeout_s=30)
+    (first, _) = write_campaign(tmp_path / "c", time.time() - 4)
+    done = tare("telemetry", "import", tmp_path / "c", prometheus, "--query", 'answers=up{job="node"}')
+    assert done.returncode == 0, done.stderr
+    (track,) = read_imported(tmp_path / "c" / first.folder).tracks
+    assert track.host == "127.0.0.1"
+    assert set(track.values["answers"]) == {1.0}
+    assert first.started_at is not None
+    assert all(first.started_at <= at <= first.started_at + 4 for at in track.at)
+    refused = tare("telemetry", "import", tmp_path / "c", prometheus, "--query", "x=sum(")
+    assert refused.returncode == 2
+    assert "parse error" in refused.stderr

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tare.collectors.sysstat import UnreadableSysstat, read_sysstat
+
+CORPUS = Path(__file__).parents[3] / "shared/corpus/sysstat"
+SAR = """\
+Linux 6.1.0 (n1) \t11/21/26 \t_x86_64_\t(2 CPU)
+
+23:59:58        CPU     %user     %nice   %system   %iowait    %steal     %idle
+23:59:59        all     50.00      1.00     40.00      0.00      0.00      9.00
+00:00:00        all     20.00      0.00     10.00      0.00      0.00     70.00
+Average:        all     35.00      0.50     25.00      0.00      0.00     39.50
+
+23:59:58        IFACE   rxpck/s   txpck/s    rxkB/s    txkB/s   rxcmp/s   txcmp/s  rxmcst/s   %ifutil
+23:59:59           lo      9.00      9.00      9.00      9.00      0.00      0.00      0.00      0.00
+23:59:59         fab0      1.00    100.00      1.00     64.00      0.00      0.00      0.00      0.00
+23:59:59         mgmt      1.00     10.00      1.00      1.00      0.00      0.00      0.00      0.00
+00:00:00         fab0      1.00      0.00      1.00      0.00      0.00      0.00      0.00      0.00
+"""
+MIDNIGHT = 1795305600.0  # 2026-11-22T00:00:00Z
+
+
+@pytest.fixture
+def corpus() -> Path:
+    if not CORPUS.is_dir():
+        pytest.skip("the corpus of captured outputs is not here")
+    return CORPUS
+
+
+def test_a_table_of_sar_goes_on_after_midnight() -> None:
+    first, second = read_sysstat(SAR)
+    assert (first.host, first.at, second.at) == ("n1", MIDNIGHT - 1, MIDNIGHT)
+    assert first.values["cpu_user"] == 51.0
+    assert second.values["cpu_system"] == 10.0
+
+
+def test_an_interface_is_counted_alone_or_all_but_loopback_together() -> None:
+    assert read_sysstat(SAR)[0].values["network_packet_rate"] == 110.0
+    only = read_sysstat(SAR, "fab0")[0].values
+    assert (only["network_packet_rate"], only["network_rate"]) == (100.0, 64 * 1024.0)
+
+
+def test_local_times_are_brought_to_utc() -> None:
+    assert read_sysstat(SAR, utc_offset_s=3600)[0].at == MIDNIGHT - 1 - 3600
+
+
+def test_sadf_and_sar_agree_on_the_same_data(corpus: Path) -> None:
+    json = read_sysstat((corpus / "01-sadf-j.json").read_text())
+    human = read_sysstat((corpus / "12-sar-human.txt").read_text())
+    assert [one.at for one in json] == [one.at for one in human]
+    for name in ("cpu_user", "memory", "run_queue", "disk_read", "context_switches"):
+        assert human[0].values[name] == pytest.approx(json[0].values[name], rel=0.02), name
+
+
+@pytest.mark.parametrize(
+    ("name", "n_readings", "at"),
+    [
+        ("07-sar-cpu8off-restart.txt", 3, 1591016002.0),
+        ("08-sar-1.txt", 1, 1556755200.0),
+        ("09-sar-pbench-2.txt", 1, 1427874609.0),
+        ("10-sar-pbench-4.txt", 20, 1455698999.0),
+    ],
+)
+def test_what_sites_have_recorded_is_read(corpus: Path, name: str, n_readings: int, at: float) -> None:
+    found = read_sysstat((corpus / name).read_text())
+    assert (len(found), found[0].at) == (n_readings, at)
+    assert 99 <= sum(found[0].values[f"cpu_{kind}"] for kind in ("user", "system", "iowait", "idle")) <= 101
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"sysstat": 3}', "hello\n", SAR[:60], '{"sysstat": {"hosts": []}}']
+)
+def test_what_is_neither_says_so(text: str) -> None:
+    with pytest.raises(UnreadableSysstat):
+        read_sysstat(text)
+
+
+@given(st.integers(0, len(SAR)), st.text(max_size=5))
+def test_damaged_text_never_breaks_it(place: int, junk: str) -> None:
+    try:
+        found = read_sysstat(SAR[:place] + junk + SAR[place:])
+    except UnreadableSysstat:
+        return
+    assert all(one.values for one in found)
