@@ -39,6 +39,10 @@ class Composer(msgspec.Struct, frozen=True):
         network = self.site.networks.get(case.network) if case.network else None
         return tuple(network.host_of(node) for node in nodes) if network else nodes
 
+    def on(self, nodes: tuple[str, ...]) -> Composer:
+        """Return what composes for these nodes of the site alone."""
+        return msgspec.structs.replace(self, site=msgspec.structs.replace(self.site, nodes=nodes))
+
     def widest(self, case: Case) -> Layout:
         """Return the layout of the stage of `case` that takes most nodes."""
         stages = self.workloads[case.workload].stages(case)
@@ -179,7 +183,9 @@ class Composer(msgspec.Struct, frozen=True):
     def _first_address(self, case: Case) -> str:
         if self.site.platforms[case.platform].kubernetes is not None:
             return "{address0}"  # of a pod, which gets it when it starts
-        node = "{node0}" if self.is_queued(case) else self.site.nodes[0]  # job.sh knows it when the job starts
+        node = self.site.nodes[0]
+        if self.is_queued(case):
+            node = "{node0}"  # which the job fills in when it starts, see job.sh
         return self.site.networks[case.network].address_of(node) if case.network else node
 
     def storage_path(self, case: Case) -> str:

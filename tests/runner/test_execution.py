@@ -87,7 +87,7 @@ def execute(tmp_path: Path) -> Iterator[Execute]:
                 ),
                 backend=backend,
                 counters=lambda _: next(readings),
-                environment=lambda _: "e",
+                environment=lambda *_: "e",
                 label=prefix,
             ).execute(case, Run(1, "c"), number)
 

@@ -92,6 +92,11 @@ class ProcessBackend:
         """Take a child of this process, which runs beside the jobs, for no leftover of theirs."""
         self._kin.add(pid)
 
+    @property
+    def agent(self) -> tuple[str, ...]:
+        """Return the agent as this backend calls it for small commands: with ssh, over shared connections."""
+        return self._reach.words
+
     def run(self, job: Job) -> Exit:
         """Run `job` to its end or time-out (see model.Backend.run)."""
         if job.host is None:

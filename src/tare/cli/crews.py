@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
+from threading import Lock
 
 from tare.cli.containers import containers, read_nesting
 from tare.cli.provenance import ask_facts, fact_scripts
@@ -25,19 +27,26 @@ from tare.model.site import Platform, Site, SlurmOptions
 from tare.runner.batch import BatchCrew, BatchSetup, make_task
 from tare.runner.crew import Alone, Crew, Crews
 from tare.runner.execution import Executor
+from tare.runner.several import Several
 from tare.runner.telemetry import Watching
 from tare.store.campaign import store_environment
 
 
 @contextmanager
-def make_crew(folder: Path, loaded: Loaded, lab: Mapping[str, str] | None = None) -> Iterator[Crew]:
+def make_crew(
+    folder: Path, loaded: Loaded, lab: Mapping[str, str] | None = None, jobs: int = 1
+) -> Iterator[Crew]:
     """Bring up what the plan's runs need (the lab, where the site is one) and yield who carries them out.
 
-    `lab` is the environment of one that is up already.
+    `lab` is the environment of one that is up already. Of the runs that no batch system queues, at most
+    `jobs` go on at a time. Raises UsageError where they would disturb each other.
     """
+    if jobs > 1:
+        _require_independent(loaded)
     platforms = loaded.composer.site.platforms
     used = dict.fromkeys(case.platform for case in loaded.plan.cases)
-    makers = {"process": _alone, "slurm": _slurm}
+    makers: dict[str, Callable[[Path, Loaded, Mapping[str, str]], AbstractContextManager[Crew]]]
+    makers = {"process": partial(_processes, jobs=jobs), "slurm": _slurm}
     with ExitStack() as stack:
         env = lab
         if env is None:
@@ -55,9 +64,24 @@ def campaign_mark(folder: Path) -> str:
     return hashlib.blake2b(str(folder.resolve()).encode(), digest_size=6).hexdigest()
 
 
+def _require_independent(loaded: Loaded) -> None:
+    """Raise UsageError where nodes are not machines of their own, or containers only on the first ones."""
+    site = loaded.composer.site
+    if site.shared_cores is not None:
+        raise UsageError(
+            f"the nodes of {site.name} share the cores of this machine: runs at the same time would measure "
+            "each other; leave out --jobs"
+        )
+    for name in dict.fromkeys(case.platform for case in loaded.plan.cases):
+        if site.platforms[name].has_node_containers:
+            raise UsageError(
+                f"platform {name} keeps a container on each node of one run at a time; leave out --jobs"
+            )
+
+
 @contextmanager
-def _alone(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Crew]:
-    """Yield a crew of one, which leaves no process behind."""
+def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], jobs: int) -> Iterator[Crew]:
+    """Yield a crew that works here or over the site's agent, and leaves no process behind."""
     from tare.backends import marks
     from tare.backends.process import ProcessBackend
     from tare.backends.watching import Samplers
@@ -66,13 +90,14 @@ def _alone(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
     site = loaded.composer.site
     campaign = campaign_mark(folder)
     prefix = marks.new_prefix(campaign)
-    hosts = sorted({host for case in loaded.plan.cases for host in loaded.composer.hosts(case)})
+    everywhere = [loaded.composer.on((node,)) for node in site.nodes] if jobs > 1 else [loaded.composer]
+    hosts = sorted({host for on in everywhere for case in loaded.plan.cases for host in on.hosts(case)})
     with ProcessBackend(label=prefix, agent=site.agent, hosts=hosts, env=env) as backend:
         backend.clean(f"{campaign}:")
         samplers = Samplers(
             program=program(),
             label=f"{prefix}sampler;",
-            agent=site.agent,
+            agent=backend.agent,
             env=env,
             on_start=backend.keep,
             raw_name=raw_name,
@@ -90,9 +115,22 @@ def _alone(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
         try:
             with closing(samplers), containers(folder.resolve(), loaded, env, prefix):
                 backend.adopt()
-                yield Alone(executor.execute)
+                yield _crew_of(executor, jobs)
         finally:
             backend.clean(prefix)
+
+
+def _crew_of(executor: Executor, jobs: int) -> Crew:
+    if jobs == 1:
+        return Alone(executor.execute)
+    composer = executor.composer
+    return Several(
+        executor.execute_on,
+        composer.site.nodes,
+        lambda case: composer.widest(case).nodes,
+        jobs,
+        end_all=lambda: executor.backend.clean(executor.label),
+    )
 
 
 @contextmanager
@@ -168,13 +206,17 @@ def _counters(backend: Backend) -> Callable[[Sequence[str | None]], Traffic]:
 
 def _environment(
     folder: Path, loaded: Loaded, backend: Backend, env: Mapping[str, str]
-) -> Callable[[Case], str]:
+) -> Callable[[Composer, Case], str]:
     """Return what records the facts of a case's hosts; each is asked once a session for each platform."""
-    composer = loaded.composer
+    one_at_a_time = Lock()
     known: dict[tuple[tuple[str, ...], str], str] = {}
     answers: dict[tuple[str, str], Mapping[str, str]] = {}
 
-    def environment(case: Case) -> str:
+    def environment(composer: Composer, case: Case) -> str:
+        with one_at_a_time:
+            return look(composer, case)
+
+    def look(composer: Composer, case: Case) -> str:
         hosts = composer.hosts(case)
         key = (hosts, case.platform)
         if key not in known:

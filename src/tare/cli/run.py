@@ -51,6 +51,13 @@ def telemetry_period(
 @click.option("--blocks", type=click.IntRange(min=1), help="Run so many blocks, whatever the study says.")
 @click.option("--retry-failed", is_flag=True, help="Try runs again that failed or are invalid.")
 @click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="At most so many runs at a time, each on nodes of its own; Slurm has its own count, in_flight.",
+)
+@click.option(
     "--telemetry",
     callback=telemetry_period,
     metavar="PERIOD|off",
@@ -62,6 +69,7 @@ def command(
     extend: bool,
     blocks: int | None,
     retry_failed: bool,
+    jobs: int,
     telemetry: Watching | None,
 ) -> None:
     """Run STUDY, a study file, or go on with STUDY, a campaign folder.
@@ -74,6 +82,7 @@ def command(
       tare run studies/demo.yaml --out campaigns/demo
       tare run campaigns/demo                          go on after an interruption
       tare run campaigns/demo --extend --blocks 12     five more blocks
+      tare run study.yaml --jobs 4                     four runs at a time, on different nodes
     """
     from tare.answers.ending import ending
 
@@ -86,7 +95,9 @@ def command(
     folder = study if study.is_dir() else out or _default_folder(loaded.plan)
     click.echo(f"campaign {folder}")
     display = make_progress(loaded.plan.varied)
-    campaign = carry_out(folder, loaded, display, is_extending=extend, is_retrying_failed=retry_failed)
+    campaign = carry_out(
+        folder, loaded, display, is_extending=extend, is_retrying_failed=retry_failed, jobs=jobs
+    )
     counts = Counter(state for _, state, _ in account(campaign))
     end = ending(campaign)
     _print_summary(campaign, counts, end)

@@ -46,6 +46,7 @@ def carry_out(
     *,
     is_extending: bool = False,
     is_retrying_failed: bool = False,
+    jobs: int = 1,
 ) -> Campaign:
     """Run in `folder` what of the plan has not been run yet, and return the campaign.
 
@@ -56,17 +57,23 @@ def carry_out(
         if is_campaign(folder):
             _require_same(read_plan(folder), loaded.plan, folder, is_extending=is_extending)
         freeze(folder, loaded.plan, loaded.texts)
-        _run(folder, journal, loaded, display, is_retrying_failed=is_retrying_failed)
+        _run(folder, journal, loaded, display, is_retrying_failed=is_retrying_failed, jobs=jobs)
     return read_campaign(folder)
 
 
 def _run(
-    folder: Path, journal: Journal, loaded: wiring.Loaded, display: Display, *, is_retrying_failed: bool
+    folder: Path,
+    journal: Journal,
+    loaded: wiring.Loaded,
+    display: Display,
+    *,
+    is_retrying_failed: bool,
+    jobs: int,
 ) -> None:
     log = _JournalLog(journal)
     history = attempts_of(journal.events)
     log.began()
-    with make_crew(folder, loaded) as crew, display as progress:
+    with make_crew(folder, loaded, jobs=jobs) as crew, display as progress:
         Loop(
             loaded.plan,
             log,

@@ -7,6 +7,7 @@ them. The network is no part of it: a mesh is the same whatever carried its halo
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -52,9 +53,11 @@ class StageCache(msgspec.Struct, frozen=True):
                 for path in sorted(work.glob(name)) or [work / name]:
                     _copy(path, draft / path.relative_to(work))
             draft.rename(self.folder / key)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(draft, ignore_errors=True)
-            raise
+            is_kept = isinstance(error, OSError) and error.errno in {errno.EEXIST, errno.ENOTEMPTY}
+            if not is_kept:  # by another attempt, at the same time
+                raise
 
 
 def stage_keys(composer: Composer, case: Case) -> tuple[str | None, ...]:

@@ -34,10 +34,15 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
     composer: Composer
     backend: Backend
     counters: Callable[[Sequence[str | None]], Traffic]
-    environment: Callable[[Case], str | None]
+    environment: Callable[[Composer, Case], str | None]
     label: str
     clock: Callable[[], float] = time.time
     telemetry: Telemetry = Unwatched()
+
+    def execute_on(self, nodes: tuple[str, ...], case: Case, run: Run, number: int) -> Attempt:
+        """Run an attempt on these nodes of the site."""
+        there = msgspec.structs.replace(self, composer=self.composer.on(nodes))
+        return there.execute(case, run, number)
 
     def execute(self, case: Case, run: Run, number: int) -> Attempt:
         """Run attempt `number` of `run` and return what came of it.
@@ -67,7 +72,7 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
 
     def _carry_out(self, attempt: Attempt, case: Case) -> tuple[Attempt, StagesEnd]:
         """Run the stages; return the attempt with what was seen of it, and how they ended."""
-        environment = self.environment(case)
+        environment = self.environment(self.composer, case)
         work = self.folder / attempt.folder
         head = self.composer.head(case)
         stages = stage_all(self.composer, case, work, head)
