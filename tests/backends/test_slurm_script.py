@@ -96,9 +96,7 @@ def test_every_argument_and_variable_arrives_as_it_is(tmp_path: Path, fake_srun:
     assert not list(tmp_path.rglob("pwned"))
 
 
-def test_the_first_node_is_filled_in_when_the_job_knows_it(
-    tmp_path: Path, fake_srun: dict[str, str]
-) -> None:
+def test_the_first_node_is_filled_in_when_the_job_knows_it(tmp_path: Path, fake_srun: dict[str, str]) -> None:
     work = tmp_path / "work"
     work.mkdir()
     words = ("printf", "%s\n", "--to={node0}-ib0 {node0}", "{node1}", "{work}")
