@@ -7,13 +7,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tare.report.panels import ZERO_AT, Panel
-from tare.report.wording import words
+from tare.report.panels import IN_TIME, ZERO_AT, Panel
+from tare.report.wording import is_size, words
 
 if TYPE_CHECKING:
     import altair as alt
 
-_X_TITLES = {"bytes": "message size, bytes", "block": "block, in the order of time"}
+_X_TITLES = {"bytes": "message size, bytes", IN_TIME: "block, in the order of time"}
 
 _BYTES_LABEL = (
     "datum.value < 1 ? '0' : datum.value < 1024 ? format(datum.value, 'd') : datum.value < 1048576"
@@ -48,7 +48,7 @@ class Domain:
 def x_domain(xs: Sequence[float], axis: str) -> Domain:
     """Return a domain a little wider than `xs`, logarithmic where sizes or nodes double."""
     low, high = min(xs), max(xs)
-    if axis == "block":
+    if axis == IN_TIME:
         return Domain(low - 0.6, high + 0.6, is_log=False)
     if low > 0:
         step = (high / low) ** 0.03
@@ -80,7 +80,7 @@ def x_axis(panel: Panel, domain: Domain) -> alt.X:
     import altair as alt
 
     title = x_title(panel)
-    if panel.x == "bytes":
+    if is_size(panel.x):
         axis = alt.Axis(
             title=title, values=_byte_ticks(domain), labelExpr=_BYTES_LABEL, labelOverlap="greedy"
         )

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from tare.model.campaign import Campaign
 from tare.model.case import Run
-from tare.report.panels import Panel, Point, first_fom, lines_of
+from tare.report.panels import IN_TIME, Panel, Point, first_fom, lines_of
 from tare.report.sides import Place, Side, Sides
 from tare.report.wording import SPACE, ratio
 
@@ -36,7 +36,7 @@ def block_panels(
         grouped[sides.place_of[case]][sides.side_of[case]] += points
     each = "each run" if step == 1 else f"{step} runs a point, with the least and the largest of them,"
     return [
-        Panel(place.label, f"{each} next to its case’s average", lines_of(grouped[place], sides), "block")
+        Panel(place.label, f"{each} next to its case’s average", lines_of(grouped[place], sides), IN_TIME)
         for place in sides.places
         if place in grouped
     ]

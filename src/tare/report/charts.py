@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from tare.report.axes import Domain, x_axis, x_domain, x_title, y_axis, y_domain
 from tare.report.labels import end_labels
 from tare.report.look import look
 from tare.report.panels import Line, Panel
+from tare.report.wording import SPACE
 
 if TYPE_CHECKING:
     import altair as alt
@@ -22,6 +24,7 @@ HEIGHT = 230
 WIDTH = 330
 """Of a panel, in pixels. On the page it is as wide as its place; this is its width on paper."""
 
+_TOGETHER = re.compile(r"(\d) (nodes?)\b")
 _LABEL_SIZE = 11.5
 _TITLE_CHARACTERS = 42
 _SUBTITLE_CHARACTERS = 52
@@ -111,7 +114,7 @@ def title_of(panel: Panel) -> alt.TitleParams:
     """Return the title of a panel, on as many lines as it takes: a longer line would squeeze the chart."""
     import altair as alt
 
-    lines = textwrap.wrap(panel.title, _TITLE_CHARACTERS)
+    lines = textwrap.wrap(_TOGETHER.sub(rf"\1{SPACE}\2", panel.title), _TITLE_CHARACTERS)
     below = textwrap.wrap(panel.subtitle, _SUBTITLE_CHARACTERS)
     return alt.TitleParams(lines if len(lines) > 1 else panel.title, subtitle=below)
 

@@ -32,7 +32,7 @@ from tare.report.figures import Figure, figures
 from tare.report.forest import forest_panels
 from tare.report.heatmap import HeatMap, heat_maps, quoted
 from tare.report.listing import Listing
-from tare.report.panels import measured_panels, node_panels, ratio_panels
+from tare.report.panels import measured_panels, ratio_panels, scale_panels
 from tare.report.runs import RunRow, moment, run_listing, run_rows
 from tare.report.scaling import ScalingBlock, efficiency_panels, scaling_blocks, speedup_panels
 from tare.report.sentence import Answer, answer_all, reading
@@ -179,7 +179,7 @@ def _figures(campaign: Campaign, answers: ReportAnswers, sides: Sides, cases: fr
         "time": measured_panels(estimates_shown, campaign, sides, Better.LOWER),
         "rate": measured_panels(estimates_shown, campaign, sides, Better.HIGHER),
         "ratio": ratio_panels(comparisons_at(answers.comparisons, cases), campaign, sides),
-        "nodes": node_panels(answers.overview, sides),
+        "nodes": scale_panels(answers.overview, sides),
         "speedup": speedup_panels(answers.scalings, sides),
         "efficiency": efficiency_panels(answers.scalings, sides),
         "blocks": block_panels(campaign, sides, cases, odd_runs(answers.trust)),

@@ -8,7 +8,7 @@ from tare.report.wording import NARROW, SPACE, visible
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]#|<>~&@$])")
 _BLANKS = re.compile(r"\s+")
-_LIVE = re.compile(r"(@|#|:|www)(?=[\w./])")
+_LIVE = re.compile(r"@(?=\w)|#(?=\d)|:(?=//)|www(?=\.)")
 """What GitHub turns into a mention, an issue or a link, even where it is escaped."""
 
 _DASHES = re.compile(r"-(?=-)")
@@ -57,7 +57,7 @@ def markdown(text: str) -> str:
     """Return `text` as GitHub-flavoured Markdown that shows just that, on one line, also in a table."""
     line = _BLANKS.sub(" ", visible(text).replace(NARROW, SPACE).replace(SPACE, "\0")).strip()
     escaped = _MARKDOWN.sub(r"\\\1", line.replace("\0", SPACE))
-    return _LIVE.sub(r"\1<!-- -->", escaped)
+    return _LIVE.sub(r"\g<0><!-- -->", escaped)
 
 
 def latex(text: str) -> str:

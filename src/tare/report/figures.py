@@ -92,7 +92,7 @@ def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float
         ),
         "nodes": (
             _ratio_style(reference, margin),
-            f"Next to {reference}, against the number of nodes",
+            f"Next to {reference}, against {_axes(groups.get('nodes', ()))}",
             ratio_text,
         ),
         "blocks": (

@@ -63,7 +63,7 @@ class Column:
     @property
     def title(self) -> str:
         """Return what the columns of all scales have in common: ``imb.pingpong, latency``."""
-        return f"{self.place.title}, {self.fom}"
+        return f"{self.place.problem}, {self.fom}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,10 +99,10 @@ def heat_maps(aggregates: Sequence[Comparison], sides: Sides) -> tuple[list[Heat
     shown = _most_telling(cells, every)
     order = {place: index for index, place in enumerate(sides.places)}
     titles = {
-        title: index for index, title in enumerate(dict.fromkeys(place.title for place in sides.places))
+        title: index for index, title in enumerate(dict.fromkeys(place.problem for place in sides.places))
     }
     foms = list(dict.fromkeys(column.fom for column in every))
-    shown.sort(key=lambda one: (titles[one.place.title], foms.index(one.fom), order[one.place]))
+    shown.sort(key=lambda one: (titles[one.place.problem], foms.index(one.fom), order[one.place]))
     tables: list[list[Column]] = []
     for _, group in itertools.groupby(shown, key=lambda column: column.place.workload):
         columns = list(group)
@@ -186,7 +186,7 @@ def _settling(one: Comparison) -> str:
         return ""
     if one.low is None:
         return f"needs {MIN_BLOCKS} blocks"
-    return f"+{one.more_blocks} blocks" if one.more_blocks is not None else "needs another design"
+    return f"+{count(one.more_blocks, 'block')}" if one.more_blocks is not None else "needs another design"
 
 
 def _further(one: Comparison) -> Iterator[tuple[str, str]]:

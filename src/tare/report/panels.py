@@ -26,6 +26,9 @@ from tare.report.wording import (
 MOST_POINTS = 36
 """Points of a line: more lie on one another."""
 
+IN_TIME = "order of time"
+"""The axis of panels that show runs block by block; no setting can be called this."""
+
 ZERO_AT = 0.5
 """Where a message of 0 bytes is drawn on a logarithmic axis: one step left of 1 byte."""
 
@@ -87,21 +90,21 @@ def measured_panels(
 ) -> list[Panel]:
     """Return primary FOMs that are better in the given direction, against size, one panel a place.
 
-    A FOM without coordinates is drawn against the number of nodes, one panel a workload.
+    A FOM without coordinates is drawn along the number that its problem varies, one panel a problem.
     """
     grouped: _Grouped = defaultdict(lambda: defaultdict(list))
     for one in estimates:
         place = sides.place_of[one.case]
-        found = _axis(one.at or {"nodes": place.nodes})
+        found = _axis(one.at or {place.along: place.at})
         if one.better is better and found and is_shown(campaign, one.case, one.fom):
             axis, x, rest = found
-            title = place.label if one.at else place.title
+            title = place.label if one.at else place.problem
             point = Point(
                 x=x,
                 y=one.value,
                 low=one.low,
                 high=one.high,
-                at=coordinate(axis, one.at.get(axis, place.nodes)),
+                at=coordinate(axis, one.at[axis]) if one.at else place.step,
                 value=quantity(one.value, one.unit),
                 interval=bracket_values(one.low, one.high),
                 n_blocks=one.n_blocks,
@@ -131,34 +134,28 @@ def ratio_panels(comparisons: Sequence[Comparison], campaign: Campaign, sides: S
     return _panels(grouped, sides)
 
 
-def node_panels(overview: Sequence[Comparison], sides: Sides) -> list[Panel]:
-    """Return overall ratios against the number of nodes, one panel a workload that has several."""
+def scale_panels(overview: Sequence[Comparison], sides: Sides) -> list[Panel]:
+    """Return overall ratios along the number that each problem varies, one panel a problem."""
     grouped: dict[str, dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
-    foms: dict[str, Comparison] = {}
+    firsts: dict[str, tuple[Comparison, str]] = {}
     gaps: dict[tuple[str, Side], list[float]] = defaultdict(list)
     for one in overview:
-        place = sides.place_of[one.contender_case]
+        place, side = sides.place_of[one.contender_case], sides.side_of[one.contender_case]
         if one.ratio is None:
-            gaps[place.title, sides.side_of[one.contender_case]].append(place.nodes)
+            gaps[place.problem, side].append(place.at)
         else:
-            foms[place.title] = one
-            side = sides.side_of[one.contender_case]
-            grouped[place.title][side].append(
-                _ratio_point(one, place.nodes, coordinate("nodes", place.nodes))
-            )
-    for (title, side), missing in gaps.items():
-        if points := grouped.get(title, {}).get(side):
-            grouped[title][side] = broken(points, missing)
-    return [
-        Panel(
-            title,
-            f"{words(foms[title].fom)}{_direction(foms[title].better)}",
-            lines_of(lines, sides),
-            "nodes",
-        )
-        for title, lines in grouped.items()
-        if len({point.x for points in lines.values() for point in points}) > 1
-    ]
+            firsts.setdefault(place.problem, (one, place.along))
+            grouped[place.problem][side].append(_ratio_point(one, place.at, place.step))
+    for (problem, side), missing in gaps.items():
+        if points := grouped.get(problem, {}).get(side):
+            grouped[problem][side] = broken(points, missing)
+    found = []
+    for problem, lines in grouped.items():
+        first, along = firsts[problem]
+        if len({point.x for points in lines.values() for point in points}) > 1:
+            subtitle = f"{words(first.fom)}{_direction(first.better)}"
+            found.append(Panel(problem, subtitle, lines_of(lines, sides), along))
+    return found
 
 
 def broken(points: Iterable[Point], missing: Sequence[float]) -> list[Point]:
@@ -210,9 +207,9 @@ def _direction(better: Better | None) -> str:
 
 def _panels(grouped: _Grouped, sides: Sides) -> list[Panel]:
     for (title, _, axis, _), lines in grouped.items():
-        for side, points in lines.items() if axis == "nodes" else ():
+        for side, points in lines.items() if axis not in ("bytes", IN_TIME) else ():
             lines[side] = broken(points, _unmeasured(title, side, points, sides))
-    titles = [title for place in sides.places for title in (place.label, place.title)]
+    titles = [title for place in sides.places for title in (place.label, place.problem)]
     ordered = sorted(grouped.items(), key=lambda item: titles.index(item[0][0]))
     return [
         Panel(title, subtitle, lines_of(_thinned(lines), sides), axis, unit)
@@ -222,10 +219,10 @@ def _panels(grouped: _Grouped, sides: Sides) -> list[Panel]:
 
 
 def _unmeasured(title: str, side: Side, points: Sequence[Point], sides: Sides) -> list[float]:
-    """Return the numbers of nodes that the plan has for a line, and that were not measured."""
+    """Return the steps that the plan has for a line, and that were not measured."""
     measured = {point.x for point in points}
     places = (place for case, place in sides.place_of.items() if sides.side_of[case] == side)
-    return [place.nodes for place in places if place.title == title and place.nodes not in measured]
+    return [place.at for place in places if place.problem == title and place.at not in measured]
 
 
 def lines_of(by_side: dict[Side, list[Point]], sides: Sides) -> tuple[Line, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tare.model.campaign import Campaign
 from tare.model.case import Case
 from tare.model.comparison import Comparison
 from tare.model.values import Scalar
-from tare.report.wording import coordinate, count, visible
+from tare.report.wording import coordinate, count, is_number, visible
 
 _DERIVED = ("ranks", "ranks_per_node", "threads")
 
@@ -25,16 +25,28 @@ class Side:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where sides meet: a workload with its varied parameters, at a number of nodes."""
+    """Where sides meet: a workload with its varied parameters, at a number of nodes.
+
+    Places of one `problem` differ `along` one number only, that of nodes or, where it is the same
+    everywhere, of a setting such as threads, and lie `at` some value of it.
+    """
 
     workload: str
     title: str
     nodes: int
+    problem: str
+    along: str
+    at: int | float
 
     @property
     def label(self) -> str:
         """Return it in one line: ``imb.pingpong · 2 nodes``."""
         return f"{self.title} · {count(self.nodes, 'node')}"
+
+    @property
+    def step(self) -> str:
+        """Return where it lies among those of its problem: ``2 nodes``, ``4 threads``."""
+        return coordinate(self.along, self.at)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,11 +98,13 @@ def lay_out(campaign: Campaign, comparisons: Iterable[Comparison]) -> Sides:
     offset = 0 if is_reference else 1
     sides = {name: Side(name, name in is_reference, index + offset) for index, name in enumerate(ordered)}
     places = {case.id: _place(case, cases, keys, campaign.plan.varied) for case in cases}
-    titles = list(dict.fromkeys(place.title for place in places.values()))
+    problems = list(dict.fromkeys(place.problem for place in places.values()))
     return Sides(
         sides=tuple(sides.values()),
         places=tuple(
-            sorted(dict.fromkeys(places.values()), key=lambda place: (titles.index(place.title), place.nodes))
+            sorted(
+                dict.fromkeys(places.values()), key=lambda place: (problems.index(place.problem), place.at)
+            )
         ),
         side_of={case: sides[name] for case, name in names.items()},
         place_of=places,
@@ -150,8 +164,29 @@ def _place(case: Case, cases: tuple[Case, ...], keys: tuple[str, ...], varied: t
         and len({other.get(name) for other in alike}) > 1
         and not (name in _DERIVED and _follows_nodes(name, alike))
     ]
-    title = " · ".join([case.workload, *(coordinate(name, row[name]) for name in shown)])
-    return Place(case.workload, visible(title), case.layout.nodes)
+    along, at = _along(row, shown, alike)
+    title, problem = (
+        visible(" · ".join([case.workload, *(coordinate(name, row[name]) for name in names)]))
+        for names in (shown, [name for name in shown if name != along])
+    )
+    return Place(case.workload, title, case.layout.nodes, problem, along, at)
+
+
+def _along(
+    row: dict[str, Scalar], shown: Sequence[str], rows: Sequence[dict[str, Scalar]]
+) -> tuple[str, int | float]:
+    """Return the number along which a workload is looked at, and where `row` lies on it.
+
+    It is that which has the most values, but nodes where there are several numbers of them.
+    """
+    levels = {name: {other.get(name) for other in rows} for name in ("nodes", *shown)}
+    if len(levels["nodes"]) == 1:
+        for name in sorted(shown, key=lambda name: -len(levels[name])):
+            value = row[name]
+            if is_number(value) and all(is_number(level) for level in levels[name]):
+                return name, value
+    nodes = row["nodes"]
+    return "nodes", nodes if is_number(nodes) else 1
 
 
 def _follows_nodes(name: str, rows: list[dict[str, Scalar]]) -> bool:

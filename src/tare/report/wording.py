@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from tare.model.values import Scalar
 from tare.model.workload import Better
@@ -17,6 +18,9 @@ SPACE = "\u00a0"
 """No-break space: keeps a number and its interval on one line."""
 
 _UNITS = {"us": "µs", "usec": "µs", "Mbytes/s": "MB/s", "Mbytes/sec": "MB/s", "": ""}
+_SIZES = frozenset({"block", "transfer", "file_size", "node_memory"})
+"""What fio, IOR, elbencho and HPL call sizes: the plan does not tell the units of parameters."""
+
 _KEPT_CONTROLS = frozenset("\n\t")
 
 
@@ -126,12 +130,22 @@ def coordinate(name: str, value: Scalar) -> str:
     """Return one coordinate or setting as a table shows it: message sizes in binary prefixes."""
     if isinstance(value, bool):
         return f"{words(name)} {'on' if value else 'off'}"
-    if isinstance(value, (int, float)) and name.endswith("bytes"):
+    if is_number(value) and is_size(name):
         size = format_bytes(value).replace(" ", NARROW)
         return size if name == "bytes" else f"{words(name)} {size}"
     if isinstance(value, int) and name in ("nodes", "ranks", "threads"):
         return count(value, name[:-1]).replace(" ", NARROW)
     return f"{words(name)} {visible(str(value))}"
+
+
+def is_number(value: Scalar | None) -> TypeGuard[int | float]:
+    """Return whether `value` is a number, which a flag is not."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_size(name: str) -> bool:
+    """Return whether a coordinate or parameter of this name counts bytes."""
+    return name.endswith("bytes") or name in _SIZES
 
 
 def visible(text: str) -> str:
