@@ -196,9 +196,10 @@ def answers(
     is_paired = [
         one.pair.reference_case.id in told and one.pair.contender_case.id in told for one in subjects
     ]
-    found = findings(
-        below, above, [one.better for one in subjects], terms, np.array(is_paired, dtype=np.bool_)
-    )
+    with np.errstate(divide="ignore"):  # a count of nothing has a ratio of zero, and that a logarithm
+        found = findings(
+            below, above, [one.better for one in subjects], terms, np.array(is_paired, dtype=np.bool_)
+        )
     return [
         comparison(
             subject, one, terms.confidence, is_primary=subject.fom in primary.get(subject.pair.workload, ())

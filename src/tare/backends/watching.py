@@ -76,9 +76,11 @@ class Samplers:
             yield watch
         finally:
             watch.end()
-            for host, sampler in list(self._running.items()):
-                if sampler.is_lost:
-                    self._running.pop(host).close()
+            for host in hosts:  # and no others: several runs may be watched at a time, on hosts of their own
+                sampler = self._running.get(host)
+                if sampler is not None and sampler.is_lost:
+                    del self._running[host]
+                    sampler.close()
 
     def close(self) -> None:
         """End all samplers."""

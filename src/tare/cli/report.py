@@ -56,6 +56,7 @@ def command(
       tare report campaigns/demo --output /tmp/demo-report --open
       tare report campaigns/demo --format markdown --format latex
     """
+    from tare.collectors.sampler import read_timeline
     from tare.report import Format, ReportAnswers, write_report
     from tare.store.campaign import read_campaign
 
@@ -66,7 +67,9 @@ def command(
     if is_opened and Format.HTML not in wanted:
         raise UsageError("--open shows the page; add --format html")
     try:
-        files = write_report(campaign, answers, target, template, wanted)
+        files = write_report(
+            campaign, answers, target, template, wanted, lambda one: read_timeline(folder / one.folder)
+        )
     except OSError as error:
         raise CampaignError.from_os(target, error) from error
     page = files.get(Format.HTML)

@@ -201,7 +201,9 @@ class _StudyReader:
         for number, name in enumerate(file.unwatched):
             if self.site is not None and name not in self.site.platforms:
                 node = child(child(root, "telemetry"), "unwatched") or root
-                message = f"the site has no platform {shown(name)}; use one of {', '.join(self.site.platforms)}"
+                message = (
+                    f"the site has no platform {shown(name)}; use one of {', '.join(self.site.platforms)}"
+                )
                 self.faults.add(node, ("telemetry", "unwatched", number), message)
         period_s = None if isinstance(file.period, str) else file.period
         return Watching(period_s=period_s, unwatched=tuple(file.unwatched))

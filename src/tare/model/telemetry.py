@@ -61,10 +61,11 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 class Track(msgspec.Struct, frozen=True, kw_only=True):
     """What one host did over time: `at` in seconds since the epoch by the head's clock.
 
-    `values` are rates and shares since the one before, as many as `at`, by the name of a figure.
+    `values` are rates and shares from `since` to `at`, one for each, by the name of a figure.
     """
 
     host: str
+    since: tuple[float, ...]
     at: tuple[float, ...]
     values: dict[str, tuple[float, ...]]
     is_of_ranks: bool = True

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tare.answers.compare import aggregates, comparisons, overview
 from tare.answers.curves import Curves, curves
 from tare.answers.estimate import estimates
+from tare.answers.explanation import Reason, explanations
 from tare.answers.headline import Headline, headlines
 from tare.answers.scaling import scalings
 from tare.answers.trust import Trust, trust
@@ -28,7 +29,7 @@ from tare.report.doubts import (
     whole_run_scatters,
 )
 from tare.report.environment import Surroundings, surroundings
-from tare.report.figures import Figure, figures
+from tare.report.figures import Figure, figures, watched_figure
 from tare.report.forest import forest_panels
 from tare.report.heatmap import HeatMap, heat_maps, quoted
 from tare.report.listing import Listing
@@ -37,6 +38,7 @@ from tare.report.runs import RunRow, moment, run_listing, run_rows
 from tare.report.scaling import ScalingBlock, efficiency_panels, scaling_blocks, speedup_panels
 from tare.report.sentence import Answer, answer_all, reading
 from tare.report.sides import Side, Sides, lay_out
+from tare.report.telemetry import ReadTimeline, ReasonRow, courses, reason_rows
 from tare.report.telling import at_places, comparisons_at, estimates_at, left_out, telling_places
 from tare.report.traffic import Crossing, crossings, summaries
 from tare.report.trust import Noise, facts, noises
@@ -61,6 +63,7 @@ class ReportAnswers:
     variabilities: Sequence[Variability]
     scalings: Sequence[ScalingCurve]
     curves: Curves
+    reasons: Sequence[Reason] = ()
 
     @classmethod
     def of(cls, campaign: Campaign) -> ReportAnswers:
@@ -75,6 +78,7 @@ class ReportAnswers:
             variabilities=variabilities(campaign),
             scalings=scalings(campaign),
             curves=curves(campaign),
+            reasons=explanations(campaign),
         )
 
 
@@ -98,6 +102,7 @@ class Content:
     figures: tuple[Figure, ...]
     scaling: tuple[ScalingBlock, ...]
     curves: CurveTables
+    reasons: tuple[ReasonRow, ...]
     crossings: tuple[Crossing, ...]
     traffic: tuple[tuple[Side, str], ...]
     facts: tuple[tuple[str, str], ...]
@@ -117,9 +122,15 @@ class Content:
         return tuple(figure for figure in self.figures if self.scaling and figure.is_of_scale)
 
     @property
+    def watched_figures(self) -> tuple[Figure, ...]:
+        """Return the figures that tell what nodes did against time."""
+        return tuple(figure for figure in self.figures if figure.name == "telemetry")
+
+    @property
     def charts_title(self) -> str:
         """Return what the other figures show."""
-        shown = {figure.name for figure in self.figures if not (self.scaling and figure.is_of_scale)}
+        others = [one for one in self.figures if one.name != "telemetry"]
+        shown = {figure.name for figure in others if not (self.scaling and figure.is_of_scale)}
         if shown == {"blocks"}:
             return "How did the runs go?"
         if shown <= {"figures", "blocks"}:
@@ -127,8 +138,17 @@ class Content:
         return "How does it go with size?" if self.scaling else "How does it go with size and scale?"
 
 
-def content(campaign: Campaign, answers: ReportAnswers, *, is_drawn: bool = True) -> Content:
-    """Return all that the page says about `campaign`; without figures where nothing `is_drawn`."""
+def content(
+    campaign: Campaign,
+    answers: ReportAnswers,
+    *,
+    is_drawn: bool = True,
+    read_timeline: ReadTimeline = lambda attempt: None,
+) -> Content:
+    """Return all that the page says about `campaign`; without figures where nothing `is_drawn`.
+
+    `read_timeline` finds what the nodes of an attempt did over time.
+    """
     plan = campaign.plan
     sides = lay_out(campaign, answers.comparisons)
     balance = account(campaign)
@@ -150,11 +170,12 @@ def content(campaign: Campaign, answers: ReportAnswers, *, is_drawn: bool = True
         heat_maps=tuple(maps),
         maps_left_out=maps_left_out,
         places_left_out=left_out(len(places), len(sides.places), "workloads and scales"),
-        figures=tuple(_figures(campaign, answers, sides, at_places(campaign, sides, places)))
+        figures=tuple(_figures(campaign, answers, sides, at_places(campaign, sides, places), read_timeline))
         if is_drawn
         else (),
         scaling=tuple(scaling_blocks(answers.scalings, sides)),
         curves=curve_tables(answers.curves, sides),
+        reasons=tuple(reason_rows(answers.reasons, campaign, sides)),
         crossings=tuple(crossed),
         traffic=tuple(summaries(crossed, sides)),
         facts=tuple(facts(campaign, balance, noise)),
@@ -170,7 +191,13 @@ def content(campaign: Campaign, answers: ReportAnswers, *, is_drawn: bool = True
     )
 
 
-def _figures(campaign: Campaign, answers: ReportAnswers, sides: Sides, cases: frozenset[str]) -> list[Figure]:
+def _figures(
+    campaign: Campaign,
+    answers: ReportAnswers,
+    sides: Sides,
+    cases: frozenset[str],
+    read_timeline: ReadTimeline,
+) -> list[Figure]:
     estimates_shown = estimates_at(answers.estimates, cases)
     groups = {
         "figures": forest_panels(
@@ -185,7 +212,8 @@ def _figures(campaign: Campaign, answers: ReportAnswers, sides: Sides, cases: fr
         "blocks": block_panels(campaign, sides, cases, odd_runs(answers.trust)),
     }
     reference = sides.reference.name if sides.reference else "the reference"
-    return figures(groups, reference, campaign.plan.margin)
+    watched = watched_figure(courses(campaign, sides, cases, read_timeline))
+    return figures(groups, reference, campaign.plan.margin) + watched
 
 
 def _question(sides: Sides) -> str:

@@ -18,8 +18,10 @@ from tare.report.charts import (
     panel_charts,
     side_by_side,
 )
+from tare.report.course_charts import course_charts
 from tare.report.forest import describe_forest, forest_charts
 from tare.report.panels import Line, Panel, Point
+from tare.report.telemetry import Course, describe_course
 from tare.report.wording import NARROW, listed, percent, words
 
 _OF_SCALE = ("speedup", "efficiency", "nodes")
@@ -111,6 +113,20 @@ def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float
     if groups.get("figures"):
         drawn.insert(0, _forest(groups["figures"][:MOST_PANELS], reference, margin))
     return drawn
+
+
+def watched_figure(found: Sequence[Course]) -> list[Figure]:
+    """Return the figure of what nodes did against time, or none."""
+    if not found:
+        return []
+    text = (
+        "Runs one after another, each in a shaded epoch; nodes are stacked, the first one darkest. "
+        "Between runs nothing is drawn."
+    )
+    charts = course_charts(found)
+    told = tuple(describe_course(one) for one in found)
+    title = "What the nodes did meanwhile"
+    return [_drawn("telemetry", title, text, [one.panel for one in found], charts, told, 8)]
 
 
 def _left_out(panels: Sequence[Panel]) -> str:

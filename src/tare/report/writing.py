@@ -12,6 +12,7 @@ from tare.model.campaign import Campaign
 from tare.report import latex, markdown
 from tare.report.content import Content, ReportAnswers, content
 from tare.report.page import render
+from tare.report.telemetry import ReadTimeline
 
 
 class Format(enum.StrEnum):
@@ -34,15 +35,17 @@ def write_report(
     folder: Path,
     template: Path | None = None,
     formats: Collection[Format] = (Format.HTML,),
+    read_timeline: ReadTimeline = lambda attempt: None,
 ) -> dict[Format, Path]:
     """Write the report into `folder`, with ``charts/`` where a page is asked for; return the files by format.
 
-    `template` is a folder whose files take the place of those of the same name in TEMPLATES.
+    `template` is a folder whose files take the place of those of the same name in TEMPLATES. `read_timeline`
+    finds what the nodes of an attempt did over time.
     Raises UsageError when it holds none of them, or one that Jinja cannot read.
     """
     from jinja2 import TemplateError
 
-    found = content(campaign, answers, is_drawn=Format.HTML in formats)
+    found = content(campaign, answers, is_drawn=Format.HTML in formats, read_timeline=read_timeline)
     home = Path(os.path.relpath(campaign.folder.resolve(), folder.resolve())).as_posix()
     try:
         texts = {one: _text(one, campaign, found, template, home) for one in Format if one in formats}

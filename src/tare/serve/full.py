@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tare.collectors.sampler import read_timeline
 from tare.report.content import ReportAnswers, content
 from tare.report.page import render
 from tare.serve.watch import Watched
@@ -24,4 +25,6 @@ def full_report(watched: Watched) -> str:
 
 def _render(watched: Watched) -> str:
     campaign = read_campaign(watched.folder)
-    return render(campaign, content(campaign, ReportAnswers.of(campaign)))
+    answers = ReportAnswers.of(campaign)
+    found = content(campaign, answers, read_timeline=lambda one: read_timeline(campaign.folder / one.folder))
+    return render(campaign, found)

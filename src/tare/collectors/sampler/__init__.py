@@ -9,9 +9,10 @@ import msgspec
 from tare.collectors.sampler.bundle import program
 from tare.collectors.sampler.figures import derive
 from tare.collectors.sampler.recording import raw_name, read, store
+from tare.collectors.sampler.timeline import read_timeline
 from tare.model.telemetry import Span
 
-__all__ = ["program", "raw_name", "read", "settle"]
+__all__ = ["program", "raw_name", "read", "read_timeline", "settle"]
 
 
 def settle(folder: Path, span: Span) -> dict[str, float]:

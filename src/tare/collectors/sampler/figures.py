@@ -181,9 +181,10 @@ def _kernel(whole: Sequence[_Passed]) -> Counters:
     return figures | ({"cpu_throttled": sum(throttled)} if throttled else {})
 
 
-def _by_interface(one: _Passed) -> dict[str, Counters]:
+def by_interface(counted: Counters) -> dict[str, Counters]:
+    """Return the counters of each interface by their own names."""
     found: dict[str, Counters] = {}
-    for name, value in one.counted.items():
+    for name, value in counted.items():
         if name.startswith("interface."):
             interface, _, field = name.removeprefix("interface.").rpartition("/")
             found.setdefault(interface, {})[field] = value
@@ -192,7 +193,7 @@ def _by_interface(one: _Passed) -> dict[str, Counters]:
 
 def _network(whole: Sequence[_Passed], interface: str | None) -> Counters:
     """Return what hosts sent through interfaces, so that nothing is counted at both of its ends."""
-    hosts = [(one, _by_interface(one)) for one in whole]
+    hosts = [(one, by_interface(one.counted)) for one in whole]
     beneath = [found for one, found in hosts if not one.is_of_ranks] or [found for _, found in hosts]
     own = (
         [found[interface] for one, found in hosts if one.is_of_ranks and interface in found]
