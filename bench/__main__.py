@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench import overhead, parsing, planning, queue, startup, stopping
+from bench import overhead, parsing, planning, queue, report, startup, stopping
 
 SUITES = {
     "startup": startup.measure,
@@ -13,6 +13,7 @@ SUITES = {
     "stopping": stopping.measure,
     "parsing": parsing.measure,
     "queue": queue.measure,
+    "report": report.measure,
 }
 
 

@@ -1,0 +1,105 @@
+"""A campaign of a million measurements that nobody made, on disk as the runner leaves it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from tare.model.attempt import Attempt, Series, State
+from tare.model.case import Case, Layout
+from tare.model.plan import Plan
+from tare.model.study import Repeats
+from tare.model.values import Scalar
+from tare.model.workload import Better, Fom
+from tare.store.campaign import JOURNAL, freeze
+from tare.store.journal import AttemptEnded, BlockBegan, Journal
+
+N_POINTS = 100
+"""Measurements of one run: a latency and a bandwidth at each of 50 message sizes."""
+
+_SIZES: list[Scalar] = [int(2 ** (power / 2)) for power in range(4, 54)]
+_FOMS = (
+    Fom(name="latency", unit="us", better=Better.LOWER, by=("bytes",), is_primary=True),
+    Fom(name="bandwidth", unit="MB/s", better=Better.HIGHER, by=("bytes",), is_primary=True),
+)
+_COST = {"host": 1.0, "macvlan": 1.004, "overlay": 1.5, "rate-limited": 2.2}
+
+
+def write_campaign(folder: Path, *, n_blocks: int, n_workloads: int) -> Path:
+    """Write a campaign of `n_workloads` × 4 networks × `n_blocks` runs; one run in 200 failed.
+
+    Each run has its command and its output beside the journal, as evidence.
+    """
+    cases = tuple(
+        _case(f"synthetic.w{number:03}", network) for number in range(n_workloads) for network in _COST
+    )
+    plan = Plan(
+        study="a million measurements",
+        question="What do the networks cost?",
+        site="nowhere",
+        cases=cases,
+        varied=("workload", "network"),
+        reference={"network": "host"},
+        repeats=Repeats(min=n_blocks, max=n_blocks),
+        foms={case.workload: _FOMS for case in cases},
+    )
+    freeze(folder, plan, {})
+    random = np.random.default_rng(1)
+    with Journal(folder / JOURNAL) as journal:
+        for block in range(1, n_blocks + 1):
+            order = plan.order(block)
+            journal.append(BlockBegan(block, [case.id for case in order]), is_synced=False)
+            for case in order:
+                attempt = _attempt(case, block, random)
+                journal.append(AttemptEnded(attempt), is_synced=False)
+                _write_evidence(folder / attempt.folder, attempt)
+    return folder
+
+
+def _case(workload: str, network: str) -> Case:
+    layout = Layout(nodes=2, ranks=2)
+    return Case(
+        id=f"{workload}-{network}", workload=workload, platform="bare", network=network, layout=layout
+    )
+
+
+def _attempt(case: Case, block: int, random: np.random.Generator) -> Attempt:
+    sizes = np.array(_SIZES, np.float64)
+    noise = np.exp(random.normal(0, 0.01) + random.normal(0, 0.01, len(sizes)))
+    latency = (20 + sizes / 1000) * _COST[case.network or "host"] * noise
+    is_done = bool(random.random() > 0.005)
+    at = {"bytes": _SIZES}
+    series = [
+        Series(fom="latency", unit="us", better=Better.LOWER, at=at, values=latency.round(3).tolist()),
+        Series(
+            fom="bandwidth",
+            unit="MB/s",
+            better=Better.HIGHER,
+            at=at,
+            values=(sizes / latency).round(3).tolist(),
+        ),
+    ]
+    return Attempt(
+        case=case.id,
+        block=block,
+        attempt=1,
+        state=State.DONE if is_done else State.FAILED,
+        reason="" if is_done else "exit code 1",
+        started_at=1.7e9 + block,
+        elapsed_s=float(latency.sum() / 1000),
+        exit_code=0 if is_done else 1,
+        hosts=["n1", "n2"],
+        series=series if is_done else [],
+        load=float(random.random()),
+    )
+
+
+def _write_evidence(folder: Path, attempt: Attempt) -> None:
+    folder.mkdir(parents=True)
+    lines = [f"{series.fom} {series.values}" for series in attempt.series]
+    (folder / "stdout").write_text("\n".join(lines))
+    (folder / "stderr").write_text("")
+    command = {"argv": ["mpirun", "-n", "2", attempt.case], "env": {}, "host": "n1"}
+    (folder / "command.json").write_text(json.dumps([command]))
