@@ -1,4 +1,4 @@
-"""What a client of Lustre reads and writes, by mount: the stats of llite (Lustre manual, 40.4)."""
+"""What a client of Lustre reads and writes, by mount: the stats of llite (Lustre Software Release 2.x Operations Manual)."""
 
 import glob
 

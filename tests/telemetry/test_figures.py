@@ -1,0 +1,155 @@
+"""Figures out of recordings whose every number is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from tare.collectors.sampler.figures import derive
+from tare.collectors.sampler.recording import Head, HostRecording, Recording, Sample
+from tare.collectors.sampler.timeline import timeline
+from tare.model.attempt import Attempt, State
+from tare.model.telemetry import FIGURES, Epoch, Host, Span
+from tare.model.workload import Better
+
+STAGE = Epoch("run", began_at=100.0, ended_at=110.0)
+
+
+def _sample(
+    at_s: float,
+    *,
+    system: int = 0,
+    idle: int = 0,
+    switches: int = 0,
+    running: int = 1,
+    sent: int = 0,
+    packets: int = 0,
+    wire: int = 0,
+    available: int = 900,
+    mark: str = "",
+) -> Sample:
+    cpu = f"0 0 {system} {idle} 0 0 0 0 0 0"
+    return Sample(
+        at_s=at_s,
+        wall_s=at_s + 95.0,
+        mark=mark,
+        lines={
+            "cpu": [f"cpu  {cpu}", f"cpu0 {cpu}", f"ctxt {switches}", "intr 0", f"procs_running {running}"],
+            "interfaces": [
+                "lo: 0 0 0 0 0 0 0 0 50 1 0 0 0 0 0 0",
+                f"eth0: 0 0 0 0 0 0 0 0 {sent} {packets} 0 2 0 0 0 0",
+                f"fab0: 0 0 0 0 0 0 0 0 {wire} {packets} 0 0 0 0 0 0",
+            ],
+            "memory": ["MemTotal: 1000 kB", f"MemAvailable: {available} kB"],
+        },
+    )
+
+
+def _host(name: str, *samples: Sample, machine: str = "") -> HostRecording:
+    head = Head(sampler=1, node=name, period_s=1.0, machine=machine or name)
+    return HostRecording(host=name, head=head, samples=samples)
+
+
+def _recording(
+    *hosts: HostRecording, epochs: tuple[Epoch, ...] = (STAGE,), known: dict[str, Host] | None = None
+) -> Recording:
+    told = {one.host: Host(offset_s=0.0, offset_error_s=0.001) for one in hosts} | (known or {})
+    return Recording(hosts=hosts, span=Span(hosts=told, epochs=epochs, interface="eth0"))
+
+
+RUN = (
+    _sample(4.9, system=100, idle=1000, switches=50, sent=1000, packets=10, wire=1500),
+    _sample(
+        10.0, system=400, idle=1300, switches=500, running=3, sent=6000, packets=50, wire=8500, available=200
+    ),
+    _sample(15.1, system=500, idle=1800, switches=1070, running=2, sent=11000, packets=110, wire=16500),
+)  # fmt: skip
+
+
+def test_what_was_counted_between_the_first_sample_and_the_last_is_exact() -> None:
+    found = derive(_recording(_host("n1", *RUN)))
+    assert found["cpu_system"] == pytest.approx(100 * 400 / 1200)
+    assert found["cpu_idle"] == pytest.approx(100 * 800 / 1200)
+    assert found["cpu_system_peak"] == pytest.approx(100 * 300 / 600)
+    assert found["cpu_busiest_core"] == pytest.approx(100 * 400 / 1200)
+    assert found["context_switches"] == pytest.approx(1020 / 10.2)
+    assert (found["network_sent"], found["network_packets"]) == (10000, 100)
+    assert found["network_packet_size"] == 100
+    assert found["network_rate"] == pytest.approx(10000 / 10.2)
+    assert (found["wire_sent"], found["wire_packet_size"]) == (15000, 150)
+    assert found["total_sent"] == 25000
+    assert found["memory_peak"] == 800 * 1024
+    assert found["run_queue"] == 2
+
+
+def test_every_figure_is_in_the_catalogue() -> None:
+    assert set(derive(_recording(_host("n1", *RUN)))) <= set(FIGURES)
+
+
+def test_hosts_add_up_but_those_of_one_machine_share_its_cores() -> None:
+    one, two = _host("n1", *RUN, machine="m"), _host("n1-pod", *RUN, machine="m")
+    found = derive(_recording(one, two, known={"n1": Host(is_of_ranks=False)}))
+    assert found["network_sent"] == 10000, "of the host of ranks alone"
+    assert found["wire_sent"] == 15000, "of the node beneath alone"
+    assert found["total_sent"] == 50000
+    assert found["context_switches"] == pytest.approx(1020 / 10.2)
+
+
+def test_only_the_measured_stage_counts_from_its_own_mark_on() -> None:
+    stages = (Epoch("mesh", 100.0, 105.0), Epoch("solve", 105.002, 110.0))
+    marked = (RUN[0], _sample(10.01, sent=9000, packets=90, mark="solve"), RUN[2])
+    found = derive(_recording(_host("n1", *marked), epochs=stages))
+    assert (found["network_sent"], found["network_packets"]) == (2000, 20)
+
+
+def test_the_clock_of_a_host_that_is_ahead_is_set_back() -> None:
+    late = tuple(
+        Sample(at_s=one.at_s, wall_s=one.wall_s + 3600, mark="", lines=one.lines)
+        for one in (_sample(0.0), *RUN, _sample(20.0, sent=99000, packets=990))
+    )
+    found = derive(_recording(_host("n1", *late), known={"n1": Host(offset_s=3600.0, offset_error_s=0.001)}))
+    assert found["network_sent"] == 10000
+
+
+@pytest.mark.parametrize(
+    "known", [{"n1": Host(fault="its sampler was gone")}, {"n2": Host(fault="no sampler came up")}]
+)
+def test_part_of_a_run_is_no_figure(known: dict[str, Host]) -> None:
+    assert derive(_recording(_host("n1", *RUN), known=known)) == {}
+
+
+def test_a_recording_that_ended_before_the_run_is_no_figure() -> None:
+    assert derive(_recording(_host("n1", *RUN[:2]))) == {}
+
+
+def test_a_counter_that_went_back_is_left_out() -> None:
+    reset = _sample(15.1, system=500, idle=1800, switches=3, sent=11000, packets=110, wire=16500)
+    found = derive(_recording(_host("n1", RUN[0], reset)))
+    assert "context_switches" not in found
+    assert found["network_sent"] == 10000
+
+
+def test_the_figures_of_an_attempt_are_series_with_unit_and_direction() -> None:
+    attempt = Attempt(
+        case="c",
+        block=1,
+        attempt=1,
+        state=State.DONE,
+        started_at=0.0,
+        telemetry={"cpu_system": 12.5, "network_sent": 7.0},
+    )
+    told = {one.fom: (one.unit, one.better, one.values) for one in attempt.telemetry_series}
+    assert told == {
+        "telemetry.cpu_system": ("%", Better.LOWER, [12.5]),
+        "telemetry.network_sent": ("B", None, [7.0]),
+    }
+
+
+def test_a_timeline_has_one_track_a_host_and_the_cores_of_a_machine_once() -> None:
+    one, two = _host("n1", *RUN, machine="m"), _host("n1-pod", *RUN, machine="m")
+    found = timeline(_recording(one, two, known={"n1": Host(is_of_ranks=False)}))
+    node, pod = found.tracks
+    assert node.values["cpu_system"] == pytest.approx((50.0, 100 * 100 / 600))
+    assert set(node.values) == {"cpu_system", "cpu_busy"}
+    assert pod.values["network_rate"] == pytest.approx((5000 / 5.1, 5000 / 5.1))
+    assert set(pod.values) == {"network_rate"}
+    assert pod.at == pytest.approx((105.0, 110.1))

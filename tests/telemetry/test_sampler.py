@@ -1,0 +1,166 @@
+"""The program that goes to nodes, really run: it loses nothing, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tare.collectors.sampler import raw_name, read
+from tare.collectors.sampler.bundle import program, source_texts
+from tare.collectors.sampler.recording import STORED, store
+from tare.model.telemetry import Epoch, Host, Span
+
+
+class Started:
+    """A sampler that is up, as a backend talks to it."""
+
+    def __init__(self, text: str, folder: Path) -> None:
+        path = folder / "sampler.py"
+        path.write_text(text)
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self.heard()
+
+    def heard(self) -> dict[str, object]:
+        assert self.process.stdout is not None
+        answer: dict[str, object] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def told(self, *command: str) -> dict[str, object]:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(command).encode() + b"\n")
+        self.process.stdin.flush()
+        return self.heard()
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Started]:
+    sampler = Started(program(), tmp_path)
+    yield sampler
+    sampler.end()
+
+
+def _faulty(*sources: tuple[str, str]) -> str:
+    """Return the program with further sources."""
+    *head, run = program().rpartition("run()\n")[0::2]
+    added = "".join(f"add_source({name!r}, {text!r})\n" for name, text in sources)
+    return "".join(head) + added + "run()\n" + run
+
+
+def test_a_recording_has_its_first_and_last_sample_however_short_it_is(
+    started: Started, tmp_path: Path
+) -> None:
+    started.told("begin", str(tmp_path / raw_name("n1")), "60")
+    started.told("mark", "solve")
+    assert started.told("end")["fault"] == ""
+    recording = read(tmp_path)
+    assert recording is not None
+    (host,) = recording.hosts
+    assert [sample.mark for sample in host.samples] == ["", "solve", ""]
+    assert {"cpu", "interfaces", "memory", "tcp"} <= set(host.head.sources)
+
+
+def test_only_what_changed_is_written_and_all_of_it_is_read_again(started: Started, tmp_path: Path) -> None:
+    path = tmp_path / raw_name("n1")
+    started.told("begin", str(path), "60")
+    started.told("end")
+    first, last = (json.loads(line) for line in path.read_text().splitlines()[1:])
+    assert "memory" in first["s"]
+    assert isinstance(last["s"]["cpu"], dict), "changed lines by number"
+    recording = read(tmp_path)
+    assert recording is not None
+    before, after = recording.hosts[0].samples
+    assert len(after.lines["cpu"]) == len(before.lines["cpu"])
+    assert after.lines["memory"][0] == before.lines["memory"][0]
+
+
+def test_it_samples_at_its_period(started: Started, tmp_path: Path) -> None:
+    started.told("begin", str(tmp_path / raw_name("n1")), "0.02")
+    while (recording := read(tmp_path)) is None or len(recording.hosts[0].samples) < 4:
+        pass
+    started.told("end")
+
+
+def test_a_source_that_fails_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
+    broken = "HAS_PATHS = False\ndef paths(root):\n    raise PermissionError(13, 'Permission denied')\n"
+    later = (
+        "HAS_PATHS = False\nn = [0]\ndef paths(root):\n    return ['/proc/stat']\n"
+        "def shorten(lines):\n    n[0] += 1\n    return [str(1 / (2 - n[0]))]\n"
+    )
+    sampler = Started(_faulty(("broken", broken), ("later", later), ("syntax", "def")), tmp_path)
+    sampler.told("begin", str(tmp_path / raw_name("n1")), "60")
+    sampler.told("end")
+    sampler.end()
+    recording = read(tmp_path)
+    assert recording is not None
+    (host,) = recording.hosts
+    assert set(host.faults) == {"broken", "later", "syntax"}
+    assert "Permission denied" in host.faults["broken"]
+    assert "cpu" in host.samples[-1].lines
+
+
+def test_it_ends_by_itself_when_nobody_is_there_any_more(started: Started, tmp_path: Path) -> None:
+    started.told("begin", str(tmp_path / raw_name("n1")), "60")
+    assert started.process.stdin is not None
+    started.process.stdin.close()
+    assert started.process.wait(timeout=30) == 0
+    recording = read(tmp_path)
+    assert recording is not None
+    assert len(recording.hosts[0].samples) == 2, "the last sample is there"
+
+
+def test_what_was_written_before_a_kill_is_readable(started: Started, tmp_path: Path) -> None:
+    path = tmp_path / raw_name("n1")
+    started.told("begin", str(path), "60")
+    started.told("mark", "solve")
+    started.process.send_signal(signal.SIGKILL)
+    started.process.wait(timeout=30)
+    with path.open("ab") as file:
+        file.write(b'{"t":1.0,"w":')
+    recording = read(tmp_path)
+    assert recording is not None
+    assert [sample.mark for sample in recording.hosts[0].samples] == ["", "solve"]
+
+
+def test_a_folder_that_it_cannot_write_to_is_told(started: Started, tmp_path: Path) -> None:
+    answer = started.told("begin", str(tmp_path / "no" / "folder.jsonl"), "1")
+    assert "No such file" in str(answer["fault"])
+    assert started.told("begin", str(tmp_path / raw_name("n1")), "1")["fault"] == ""
+
+
+def test_recordings_are_stored_as_one_compressed_file_and_read_the_same(
+    started: Started, tmp_path: Path
+) -> None:
+    for host in ("n1", "n2"):
+        started.told("begin", str(tmp_path / raw_name(host)), "60")
+        started.told("end")
+    raw = read(tmp_path)
+    span = Span(hosts={"n1": Host(offset_s=0.5, offset_error_s=0.1)}, epochs=(Epoch("run", 1.0, 2.0),))
+    stored = store(tmp_path, span)
+    assert raw is not None
+    assert stored.hosts == raw.hosts
+    assert read(tmp_path) == stored
+    assert stored.span == span
+    assert sorted(path.name for path in tmp_path.glob("telemetry*")) == [STORED]
+    assert gzip.decompress((tmp_path / STORED).read_bytes()).startswith(b'{"hosts":')
+
+
+def test_each_source_is_one_file() -> None:
+    assert {"cpu", "memory", "interfaces", "tcp", "infiniband", "disk", "nfs", "lustre"} <= set(
+        source_texts()
+    )
