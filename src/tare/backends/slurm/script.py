@@ -36,7 +36,8 @@ def sbatch_options(tasks: Sequence[Task], options: SlurmOptions) -> Iterator[str
     per_node = max(task.layout.ranks_per_node for task in tasks)
     minutes = math.ceil(sum(task.timeout_s + _START_AND_END_S for task in tasks) / 60)
     yield f"--job-name={first.name}"
-    yield f"--comment={_quoted(first.folder.parents[2])}"  # the campaign's folder: see leftovers.py
+    if len(first.folder.parents) > 2:  # as every folder of an attempt has: the campaign's, for leftovers.py
+        yield f"--comment={_quoted(first.folder.parents[2])}"
     yield f"--nodes={nodes}"
     yield f"--ntasks-per-node={per_node}"
     yield f"--cpus-per-task={max(task.layout.threads for task in tasks)}"
