@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Lock
 
 from tare.cli.containers import containers, read_nesting
+from tare.cli.packets import counting_packets
 from tare.cli.provenance import ask_facts, fact_scripts
 from tare.cli.wiring import Loaded
 from tare.collectors.facts import collect_facts
@@ -83,6 +84,7 @@ def _require_independent(loaded: Loaded) -> None:
 def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], jobs: int) -> Iterator[Crew]:
     """Yield a crew that works here or over the site's agent, and leaves no process behind."""
     from tare.backends import marks
+    from tare.backends.packet_counting import PacketCounters
     from tare.backends.process import ProcessBackend
     from tare.backends.watching import Samplers
     from tare.collectors.sampler import program, raw_name, settle
@@ -110,7 +112,12 @@ def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], jobs: int) 
             counters=_counters(backend),
             environment=_environment(folder, loaded, backend, env),
             label=prefix,
-            telemetry=Watching(loaded.plan.telemetry, samplers, settle),
+            telemetry=counting_packets(
+                Watching(loaded.plan.telemetry, samplers, settle),
+                PacketCounters(
+                    label=f"{prefix}packets;", agent=backend.agent, env=env, on_start=backend.keep
+                ),
+            ),
         )
         try:
             with closing(samplers), containers(folder.resolve(), loaded, env, prefix):

@@ -155,6 +155,7 @@ class _SiteReader:
             shared_cores=_cores() if lab else None,
             memory_bytes=file.memory,
             is_attested=file.attest,
+            is_counting_packets=file.packets,
         )
 
     def _fault(self, path: KeyPath, message: str) -> None:

@@ -217,4 +217,7 @@ class SiteFile(_File, frozen=True, kw_only=True):
     attest: Annotated[
         bool, Meta(description="Ranks say where they start; a run with ranks elsewhere is invalid.")
     ] = True
+    packets: Annotated[
+        bool, Meta(description="Count packets of a case's network by size; needs CAP_NET_RAW on the nodes.")
+    ] = False
     lab: Annotated[LabFile | None, Meta(description="The lab to build for it.")] = None

@@ -216,6 +216,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     `staging` is a folder of every node to which working folders are copied; None where the nodes share them.
     `memory_bytes` is how much memory each node has, where the site tells.
     Ranks say where they are when they start, where the site `is_attested` (see tare.attest).
+    Packets of a case's network are counted by size where it `is_counting_packets`.
     `shared_cores` is set where the nodes are not machines of their own, as in the lab: so many cores are
     all that they have together.
     """
@@ -233,6 +234,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     staging: str | None = None
     memory_bytes: int | None = None
     is_attested: bool = True
+    is_counting_packets: bool = False
 
     def fact(self, fact: SiteFact) -> int | None:
         """Return what the site tells of `fact`; None where it tells nothing."""

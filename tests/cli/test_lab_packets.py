@@ -1,0 +1,71 @@
+"""Packets of two networks of the lab: their sizes show the MTU that encapsulation leaves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import TARE, Tare
+from tare.collectors.packets import Counted, read
+from tare.lab.mpi import is_installed, mpi_folder
+from tare.store.campaign import read_campaign
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(
+        not is_installed("intelmpi", mpi_folder()), reason="no Intel MPI here; run: tare lab setup"
+    ),
+]
+
+STUDY = """\
+study: packets
+site: site.yaml
+factors:
+  network: [host, overlay]
+  workload: [{imb.pingpong: {min_bytes: 1MiB, max_bytes: 4MiB, iterations: 30}}]
+nodes: 2
+repeats: 1
+timeout: 60 s
+"""
+_ETHERNET = 14
+_HEADERS = 20 + 32  # of IPv4, and of TCP with its time stamps
+
+
+def test_the_packets_of_an_overlay_are_smaller_by_its_headers(tare: Tare, tmp_path: Path) -> None:
+    text = (Path(TARE).parents[2] / "src/tare/sites/lab.yaml").read_text()
+    (tmp_path / "site.yaml").write_text(f"{text}\npackets: true\n")
+    (tmp_path / "study.yaml").write_text(STUDY)
+    done = tare("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
+    assert done.returncode == 0, done.stdout + done.stderr
+    campaign = read_campaign(tmp_path / "c")
+    found: dict[str, dict[str, Counted]] = {}
+    for attempt in campaign.attempts:
+        found[str(campaign.cases[attempt.case].network)] = read(tmp_path / "c" / attempt.folder)
+    assert {host: one.interface for host, one in found["host"].items()} == {"n1": "fab0", "n2": "fab0"}
+    assert {one.interface for one in found["overlay"].values()} == {"eth0"}
+    for counted in (*found["host"].values(), *found["overlay"].values()):
+        assert not counted.fault
+        assert counted.n_dropped == 0
+        total = sum(n for _, n in counted.sent) + sum(n for _, n in counted.received)
+        assert total == counted.n_packets
+    assert payload_divisor(found["host"]) == 1500 - _HEADERS
+    assert payload_divisor(found["overlay"]) == 1450 - _HEADERS
+
+
+def payload_divisor(hosts: dict[str, Counted]) -> int:
+    """Return which MTU's segments fill the largest packets.
+
+    With segmentation offload a packet of up to 64 KiB goes through a veth pair uncut; it is filled with whole
+    segments all the same, so that its payload is a multiple of what one packet of the MTU may carry.
+    """
+    sizes = Counter[int]()
+    for one in hosts.values():
+        for size, n in one.sent:
+            sizes[size - _ETHERNET - _HEADERS] += n
+    large = Counter({size: n for size, n in sizes.items() if size > 30_000})
+    (size, _), *_ = large.most_common(1)
+    fitting = [mtu - _HEADERS for mtu in (1500, 1450) if size % (mtu - _HEADERS) == 0]
+    assert len(fitting) == 1, (size, large.most_common(5))
+    return fitting[0]
