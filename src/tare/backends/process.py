@@ -144,7 +144,7 @@ class ProcessBackend:
         """Return how `job` ended on its host, from how the agent did and what the job's outputs tell."""
         frame = unframe(job.folder / job.stdout, job.folder / job.stderr)
         if agent.is_timeout or agent.fault is not None:
-            return agent
+            return msgspec.structs.replace(agent, code=None)  # which is the agent's own
         if frame.code is not None:
             signal_number = frame.code - _SIGNAL_BASE
             is_signal = 0 < signal_number <= _LAST_SIGNAL

@@ -1,0 +1,168 @@
+"""Every way in which the built-in backends run a program, behind one face, for the contract that all keep."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+import pytest
+
+from backends.real_ssh import sshd
+from tare.backends import marks
+from tare.backends.process import ProcessBackend
+from tare.backends.slurm.commands import Slurm
+from tare.backends.slurm.scheduler import SlurmScheduler
+from tare.errors import LabError
+from tare.lab import AGENT, Lab, slurm, start
+from tare.model.backend import Exit, Job
+from tare.model.case import Layout
+from tare.model.launch import Invocation
+from tare.model.scheduler import Landing, Step, Task
+from tare.model.site import LabNetwork, LabNetworkKind, LabSpec, Platform, SlurmOptions
+
+SPEC = LabSpec(nodes=2, networks={"host": LabNetwork(kind=LabNetworkKind.BRIDGE)})
+
+
+class Substrate(Protocol):
+    """Runs one program at a time in `folder`."""
+
+    folder: Path
+
+    def run(self, *argv: str, env: Mapping[str, str] | None = None, timeout_s: float = 60) -> Exit:
+        """Run it to its end, or to its time-out."""
+        ...
+
+    def interrupt(self, *argv: str, when: Callable[[], bool]) -> None:
+        """Begin it, and end it as an interrupted tare does once `when` says so."""
+        ...
+
+
+class Processes:
+    """The backend ``process``: here, or on `host`, with the folder shared or staged to `place`."""
+
+    def __init__(
+        self, backend: ProcessBackend, prefix: str, folder: Path, host: str | None, place: Path | None
+    ) -> None:
+        self.folder = folder
+        self._backend = backend
+        self._prefix = prefix
+        self._host = host
+        self._place = place
+
+    def run(self, *argv: str, env: Mapping[str, str] | None = None, timeout_s: float = 60) -> Exit:
+        return self._backend.run(
+            Job(
+                label=f"{self._prefix}case/1.1;",
+                invocation=Invocation(argv=argv, env=dict(env or {})),
+                host=self._host,
+                folder=self.folder,
+                timeout_s=timeout_s,
+                place=self._place,
+            )
+        )
+
+    def interrupt(self, *argv: str, when: Callable[[], bool]) -> None:
+        def look(number: int, frame: FrameType | None) -> None:
+            if when():
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGALRM, look)
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                self.run(*argv)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
+class Queue:
+    """The backend ``slurm``: a job a run, or the second of two runs in one allocation."""
+
+    _numbers = itertools.count()
+
+    def __init__(self, lab: Lab, folder: Path, *, is_packed: bool) -> None:
+        self.folder = folder / "attempts" / "case" / "1.1"
+        self.folder.mkdir(parents=True)
+        self._first = folder / "attempts" / "case" / "1.0"
+        self._first.mkdir()
+        self._is_packed = is_packed
+        self._scheduler = SlurmScheduler(Slurm((str(AGENT),), "n1", {**os.environ, **lab.env}), _no_facts)
+
+    def run(self, *argv: str, env: Mapping[str, str] | None = None, timeout_s: float = 60) -> Exit:
+        name = self._submit(argv, env or {}, timeout_s)
+        landed: list[Landing] = []
+        while name not in {one.name for one in landed}:
+            landed += self._scheduler.wait()
+        return next(one.exit for one in landed if one.name == name)
+
+    def interrupt(self, *argv: str, when: Callable[[], bool]) -> None:
+        name = self._submit(argv, {}, 60)
+        while not when():
+            time.sleep(0.02)
+        self._scheduler.cancel([name])
+
+    def _submit(self, argv: tuple[str, ...], env: Mapping[str, str], timeout_s: float) -> str:
+        number = next(self._numbers)
+        tasks = [self._task(f"tare-t{number}", self.folder, Invocation(argv=argv, env=dict(env)), timeout_s)]
+        if self._is_packed:
+            tasks.insert(0, self._task(f"tare-f{number}", self._first, Invocation(argv=("true",)), 60))
+        self._scheduler.submit(tasks)
+        return tasks[-1].name
+
+    @staticmethod
+    def _task(name: str, folder: Path, invocation: Invocation, timeout_s: float) -> Task:
+        return Task(
+            name=name,
+            folder=folder,
+            steps=(Step(name="run", invocation=invocation),),
+            layout=Layout(),
+            platform=Platform(backend="slurm", slurm=SlurmOptions()),
+            timeout_s=timeout_s,
+        )
+
+
+def _no_facts(platform: Platform) -> str:
+    return ""
+
+
+@contextlib.contextmanager
+def running_lab(folder: Path) -> Iterator[Lab]:
+    """Yield a lab of our own; skip where this machine builds none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(folder))
+        try:
+            running = start(SPEC, owned=True)
+        except LabError as error:
+            pytest.skip(f"this machine builds no lab: {error}")
+    with running:
+        yield running
+
+
+@contextlib.contextmanager
+def processes(
+    folder: Path, agent: tuple[str, ...], env: Mapping[str, str], host: str | None, place: Path | None
+) -> Iterator[Substrate]:
+    prefix = marks.new_prefix(f"contract{time.monotonic_ns()}")
+    hosts = [host] if host else []
+    with ProcessBackend(label=prefix, agent=agent, hosts=hosts, env=env) as backend:
+        yield Processes(backend, prefix, folder, host, place)
+
+
+@contextlib.contextmanager
+def ssh_agent(folder: Path) -> Iterator[tuple[str, ...]]:
+    with sshd(folder) as agent:
+        yield agent
+
+
+def require_slurm() -> None:
+    if slurm.missing():
+        pytest.skip(f"no Slurm here; {slurm.CURE}")

@@ -1,0 +1,182 @@
+"""What every backend owes to a program, wherever it runs: the same as a shell at the node itself.
+
+`substrate` is each in turn. One that is to join, such as pods, needs no more than a case of that fixture.
+"""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from backends.substrates import Queue, Substrate, processes, require_slurm, running_lab, ssh_agent
+from tare.lab import AGENT, Lab
+
+HOSTILE = (
+    "two words", "$(touch harm)", "`id`", "quote'\"", "new\nline", "*", "-n", "--", "", " ", "a\\b", "µ€",
+    "a;b|c&d", "%s", "{node1}", "~", "!!", "#",
+)  # fmt: skip
+_numbers = itertools.count(time.monotonic_ns())
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def lab(shared: ExitStack, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    return shared.enter_context(running_lab(tmp_path_factory.mktemp("run")))
+
+
+@pytest.fixture(scope="module")
+def slurm_lab(lab: Lab) -> Lab:
+    require_slurm()
+    lab.add_slurm()
+    return lab
+
+
+@pytest.fixture(scope="module")
+def ssh(shared: ExitStack, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    return shared.enter_context(ssh_agent(tmp_path_factory.mktemp("sshd")))
+
+
+@pytest.fixture(
+    params=[
+        "here",
+        "ssh",
+        "ssh-staged",
+        pytest.param("lab", marks=pytest.mark.lab),
+        pytest.param("slurm", marks=pytest.mark.lab),
+        pytest.param("slurm-packed", marks=pytest.mark.lab),
+    ]
+)
+def substrate(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Substrate]:
+    name: str = request.param
+    folder = tmp_path / "it's a folder"
+    folder.mkdir()
+    if name.startswith("slurm"):
+        yield Queue(request.getfixturevalue("slurm_lab"), folder, is_packed=name == "slurm-packed")
+        return
+    agent: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    if name == "lab":
+        agent, env = (str(AGENT),), request.getfixturevalue("lab").env
+    elif name != "here":
+        agent = request.getfixturevalue("ssh")
+    place = tmp_path / "on the node" / "place" if name == "ssh-staged" else None
+    with processes(folder, agent, env, "n1" if agent else None, place) as found:
+        yield found
+
+
+def lasting() -> str:
+    """Return how long a program sleeps that nobody waits for: a number by which it is found."""
+    return f"60.{next(_numbers)}"
+
+
+def asleep(*numbers: str) -> int:
+    """Return how many processes sleep for one of these times, on any node, which all are this machine."""
+    count = 0
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            count += any(path.read_bytes() == f"sleep\0{number}\0".encode() for number in numbers)
+        except OSError:
+            continue
+    return count
+
+
+def until(condition: Callable[[], bool], within_s: float = 30) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+def test_output_and_exit_code(substrate: Substrate) -> None:
+    ended = substrate.run("sh", "-c", "echo out; echo err >&2; exit 7")
+    assert (ended.code, ended.signal, ended.is_timeout, ended.fault) == (7, None, False, None)
+    assert (substrate.folder / "stdout").read_text() == "out\n"
+    assert (substrate.folder / "stderr").read_text() == "err\n"
+
+
+@pytest.mark.parametrize("code", [0, 1, 126, 254, 255])
+def test_exit_codes_are_the_programs_own(substrate: Substrate, code: int) -> None:
+    ended = substrate.run("sh", "-c", f"exit {code}")
+    assert (ended.code, ended.fault) == (code, None)
+
+
+def test_a_signal_is_told_apart_from_an_exit_code(substrate: Substrate) -> None:
+    ended = substrate.run("sh", "-c", "kill -SEGV $$")
+    assert (ended.code, ended.signal) == (None, signal.SIGSEGV)
+
+
+def test_a_program_that_is_not_there_is_the_programs_fault(substrate: Substrate) -> None:
+    ended = substrate.run("no-such-program")
+    assert (ended.code, ended.fault) == (127, None)
+    assert "no-such-program" in (substrate.folder / "stderr").read_text()
+
+
+def test_arguments_arrive_as_they_are(substrate: Substrate) -> None:
+    substrate.run(sys.executable, "-c", "import sys; print(ascii(sys.argv[1:]))", *HOSTILE)
+    assert (substrate.folder / "stdout").read_text() == f"{list(HOSTILE)!a}\n"
+    assert not (substrate.folder / "harm").exists()
+
+
+def test_the_environment_arrives_as_it_is(substrate: Substrate) -> None:
+    env = {f"HOSTILE_{number}": value for number, value in enumerate(HOSTILE)}
+    show = "import os; print(ascii([os.environ[f'HOSTILE_{n}'] for n in range(%d)]))"
+    substrate.run(sys.executable, "-c", show % len(HOSTILE), env=env)
+    assert (substrate.folder / "stdout").read_text() == f"{list(HOSTILE)!a}\n"
+
+
+def test_nobody_answers_on_standard_input(substrate: Substrate) -> None:
+    assert substrate.run("sh", "-c", "read line || exit 3").code == 3
+
+
+def test_ten_megabytes_that_are_no_text_arrive_whole(substrate: Substrate) -> None:
+    substrate.run(sys.executable, "-c", r"import sys; sys.stdout.buffer.write(b'\xff\x00\n\x1e' * 2_500_000)")
+    data = (substrate.folder / "stdout").read_bytes()
+    assert len(data) == 10_000_000
+    assert data == b"\xff\x00\n\x1e" * 2_500_000
+
+
+def test_it_starts_in_its_working_folder_and_what_it_makes_is_there_afterwards(substrate: Substrate) -> None:
+    (substrate.folder / "input").write_text("given")
+    ended = substrate.run("sh", "-c", "cat input; mkdir 'a b'; echo made >'a b/product'")
+    assert ended.code == 0
+    assert (substrate.folder / "stdout").read_text() == "given"
+    assert (substrate.folder / "a b" / "product").read_text() == "made\n"
+
+
+def test_a_time_out_ends_the_program_and_its_children(substrate: Substrate) -> None:
+    stubborn, child = lasting(), lasting()
+    ended = substrate.run("sh", "-c", f"trap '' TERM; sleep {child} & sleep {stubborn}", timeout_s=2)
+    assert ended.is_timeout
+    assert (ended.code, ended.fault) == (None, None)
+    until(lambda: asleep(stubborn, child) == 0)
+
+
+def test_what_was_written_before_a_time_out_is_kept(substrate: Substrate) -> None:
+    substrate.run("sh", "-c", f"echo before; exec sleep {lasting()}", timeout_s=2)
+    assert (substrate.folder / "stdout").read_text() == "before\n"
+
+
+def test_an_interrupt_ends_the_program_and_its_children(substrate: Substrate, tmp_path: Path) -> None:
+    up, long, child = tmp_path / "up", lasting(), lasting()
+    substrate.interrupt("sh", "-c", f"sleep {child} & : >{up}; sleep {long}", when=up.exists)
+    until(lambda: asleep(long, child) == 0)
+
+
+def test_an_interrupt_while_it_starts_leaves_nothing(substrate: Substrate) -> None:
+    long = lasting()
+    substrate.interrupt("sleep", long, when=lambda: True)
+    until(lambda: asleep(long) == 0)
+    time.sleep(0.5)  # what was still starting would be there by now
+    assert asleep(long) == 0
