@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, Tare
-from tare.collectors.packets import Counted, read
 from tare.lab.mpi import is_installed, mpi_folder
+from tare.model.packets import Counted, read
 from tare.store.campaign import read_campaign
 
 pytestmark = [

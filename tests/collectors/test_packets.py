@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.backends.packet_counting import PacketCounters
-from tare.collectors.packets import by_power_of_two, command, peaks, program, read, read_answer, store
+from tare.collectors.packets import command, program, read_answer, store
+from tare.model.packets import by_power_of_two, peaks, read
 
 
 def test_sizes_are_counted_by_the_power_of_two_that_holds_them() -> None:

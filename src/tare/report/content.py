@@ -33,6 +33,7 @@ from tare.report.figures import Figure, figures, watched_figure
 from tare.report.forest import forest_panels
 from tare.report.heatmap import HeatMap, heat_maps, quoted
 from tare.report.listing import Listing
+from tare.report.packets import PacketSizes, packet_sizes
 from tare.report.panels import measured_panels, ratio_panels, scale_panels
 from tare.report.runs import RunRow, moment, run_listing, run_rows
 from tare.report.scaling import ScalingBlock, efficiency_panels, scaling_blocks, speedup_panels
@@ -105,6 +106,7 @@ class Content:
     reasons: tuple[ReasonRow, ...]
     crossings: tuple[Crossing, ...]
     traffic: tuple[tuple[Side, str], ...]
+    packet_sizes: tuple[PacketSizes, ...]
     facts: tuple[tuple[str, str], ...]
     noises: tuple[Noise, ...]
     doubts: Doubts
@@ -178,6 +180,7 @@ def content(
         reasons=tuple(reason_rows(answers.reasons, campaign, sides)),
         crossings=tuple(crossed),
         traffic=tuple(summaries(crossed, sides)),
+        packet_sizes=tuple(packet_sizes(campaign)),
         facts=tuple(facts(campaign, balance, noise)),
         noises=tuple(noise),
         doubts=doubts(answers.trust, campaign, sides),
