@@ -11,7 +11,7 @@ from tare.backends.slurm.script import render, sbatch_options
 from tare.backends.slurm.states import Phase, phase_of
 from tare.model.case import Layout
 from tare.model.launch import Invocation
-from tare.model.scheduler import Step, Task
+from tare.model.scheduler import SharedSampler, Step, Task
 from tare.model.site import Platform, SlurmOptions
 
 GOLDEN = Path(__file__).with_name("goldens") / "two-tasks.sh"
@@ -41,6 +41,8 @@ def test_the_script_of_two_tasks_is_the_golden_one() -> None:
         reservation="r", exclusive=True, lines=("--switches=1",),
     )  # fmt: skip
     tasks = [task(Path("/c/attempts/a/1.1"), MESH, SOLVE), task(Path("/c/attempts/it's/1.1"), SOLVE, nodes=1)]
+    sampler = SharedSampler(Path("/c/telemetry-sampler.py"), 0.5)
+    tasks[0] = msgspec.structs.replace(tasks[0], sampler=sampler)
     text = render(tasks, options, "cat /proc/cpuinfo")
     if os.environ.get("UPDATE_GOLDENS"):
         GOLDEN.write_text(text)

@@ -28,6 +28,7 @@ from tare.model.site import Platform, Site, SlurmOptions
 from tare.runner.batch import BatchCrew, BatchSetup, make_task
 from tare.runner.crew import Alone, Crew, Crews
 from tare.runner.execution import Executor
+from tare.runner.telemetry import Watching
 from tare.runner.several import Several
 from tare.runner.telemetry import Watching
 from tare.store.campaign import store_environment
@@ -145,6 +146,7 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
     """Yield a crew that works through Slurm's queue."""
     from tare.backends.slurm.commands import Slurm
     from tare.backends.slurm.scheduler import SlurmScheduler
+    from tare.collectors.sampler import program, settle
 
     site = loaded.composer.site
     used = {case.platform for case in loaded.plan.cases}
@@ -164,6 +166,8 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
         campaign=campaign_mark(folder),
         traffic=_traffic,
         environment=lambda case, landing: _record(folder, loaded.composer, case, landing.before),
+        sampler=program(),
+        settle=settle,
     )
     yield BatchCrew(setup)
 

@@ -12,6 +12,7 @@ from tare.model.backend import Exit
 from tare.model.case import Layout
 from tare.model.launch import Invocation
 from tare.model.site import Network, Platform
+from tare.model.telemetry import Epoch
 
 NodeFiles = Mapping[str, Mapping[str, str]]
 """Small files of nodes, such as /proc/net/dev: their text by node and path."""
@@ -29,6 +30,13 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     stderr: str = "stderr"
     is_mpi: bool = True
     is_pair: bool = False
+
+
+class SharedSampler(msgspec.Struct, frozen=True):
+    """What watches the nodes of a task: a Python program on a file system that they share."""
+
+    program: Path
+    period_s: float
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +58,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     storage: str | None = None
     storage_path: str = ""
     labels: dict[str, str] = {}
+    sampler: SharedSampler | None = None
 
 
 class Landing(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +80,7 @@ class Landing(msgspec.Struct, frozen=True, kw_only=True):
     after: NodeFiles = {}
     problems: tuple[str, ...] = ()
     facts: Mapping[str, Mapping[str, str]] = {}
+    epochs: tuple[Epoch, ...] = ()
 
 
 class Scheduler(Protocol):

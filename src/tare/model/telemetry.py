@@ -24,6 +24,10 @@ class Watching(msgspec.Struct, frozen=True):
     period_s: float | None = 1.0
     unwatched: tuple[str, ...] = ()
 
+    def period_of(self, platform: str) -> float | None:
+        """Return the seconds between samples on a platform; None where it is not watched."""
+        return None if platform in self.unwatched else self.period_s
+
 
 class Epoch(msgspec.Struct, frozen=True):
     """When a stage ran, in seconds since the epoch of time(2), by the clock of the head."""

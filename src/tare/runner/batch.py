@@ -14,7 +14,8 @@ from tare.errors import BackendError
 from tare.model.attempt import Attempt, State, Traffic
 from tare.model.case import Case, Run
 from tare.model.plan import Plan
-from tare.model.scheduler import Landing, NodeFiles, Scheduler, Step, Task
+from tare.model.scheduler import Landing, NodeFiles, Scheduler, SharedSampler, Step, Task
+from tare.model.telemetry import Host, Settle, Span
 from tare.runner.cache import StageCache
 from tare.runner.execution import difference
 from tare.runner.judging import StagesEnd, judge
@@ -34,7 +35,8 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     """What a batch crew works with, for the campaign in `folder`, an absolute path.
 
     `campaign` names its jobs. `traffic` reads counters out of the files of nodes, `environment` records
-    the facts of where a task landed and returns their hash.
+    the facts of where a task landed and returns their hash. `sampler` is the program that watches nodes, none
+    where it is empty, and `settle` makes figures of what it saw.
     """
 
     folder: Path
@@ -45,6 +47,8 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     traffic: Callable[[NodeFiles], Traffic]
     environment: Callable[[Case, Landing], str | None]
     clock: Callable[[], float] = time.time
+    sampler: str = ""
+    settle: Settle = lambda folder, span: {}
 
 
 class BatchCrew:
@@ -122,8 +126,26 @@ class BatchCrew:
         work = setup.folder / attempt.folder
         task = make_task(setup.composer, case, name, work, setup.plan.timeout_s, stages)
         labels = {"campaign": setup.campaign, "case": case.id, "run": f"{attempt.block}.{attempt.attempt}"}
-        task = msgspec.structs.replace(task, labels=labels)
+        task = msgspec.structs.replace(task, labels=labels, sampler=self._sampler(case))
         return _Flight(case, attempt, stages, task)
+
+    def _sampler(self, case: Case) -> SharedSampler | None:
+        """Return what watches the nodes of `case`, laid where they all see it; None where nothing does."""
+        period_s = self._setup.plan.telemetry.period_of(case.platform)
+        if period_s is None or not self._setup.sampler:
+            return None
+        path = self._setup.folder / "telemetry-sampler.py"
+        if not path.exists() or path.read_text(encoding="utf-8") != self._setup.sampler:
+            path.write_text(self._setup.sampler, encoding="utf-8")
+        return SharedSampler(path, period_s)
+
+    def _telemetry(self, flight: _Flight, landing: Landing) -> dict[str, float]:
+        if flight.task.sampler is None:
+            return {}
+        network = flight.task.network
+        hosts = {node: Host() for node in landing.nodes}
+        span = Span(hosts=hosts, epochs=landing.epochs, interface=network.interface if network else None)
+        return dict(self._setup.settle(flight.task.folder, span))
 
     def _submit(self) -> None:
         """Submit what is held as one job; what the scheduler refuses, the infrastructure has failed."""
@@ -166,6 +188,7 @@ class BatchCrew:
             hosts=list(landing.nodes),
             traffic=difference(setup.traffic(landing.before), setup.traffic(landing.after)),
             environment=setup.environment(case, landing) if landing.before or landing.facts else None,
+            telemetry=self._telemetry(flight, landing),
         )
         if landing.reason:
             return msgspec.structs.replace(attempt, state=State.FAILED, reason=landing.reason, check="job")

@@ -65,8 +65,8 @@ class Watching:
     @contextmanager
     def watch(self, composer: Composer, case: Case, work: Path) -> Iterator[Watched]:
         """Watch the hosts where ranks start, and the nodes beneath them where these are others."""
-        period_s = self._settings.period_s
-        if period_s is None or case.platform in self._settings.unwatched:
+        period_s = self._settings.period_of(case.platform)
+        if period_s is None:
             yield Unwatched()
             return
         site = composer.site

@@ -26,6 +26,28 @@ probe() { # probe NAME SCRIPT: keep what a script prints on each node as NAME.<n
     sh -c "$2" </dev/null
 }
 
+watch() { # watch SAMPLER PERIOD: sample each node until 'unwatch'; the end of its input is the sampler's own
+  local i
+  coproc sampler {
+    exec srun --overlap --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none --input=all \
+      --output=/dev/null --error=telemetry.errors python3 -I -S "$1"
+  } 2>/dev/null
+  sampler_pid=$!
+  printf '["begin","%s/telemetry.{node}.jsonl","%s"]\n' "$PWD" "$2" >&"${sampler[1]-1}" 2>/dev/null
+  for ((i = 0; i < 50; i++)); do # no longer than a run is worth: it goes on without
+    [ "$(find . -maxdepth 1 -name 'telemetry.*.jsonl' -size +0 | wc -l)" -ge "$nodes" ] && break
+    kill -0 "$sampler_pid" 2>/dev/null || break
+    sleep 0.1
+  done
+}
+
+unwatch() {
+  [ -n "${sampler_pid-}" ] || return 0
+  { [ -z "${sampler[1]-}" ] || exec {sampler[1]}>&-; wait "$sampler_pid"; } 2>/dev/null
+  sampler_pid=
+  [ -s telemetry.errors ] || rm -f telemetry.errors
+}
+
 node0=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 
 task() { # task FOLDER NODES SECONDS: begin a task
@@ -48,6 +70,7 @@ step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of 
 }
 
 land() { # srun may say 0 of a step that died with its node; but then no other step starts
+  unwatch
   probe after "$counters" && [ -e "after.${SLURMD_NODENAME-}" ] && mv progress landed
 }
 
@@ -56,6 +79,7 @@ counters='printf '"'"'\036/proc/net/dev\036'"'"'; cat /proc/net/dev'
 
 # tare-1a2b-1.1: 1 of 2
 task /c/attempts/a/1.1 2 90 && {
+  watch /c/telemetry-sampler.py 0.5
   step mesh mesh.stdout mesh.stderr mesher -n 4 &&
   step run stdout stderr env OMP_NUM_THREADS=2 'X=a b' solver '$(touch pwned)' 'it'"'"'s'
   land

@@ -10,6 +10,7 @@ import msgspec
 from tare.backends.slurm.states import Phase
 from tare.model.backend import Exit
 from tare.model.scheduler import Landing, NodeFiles, Task
+from tare.model.telemetry import Epoch
 
 _RECORD = "\x1e"  # what job.sh puts around the path of each file
 _TIMED_OUT = {124, 137}  # timeout(1): on SIGTERM, and when it took SIGKILL
@@ -19,6 +20,7 @@ _SIGNAL_BASE, _LAST_SIGNAL = 128, 64
 class _StepEnd(NamedTuple):
     name: str
     code: int
+    began_at: float
     elapsed_s: float
 
 
@@ -104,6 +106,7 @@ def _landing(task: Task, progress: Progress, ended: Exit, reason: str = "") -> L
         nodes=tuple(sorted(before, key=_natural)),
         before=before,
         after=after,
+        epochs=tuple(Epoch(one.name, one.began_at, one.began_at + one.elapsed_s) for one in progress.steps),
     )
 
 
@@ -115,7 +118,7 @@ def _parse(text: str, *, is_landed: bool) -> Progress:
             case ["began", at]:
                 began_at = _seconds(at)
             case ["step", name, code, begun, ended]:
-                steps.append(_StepEnd(name, int(code), _seconds(ended) - _seconds(begun)))
+                steps.append(_StepEnd(name, int(code), _seconds(begun), _seconds(ended) - _seconds(begun)))
     return Progress(is_landed and bool(steps), began_at, tuple(steps))
 
 

@@ -56,6 +56,8 @@ def sbatch_options(tasks: Sequence[Task], options: SlurmOptions) -> Iterator[str
 def _task(task: Task) -> Iterator[str]:
     seconds = max(math.ceil(task.timeout_s), 1)
     yield f"task {shlex.quote(str(task.folder))} {task.layout.nodes} {seconds} && {{"
+    if task.sampler is not None:
+        yield f"  watch {shlex.quote(str(task.sampler.program))} {task.sampler.period_s:g}"
     steps = [f"step {shlex.join(_words(step))}" for step in task.steps]
     yield "  " + " &&\n  ".join(steps)
     yield "  land"
