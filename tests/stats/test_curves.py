@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import nnls
 
 from tare.stats.crossings import crossings, plateau
-from tare.stats.hockney import Hockney, fit_hockney
+from tare.stats.hockney import Hockney, _lines, fit_hockney
 from tare.stats.intervals import Floats
 
 SIZES = [float(4**power) for power in range(11)]
@@ -132,3 +133,18 @@ def test_a_noisy_point_is_near_the_best_and_not_surely() -> None:
 
 def test_what_was_not_measured_has_no_plateau() -> None:
     assert plateau(np.full((3, 4), np.nan), 0.05) is None
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_the_line_is_the_one_that_non_negative_least_squares_finds(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    sizes = np.sort(2.0 ** random.uniform(0, 26, random.integers(3, 30)))
+    times = 10 ** random.uniform(-3, 3) + sizes * 10 ** random.uniform(-6, 1)
+    rows = times * np.exp(random.normal(0, random.choice([0.001, 0.3, 2.0]), (3, len(sizes))))
+    for row, (latency, slope) in zip(rows, _lines(sizes, rows), strict=True):
+        scale = sizes.max()
+        best, _ = nnls(np.column_stack([1 / row, sizes / scale / row]), np.ones(len(row)))
+        miss = np.square((latency + sizes * slope) / row - 1).sum()
+        assert latency >= 0 <= slope
+        assert miss == pytest.approx(np.square((best[0] + sizes / scale * best[1]) / row - 1).sum(), rel=1e-8)

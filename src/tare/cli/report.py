@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
@@ -57,15 +58,18 @@ def command(
       tare report campaigns/demo --format markdown --format latex
     """
     from tare.collectors.sampler import read_timeline
-    from tare.report import Format, ReportAnswers, write_report
+    from tare.report import Format, ReportAnswers, chart_scripts, write_report
     from tare.store.campaign import read_campaign
 
-    campaign = read_campaign(folder)
-    answers = ReportAnswers.of(campaign)
-    target = output or folder / "report"
     wanted = set(Format) if "all" in formats else {Format(one) for one in formats or ("html",)}
     if is_opened and Format.HTML not in wanted:
         raise UsageError("--open shows the page; add --format html")
+    campaign = read_campaign(folder)
+    target = output or folder / "report"
+    with ThreadPoolExecutor(max_workers=1) as meanwhile:
+        if Format.HTML in wanted:
+            meanwhile.submit(chart_scripts)
+        answers = ReportAnswers.of(campaign)
     try:
         files = write_report(
             campaign, answers, target, template, wanted, lambda one: read_timeline(folder / one.folder)

@@ -28,7 +28,7 @@ _OF_SCALE = ("speedup", "efficiency", "nodes")
 MOST_PANELS = 12
 """Panels of one figure: more are not looked at."""
 
-_MOST_PIXELS = 2_000_000
+_MOST_PIXELS = 1_200_000
 """Of all panels of a PNG: painting them takes longest of all that a report does."""
 
 _LONG_DECIMALS = re.compile(r"(\d\.\d\d)\d+")

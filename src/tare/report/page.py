@@ -114,12 +114,15 @@ def _environment(template: Path | None) -> Environment:
 
 def _scripts(environment: Environment, found: Content) -> list[str]:
     own = environment.get_template("page.js").render()
-    return [_vega(), own] if found.figures else [own]
+    return [chart_scripts(), own] if found.figures else [own]
 
 
 @functools.cache
-def _vega() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, with no address to fetch anything from."""
+def chart_scripts() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script, with no address to fetch anything from.
+
+    Bundling them takes a second, all of it outside of Python: `tare report` does it meanwhile.
+    """
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle(_EXPORT, vl_version=vegalite_version())

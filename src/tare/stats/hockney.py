@@ -39,7 +39,7 @@ def fit_hockney(sizes: Sequence[float], times: Floats, confidence: float = 0.95)
         n_used = int(used.sum()) if len(measured) else 0
         return f"{n_used} sizes were measured in every block; the line takes {MIN_SIZES} or more"
     m, t = m[used], measured[:, used]
-    lines = np.array([_line(m, row) for row in t])
+    lines = _lines(m, t)
     if (lines[:, 1] <= 0).any():
         return "the time does not grow with the size"
     if (lines[:, 0] <= 0).any():
@@ -56,11 +56,28 @@ def fit_hockney(sizes: Sequence[float], times: Floats, confidence: float = 0.95)
     return Hockney(len(t), len(m), t0, r_inf, n_half, misfit)
 
 
-def _line(m: Floats, t: Floats) -> Floats:
-    """Return (t0, 1/r∞), neither less than 0, with the least sum of ((t0 + m/r∞)/t − 1)²."""
-    from scipy.optimize import nnls
+def _lines(m: Floats, t: Floats) -> Floats:
+    """Return (t0, 1/r∞) of each row of `t`, neither less than 0, with the least sum of ((t0 + m/r∞)/t − 1)².
 
+    Of two parameters the constrained best is the free one, or else the better of those with one of them 0
+    (Lawson and Hanson 1974, Solving Least Squares Problems, ch. 23). By Gram–Schmidt, all rows at once.
+    """
     scale = float(m.max())
-    found, _ = nnls(np.column_stack([1 / t, m / scale / t]), np.ones(len(t)))
-    line: Floats = found / np.array([1.0, scale])
-    return line
+    one, other = 1 / t, m / scale / t
+    apart = other - one * _share(other, one)[:, np.newaxis]
+    slope = _share(np.ones_like(t), apart)
+    free = np.column_stack([_share(1 - other * slope[:, np.newaxis], one), slope])
+    flat = np.column_stack([_share(np.ones_like(t), one), np.zeros(len(t))])
+    steep = np.column_stack([np.zeros(len(t)), _share(np.ones_like(t), other)])
+    misses = np.array(
+        [np.square(one * line[:, :1] + other * line[:, 1:] - 1).sum(axis=1) for line in (flat, steep)]
+    )
+    bound = np.where(misses.argmin(axis=0)[:, np.newaxis] == 0, flat, steep)
+    lines: Floats = np.where((free >= 0).all(axis=1)[:, np.newaxis], free, bound) / [1.0, scale]
+    return lines
+
+
+def _share(y: Floats, x: Floats) -> Floats:
+    """Return the least-squares factor of `x` in `y`, row by row."""
+    factors: Floats = (x * y).sum(axis=1) / np.square(x).sum(axis=1)
+    return factors

@@ -13,8 +13,8 @@ from tare.stats.equivalence import difference_p_values
 from tare.stats.intervals import MIN_BLOCKS, Floats
 from tare.stats.ratios import Design, Ratios, log_ratios
 
-_MOST_AVERAGES = 4_000_000
-"""Walsh averages held at once: 32 MB."""
+_MOST_AVERAGES = 500_000
+"""Walsh averages held at once: 4 MB, which stay in the cache."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -48,9 +48,12 @@ def rank_ratios(reference: Floats, contender: Floats, confidence: float = 0.95) 
         k, reached = _least_rank(n, confidence)
         for columns in _parts(np.flatnonzero(n_common == n), n):
             averages = _walsh_averages(logs[:n, columns])
-            found.ratio[columns] = np.exp(np.median(averages, axis=0))
-            found.low[columns] = np.exp(averages[k])
-            found.high[columns] = np.exp(averages[-1 - k])
+            last = averages.shape[1] - 1
+            middle = [last // 2, (last + 1) // 2]
+            averages.partition([k, *middle, last - k], axis=1)  # half the time of sorting them
+            found.ratio[columns] = np.exp(averages[:, middle].mean(axis=1))
+            found.low[columns] = np.exp(averages[:, k])
+            found.high[columns] = np.exp(averages[:, last - k])
             found.confidence[columns] = reached
     return found
 
@@ -75,9 +78,11 @@ def disagreements(by_t: Ratios, by_ranks: RankRatios) -> npt.NDArray[np.bool_]:
 
 
 def _walsh_averages(logs: Floats) -> Floats:
-    """Return the mean of each pair of rows and of each row with itself, in order."""
+    """Return the mean of each pair of rows and of each row with itself: a row a column of `logs`."""
     one, other = np.triu_indices(len(logs))
-    return np.sort((logs[one] + logs[other]) / 2, axis=0)
+    by_column = np.ascontiguousarray(logs.T)
+    averages: Floats = (by_column[:, one] + by_column[:, other]) / 2
+    return averages
 
 
 def _parts(columns: npt.NDArray[np.intp], n: int) -> Iterator[npt.NDArray[np.intp]]:
