@@ -15,8 +15,8 @@ from tare.report.wording import visible
 class PacketSizes:
     """The packets that the hosts of a case sent through its network's interface, over all its runs.
 
-    `shares` are by the power of two that sizes do not exceed, `peaks` of exact sizes with Ethernet headers, both
-    of what was counted. `lost` is the share that came too fast for that.
+    `shares` are by the power of two that sizes do not exceed, `peaks` of exact sizes with Ethernet headers;
+    both of what was counted. `lost` is the share that came too fast for that.
     """
 
     case: str
