@@ -102,7 +102,7 @@ def remote_end_script(label_prefix: str, signal_name: str = "KILL") -> str:
     spared = "" if is_kill else '; [ "$(cat "/proc/$p/comm" 2>/dev/null)" = ssh ] && continue'
     return (
         f"for n in {'1 2 3' if is_kill else '1'}; do for f in $(grep -lzs '{mark}' /proc/[0-9]*/environ); do "
-        f'p=${{f#/proc/}}; p=${{p%/environ}}{spared}; '
+        f"p=${{f#/proc/}}; p=${{p%/environ}}{spared}; "
         f'[ "$p" != $$ ] && kill -{signal_name} "$p" 2>/dev/null; '
         "done; done; true"
     )

@@ -143,6 +143,9 @@ class ProcessBackend:
     def _conclude(self, job: Job, agent: Exit, log: Path | None) -> Exit:
         """Return how `job` ended on its host, from how the agent did and what the job's outputs tell."""
         frame = unframe(job.folder / job.stdout, job.folder / job.stderr)
+        said = _read(log)
+        if log is not None:
+            log.unlink(missing_ok=True)
         if agent.is_timeout or agent.fault is not None:
             return msgspec.structs.replace(agent, code=None)  # which is the agent's own
         if frame.code is not None:
@@ -160,7 +163,7 @@ class ProcessBackend:
             )
         if agent.signal is not None and log is None:
             return agent  # the job has killed all its process group, and the agent with it
-        said = _read(log) or _read(job.folder / job.stderr)
+        said = said or _read(job.folder / job.stderr)
         what = "was lost while the job ran" if frame.has_begun else "could not be reached"
         return msgspec.structs.replace(agent, fault=f"host {job.host} {what}: {explain(str(job.host), said)}")
 
