@@ -20,7 +20,7 @@ from tare.store.campaign import JOURNAL, read_campaign
 from tare.store.journal import is_held
 
 pytestmark = [
-    pytest.mark.lab,
+    pytest.mark.skipif(os.geteuid() != 0, reason="Slurm's daemons need root"),
     pytest.mark.skipif(bool(slurm.missing()), reason=f"no Slurm here; {slurm.CURE}"),
 ]
 

@@ -52,6 +52,8 @@ def bring_up(lab: Hosts, nodes: Sequence[str], addresses: Sequence[str]) -> None
 
     Raises LabError with the log of the daemon that did not start.
     """
+    if os.geteuid() != 0:
+        raise LabError("Slurm's daemons change their groups, which only root may; start Slurm's lab as root")
     if lacking := missing():
         raise LabError(f"Slurm needs {', '.join(lacking)}, which this machine lacks; {CURE}")
     home = conf_path(lab.folder).parent
