@@ -48,7 +48,7 @@ def make_crew(
     platforms = loaded.composer.site.platforms
     used = dict.fromkeys(case.platform for case in loaded.plan.cases)
     makers: dict[str, Callable[[Path, Loaded, Mapping[str, str]], AbstractContextManager[Crew]]]
-    makers = {"process": partial(_processes, jobs=jobs), "slurm": _slurm}
+    makers = {"process": partial(_processes, jobs=jobs), "slurm": _slurm, "kubernetes": _kubernetes}
     with ExitStack() as stack:
         env = lab
         if env is None:
@@ -172,6 +172,32 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
     yield BatchCrew(setup)
 
 
+@contextmanager
+def _kubernetes(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Crew]:
+    """Yield a crew that works through a cluster, and leaves nothing there."""
+    from tare.backends.kubernetes.cluster import Cluster
+    from tare.backends.kubernetes.scheduler import KubernetesScheduler
+    from tare.cli.pods import options_of
+
+    campaign = campaign_mark(folder)
+    scheduler = KubernetesScheduler(Cluster.connect(options_of(loaded)), campaign, fact_scripts(loaded))
+    setup = BatchSetup(
+        folder=folder.resolve(),
+        plan=loaded.plan,
+        composer=loaded.composer,
+        scheduler=scheduler,
+        campaign=campaign,
+        traffic=_traffic,
+        environment=lambda case, landing: _record(
+            folder, loaded.composer, case, landing.before, told=landing.facts
+        ),
+    )
+    try:
+        yield BatchCrew(setup)
+    finally:
+        scheduler.close()
+
+
 def job_script(loaded: Loaded, case: Case) -> str:
     """Return the batch script or the manifests of an attempt of `case`; ``{work}`` stands for its folder."""
     if loaded.composer.site.platforms[case.platform].kubernetes is not None:
@@ -244,10 +270,20 @@ def _environment(
 
 
 def _record(
-    folder: Path, composer: Composer, case: Case, files: NodeFiles, nesting: Mapping[str, str] | None = None
+    folder: Path,
+    composer: Composer,
+    case: Case,
+    files: NodeFiles,
+    nesting: Mapping[str, str] | None = None,
+    told: Mapping[str, Mapping[str, str]] | None = None,
 ) -> str:
-    """Record the facts of a case's nodes, of its platform and of its containers; return their hash."""
+    """Record the facts of a case's nodes, of its platform and of its containers; return their hash.
+
+    `told` are facts that somebody else knows of the nodes, such as the cluster that they are in.
+    """
     facts: Environment = {node: collect_facts(found) for node, found in files.items()}
+    for name, more in (told or {}).items():
+        facts[name] = {**facts.get(name, {}), **more}
     platform = composer.site.platforms[case.platform]
     for node in facts.values():
         node["platform.launcher"] = platform.launcher

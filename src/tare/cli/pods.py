@@ -11,7 +11,9 @@ from tare.backends.kubernetes.lint import lint
 from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
 from tare.cli.provenance import fact_scripts
 from tare.cli.wiring import Loaded
+from tare.errors import UsageError
 from tare.model.case import Case
+from tare.model.kubernetes import KubernetesOptions
 from tare.runner.batch import make_task
 
 
@@ -31,6 +33,19 @@ def show_manifests(loaded: Loaded, case: Case) -> str:
     documents = case_manifests(loaded, case)
     told = "".join(f"# trap: {trap}\n" for trap in lint(documents))
     return told + as_yaml(documents)
+
+
+def options_of(loaded: Loaded) -> KubernetesOptions:
+    """Return the options that name the cluster of a study. Raises UsageError where there are two."""
+    site = loaded.composer.site
+    used = dict.fromkeys(case.platform for case in loaded.plan.cases)
+    found = [options for name in used if (options := site.platforms[name].kubernetes) is not None]
+    places = {(one.context, one.kubeconfig, one.namespace) for one in found}
+    if len(places) > 1:
+        raise UsageError(
+            "platforms of one study name different clusters or namespaces; give them the same one"
+        )
+    return found[0]
 
 
 def as_yaml(documents: Sequence[Json]) -> str:

@@ -81,7 +81,7 @@ def _lint_mpi_job(job: MpiJob, others: Sequence[Manifest | None]) -> list[Trap]:
         return [Trap("replicas", what, "give Launcher one replica, and Worker one or more")]
     networks = tuple(one for one in others if isinstance(one, AttachmentDefinition))
     words = [word for one in specs.launcher.template.spec.containers for word in one.command]
-    scripts = [text for one in others if isinstance(one, ConfigMap) for text in one.data.values()]
+    scripts = [one.data.get("task.sh", "") for one in others if isinstance(one, ConfigMap)]
     bundle = _Bundle(job, specs.launcher, specs.worker, "\n".join([" ".join(words), *scripts]), networks)
     return [trap for rule in _RULES for trap in rule(bundle)]
 

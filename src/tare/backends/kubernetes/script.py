@@ -21,7 +21,7 @@ MOST_KIB = 4096
 
 _SCRIPTS = Path(__file__).with_name("scripts")
 _MOST_INPUT = 900 * 1024  # bytes; etcd takes 1 MiB of a ConfigMap, names and all
-_OWN = frozenset({"command.json"})
+_OWN = frozenset({"command.json", "manifests.yaml"})
 
 
 def files_of(task: Task) -> dict[str, str]:

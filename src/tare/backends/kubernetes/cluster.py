@@ -1,0 +1,254 @@
+"""The API of one cluster: the requests that Tare makes, and what their failures mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from tare.backends.kubernetes.manifests import Json
+from tare.errors import BackendError, UsageError
+from tare.model.kubernetes import KubernetesOptions
+
+if TYPE_CHECKING:
+    import httpx2
+
+_TIMEOUT_S = 30.0
+_WATCH_S = 300  # how long the server keeps a watch before it ends it, well
+_CONFLICT, _GONE, _NOT_FOUND = 409, 410, 404
+_MAY_PASS = {429, 500, 502, 503, 504}
+
+
+class Resource(NamedTuple):
+    """A kind of object as the API's paths call it; `is_namespaced` says whether namespaces have it."""
+
+    group: str
+    plural: str
+    kind: str
+    is_namespaced: bool = True
+
+
+PODS = Resource("api/v1", "pods", "Pod")
+EVENTS = Resource("api/v1", "events", "Event")
+CONFIG_MAPS = Resource("api/v1", "configmaps", "ConfigMap")
+CLAIMS = Resource("api/v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+QUOTAS = Resource("api/v1", "resourcequotas", "ResourceQuota")
+NODES = Resource("api/v1", "nodes", "Node", is_namespaced=False)
+JOBS = Resource("apis/batch/v1", "jobs", "Job")
+MPI_JOBS = Resource("apis/kubeflow.org/v2beta1", "mpijobs", "MPIJob")
+ATTACHMENTS = Resource(
+    "apis/k8s.cni.cncf.io/v1", "network-attachment-definitions", "NetworkAttachmentDefinition"
+)
+CRDS = Resource(
+    "apis/apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", False
+)
+
+WRITTEN = {one.kind: one for one in (PODS, CONFIG_MAPS, JOBS, MPI_JOBS, ATTACHMENTS)}
+"""What Tare creates, by kind."""
+
+
+class Refusal(BackendError):
+    """The API server answered, and said no. `status` is that of HTTP."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Outage(BackendError):
+    """The API server did not answer, or was not able to; it may later."""
+
+
+class Gone(Exception):
+    """What happened since the version from which to watch is forgotten (410): list again."""
+
+
+class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    next: str = msgspec.field(name="continue", default="")
+
+
+class _List(msgspec.Struct, frozen=True):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] = []
+
+
+class _Status(msgspec.Struct, frozen=True):
+    message: str = ""
+
+
+class Cluster:
+    """Makes requests in one namespace, unless a request names another. Threads may share it."""
+
+    def __init__(self, http: httpx2.Client, namespace: str) -> None:
+        self._http = http
+        self.namespace = namespace
+        self.n_requests = 0
+        self.n_watches = 0
+
+    @classmethod
+    def connect(cls, options: KubernetesOptions) -> Cluster:
+        """Return the cluster that `options` name, as kubectl would find it.
+
+        Raises UsageError where the client library is missing, or no such cluster is known.
+        """
+        try:
+            import httpx2
+            from lightkube import KubeConfig
+            from lightkube.config.client_adapter import Client, ConnectionParams
+            from lightkube.core.exceptions import ConfigError
+        except ImportError as error:
+            raise UsageError(
+                "backend kubernetes needs a client library; pip install 'tare-hpc[kubernetes]'"
+            ) from error
+        try:
+            config = KubeConfig.from_file(options.kubeconfig) if options.kubeconfig else KubeConfig.from_env()
+            chosen = config.get(options.context)
+            if chosen is None:
+                raise UsageError("no cluster is configured; set KUBECONFIG, or 'kubeconfig' in the site file")
+            http = Client(chosen, ConnectionParams(timeout=httpx2.Timeout(_TIMEOUT_S)))
+        except (ConfigError, OSError, ValueError) as error:
+            raise UsageError(f"the cluster's configuration cannot be used: {error}") from error
+        return cls(http, options.namespace)
+
+    def create(self, manifest: Json, *, is_dry: bool = False) -> bool:
+        """Create an object; return False when there is one of its name already.
+
+        Fields that the API does not know are refused, not dropped. Raises Refusal or Outage.
+        """
+        kind, namespace = _kind_of(manifest), _namespace_of(manifest) or self.namespace
+        query = {"fieldValidation": "Strict"} | ({"dryRun": "All"} if is_dry else {})
+        try:
+            self._request("POST", self._path(WRITTEN[kind], namespace=namespace), query, manifest)
+        except Refusal as refusal:
+            if refusal.status == _CONFLICT:
+                return False
+            raise
+        return True
+
+    def list_all(
+        self, resource: Resource, selector: str = "", fields: str = ""
+    ) -> tuple[list[msgspec.Raw], str]:
+        """Return objects, and the version from which to watch them. Raises Refusal or Outage."""
+        items: list[msgspec.Raw] = []
+        query = _selection(selector, fields) | {"limit": "500"}
+        while True:
+            page = msgspec.json.decode(self._request("GET", self._path(resource), query), type=_List)
+            items += page.items
+            if not page.metadata.next:
+                return items, page.metadata.resource_version
+            query["continue"] = page.metadata.next
+
+    def list_everywhere(self, resource: Resource) -> list[msgspec.Raw]:
+        """Return objects of all namespaces. Raises Refusal or Outage."""
+        found = self._request("GET", f"/{resource.group}/{resource.plural}", {})
+        return msgspec.json.decode(found, type=_List).items
+
+    def get(self, resource: Resource, name: str) -> bytes | None:
+        """Return an object; None where there is none. Raises Refusal or Outage."""
+        try:
+            return self._request("GET", self._path(resource, name), {})
+        except Refusal as refusal:
+            if refusal.status == _NOT_FOUND:
+                return None
+            raise
+
+    def watch(self, resource: Resource, selector: str, version: str) -> Iterator[bytes]:
+        """Yield what happens to objects from `version` on, a JSON document each, until the server ends it.
+
+        Raises Gone, Refusal or Outage.
+        """
+        import httpx2
+
+        self.n_watches += 1
+        query = _selection(selector, "") | {
+            "watch": "true",
+            "resourceVersion": version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(_WATCH_S),
+        }
+        path, patience = self._path(resource), httpx2.Timeout(_TIMEOUT_S, read=_WATCH_S + _TIMEOUT_S)
+        try:
+            with self._http.stream("GET", path, params=query, timeout=patience) as answer:
+                if answer.status_code == _GONE:
+                    raise Gone
+                if answer.status_code >= 400:
+                    answer.read()
+                    raise _failure(answer.status_code, answer.content)
+                for line in answer.iter_lines():
+                    if line:
+                        yield line.encode()
+        except httpx2.HTTPError as error:
+            raise Outage(f"the API server went away: {type(error).__name__} {error}") from error
+
+    def log(self, pod: str) -> bytes:
+        """Return what the one container of `pod` wrote. Raises Refusal or Outage."""
+        return self._request("GET", f"{self._path(PODS, pod)}/log", {})
+
+    def patch(self, resource: Resource, name: str, change: Json) -> None:
+        """Merge `change` into an object. Raises Refusal or Outage."""
+        self._request("PATCH", self._path(resource, name), {}, change, "application/merge-patch+json")
+
+    def delete_all(self, resource: Resource, selector: str) -> None:
+        """Delete the objects that `selector` selects, and what they own. Raises Refusal or Outage."""
+        self._request(
+            "DELETE", self._path(resource), {"labelSelector": selector, "propagationPolicy": "Background"}
+        )
+
+    def post(self, path: str, body: Json) -> bytes:
+        """Post to the API what is no object to keep, such as a review. Raises Refusal or Outage."""
+        return self._request("POST", path, {}, body)
+
+    def version(self) -> bytes:
+        """Return the server's version document. Raises Refusal or Outage."""
+        return self._request("GET", "/version", {})
+
+    def close(self) -> None:
+        """End all connections, watches too."""
+        with suppress(OSError):
+            self._http.close()
+
+    def _path(self, resource: Resource, name: str = "", namespace: str = "") -> str:
+        inside = f"/namespaces/{namespace or self.namespace}" if resource.is_namespaced else ""
+        return f"/{resource.group}{inside}/{resource.plural}" + (f"/{name}" if name else "")
+
+    def _request(
+        self, method: str, path: str, query: dict[str, str], body: Json = None, form: str = "application/json"
+    ) -> bytes:
+        import httpx2
+
+        self.n_requests += 1
+        content = None if body is None else msgspec.json.encode(body)
+        headers = {} if body is None else {"Content-Type": form}
+        try:
+            answer = self._http.request(method, path, params=query, content=content, headers=headers)
+        except httpx2.HTTPError as error:
+            raise Outage(f"the API server does not answer: {type(error).__name__} {error}") from error
+        if answer.status_code >= 400:
+            raise _failure(answer.status_code, answer.content)
+        return bytes(answer.content)
+
+
+def _failure(status: int, content: bytes) -> BackendError:
+    try:
+        message = msgspec.json.decode(content, type=_Status).message
+    except msgspec.MsgspecError:
+        message = content[:200].decode(errors="replace")
+    said = f"the API server says {status}: {' '.join(message.split())}"
+    return Outage(said) if status in _MAY_PASS else Refusal(status, said)
+
+
+def _selection(selector: str, fields: str) -> dict[str, str]:
+    asked = {"labelSelector": selector, "fieldSelector": fields}
+    return {name: value for name, value in asked.items() if value}
+
+
+def _kind_of(manifest: Json) -> str:
+    return str(manifest["kind"]) if isinstance(manifest, dict) else ""
+
+
+def _namespace_of(manifest: Json) -> str:
+    meta = manifest.get("metadata") if isinstance(manifest, dict) else None
+    return str(meta.get("namespace", "")) if isinstance(meta, dict) else ""

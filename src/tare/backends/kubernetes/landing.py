@@ -1,0 +1,79 @@
+"""How a task of a cluster ended: by the record that its pods left, and by what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tare.backends.kubernetes import naming, phases, truth
+from tare.backends.kubernetes.observed import SeenJob, SeenPod
+from tare.backends.slurm import landing as record
+from tare.model.backend import Exit
+from tare.model.scheduler import Landing, NodeFiles, Task
+
+_UNREACHABLE = "unreachable "
+
+
+def land(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, log_fault: str = "") -> Landing:
+    """Return how `task` ended, whose record lies in its folder, if it left one.
+
+    `log_fault` says why the log of its launcher could not be read.
+    """
+    progress = record.read_progress(task.folder)
+    if progress is None or not progress.is_landed:
+        return _without_record(task, pods, job, log_fault)
+    landed = record.land(task, progress)
+    nodes = {pod.metadata.name: pod.spec.node_name for pod in pods if pod.role != naming.LAUNCHER}
+    if task.layout.nodes == 1 and not task.steps[-1].is_pair:
+        nodes = {pod.metadata.name: pod.spec.node_name for pod in pods}
+    before, after = (_by_node(files) for files in (landed.before, landed.after))
+    problems: tuple[str, ...] = ()
+    if landed.exit.code == 0:
+        problems = tuple(truth.untruths(task, before, after, nodes, landed.exit.elapsed_s))
+    return msgspec.structs.replace(
+        landed, nodes=tuple(sorted(before)), before=before, after=after, problems=problems
+    )
+
+
+def _without_record(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, log_fault: str) -> Landing:
+    """Return the end of a task that left no record: the cluster's doing is tried again, nobody else's."""
+    for pod in pods:
+        said = phases.disruption(pod)
+        if said:
+            return Landing(name=task.name, exit=Exit(fault=said))
+    for pod in pods:
+        said = phases.ended_badly(pod)
+        if said and "OOMKilled" in said:
+            return Landing(name=task.name, exit=Exit(), reason=said)
+    if log_fault:
+        return Landing(name=task.name, exit=Exit(fault=f"its log could not be read: {log_fault}"))
+    unreached = _unreachable(task)
+    if unreached:
+        return Landing(name=task.name, exit=Exit(fault=f"no ssh to {unreached} within 120 s"))
+    failure = job.failure if job else None
+    if failure is not None and failure.reason == "DeadlineExceeded":
+        return Landing(name=task.name, exit=Exit(is_timeout=True, elapsed_s=task.timeout_s))
+    said = next((said for pod in pods if (said := phases.ended_badly(pod))), "")
+    if failure is not None:  # such as BackoffLimitExceeded/Error: what comes after the slash is the pod's
+        said = f"{failure.reason}: {failure.message}" + (f"; {said}" if said else "")
+    said = said or "its pods are gone"
+    return Landing(name=task.name, exit=Exit(), reason=f"{said}; it left no record of how far it came")
+
+
+def _unreachable(task: Task) -> str:
+    try:
+        text = (task.folder / "landed").read_text(errors="replace")
+    except OSError:
+        return ""
+    return next((line.removeprefix(_UNREACHABLE) for line in text.splitlines() if _UNREACHABLE in line), "")
+
+
+def _by_node(files: NodeFiles) -> dict[str, dict[str, str]]:
+    """Return files by the node that they tell of; two pods of one node are told apart by number."""
+    found: dict[str, dict[str, str]] = {}
+    for number, texts in files.items():
+        node = texts.get(truth.NODE, "").strip() or number
+        name = node if node not in found else f"{node}/{number}"
+        found[name] = dict(texts)
+    return found

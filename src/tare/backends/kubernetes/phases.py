@@ -1,0 +1,136 @@
+"""How far a task has come, why it does not come further, and whose fault its end is. Pure."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+
+from tare.backends.kubernetes import naming
+from tare.backends.kubernetes.observed import SeenPod
+from tare.model.backend import Exit
+from tare.model.kubernetes import PhaseTimeouts
+
+
+class Phase(enum.Enum):
+    """What a task is waiting for."""
+
+    SCHEDULING = "nodes"
+    PULLING = "images"
+    READYING = "workers to be ready"
+    STARTING = "its launcher"
+    RUNNING = "its end"
+
+
+_EVICTIONS = frozenset(
+    {"Evicted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "Preempting", "Preempted"}
+)
+"""Reasons of a pod that ended by no doing of its own (kubelet, pkg/kubelet/eviction and nodeshutdown)."""
+_PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ErrImageNeverPull"})
+_HOPELESS = frozenset({"InvalidImageName", "CreateContainerConfigError", "CreateContainerError"})
+
+
+def phase_of(pods: Sequence[SeenPod], n_workers: int, *, has_launcher_last: bool) -> Phase:
+    """Return the phase of a task with these pods, `n_workers` of them workers beside the one that starts.
+
+    With `has_launcher_last`, the launcher is made when the workers are ready.
+    """
+    workers = [pod for pod in pods if pod.role in {naming.WORKER, naming.SERVER}]
+    starters = [pod for pod in pods if pod.role in {naming.LAUNCHER, naming.CLIENT}]
+    first = workers if n_workers else starters
+    if len(first) < max(n_workers, 1) or any(not pod.spec.node_name for pod in first):
+        return Phase.SCHEDULING
+    if any(pod.state.running is None and not pod.is_over for pod in first):
+        return Phase.PULLING
+    if n_workers and has_launcher_last and not starters and not all(pod.is_ready for pod in workers):
+        return Phase.READYING
+    if not any(pod.state.running is not None or pod.is_over for pod in starters):
+        return Phase.STARTING
+    return Phase.RUNNING
+
+
+def limit_s(phase: Phase, timeouts: PhaseTimeouts, run_s: float) -> float:
+    """Return how long a task may be in `phase`."""
+    match phase:
+        case Phase.SCHEDULING:
+            return timeouts.scheduled_s
+        case Phase.PULLING:
+            return timeouts.pulled_s
+        case Phase.READYING:
+            return timeouts.ready_s
+        case Phase.STARTING:
+            return timeouts.started_s
+        case Phase.RUNNING:
+            return run_s
+
+
+def why_pending(pods: Sequence[SeenPod], events: Iterable[str]) -> str:
+    """Return what the cluster says of pods that do not come up; events where it says nothing else."""
+    for pod in pods:
+        scheduled = pod.condition("PodScheduled")
+        if scheduled is not None and scheduled.status == "False":
+            return f"pod {pod.metadata.name} has no node: {_sentence(scheduled.reason, scheduled.message)}"
+    for pod in pods:
+        waiting = pod.state.waiting
+        if waiting is not None and waiting.reason not in {"", "ContainerCreating", "PodInitializing"}:
+            said = _sentence(waiting.reason, waiting.message)
+            return f"pod {pod.metadata.name} on {pod.spec.node_name} waits: {said}"
+    last = [line for line in events if " Warning " in line][-1:]
+    if last:
+        return last[0].partition(" Warning ")[2]
+    unready = [pod.metadata.name for pod in pods if not pod.is_ready and not pod.is_over]
+    if unready:
+        return f"not ready: {', '.join(unready)}"
+    return "nothing made its pods; is the MPI Operator running, and does it watch this namespace?"
+
+
+def overdue(phase: Phase, after_s: float, why: str) -> tuple[Exit, str]:
+    """Return the end of a task that was too long in a phase, and why, if it is not to be tried again."""
+    said = f"waited {after_s:g} s for {phase.value}: {why}"
+    match phase:
+        case Phase.PULLING | Phase.STARTING:
+            return Exit(fault=said), ""
+        case Phase.RUNNING:
+            return Exit(is_timeout=True, elapsed_s=after_s), ""
+        case _:
+            return Exit(), said
+
+
+def hopeless(pods: Iterable[SeenPod]) -> str:
+    """Return why pods will never run, if the cluster says so; empty where they may."""
+    for pod in pods:
+        waiting = pod.state.waiting
+        if waiting is not None and waiting.reason in _HOPELESS:
+            return f"pod {pod.metadata.name}: {_sentence(waiting.reason, waiting.message)}"
+    return ""
+
+
+def disruption(pod: SeenPod) -> str:
+    """Return what the cluster did to a pod that ended by no doing of its own; empty where it did nothing."""
+    target = pod.condition("DisruptionTarget")
+    where = f"pod {pod.metadata.name} on {pod.spec.node_name or 'no node'}"
+    if target is not None and target.status == "True":
+        return f"{where}: {_sentence(target.reason, target.message)}"
+    if pod.status.reason in _EVICTIONS:
+        return f"{where}: {_sentence(pod.status.reason, pod.status.message)}"
+    if pod.status.phase == "Unknown":
+        return f"{where}: its node does not answer"
+    return ""
+
+
+def is_pull(pod: SeenPod) -> bool:
+    """Return whether a pod waits for an image that does not come."""
+    return pod.state.waiting is not None and pod.state.waiting.reason in _PULLS
+
+
+def ended_badly(pod: SeenPod) -> str:
+    """Return how a pod's container ended that should not have ended; empty where it has not."""
+    state = pod.state.terminated
+    if state is None:
+        return ""
+    if state.reason == "OOMKilled":
+        return f"pod {pod.metadata.name} took more memory than it had asked for (OOMKilled)"
+    return f"pod {pod.metadata.name} ended with exit code {state.exit_code} ({state.reason or 'no reason'})"
+
+
+def _sentence(reason: str, message: str) -> str:
+    return f"{reason}: {' '.join(message.split())}" if message else reason

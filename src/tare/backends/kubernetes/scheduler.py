@@ -1,0 +1,379 @@
+"""Tasks as objects of a cluster: created, watched with one watch a kind, landed, adopted, cancelled."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+
+from tare.backends.kubernetes import bringing, evidence, naming, phases
+from tare.backends.kubernetes.cluster import (
+    CONFIG_MAPS,
+    EVENTS,
+    JOBS,
+    MPI_JOBS,
+    PODS,
+    Cluster,
+    Outage,
+    Refusal,
+    Resource,
+)
+from tare.backends.kubernetes.flight import Flight
+from tare.backends.kubernetes.landing import land
+from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
+from tare.backends.kubernetes.nodes import NodeFacts
+from tare.backends.kubernetes.objects import Manifest
+from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
+from tare.backends.kubernetes.watching import Change, News, Silence, Snapshot, Watch
+from tare.errors import BackendError, UsageError
+from tare.model.backend import Exit
+from tare.model.kubernetes import KubernetesOptions
+from tare.model.scheduler import Landing, Task
+from tare.model.site import Platform
+
+_Answer = TypeVar("_Answer")
+
+_PATIENCE_S = 1.0  # how long `wait` waits for news
+_OUTAGE_S = 600.0  # an API server that restarts, or fails over, is back within minutes
+_RETRY_S = 2.0
+_TOGETHER, _TOGETHER_S = 50, 2.0  # objects are deleted so many, or so late, together: one request for all
+
+
+class KubernetesScheduler:
+    """Puts tasks into one namespace of a cluster (see model.Scheduler).
+
+    `campaign` labels all that it makes. `facts` returns the shell script that tells of a node (see script).
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        campaign: str,
+        facts: Callable[[Platform], str],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._cluster = cluster
+        self._selector = f"{naming.CAMPAIGN}={campaign}"
+        self._facts = facts
+        self._clock = clock
+        self._sleep = sleep
+        self._news: queue.Queue[News] = queue.Queue()
+        self._watches: list[Watch] = []
+        self._flights: dict[str, Flight] = {}
+        self._landed: list[Landing] = []
+        self._shared: set[str] = set()
+        self._is_used = False
+        self._to_delete: dict[Resource, list[str]] = {}
+        self._delete_by: float | None = None
+        self._silent_since: float | None = None
+        self._nodes = NodeFacts(cluster, clock)
+
+    def submit(self, tasks: Sequence[Task]) -> None:
+        """Create the objects of `tasks`, one job each (see model.Scheduler)."""
+        created: list[str] = []
+        for task in tasks:
+            try:
+                flight = self._make_flight(task)
+                self._flights[naming.object_name(task)] = flight  # before: an interrupt deletes it then
+                evidence.keep_manifests(task.folder, manifests(flight.rendered), flight.options.merge)
+                for manifest in (*flight.rendered.shared, flight.rendered.job):
+                    self._create(manifest, flight.options)
+            except (Refusal, UsageError) as error:
+                created.append(naming.object_name(task))
+                self._delete_now(created)
+                for name in created:
+                    self._flights.pop(name, None)
+                raise BackendError(f"{task.name}: {error}") from error
+            created.append(naming.object_name(task))
+        self._watch(tasks)
+
+    def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
+        """Return the names of those that are in the cluster, or whose record is home (see model.Scheduler).
+
+        What else the campaign left in the cluster is deleted: no run waits for it.
+        """
+        self._watch(tasks)
+        known: set[str] = set()
+        for resource in (PODS, JOBS, MPI_JOBS):
+            try:
+                items = self._patiently(partial(self._cluster.list_all, resource, self._selector))[0]
+            except Refusal as refusal:
+                if refusal.status != 404:  # the cluster has no MPI Operator
+                    raise
+                continue
+            known |= {msgspec.json.decode(item, type=SeenJob).metadata.task for item in items}
+        wanted = {naming.object_name(task): task for task in tasks}
+        for name, task in wanted.items():
+            if name in known:
+                self._flights[name] = self._make_flight(task, is_there=True)
+            elif (task.folder / "landed").exists():
+                self._landed.append(land(task, [], None))
+        left = known - wanted.keys() - {""}
+        if left:
+            self._delete_now(sorted(left))
+        landed = {one.name for one in self._landed}
+        return [task.name for name, task in wanted.items() if name in self._flights or task.name in landed]
+
+    def wait(self) -> Sequence[Landing]:
+        """Wait for news, and return what has landed (see model.Scheduler)."""
+        landings, self._landed = self._landed, []
+        if not landings:
+            self._hear()
+        for name, flight in list(self._flights.items()):
+            landing = self._look(flight)
+            if landing is not None:
+                landings.append(landing)
+                del self._flights[name]
+                self._delete_later(name)
+        self._delete_due()
+        return landings
+
+    def cancel(self, names: Collection[str]) -> None:
+        """Delete the objects of these tasks (see model.Scheduler)."""
+        gone = [name for name, flight in self._flights.items() if flight.task.name in names]
+        for name in gone:
+            del self._flights[name]
+        if gone:
+            self._delete_now(gone)
+
+    def close(self) -> None:
+        """Delete what is left to delete, the campaign's files too, and end the watches."""
+        self._delete_due(is_last=True)
+        if self._is_used and not self._flights:
+            self._patiently(lambda: self._cluster.delete_all(CONFIG_MAPS, self._selector))
+        self.abandon_watches()
+
+    def abandon_watches(self) -> None:
+        """End the watches and leave everything in the cluster, as a session that dies does."""
+        for watch in self._watches:
+            watch.end()
+        self._cluster.close()
+
+    def _make_flight(self, task: Task, *, is_there: bool = False) -> Flight:
+        """Return a task with its objects; of one that `is_there`, outputs in its folder are no inputs."""
+        self._is_used = True
+        options = task.platform.kubernetes
+        if options is None:
+            raise UsageError("its platform has no options of Kubernetes; add 'kubernetes: {image: …}'")
+        is_pair = task.steps[-1].is_pair
+        rendered = render(task, self._facts(task.platform), {} if is_there and not is_pair else None)
+        return Flight(task, options, rendered, self._clock())
+
+    def _create(self, manifest: Manifest, options: KubernetesOptions) -> None:
+        """Create an object; one that is there already was created by a request whose answer was lost."""
+        is_shared = manifest.KIND in {"ConfigMap", "NetworkAttachmentDefinition"}
+        key = f"{manifest.KIND}/{manifest.metadata.name}"
+        if is_shared and key in self._shared:
+            return
+        self._patiently(lambda: self._cluster.create(to_json(manifest, options.merge)))
+        if is_shared:
+            self._shared.add(key)
+
+    def _watch(self, tasks: Sequence[Task]) -> None:
+        """Begin to watch, the kinds that there are: one watch each, however many tasks there will be."""
+        kinds = [PODS, EVENTS, JOBS]
+        if any(task.layout.nodes > 1 and not task.steps[-1].is_pair for task in tasks):
+            kinds.append(MPI_JOBS)
+        known = {watch.name for watch in self._watches}
+        for resource in kinds:
+            selector = "" if resource is EVENTS else self._selector  # events have no labels of their objects
+            watch = Watch(self._cluster, resource, selector, self._news)
+            if watch.name not in known:
+                self._watches.append(watch)
+                watch.start()
+
+    def _hear(self) -> None:
+        """Take in what the watches tell; raise BackendError when they have been silent for too long."""
+        try:
+            self._take(self._news.get(timeout=_PATIENCE_S))
+            while True:
+                self._take(self._news.get_nowait())
+        except queue.Empty:
+            return
+
+    def _take(self, news: News) -> None:
+        if isinstance(news, Silence):
+            self._bear(news.error, is_final=news.is_final)
+            return
+        self._silent_since = None
+        if isinstance(news, Change):
+            self._take_one(news.resource, news.content, is_deleted=news.is_deleted)
+            return
+        for item in news.items:
+            self._take_one(news.resource, item, is_deleted=False)
+        self._miss(news)
+
+    def _take_one(self, resource: Resource, content: msgspec.Raw, *, is_deleted: bool) -> None:
+        now = self._clock()
+        if resource is EVENTS:
+            self._take_event(msgspec.json.decode(content, type=SeenEvent))
+        elif resource is PODS:
+            pod = msgspec.json.decode(content, type=SeenPod)
+            flight = self._flights.get(pod.metadata.task)
+            if flight is not None:
+                flight.see(pod, content, now)
+                if is_deleted and pod.role in {naming.LAUNCHER, naming.CLIENT, naming.SERVER}:
+                    flight.gone_since = flight.gone_since or now
+        else:
+            job = msgspec.json.decode(content, type=SeenJob)
+            flight = self._flights.get(job.metadata.task)
+            if flight is not None:
+                flight.job = job
+                if is_deleted:
+                    flight.gone_since = flight.gone_since or now
+
+    def _take_event(self, event: SeenEvent) -> None:
+        about = event.involved_object.name
+        flight = self._flights.get(about)
+        if flight is None:  # a pod's: the names of pods begin with their job's
+            flight = next((one for name, one in self._flights.items() if about.startswith(f"{name}-")), None)
+        if flight is not None:
+            flight.events.append(event.line)
+
+    def _miss(self, snapshot: Snapshot) -> None:
+        """Take note of tasks whose pods have gone while no watch told of it."""
+        if snapshot.resource is not PODS:
+            return
+        there = {msgspec.json.decode(item, type=SeenPod).metadata.name for item in snapshot.items}
+        for flight in self._flights.values():
+            if flight.starter is not None and flight.starter.metadata.name not in there:
+                flight.gone_since = flight.gone_since or self._clock()
+
+    def _look(self, flight: Flight) -> Landing | None:
+        """Return how a task ended; None while it has not. Of a pair, make the client and end the server."""
+        now, starter = self._clock(), flight.starter
+        if starter is not None and starter.is_over:
+            return self._finish(flight) if self._is_server_over(flight) else None
+        if flight.rendered.is_pair and not flight.has_client and (address := flight.address()):
+            self._create(flight.rendered.client(address), flight.options)
+            flight.has_client = True
+        failure = flight.job.failure if flight.job else None
+        if failure is not None and starter is None:
+            return self._give_up(flight, Exit(), f"{failure.reason}: {failure.message}")
+        if flight.is_gone(now):
+            return self._give_up_gone(flight)
+        ended = flight.end(now)
+        return self._give_up(flight, *ended) if ended is not None else None
+
+    def _is_server_over(self, flight: Flight) -> bool:
+        """Return whether the server has told its counters; end it first. Nothing else can reach into its pod.
+
+        A pod whose deadline is brought forward gets a SIGTERM, as when it is deleted, but its log stays.
+        """
+        server = flight.server
+        if server is None or server.is_over or flight.gone_since is not None:
+            return True
+        if not flight.is_server_told:
+            change: Json = {"spec": {"activeDeadlineSeconds": 1}}
+            self._patiently(lambda: self._cluster.patch(PODS, server.metadata.name, change))
+            flight.is_server_told, flight.since = True, self._clock()
+        return self._clock() - flight.since > flight.options.timeouts.started_s
+
+    def _finish(self, flight: Flight) -> Landing:
+        """Bring home what the pod that started the program left, and say how it ended."""
+        folder = flight.task.folder
+        fault = ""
+        logs: dict[str, bytes] = {}
+        for pod in (flight.server, flight.starter):  # the client's record comes last, and counts
+            if pod is None:
+                continue
+            try:
+                log = self._patiently(partial(self._cluster.log, pod.metadata.name))
+            except Refusal as refusal:
+                fault = str(refusal)
+            else:
+                logs[pod.role] = bringing.bring_home(log, folder, pod.role)
+            if pod.state.terminated is not None and pod is flight.starter:
+                bringing.keep_message(pod.state.terminated.message, folder)
+        self._keep(flight, logs)
+        landing = land(flight.task, list(flight.pods.values()), flight.job, fault)
+        return self._with_facts(flight, landing)
+
+    def _give_up(self, flight: Flight, ended: Exit, reason: str) -> Landing:
+        """Return the end of a task that did not come to its own, with the logs of its pods kept."""
+        logs: dict[str, bytes] = {}
+        for name, pod in flight.pods.items():
+            if pod.state.running is not None or pod.state.terminated is not None:
+                try:
+                    logs[name] = self._cluster.log(name)
+                except BackendError as error:
+                    logs[name] = f"(not read: {error})\n".encode()
+        self._keep(flight, logs)
+        if not ended.fault and not ended.is_timeout and any(phases.is_pull(p) for p in flight.pods.values()):
+            ended, reason = Exit(fault=reason), ""
+        return self._with_facts(flight, Landing(name=flight.task.name, exit=ended, reason=reason))
+
+    def _give_up_gone(self, flight: Flight) -> Landing:
+        for pod in flight.pods.values():
+            said = phases.disruption(pod)
+            if said:
+                return self._give_up(flight, Exit(fault=said), "")
+        return self._give_up(flight, Exit(), "its pods were deleted from outside")
+
+    def _keep(self, flight: Flight, logs: dict[str, bytes]) -> None:
+        folder = flight.task.folder
+        evidence.keep_logs(folder, logs)
+        evidence.keep_pods(folder, flight.raw.values())
+        evidence.keep_events(folder, flight.events)
+        evidence.keep_nodes(folder, flight.pods.values())
+
+    def _with_facts(self, flight: Flight, landing: Landing) -> Landing:
+        pods = (pod for pod in flight.pods.values() if pod.role != naming.LAUNCHER)
+        nodes = landing.nodes or sorted({pod.spec.node_name for pod in pods if pod.spec.node_name})
+        return msgspec.structs.replace(landing, nodes=tuple(nodes), facts=self._nodes.of(nodes))
+
+    def _delete_later(self, name: str) -> None:
+        for resource in (MPI_JOBS, JOBS, PODS):
+            if any(watch.name == f"watch {resource.plural}" for watch in self._watches):
+                self._to_delete.setdefault(resource, []).append(name)
+        self._delete_by = self._delete_by or self._clock() + _TOGETHER_S
+
+    def _delete_due(self, *, is_last: bool = False) -> None:
+        """Delete what has landed, many together."""
+        if self._delete_by is None:
+            return
+        most = max(len(names) for names in self._to_delete.values())
+        if is_last or most >= _TOGETHER or self._clock() >= self._delete_by or not self._flights:
+            pending, self._to_delete, self._delete_by = self._to_delete, {}, None
+            for resource, names in pending.items():
+                self._delete(resource, names)
+
+    def _delete_now(self, names: Sequence[str]) -> None:
+        """Delete the objects of tasks, whatever kind they are of."""
+        for resource in (MPI_JOBS, JOBS, PODS):
+            self._delete(resource, names)
+
+    def _delete(self, resource: Resource, names: Sequence[str]) -> None:
+        for start in range(0, len(names), _TOGETHER):
+            some = ",".join(names[start : start + _TOGETHER])
+            selector = f"{self._selector},{naming.TASK} in ({some})"
+            try:
+                self._patiently(partial(self._cluster.delete_all, resource, selector))
+            except Refusal as refusal:
+                if refusal.status != 404:  # the cluster has no MPI Operator
+                    raise
+
+    def _patiently(self, ask: Callable[[], _Answer]) -> _Answer:
+        """Return what `ask` returns, once the API server answers. Raises Refusal, or Outage when it lasts."""
+        while True:
+            try:
+                answer = ask()
+            except Outage as outage:
+                self._bear(outage, is_final=False)
+                self._sleep(_RETRY_S)
+            else:
+                self._silent_since = None
+                return answer
+
+    def _bear(self, error: BackendError, *, is_final: bool) -> None:
+        """Wait out an outage of the API server, during which jobs go on; raise `error` when it lasts."""
+        now = self._clock()
+        self._silent_since = self._silent_since or now
+        if is_final or now - self._silent_since > _OUTAGE_S:
+            raise error

@@ -1,0 +1,260 @@
+"""A double of an API server: objects over HTTP, watches, and logs; what pods do is for the test to say.
+
+It stands at the outermost seam, a socket, so that the same client and the same tests can talk to a real one.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import tarfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+Doc = dict[str, Any]
+_PATH = re.compile(r"/(?P<group>api/v1|apis/[^/]+/[^/]+)(/namespaces/(?P<ns>[^/]+))?/(?P<plural>[^/]+)"
+                   r"(/(?P<name>[^/]+))?(/(?P<sub>log))?")  # fmt: skip
+
+
+class Happening(NamedTuple):
+    """One change, as watches tell of it."""
+
+    version: int
+    plural: str
+    kind: str
+    document: Doc
+
+
+class SimulatedApiServer:
+    """Stands for the API server, the scheduler, the kubelets and the MPI Operator."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], Doc] = {}
+        self.logs: dict[str, bytes] = {}
+        self.requests: list[str] = []
+        self.history: list[Happening] = []
+        self.refusals: dict[str, tuple[int, str]] = {}
+        self.is_down = False
+        self.loses_answers = False
+        self.is_stopped = False
+        self.oldest = 0
+        self.version = 100
+        self.changed = threading.Condition()
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"api": self}))
+        self.http.daemon_threads = True
+        self.thread = threading.Thread(
+            target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
+        self.thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.http.server_address[1]}"
+
+    def kubeconfig(self, folder: Path) -> Path:
+        path = folder / "kubeconfig"
+        config = {
+            "apiVersion": "v1", "kind": "Config", "current-context": "it",
+            "clusters": [{"name": "it", "cluster": {"server": self.url}}],
+            "users": [{"name": "it", "user": {"token": "t"}}],
+            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it", "namespace": "bench"}}],
+        }  # fmt: skip
+        path.write_text(json.dumps(config))
+        return path
+
+    def stop(self) -> None:
+        self.is_down = self.is_stopped = True
+        with self.changed:
+            self.changed.notify_all()
+        self.http.shutdown()
+        self.http.server_close()
+
+    # What tests let happen
+
+    def names(self, plural: str) -> list[str]:
+        with self.changed:
+            return sorted(name for kind, name in self.objects if kind == plural)
+
+    def apply(self, plural: str, document: Doc) -> None:
+        """Add or replace an object, and tell watches."""
+        with self.changed:
+            name = document["metadata"]["name"]
+            kind = "MODIFIED" if (plural, name) in self.objects else "ADDED"
+            self._record(plural, kind, document)
+            self.objects[plural, name] = document
+
+    def remove(self, plural: str, name: str) -> None:
+        with self.changed:
+            self._record(plural, "DELETED", self.objects.pop((plural, name)))
+
+    def forget(self) -> None:
+        """Forget what happened, as etcd's compaction does, and end all watches."""
+        with self.changed:
+            self.version += 1
+            self.oldest = self.version
+            self.history.clear()
+            self.changed.notify_all()
+
+    def outage(self, *, is_down: bool) -> None:
+        """Answer nothing any more, or again; watches end."""
+        with self.changed:
+            self.is_down = is_down
+            self.changed.notify_all()
+
+    def pod(self, name: str, owner: Doc, template: Doc, role: str = "", **status: Any) -> None:
+        """Make or change a pod of a job."""
+        old = self.objects.get(("pods", name), {})
+        labels = template.get("metadata", {}).get("labels", {})
+        meta = {"name": name, "labels": labels, "annotations": old.get("metadata", {}).get("annotations", {})}
+        node = status.pop("node", old.get("spec", {}).get("nodeName", ""))
+        spec = {**template.get("spec", {}), **({"nodeName": node} if node else {})}
+        self.apply("pods", {"metadata": meta, "spec": spec, "status": {**old.get("status", {}), **status}})
+
+    def _record(self, plural: str, kind: str, document: Doc) -> None:
+        self.version += 1
+        document["metadata"]["resourceVersion"] = str(self.version)
+        self.history.append(Happening(self.version, plural, kind, json.loads(json.dumps(document))))
+        self.changed.notify_all()
+
+    # HTTP
+
+    def serve(
+        self, method: str, found: re.Match[str], query: dict[str, str], body: bytes
+    ) -> tuple[int, Doc | bytes]:
+        plural, name = found["plural"], found["name"]
+        if found["sub"] == "log":
+            return (200, self.logs[name]) if name in self.logs else (404, {"message": f"no log of {name}"})
+        if method == "POST":
+            document = json.loads(body)
+            if (plural, document["metadata"]["name"]) in self.objects:
+                return 409, {"message": "already exists"}
+            self.apply(plural, document)
+            return (503, {"message": "answer lost"}) if self.loses_answers else (201, document)
+        selector = query.get("labelSelector", "")
+        with self.changed:
+            if method == "GET" and name:
+                one = self.objects.get((plural, name))
+                return (200, one) if one else (404, {"message": "not found"})
+            items = [d for (kind, _), d in self.objects.items() if kind == plural and selects(selector, d)]
+            version = str(self.version)
+        if method == "GET":
+            return 200, {"metadata": {"resourceVersion": version}, "items": items}
+        if method == "PATCH":
+            document = self.objects[plural, name]
+            document["spec"] |= json.loads(body)["spec"]
+            self.apply(plural, document)
+            return 200, document
+        for document in items:
+            self._remove_owned(plural, document["metadata"]["name"])
+        return 200, {}
+
+    def _remove_owned(self, plural: str, name: str) -> None:
+        """Delete an object, and the pods that a job owns, as the garbage collector does."""
+        self.remove(plural, name)
+        if plural != "pods":
+            for pod in self.names("pods"):
+                if pod.startswith(f"{name}-"):
+                    self.remove("pods", pod)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection to the simulated self.api."""
+
+    api: SimulatedApiServer
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class's name
+        pass
+
+    def _answer(self) -> None:
+        url = urlsplit(self.path)
+        query = {name: values[0] for name, values in parse_qs(url.query).items()}
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.api.is_down:
+            self._send(503, {"message": "etcd is away"})
+            return
+        self.api.requests.append(f"{self.command} {url.path}{'?watch' if 'watch' in query else ''}")
+        for pattern, (status, message) in self.api.refusals.items():
+            if re.search(pattern, self.api.requests[-1]):
+                self._send(status, {"message": message})
+                return
+        found = _PATH.fullmatch(url.path)
+        if found is None:
+            self._send(404, {"message": f"no such path {url.path}"})
+        elif "watch" in query:
+            self._watch(found["plural"], query)
+        else:
+            self._send(*self.api.serve(self.command, found, query, body))
+
+    do_GET = do_POST = do_DELETE = do_PATCH = _answer  # noqa: N815  # the base class's names
+
+    def _send(self, status: int, document: Doc | bytes) -> None:
+        content = document if isinstance(document, bytes) else json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _watch(self, plural: str, query: dict[str, str]) -> None:
+        at = int(query["resourceVersion"])
+        if at < self.api.oldest:
+            self._send(410, {"message": "too old"})
+            return
+        self.send_response(200)
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        oldest = self.api.oldest
+        try:
+            while not self.api.is_down and self.api.oldest == oldest:
+                with self.api.changed:
+                    news = [h for h in self.api.history if h.version > at and h.plural == plural]
+                    if not news:
+                        self.api.changed.wait(0.5)
+                        continue
+                for one in news:
+                    at = one.version
+                    if selects(query.get("labelSelector", ""), one.document):
+                        line = json.dumps({"type": one.kind, "object": one.document})
+                        self.wfile.write(line.encode() + b"\n")
+                self.wfile.flush()
+        except OSError:
+            return  # the client went away
+
+
+def selects(selector: str, document: Doc) -> bool:
+    """Return whether a selector of the forms ``a=b`` and ``a in (b,c)`` takes a document."""
+    labels = document["metadata"].get("labels", {})
+    for part in re.split(r",(?![^(]*\))", selector):
+        if " in (" in part:
+            name, _, values = part.partition(" in (")
+            if labels.get(name) not in values.rstrip(")").split(","):
+                return False
+        elif part and labels.get(part.partition("=")[0]) != part.partition("=")[2]:
+            return False
+    return True
+
+
+def packed(files: dict[str, str]) -> bytes:
+    """Return the log of a pod that brings `files` home, as task.sh writes it."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, text in files.items():
+            info = tarfile.TarInfo(f"./{name}")
+            info.size = len(text.encode())
+            archive.addfile(info, io.BytesIO(text.encode()))
+    return (
+        b"words\n\n-----BEGIN TARE-----\n" + base64.encodebytes(buffer.getvalue()) + b"-----END TARE-----\n"
+    )
+
+
+def probe(node: str, ranks: dict[int, str] | None = None, files: dict[str, str] | None = None) -> str:
+    """Return what probe.sh prints in a pod of `node`: by default with no ranks."""
+    texts = {"node": node, "/proc/net/dev": "h\nh\n eth0: 1 1 0 0 0 0 0 0 1 1\n", **(files or {})}
+    lines = "".join(f"{rank} {where}\n" for rank, where in (ranks or {}).items())
+    return "".join(f"\x1e{path}\x1e{text}" for path, text in (texts | {"ranks": lines}).items())

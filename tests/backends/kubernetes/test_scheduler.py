@@ -1,0 +1,533 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from backends.kubernetes.conftest import (
+    READY,
+    Clock,
+    Happenings,
+    over,
+    record,
+    seen,
+    wait_for,
+    wait_until,
+)
+from backends.kubernetes.simulated_api import Doc, SimulatedApiServer, packed, probe
+from backends.kubernetes.situations import PAIR, SITUATIONS, Situation
+from tare.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.errors import BackendError
+from tare.model.case import Layout
+from tare.model.scheduler import Task
+
+Make = Callable[..., Task]
+
+
+def unscheduled(message: str = "0/2 nodes are available: 2 Insufficient cpu.") -> Doc:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    return {"node": "", "phase": "Pending", "conditions": [condition], "containerStatuses": []}
+
+
+def waiting(reason: str, message: str = "") -> Doc:
+    return {
+        "phase": "Pending",
+        "containerStatuses": [{"state": {"waiting": {"reason": reason, "message": message}}}],
+    }
+
+
+def test_a_task_lands_with_its_record_its_files_and_the_evidence(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.succeed(files={"out/field.txt": "1 2 3\n"})
+    (landed,) = wait_for(scheduler)
+    assert (landed.name, landed.exit.code, landed.exit.elapsed_s, landed.started_at) == (
+        one.name,
+        0,
+        2.5,
+        100.5,
+    )
+    assert landed.nodes == ("w1", "w2")
+    assert "eth0" in landed.after["w2"]["/proc/net/dev"]
+    assert landed.problems == ()
+    assert (one.folder / "stdout").read_text() == "value: 1.0\n"
+    assert (one.folder / "out" / "field.txt").read_text() == "1 2 3\n"
+    assert "-worker-1 w2\n" in (one.folder / "nodes.txt").read_text()
+    assert "nodeName: w2" in (one.folder / "pods.yaml").read_text()
+    assert (one.folder / "launcher.log").read_bytes().startswith(b"words\n")
+
+
+def test_a_program_that_fails_lands_with_its_exit_code(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make
+) -> None:
+    scheduler.submit([task()])
+    happen.succeed(code=3)
+    (landed,) = wait_for(scheduler)
+    assert (landed.exit.code, landed.exit.fault, landed.reason) == (3, None, "")
+
+
+def test_what_has_landed_is_deleted_from_the_cluster(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    scheduler.submit([task()])
+    happen.succeed()
+    wait_for(scheduler)
+    scheduler.close()
+    assert api.objects == {}
+
+
+def test_only_what_is_missing_is_asked_for_once(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    tasks = [task(f"{number}.1") for number in range(1, 21)]
+    for one in tasks:
+        scheduler.submit([one])
+    for number in range(20):
+        happen.succeed(happen.job(number=number))
+    wait_for(scheduler, 20)
+    scheduler.close()
+    watches = [one for one in api.requests if one.endswith("?watch")]
+    assert len(watches) == 4
+    assert len(api.requests) - len(watches) < 3 * len(tasks)
+    assert api.objects == {}
+
+
+def test_a_pod_without_a_node_is_waited_for_and_then_the_reason_is_said(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers(**unscheduled())
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
+    clock.ahead += 601
+    (landed,) = wait_for(scheduler)
+    assert "waited 600 s for nodes: pod" in landed.reason
+    assert "Unschedulable: 0/2 nodes are available: 2 Insufficient cpu." in landed.reason
+    assert landed.exit.fault is None
+
+
+def test_workers_that_never_get_ready_are_told_from_pods_without_nodes(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers(**{**READY, "conditions": []})
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
+    clock.ahead += 301
+    (landed,) = wait_for(scheduler)
+    assert "waited 300 s for workers to be ready: not ready: " in landed.reason
+
+
+def test_without_any_pods_the_operator_is_doubted(
+    scheduler: KubernetesScheduler, task: Make, clock: Clock
+) -> None:
+    scheduler.submit([task()])
+    clock.ahead += 601
+    (landed,) = wait_for(scheduler)
+    assert "is the MPI Operator running" in landed.reason
+
+
+def test_what_the_operator_says_in_an_event_alone_is_said(
+    scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    name = api.names("mpijobs")[0]
+    event = {
+        "metadata": {"name": f"{name}.1"}, "type": "Warning", "reason": "ValidationError",
+        "message": "spec.mpiReplicaSpecs[Worker].replicas: Invalid value: 0",
+        "involvedObject": {"kind": "MPIJob", "name": name},
+    }  # fmt: skip
+    wait_until(scheduler, lambda: "GET /api/v1/namespaces/bench/events?watch" in api.requests)
+    api.apply("events", event)
+    wait_until(scheduler, lambda: len(seen(scheduler, one).events) == 1)
+    clock.ahead += 601
+    (landed,) = wait_for(scheduler)
+    assert "ValidationError" in landed.reason
+    assert "replicas: Invalid value: 0" in landed.reason
+
+
+def test_an_image_that_does_not_come_is_the_infrastructures_fault(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers(**waiting("ImagePullBackOff", "no such host"))
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
+    clock.ahead += 901
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert "waits: ImagePullBackOff: no such host" in landed.exit.fault
+
+
+def test_a_name_that_is_no_image_is_not_waited_for(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make
+) -> None:
+    scheduler.submit([task()])
+    happen.workers(**waiting("InvalidImageName", "not a reference"))
+    (landed,) = wait_for(scheduler)
+    assert "InvalidImageName: not a reference" in landed.reason
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"reason": "Evicted", "message": "The node was low on resource: memory."},
+        {
+            "conditions": [
+                {
+                    "type": "DisruptionTarget",
+                    "status": "True",
+                    "reason": "DeletionByTaintManager",
+                    "message": "gone",
+                }
+            ]
+        },
+    ],
+)
+def test_a_worker_that_the_cluster_takes_away_is_the_infrastructures_fault(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, status: Doc
+) -> None:
+    scheduler.submit([task()])
+    happen.workers()
+    happen.launcher()
+    happen.workers(**{**over(137), **status})
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert "-worker-" in landed.exit.fault
+
+
+def test_a_worker_whose_sshd_ends_is_no_fault_of_the_infrastructure_and_its_log_is_kept(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    name = f"{api.names('mpijobs')[0]}-worker-0"
+    api.logs[name] = b"Bind to port 22 on 0.0.0.0 failed: Address already in use.\n"
+    happen.workers(**over(255))
+    (landed,) = wait_for(scheduler)
+    assert "ended with exit code 255" in landed.reason
+    assert landed.exit.fault is None
+    assert b"Address already in use" in (one.folder / f"{name}.log").read_bytes()
+
+
+def test_a_launcher_killed_for_its_memory_says_so(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    scheduler.submit([task()])
+    happen.workers()
+    api.logs[happen.launcher()] = b"half a lo"
+    happen.launcher(**over(137, "OOMKilled"))
+    (landed,) = wait_for(scheduler)
+    assert "took more memory" in landed.reason
+    assert landed.exit.fault is None
+
+
+def test_a_log_that_cannot_be_read_is_the_infrastructures_fault(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make
+) -> None:
+    scheduler.submit([task()])
+    happen.workers()
+    happen.launcher()
+    happen.launcher(**over(0))
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert "its log could not be read: the API server says 404" in landed.exit.fault
+
+
+def test_the_termination_message_tells_of_the_steps_where_the_log_is_cut(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    scheduler.submit([task()])
+    happen.workers()
+    api.logs[happen.launcher()] = packed(record())[:-60]
+    happen.launcher(**over(4, message="began 100.5\nstep run 4 101.0 102.0\n"))
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.code == 4
+
+
+def test_the_operators_failure_without_a_launcher_is_told(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    scheduler.submit([task()])
+    job = happen.job()
+    condition = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded/Error", "message": "why"}
+    api.apply("mpijobs", {**job, "status": {"conditions": [condition]}})
+    (landed,) = wait_for(scheduler)
+    assert landed.reason == "BackoffLimitExceeded/Error: why"
+
+
+def test_pods_that_somebody_deletes_are_not_tried_again(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers()
+    launcher = happen.launcher()
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 3)
+    api.remove("pods", launcher)
+    wait_until(scheduler, lambda: seen(scheduler, one).gone_since is not None)
+    clock.ahead += 11
+    (landed,) = wait_for(scheduler)
+    assert (landed.exit.fault, landed.reason) == (None, "its pods were deleted from outside")
+
+
+def test_a_job_that_does_not_end_is_ended_when_its_time_is_over(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers()
+    happen.launcher()
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 3)
+    clock.ahead += one.timeout_s + 301
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.is_timeout
+    scheduler.close()
+    assert api.objects == {}
+
+
+def test_what_the_api_refuses_is_an_error_and_nothing_is_left(
+    scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make
+) -> None:
+    api.refusals["POST .*mpijobs"] = (403, 'mpijobs is forbidden: cannot create "mpijobs"')
+    with pytest.raises(BackendError, match="403: mpijobs is forbidden"):
+        scheduler.submit([task()])
+    scheduler.close()
+    assert api.names("mpijobs") == []
+
+
+def test_an_answer_that_is_lost_makes_no_second_job(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    api.loses_answers = True
+    scheduler.submit([task()])
+    assert len(api.names("mpijobs")) == 1
+    happen.succeed()
+    assert wait_for(scheduler)[0].exit.code == 0
+
+
+def test_an_api_server_that_restarts_loses_nothing(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers()
+    happen.launcher()
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 3)
+    api.outage(is_down=True)
+    happen.succeed()
+    for _ in range(2):
+        assert scheduler.wait() == []
+    api.outage(is_down=False)
+    assert wait_for(scheduler)[0].exit.code == 0
+
+
+def test_an_outage_that_lasts_is_an_error(
+    scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    scheduler.submit([task()])
+    api.outage(is_down=True)
+
+    def wait_for_ever() -> None:
+        for _ in range(60):
+            scheduler.wait()
+            clock.ahead += 400
+
+    with pytest.raises(BackendError, match="etcd is away"):
+        wait_for_ever()
+
+
+def test_versions_that_are_forgotten_are_listed_anew_and_what_went_meanwhile_is_missed(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers()
+    launcher = happen.launcher()
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 3)
+    with api.changed:  # no watch hears of it
+        del api.objects["pods", launcher]
+        api.forget()
+    wait_until(scheduler, lambda: seen(scheduler, one).gone_since is not None)
+    clock.ahead += 11
+    assert wait_for(scheduler)[0].reason == "its pods were deleted from outside"
+
+
+def test_a_campaign_that_goes_on_adopts_its_jobs_and_deletes_what_no_run_waits_for(
+    make_scheduler: Callable[[], KubernetesScheduler], happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    first, second, landed = task("1.1"), task("2.1"), task("3.1")
+    dead = make_scheduler()
+    dead.submit([first])
+    dead.submit([second])
+    (landed.folder / "landed").write_text("began 1.0\nstep run 0 1.0 2.0\n")
+    alive = make_scheduler()
+    assert set(alive.adopt([first, landed, task("4.1")])) == {first.name, landed.name}
+    assert api.names("mpijobs") == ["tare-ca-ab12-1-1"]
+    happen.succeed()
+    names = {one.name: one.exit.code for one in wait_for(alive, 2)}
+    assert names == {first.name: 0, landed.name: 0}
+
+
+def test_what_is_cancelled_goes_and_does_not_land(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    first, second = task("1.1"), task("2.1")
+    scheduler.submit([first])
+    scheduler.submit([second])
+    happen.workers()
+    scheduler.cancel([first.name])
+    assert api.names("mpijobs") == ["tare-ca-ab12-2-1"]
+    assert api.names("pods") == []
+    happen.succeed()
+    assert [one.name for one in wait_for(scheduler)] == [second.name]
+
+
+def test_a_single_node_is_a_job(
+    scheduler: KubernetesScheduler, api: SimulatedApiServer, happen: Happenings, task: Make
+) -> None:
+    one = task(of=SITUATIONS["one-node"])
+    scheduler.submit([one])
+    job = happen.job("jobs")
+    name = f"{job['metadata']['name']}-abcde"
+    files = {"landed": "began 1.0\nstep run 0 1.0 2.0\n", "before.0": probe("w1")}
+    api.logs[name] = packed(files | {"after.0": probe("w1", {0: "w1", 1: "w1"})})
+    api.pod(name, job, job["spec"]["template"], node="w1", **over(0))
+    (landed,) = wait_for(scheduler)
+    assert (landed.exit.code, landed.nodes, landed.problems) == (0, ("w1",), ())
+
+
+def pair_of(network: str) -> Situation:
+    return SITUATIONS[network]._replace(stages=(PAIR,), launcher="none", layout=Layout(nodes=2, ranks=2))
+
+
+@pytest.mark.parametrize(
+    ("network", "address"),
+    [("pod-network", "10.1.0.7"), ("macvlan", "10.90.0.3"), ("host-network", "10.1.0.7")],
+)
+def test_the_client_of_a_pair_comes_when_the_server_is_ready_and_knows_its_address(
+    scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make, network: str, address: str
+) -> None:
+    scheduler.submit([task(of=pair_of(network))])
+    (server,) = api.names("pods")
+    one = api.objects["pods", server]
+    one["metadata"].setdefault("annotations", {})["k8s.v1.cni.cncf.io/network-status"] = (
+        '[{"name":"podnet","interface":"eth0","ips":["10.1.0.7"],"default":true},'
+        '{"name":"bench/hsn","interface":"net1","ips":["10.90.0.3"]}]'
+    )
+    template = {"metadata": one["metadata"], "spec": one["spec"]}
+    api.pod(server, one, template, node="w1", podIP="10.1.0.7", **{**READY, "conditions": []})
+    for _ in range(2):
+        assert scheduler.wait() == []
+    assert api.names("pods") == [server], "the server does not listen yet"
+    api.pod(server, one, template, **READY)
+    wait_until(scheduler, lambda: len(api.names("pods")) == 2)
+    client = server.replace("-server", "-client")
+    env = {v["name"]: v.get("value") for v in api.objects["pods", client]["spec"]["containers"][0]["env"]}
+    assert env["TARE_ADDRESS0"] == address
+
+    made = api.objects["pods", client]
+    api.logs[client] = packed(
+        {
+            "landed": "began 1.0\nstep run 0 1.0 2.0\n",
+            "before.0": probe("w2"),
+            "after.0": probe("w2", {1: "w2"}),
+        }
+    )
+    api.logs[server] = packed(
+        {
+            "landed": "began 1.0\nstep run 143 1.0 2.0\n",
+            "before.0": probe("w1"),
+            "after.0": probe("w1", {0: "w1"}),
+        }
+    )
+    api.pod(client, made, {"metadata": made["metadata"], "spec": made["spec"]}, node="w2", **over(0))
+    wait_until(scheduler, lambda: "activeDeadlineSeconds" in api.objects["pods", server]["spec"])
+    api.pod(server, one, template, **over(143))
+    (landed,) = wait_for(scheduler)
+    assert (landed.exit.code, landed.nodes, landed.problems) == (0, ("w1", "w2"), ())
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        (
+            {"after.0": probe("w1"), "after.1": probe("w2")},
+            "4 ranks were asked for, and 0 ran in the pods meant for them",
+        ),
+        (
+            {
+                "after.0": probe("w1", {0: "w1", 1: "w1", 2: "w1"}),
+                "after.1": probe("w2", {3: "w2"}),
+            },
+            "ranks ran 3 on w1, 1 on w2; asked for were 2 on each node",
+        ),
+        (
+            {"before.1": probe("w7")},
+            "pods say that they are on w1, w7, and the cluster that they are on w1, w2",
+        ),
+        (
+            {"before.0": probe("w1", files={"/sys/fs/cgroup/cpu.max": "100000 100000\n"})},
+            "2 CPUs were asked for on w1, and its control group allows 1",
+        ),
+        (
+            {
+                "before.0": probe(
+                    "w1", files={"/sys/fs/cgroup/cpu.stat": "usage_usec 5\nthrottled_usec 0\n"}
+                ),
+                "after.0": probe(
+                    "w1", {0: "w1", 1: "w1"}, {"/sys/fs/cgroup/cpu.stat": "throttled_usec 500000\n"}
+                ),
+            },
+            "ranks on w1 were throttled for 20% of the time",
+        ),
+    ],
+)
+def test_a_run_that_was_not_what_was_asked_for_says_so(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, files: dict[str, str], says: str
+) -> None:
+    scheduler.submit([task()])
+    happen.succeed(files=files)
+    (landed,) = wait_for(scheduler)
+    assert says in landed.problems[0]
+
+
+def test_the_facts_of_a_run_tell_what_else_ran_on_its_nodes(
+    scheduler: KubernetesScheduler, api: SimulatedApiServer, happen: Happenings, task: Make
+) -> None:
+    for name in ("w1", "w2"):
+        api.apply(
+            "nodes",
+            {
+                "metadata": {"name": name, "labels": {"bench": "only", "kubernetes.io/os": "linux"}},
+                "spec": {"taints": [{"key": "bench", "effect": "NoSchedule"}]},
+                "status": {"nodeInfo": {"kubeletVersion": "v1.34.4"}},
+            },
+        )
+    container = {"resources": {"requests": {"cpu": "250m"}}}
+    spec = {"nodeName": "w1", "containers": [container]}
+    api.apply(
+        "pods",
+        {"metadata": {"name": "n", "namespace": "logging"}, "spec": spec, "status": {"phase": "Running"}},
+    )
+    scheduler.submit([task()])
+    happen.succeed()
+    (landed,) = wait_for(scheduler)
+    assert landed.facts["w1"]["kubernetes.neighbours"] == "1 of logging"
+    assert landed.facts["w1"]["kubernetes.neighbours_cpus"] == "0.25"
+    assert landed.facts["w2"]["kubernetes.neighbours"] == "none"
+    assert landed.facts["w2"]["kubernetes.labels"] == "bench=only"
+    assert landed.facts["w2"]["kubernetes.taints"] == "bench=:NoSchedule"
+
+
+def test_facts_that_tare_may_not_ask_for_cost_no_run(
+    scheduler: KubernetesScheduler, api: SimulatedApiServer, happen: Happenings, task: Make
+) -> None:
+    api.refusals["GET /api/v1/nodes"] = (403, "nodes is forbidden")
+    scheduler.submit([task()])
+    happen.succeed()
+    (landed,) = wait_for(scheduler)
+    assert "nodes is forbidden" in landed.facts["w1"]["kubernetes.neighbours"]

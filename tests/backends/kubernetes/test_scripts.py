@@ -1,0 +1,193 @@
+"""The scripts of pods, really run here, with an ssh that starts commands in folders of other 'pods'."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from backends.kubernetes.situations import BASE, Situation
+from tare.backends.kubernetes.bringing import bring_home
+from tare.backends.kubernetes.landing import land
+from tare.backends.kubernetes.script import render
+from tare.model.case import Layout
+from tare.model.launch import Invocation
+from tare.model.scheduler import Step, Task
+
+SCRIPTS = Path(__file__).parents[3] / "src" / "tare" / "backends" / "kubernetes" / "scripts"
+HOSTILE = ("$(touch pwned)", "it's", 'a "b"', "`id`", "; exit 9", "ünï", "")
+
+
+class Pods(NamedTuple):
+    """Folders that stand for the file systems of a launcher and two workers."""
+
+    root: Path
+
+    def start(self, task: Task) -> subprocess.Popen[bytes]:
+        script = self.located(render(task, BASE.options))
+        (self.root / "scripts" / "task.sh").write_text(script)
+        environment = {
+            "PATH": f"{self.root}/bin:{os.environ['PATH']}",
+            "TARE_NODE": "w0",
+            "POD": str(self.root),
+        }
+        return subprocess.Popen(
+            ["bash", str(self.root / "scripts" / "task.sh")],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
+        )  # fmt: skip
+
+    def run(self, task: Task) -> tuple[int, bytes]:
+        with self.start(task) as process:
+            log, _ = process.communicate(timeout=30)
+        return process.returncode, log
+
+    def located(self, text: str) -> str:
+        return text.replace("/tare/", '"$POD"/').replace("/etc/mpi/hostfile", f"{self.root}/hostfile")
+
+
+@pytest.fixture
+def pods(tmp_path: Path) -> Pods:
+    found = Pods(tmp_path / "pod")
+    for name in ("run/ranks", "work", "scripts", "bin"):
+        (found.root / name).mkdir(parents=True)
+    for name in ("probe.sh", "prepare.sh", "rank.sh"):
+        (found.root / "scripts" / name).write_text(found.located((SCRIPTS / name).read_text()))
+    (found.root / "scripts" / "facts.sh").write_text("printf '\\036facts\\036here'\n")
+    return found
+
+
+@pytest.fixture
+def workers(pods: Pods, tmp_path: Path) -> Pods:
+    """Add two workers, and an ssh that knows them."""
+    (pods.root / "hostfile").write_text("job-worker-0.job slots=2\njob-worker-1.job slots=2\n")
+    for number in (0, 1):
+        home = tmp_path / f"job-worker-{number}.job"
+        for name in ("run/ranks", "work"):
+            (home / name).mkdir(parents=True)
+        (home / "scripts").symlink_to(pods.root / "scripts")
+        (home / "run" / "node").write_text(f"w{number + 1}")
+    ssh = pods.root / "bin" / "ssh"
+    ssh.write_text(
+        "#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; [[ $1 == *=* || $1 =~ ^[0-9]+$ ]] && shift; done\n"
+        f'host=$1; shift\nexport POD={tmp_path}/$host\nexec bash -c "${{*//$MAIN/$POD}}"\n'.replace(
+            "$MAIN", str(pods.root).replace("/", "\\/")
+        )
+    )
+    ssh.chmod(0o755)
+    return pods
+
+
+def task_of(folder: Path, *steps: Step, nodes: int = 1, timeout_s: float = 20) -> Task:
+    folder.mkdir(exist_ok=True)
+    situation: Situation = BASE._replace(layout=Layout(nodes=nodes, ranks=nodes))
+    return msgspec.structs.replace(situation.task(folder, timeout_s), steps=steps)
+
+
+def step(*argv: str, name: str = "run", **fields: object) -> Step:
+    return msgspec.structs.replace(
+        Step(name=name, invocation=Invocation(argv=argv, env={"VALUE": "a b"})), **fields
+    )
+
+
+def test_a_task_of_one_pod_brings_its_files_and_exit_code_home(pods: Pods, tmp_path: Path) -> None:
+    one = task_of(tmp_path / "home", step("sh", "-c", 'mkdir d; echo "$VALUE" | tee d/made; exit 3'))
+    code, log = pods.run(one)
+    rest = bring_home(log, one.folder, "launcher")
+    assert code == 3
+    assert b"BEGIN" not in rest
+    assert (one.folder / "d" / "made").read_text() == (one.folder / "stdout").read_text() == "a b\n"
+    landed = land(one, [], None)
+    assert (landed.exit.code, landed.nodes, landed.step) == (3, ("w0",), "run")
+    assert landed.before["w0"]["facts"] == "here"
+    assert "lo:" in landed.after["w0"]["/proc/net/dev"]
+
+
+def test_every_argument_arrives_as_it_is(pods: Pods, tmp_path: Path) -> None:
+    one = task_of(
+        tmp_path / "home", step("python3", "-c", "import sys; print(ascii(sys.argv[1:]))", *HOSTILE)
+    )
+    _, log = pods.run(one)
+    bring_home(log, one.folder, "launcher")
+    assert (one.folder / "stdout").read_text().strip() == ascii(list(HOSTILE))
+
+
+def test_steps_share_the_time_of_their_task_and_the_first_that_fails_is_the_last(
+    pods: Pods, tmp_path: Path
+) -> None:
+    one = task_of(tmp_path / "home", step("sleep", "30", name="slow"), step("true"), timeout_s=1)
+    _, log = pods.run(one)
+    bring_home(log, one.folder, "launcher")
+    landed = land(one, [], None)
+    assert landed.exit.is_timeout
+    assert landed.step == "slow"
+
+
+def test_the_workers_are_probed_and_what_the_first_one_made_comes_home(workers: Pods, tmp_path: Path) -> None:
+    rank = f"{workers.root}/scripts/rank.sh"
+    start = (
+        'for host in job-worker-0.job job-worker-1.job; do ssh $host "PMI_RANK=${host:11:1} sh $0  $1"; done'
+    )
+    one = task_of(tmp_path / "home", step("bash", "-c", start, rank, "true"), nodes=2)
+    (tmp_path / "job-worker-0.job" / "work" / "result").write_text("of rank 0\n")
+    code, log = workers.run(one)
+    bring_home(log, one.folder, "launcher")
+    assert code == 0
+    assert (one.folder / "result").read_text() == "of rank 0\n"
+    landed = land(one, [], None)
+    assert landed.nodes == ("w1", "w2")
+    assert [landed.after[node]["ranks"] for node in ("w1", "w2")] == ["0 w1\n", "1 w2\n"]
+    assert landed.problems == ()
+
+
+def test_what_starts_no_ranks_runs_in_the_first_worker(workers: Pods, tmp_path: Path) -> None:
+    one = task_of(tmp_path / "home", step("sh", "-c", "pwd", is_mpi=False), nodes=2)
+    _, log = workers.run(one)
+    bring_home(log, one.folder, "launcher")
+    assert (one.folder / "stdout").read_text().strip() == f"{tmp_path}/job-worker-0.job/work"
+
+
+def test_a_file_that_no_log_could_carry_stays_and_is_named(pods: Pods, tmp_path: Path) -> None:
+    one = task_of(tmp_path / "home", step("truncate", "-s", "5M", "large"))
+    _, log = pods.run(one)
+    bring_home(log, one.folder, "launcher")
+    assert not (one.folder / "large").exists()
+    assert (one.folder / "left-out").read_text() == "./large\n"
+    assert land(one, [], None).exit.code == 0
+
+
+def test_a_log_that_was_cut_brings_nothing(pods: Pods, tmp_path: Path) -> None:
+    one = task_of(tmp_path / "home", step("true"))
+    _, log = pods.run(one)
+    for cut in (log[:-30], log[: len(log) // 2], log[40:]):
+        bring_home(cut, one.folder, "launcher")
+        assert list(one.folder.iterdir()) == []
+
+
+def test_a_server_that_is_told_to_end_tells_its_counters(pods: Pods, tmp_path: Path) -> None:
+    program = f"until [ -e {pods.root}/work/done ]; do sleep 0.05; done"
+    one = task_of(tmp_path / "home", step("sh", "-c", program, is_pair=True))
+    with pods.start(one) as process:
+        while not (pods.root / "work" / "progress").exists():
+            time.sleep(0.05)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        log, _ = process.communicate(timeout=20)
+    bring_home(log, one.folder, "server")
+    assert {path.name for path in one.folder.iterdir()} == {"before.server", "after.server"}
+
+
+def test_a_pod_that_is_deleted_ends_its_program(pods: Pods, tmp_path: Path) -> None:
+    one = task_of(tmp_path / "home", step("sleep", "60"), timeout_s=90)
+    with pods.start(one) as process:
+        while not (pods.root / "work" / "progress").exists():
+            time.sleep(0.05)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+    assert process.returncode == 143

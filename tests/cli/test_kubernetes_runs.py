@@ -1,0 +1,176 @@
+"""Campaigns that work through a cluster: a simulated API server, in which jobs succeed at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from backends.kubernetes.conftest import Happenings, record
+from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
+from cli.conftest import TARE, Tare
+
+STUDY = """\
+study: pods
+question: Do pods cost anything?
+site: site.yaml
+workloads:
+  echo:
+    command: [echo, "value: 1.0"]
+    mpi: true
+    needs_transport: false
+    foms: [{name: value, unit: s, better: lower, regex: 'value: (\\S+)'}]
+factors: {workload: [echo]}
+nodes: 2
+ranks_per_node: 2
+repeats: 3
+"""
+
+
+class Operator(threading.Thread):
+    """Stands for the MPI Operator and the kubelets: lets every job succeed, unless it `is_idle`."""
+
+    def __init__(self, api: SimulatedApiServer) -> None:
+        super().__init__(daemon=True)
+        self.api = api
+        self.happen = Happenings(api)
+        self.is_idle = False
+        self.done: list[str] = []
+        self.files: dict[str, str] = {}
+
+    def run(self) -> None:
+        while not self.api.is_stopped:
+            for name in self.api.names("mpijobs"):
+                if not self.is_idle and name not in self.done:
+                    self.done.append(name)
+                    self.happen.succeed(self.api.objects["mpijobs", name], files=self.files)
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def api() -> Iterator[SimulatedApiServer]:
+    server = SimulatedApiServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def operator(api: SimulatedApiServer, tmp_path: Path) -> Operator:
+    site = {
+        "site": "k", "nodes": ["w1", "w2"], "slots_per_node": 2,
+        "platforms": {
+            "pods": {
+                "backend": "kubernetes", "launcher": "openmpi4",
+                "kubernetes": {
+                    "image": "i", "namespace": "bench", "in_flight": 3,
+                    "kubeconfig": str(api.kubeconfig(tmp_path)),
+                },
+            }
+        },
+        "networks": {"sdn": {"interface": "eth0"}},
+    }  # fmt: skip
+    (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
+    (tmp_path / "study.yaml").write_text(STUDY)
+    made = Operator(api)
+    made.start()
+    return made
+
+
+def counts(tare: Tare, folder: Path) -> Doc:
+    found: Doc = json.loads(tare("status", folder, "--json").stdout)["counts"]
+    return {name: count for name, count in found.items() if count}
+
+
+def test_a_campaign_runs_in_a_cluster_and_leaves_nothing_there(
+    tare: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
+) -> None:
+    for name in ("w1", "w2"):
+        api.apply("nodes", {"metadata": {"name": name}})
+    done = tare("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert counts(tare, tmp_path / "c") == {"done": 3}
+    assert {kind for kind, _ in api.objects} == {"nodes"}
+    (environment,) = (tmp_path / "c" / "environments").glob("*.json")
+    facts = json.loads(environment.read_text())
+    assert facts["w1"]["kubernetes.neighbours"] == "none"
+    (attempt,) = (tmp_path / "c" / "attempts").glob("*/1.1")
+    assert "kind: MPIJob" in (attempt / "manifests.yaml").read_text()
+
+
+def test_a_run_whose_ranks_were_elsewhere_is_invalid(tare: Tare, operator: Operator, tmp_path: Path) -> None:
+    files = record()
+    operator.files = {"after.0": files["before.0"], "after.1": files["before.1"]}
+    done = tare("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
+    assert done.returncode == 1
+    assert counts(tare, tmp_path / "c") == {"invalid": 3}
+    assert "the launcher started others elsewhere" in tare("status", tmp_path / "c").stdout
+
+
+def test_a_killed_campaign_goes_on_with_the_jobs_that_it_left(
+    tare: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
+) -> None:
+    operator.is_idle = True
+    command = [TARE, "run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "c")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+        until(lambda: len(api.names("mpijobs")) == 3)
+        os.kill(first.pid, signal.SIGKILL)
+    left = api.names("mpijobs")
+    operator.is_idle = False
+    done = tare("run", tmp_path / "c")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert counts(tare, tmp_path / "c") == {"done": 3}
+    assert sorted(operator.done) == left, "nothing is run twice"
+    assert api.objects == {}
+
+
+def test_an_interrupted_campaign_leaves_nothing(
+    tare: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
+) -> None:
+    operator.is_idle = True
+    command = [TARE, "run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "c")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+        until(lambda: len(api.names("mpijobs")) == 3)
+        first.send_signal(signal.SIGINT)
+    assert first.returncode == 130
+    assert api.objects == {}
+
+
+def test_the_api_server_may_restart_meanwhile(
+    tare: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
+) -> None:
+    operator.is_idle = True
+    command = [TARE, "run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "c")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+        until(lambda: len(api.names("mpijobs")) == 3)
+        api.outage(is_down=True)
+        time.sleep(1)
+        api.outage(is_down=False)
+        operator.is_idle = False
+        first.wait(timeout=60)
+    assert first.returncode == 0
+    assert counts(tare, tmp_path / "c") == {"done": 3}
+    assert len(operator.done) == 3
+    assert api.objects == {}
+
+
+def test_what_the_cluster_would_get_is_shown(tare: Tare, operator: Operator, tmp_path: Path) -> None:
+    shown = tare("plan", tmp_path / "study.yaml", "--show")
+    kinds = [one["kind"] for one in yaml.safe_load_all(shown.stdout)]
+    assert kinds == ["ConfigMap", "MPIJob"]
+    assert "# trap" not in shown.stdout
+
+
+def until(is_so: object) -> None:
+    assert callable(is_so)
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
