@@ -8,6 +8,7 @@ import math
 import re
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -173,3 +174,27 @@ def test_of_many_places_those_farthest_from_the_reference_have_panels() -> None:
     titles = [panel["title"]["text"] for panel in specs(found, "ratio")]
     assert sorted({title[:3] for title in titles}) == [f"w{number:02}" for number in range(14, 20)]
     assert found.places_left_out.startswith("6 of 20 workloads and scales are shown")
+
+
+def test_figures_without_coordinates_are_drawn_along_the_number_that_varies_most() -> None:
+    cases = [
+        make_case(network, parameters={"jobs": jobs, "block": block})
+        for network in ("host", "overlay")
+        for jobs in (1, 2, 4)
+        for block in (16384, 524288)
+    ]
+    campaign = make_campaign(cases, blocks=3, noise=0.001)
+    attempts = tuple(
+        msgspec.structs.replace(
+            one,
+            series=[msgspec.structs.replace(old, at={}, values=old.values[:1]) for old in one.series],
+        )
+        for one in campaign.attempts
+    )
+    found = content_of(msgspec.structs.replace(campaign, attempts=attempts))
+    panels = specs(found, "time")
+    assert [panel["title"]["text"].replace("\u202f", " ") for panel in panels] == [
+        f"synthetic.pingpong · block {size} KiB" for size in (16, 512)
+    ]
+    assert all({row["x"] for row in rows(panel)} == {1, 2, 4} for panel in panels)
+    assert [column.place.step for column in found.heat_maps[0].columns][:3] == ["jobs 1", "jobs 2", "jobs 4"]

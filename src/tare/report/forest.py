@@ -31,12 +31,13 @@ def forest_panels(
 ) -> list[Panel]:
     """Return a panel for each place with several figures of merit, a point for each of them and contender.
 
-    `quoted` are the aggregates that people quote; those with several points among `comparisons` are drawn
-    against their coordinates elsewhere. A point lies at how many times worse the contender is,
-    whichever way the figure improves, so that right is always worse.
+    `quoted` are the aggregates that people quote; those with several points among `comparisons`, or of
+    a problem with several steps, are drawn along these elsewhere. A point lies at how many times worse the
+    contender is, whichever way the figure improves, so that right is always worse.
     """
     grouped: dict[Place, dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
     rows: dict[Place, dict[str, int]] = defaultdict(dict)
+    n_steps = Counter(place.problem for place in sides.places)
     n_points = Counter((one.contender_case, one.fom) for one in comparisons)
     for one in quoted:
         if one.ratio and one.better and n_points[one.contender_case, one.fom] == 1:
@@ -46,7 +47,7 @@ def forest_panels(
     return [
         Panel(place.label, "times worse than the reference", _lines(grouped[place], sides), "figure")
         for place in sides.places
-        if len(rows[place]) >= _LEAST_FIGURES
+        if len(rows[place]) >= _LEAST_FIGURES and n_steps[place.problem] == 1
     ]
 
 

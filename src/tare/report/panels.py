@@ -90,21 +90,21 @@ def measured_panels(
 ) -> list[Panel]:
     """Return primary FOMs that are better in the given direction, against size, one panel a place.
 
-    A FOM without coordinates is drawn along the number that its problem varies, one panel a problem.
+    A FOM without numeric coordinates is drawn along the number that its problem varies, one panel a problem.
     """
     grouped: _Grouped = defaultdict(lambda: defaultdict(list))
     for one in estimates:
         place = sides.place_of[one.case]
-        found = _axis(one.at or {place.along: place.at})
-        if one.better is better and found and is_shown(campaign, one.case, one.fom):
-            axis, x, rest = found
-            title = place.label if one.at else place.problem
+        if one.better is better and is_shown(campaign, one.case, one.fom):
+            found = _axis(one.at)
+            axis, x, rest = found or (place.along, place.at, _rest(one.at))
+            title = place.label if found else place.problem
             point = Point(
                 x=x,
                 y=one.value,
                 low=one.low,
                 high=one.high,
-                at=coordinate(axis, one.at[axis]) if one.at else place.step,
+                at=coordinate(axis, one.at[axis]) if found else place.step,
                 value=quantity(one.value, one.unit),
                 interval=bracket_values(one.low, one.high),
                 n_blocks=one.n_blocks,
@@ -188,9 +188,14 @@ def _axis(at: Settings) -> tuple[str, float, str] | None:
     if not numeric:
         return None
     axis = "bytes" if "bytes" in numeric else numeric[0]
-    rest = "".join(f" · {coordinate(name, value)}" for name, value in at.items() if name != axis)
     x = float(at[axis])
+    rest = _rest({name: value for name, value in at.items() if name != axis})
     return axis, ZERO_AT if axis == "bytes" and x == 0 else x, rest
+
+
+def _rest(at: Settings) -> str:
+    """Return coordinates as the end of a subtitle."""
+    return "".join(f" · {coordinate(name, value)}" for name, value in at.items())
 
 
 def _ratio_point(one: Comparison, x: float, at: str) -> Point:

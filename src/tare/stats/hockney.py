@@ -73,7 +73,8 @@ def _lines(m: Floats, t: Floats) -> Floats:
         [np.square(one * line[:, :1] + other * line[:, 1:] - 1).sum(axis=1) for line in (flat, steep)]
     )
     bound = np.where(misses.argmin(axis=0)[:, np.newaxis] == 0, flat, steep)
-    lines: Floats = np.where((free >= 0).all(axis=1)[:, np.newaxis], free, bound) / [1.0, scale]
+    is_free = np.asarray((free >= 0).all(axis=1))
+    lines: Floats = np.where(is_free[:, np.newaxis], free, bound) / [1.0, scale]
     return lines
 
 
