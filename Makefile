@@ -2,6 +2,7 @@
 # make test    everything that CI checks
 # make studies run the published comparisons, scaled to this machine (docs/studies.md)
 # make setup   prepare .venv alone;  make bench   print the performance tables
+# make screenshots   leave pictures of the report and the live page, light, dark, narrow and printed, in artefacts/
 # make programs   install, as root, the programs of Debian that studies/ can run
 PYTHON ?= python3
 VENV := .venv
@@ -17,7 +18,7 @@ STUDIES := network-tools:iperf3+iperf+qperf storage:fio hpcc-fabrics:hpcc gromac
 DEBIAN := chromium fio gromacs hpcc iperf iperf3 lammps libopenmpi-dev munge openfoam openfoam-examples \
   openmpi-bin prometheus qperf slurm-client slurmctld slurmd sockperf sysstat
 
-.PHONY: setup demo studies test lint bench programs clean
+.PHONY: setup demo studies test lint bench screenshots programs clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP) $(MPI)
@@ -63,6 +64,9 @@ lint: $(STAMP)
 
 bench: setup
 	$(VENV)/bin/python -m bench
+
+screenshots: setup
+	$(VENV)/bin/python -m pytest -q tests/report/test_accessibility.py tests/serve/test_live_browser.py
 
 programs:
 	apt-get update -q

@@ -61,7 +61,7 @@ def answer(
         return Answer(side, f"has not been measured beside {reference} yet.", "", ())
     parts = (_effects(headlines), _equivalents(headlines, reference, margin), _undecided(headlines))
     text = f"{'; '.join(filter(None, parts))}. {_balance(overview, sides)}".rstrip()
-    notes = [f"{one.aspect}: {one.note}." for one in headlines if one.note and one.low is not None]
+    notes = [f"On {one.aspect}: {one.note}." for one in headlines if one.note and one.low is not None]
     beside = " ".join(filter(None, (settles(overview), *notes)))
     cases = dict.fromkeys(case for one in overview for case in (one.reference_case, one.contender_case))
     return Answer(side, text, beside, tuple(cases))
