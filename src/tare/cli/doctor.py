@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from tare.cli.output import json_option, print_json, print_table
 
@@ -89,7 +90,7 @@ def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
     from tare.backends.process import ProcessBackend
     from tare.cli.crews import lab_env
     from tare.cli.platform_checks import check_platform
-    from tare.cli.site_checks import Situation, check_hosts, check_slurm
+    from tare.cli.site_checks import Finding, Situation, check_hosts, check_slurm
     from tare.cli.wiring import with_agent
 
     source = config.read_site(name)
@@ -108,6 +109,12 @@ def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
                 if platform.backend == "slurm"
                 else ()
             )
+            if platform.backend == "kubernetes":
+                from tare.cli.pods import check_clusters
+
+                for told in check_clusters(site, [one]):
+                    yield Finding(**msgspec.structs.asdict(told))
+                continue
             is_up = True
             for finding in queue:
                 is_up = is_up and finding.is_met is not False

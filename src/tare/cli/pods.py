@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import socket
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import yaml
 
+from tare.backends.kubernetes.doctor import Finding
 from tare.backends.kubernetes.lint import lint
 from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
 from tare.cli.provenance import fact_scripts
@@ -14,7 +17,10 @@ from tare.cli.wiring import Loaded
 from tare.errors import UsageError
 from tare.model.case import Case
 from tare.model.kubernetes import KubernetesOptions
+from tare.model.site import Site
 from tare.runner.batch import make_task
+from tare.store.campaign import JOURNAL
+from tare.store.journal import is_held
 
 
 class _Dumper(yaml.SafeDumper):
@@ -46,6 +52,34 @@ def options_of(loaded: Loaded) -> KubernetesOptions:
             "platforms of one study name different clusters or namespaces; give them the same one"
         )
     return found[0]
+
+
+def check_clusters(site: Site, names: Sequence[str]) -> Iterator[Finding]:
+    """Yield what is found in the clusters of these platforms."""
+    from tare.backends.kubernetes.cluster import Cluster
+    from tare.backends.kubernetes.doctor import check_cluster
+
+    for name in names:
+        options = site.platforms[name].kubernetes
+        if options is None:
+            continue
+        cluster = Cluster.connect(options)
+        for one in check_cluster(cluster, options, site.networks):
+            yield msgspec.structs.replace(one, name=f"{name}: {one.name}")
+        cluster.close()
+
+
+def clean_cluster(options: KubernetesOptions, *, is_dry: bool) -> Iterator[str]:
+    """Delete what dead campaigns of this host left in a cluster unless `is_dry`; yield a line for each."""
+    from tare.backends.kubernetes.cluster import Cluster
+    from tare.backends.kubernetes.leftovers import leftovers, remove
+
+    cluster = Cluster.connect(options)
+    for one in leftovers(cluster, socket.gethostname(), lambda folder: is_held(folder / JOURNAL)):
+        if not is_dry:
+            remove(cluster, one)
+        yield f"{'would delete' if is_dry else 'deleted'} {', '.join(one.objects)} of {one.folder}"
+    cluster.close()
 
 
 def as_yaml(documents: Sequence[Json]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -125,7 +126,13 @@ class BatchCrew:
         name = f"tare-{setup.campaign}-{case.id}-{attempt.block}.{attempt.attempt}"
         work = setup.folder / attempt.folder
         task = make_task(setup.composer, case, name, work, setup.plan.timeout_s, stages)
-        labels = {"campaign": setup.campaign, "case": case.id, "run": f"{attempt.block}.{attempt.attempt}"}
+        labels = {
+            "campaign": setup.campaign,
+            "case": case.id,
+            "run": f"{attempt.block}.{attempt.attempt}",
+            "folder": str(setup.folder),
+            "host": socket.gethostname(),
+        }
         task = msgspec.structs.replace(task, labels=labels, sampler=self._sampler(case))
         return _Flight(case, attempt, stages, task)
 

@@ -42,6 +42,7 @@ class SimulatedApiServer:
         self.is_down = False
         self.loses_answers = False
         self.is_stopped = False
+        self.forbidden: set[tuple[str, str]] = set()
         self.oldest = 0
         self.version = 100
         self.changed = threading.Condition()
@@ -127,6 +128,10 @@ class SimulatedApiServer:
         self, method: str, found: re.Match[str], query: dict[str, str], body: bytes
     ) -> tuple[int, Doc | bytes]:
         plural, name = found["plural"], found["name"]
+        if plural == "selfsubjectaccessreviews":
+            asked = json.loads(body)["spec"]["resourceAttributes"]
+            what = asked["resource"] + (f"/{asked['subresource']}" if asked["subresource"] else "")
+            return 201, {"status": {"allowed": (asked["verb"], what) not in self.forbidden}}
         if found["sub"] == "log":
             return (200, self.logs[name]) if name in self.logs else (404, {"message": f"no log of {name}"})
         if method == "POST":
@@ -184,7 +189,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(status, {"message": message})
                 return
         found = _PATH.fullmatch(url.path)
-        if found is None:
+        if url.path == "/version":
+            self._send(200, {"gitVersion": "v1.34.4"})
+        elif found is None:
             self._send(404, {"message": f"no such path {url.path}"})
         elif "watch" in query:
             self._watch(found["plural"], query)

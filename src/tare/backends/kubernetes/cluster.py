@@ -146,10 +146,10 @@ class Cluster:
         found = self._request("GET", f"/{resource.group}/{resource.plural}", {})
         return msgspec.json.decode(found, type=_List).items
 
-    def get(self, resource: Resource, name: str) -> bytes | None:
+    def get(self, resource: Resource, name: str, namespace: str = "") -> bytes | None:
         """Return an object; None where there is none. Raises Refusal or Outage."""
         try:
-            return self._request("GET", self._path(resource, name), {})
+            return self._request("GET", self._path(resource, name, namespace), {})
         except Refusal as refusal:
             if refusal.status == _NOT_FOUND:
                 return None

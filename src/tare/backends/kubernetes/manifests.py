@@ -120,6 +120,7 @@ def _meta(task: Task, suffix: str = "") -> Meta:
         name=naming.object_name(task) + suffix,
         namespace=options.namespace if options else "",
         labels=naming.labels(task),
+        annotations=naming.origin(task),
     )
 
 
@@ -154,6 +155,8 @@ def _job(task: Task, options: KubernetesOptions, maker: PodMaker) -> Job:
 def _pod(task: Task, template: PodTemplate, role: str) -> Pod:
     meta = _meta(task, f"-{role}")
     meta = msgspec.structs.replace(
-        meta, labels=template.metadata.labels, annotations=template.metadata.annotations
+        meta,
+        labels=template.metadata.labels,
+        annotations=meta.annotations | template.metadata.annotations,
     )
     return Pod(metadata=meta, spec=template.spec)

@@ -7,6 +7,7 @@ import re
 from tare.model.scheduler import Task
 
 CAMPAIGN, CASE, RUN, TASK, ROLE = "tare/campaign", "tare/case", "tare/run", "tare/task", "tare/role"
+FOLDER, HOST = "tare/folder", "tare/host"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "tare"}
 OPERATOR_ROLE = "training.kubeflow.org/job-role"
 LAUNCHER, WORKER, SERVER, CLIENT = "launcher", "worker", "server", "client"
@@ -24,6 +25,12 @@ def object_name(task: Task) -> str:
     if len(name) > _MOST:
         raise ValueError(f"{name} is longer than {_MOST} characters")
     return name
+
+
+def origin(task: Task) -> dict[str, str]:
+    """Return the annotations that tell whose a task's objects are: the campaign's folder, and its host."""
+    told = {FOLDER: "folder", HOST: "host"}
+    return {annotation: task.labels[name] for annotation, name in told.items() if name in task.labels}
 
 
 def labels(task: Task) -> dict[str, str]:

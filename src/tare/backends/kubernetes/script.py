@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.backends.kubernetes.naming import CAMPAIGN, MANAGED_BY
+from tare.backends.kubernetes.naming import CAMPAIGN, MANAGED_BY, origin
 from tare.backends.kubernetes.objects import ConfigMap, Meta
 from tare.errors import UsageError
 from tare.model.kubernetes import HOSTFILE, KubernetesOptions
@@ -61,6 +61,7 @@ def config_map(task: Task, options: KubernetesOptions, facts: str, inputs: Mappi
             name=f"tare-{digest}-{campaign}".rstrip("-"),
             namespace=options.namespace,
             labels=MANAGED_BY | ({CAMPAIGN: campaign} if campaign else {}),
+            annotations=origin(task),
         ),
         immutable=True,
         data=data,

@@ -1,0 +1,258 @@
+"""Look at a cluster before anything is measured there: operator, rights, networks, claims, quota, CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from tare.backends.kubernetes.attachments import split_name
+from tare.backends.kubernetes.cluster import (
+    ATTACHMENTS,
+    CLAIMS,
+    CONFIG_MAPS,
+    CRDS,
+    EVENTS,
+    JOBS,
+    MPI_JOBS,
+    NODES,
+    PODS,
+    QUOTAS,
+    Cluster,
+    Refusal,
+    Resource,
+)
+from tare.backends.kubernetes.manifests import Json
+from tare.errors import BackendError
+from tare.model.kubernetes import KubernetesOptions
+from tare.model.site import Network
+
+RIGHTS: tuple[tuple[Resource, tuple[str, ...]], ...] = (
+    (MPI_JOBS, ("create", "list", "watch", "deletecollection")),
+    (JOBS, ("create", "list", "watch", "deletecollection")),
+    (PODS, ("create", "list", "watch", "patch", "deletecollection")),
+    (CONFIG_MAPS, ("create", "list", "deletecollection")),
+    (EVENTS, ("list", "watch")),
+)
+"""Every verb that a campaign uses, as deploy/kubernetes/role.yaml grants them."""
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_ROLE = "apply deploy/kubernetes, or ask for a Role with that right"
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What one check found. `is_met` is None where it cannot be told; `cure` is for what is not met."""
+
+    name: str
+    is_met: bool | None
+    found: str
+    cure: str = ""
+
+
+class _Version(msgspec.Struct, frozen=True, rename="camel"):
+    git_version: str = ""
+
+
+class _CrdVersion(msgspec.Struct, frozen=True):
+    name: str
+    served: bool = False
+
+
+class _CrdSpec(msgspec.Struct, frozen=True):
+    versions: list[_CrdVersion] = []
+
+
+class _Crd(msgspec.Struct, frozen=True):
+    spec: _CrdSpec
+
+
+class _ReviewStatus(msgspec.Struct, frozen=True):
+    allowed: bool = False
+    reason: str = ""
+
+
+class _Review(msgspec.Struct, frozen=True):
+    status: _ReviewStatus = _ReviewStatus()
+
+
+class _ClaimSpec(msgspec.Struct, frozen=True, rename="camel"):
+    access_modes: list[str] = []
+
+
+class _ClaimStatus(msgspec.Struct, frozen=True):
+    phase: str = ""
+
+
+class _Claim(msgspec.Struct, frozen=True):
+    spec: _ClaimSpec = _ClaimSpec()
+    status: _ClaimStatus = _ClaimStatus()
+
+
+class _Name(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _QuotaStatus(msgspec.Struct, frozen=True):
+    hard: dict[str, str] = {}
+    used: dict[str, str] = {}
+
+
+class _Quota(msgspec.Struct, frozen=True):
+    metadata: _Name
+    status: _QuotaStatus = _QuotaStatus()
+
+
+class _Kubelet(msgspec.Struct, frozen=True, rename="camel"):
+    cpu_manager_policy: str = "none"
+
+
+class _Configz(msgspec.Struct, frozen=True):
+    kubeletconfig: _Kubelet = _Kubelet()
+
+
+def check_cluster(
+    cluster: Cluster, options: KubernetesOptions, networks: Mapping[str, Network], manifest: Json = None
+) -> Iterator[Finding]:
+    """Yield what is found; the first finding says whether the API server answers, and stops it if not.
+
+    `manifest` is a job to let the API server validate without creating it.
+    """
+    try:
+        version = msgspec.json.decode(cluster.version(), type=_Version).git_version
+    except BackendError as error:
+        cure = "mend kubeconfig or context, or log in again"
+        yield Finding(name="API server", is_met=False, found=str(error), cure=cure)
+        return
+    yield Finding(name="API server", is_met=True, found=version)
+    yield _check_operator(cluster)
+    yield from _check_rights(cluster, options.namespace)
+    yield from _check_networks(cluster, options, networks)
+    yield from _check_claims(cluster, options)
+    yield from _check_quota(cluster)
+    yield _check_cpu_manager(cluster)
+    if manifest is not None:
+        yield _check_job(cluster, manifest)
+
+
+def _check_operator(cluster: Cluster) -> Finding:
+    cure = "install the MPI Operator 0.4 or later (github.com/kubeflow/mpi-operator)"
+    try:
+        found = cluster.get(CRDS, "mpijobs.kubeflow.org")
+    except Refusal as refusal:
+        return Finding(name="MPI Operator", is_met=None, found=str(refusal), cure="ask an administrator")
+    if found is None:
+        return Finding(name="MPI Operator", is_met=False, found="there are no MPIJobs", cure=cure)
+    versions = [one.name for one in msgspec.json.decode(found, type=_Crd).spec.versions if one.served]
+    return Finding(
+        name="MPI Operator", is_met="v2beta1" in versions, found=f"MPIJob {', '.join(versions)}", cure=cure
+    )
+
+
+def _check_rights(cluster: Cluster, namespace: str) -> Iterator[Finding]:
+    """Yield which rights there are; a right that is not there is a finding of its own."""
+    wanted = [(resource, "", verb) for resource, verbs in RIGHTS for verb in verbs]
+    wanted.append((PODS, "log", "get"))
+    missing = [one for one in wanted if not _may(cluster, namespace, *one)]
+    for resource, part, verb in missing:
+        name = resource.plural + (f"/{part}" if part else "")
+        yield Finding(name=f"right to {verb} {name}", is_met=False, found="no", cure=_ROLE)
+    if not missing:
+        yield Finding(name=f"rights in {namespace}", is_met=True, found=f"all {len(wanted)}")
+    if not _may(cluster, "", NODES, "", "list") or not _may(cluster, "", PODS, "", "list"):
+        found = "nodes, or pods of all namespaces, cannot be listed: what else ran stays unknown"
+        yield Finding(name="right to see neighbours", is_met=None, found=found, cure=_ROLE)
+
+
+def _may(cluster: Cluster, namespace: str, resource: Resource, part: str, verb: str) -> bool:
+    group = "" if resource.group == "api/v1" else resource.group.split("/")[1]
+    attributes: Json = {
+        "namespace": namespace, "group": group, "resource": resource.plural, "subresource": part, "verb": verb,
+    }  # fmt: skip
+    body: Json = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
+    return msgspec.json.decode(cluster.post(_REVIEWS, body), type=_Review).status.allowed
+
+
+def _check_networks(
+    cluster: Cluster, options: KubernetesOptions, networks: Mapping[str, Network]
+) -> Iterator[Finding]:
+    for name, network in networks.items():
+        if network.pod.attachment is None:
+            continue
+        home, attachment = split_name(network.pod.attachment, options.namespace)
+        what = f"network {name}"
+        try:
+            found = cluster.get(ATTACHMENTS, attachment, namespace=home)
+        except Refusal as refusal:
+            yield Finding(name=what, is_met=None, found=str(refusal), cure=_ROLE)
+            continue
+        is_made = network.pod.definition is not None
+        said = "is there" if found else "is to be made" if is_made else "is not there"
+        yield Finding(
+            name=what,
+            is_met=found is not None or is_made,
+            found=f"NetworkAttachmentDefinition {home}/{attachment} {said}",
+            cure="install Multus, and make it, or give the network a 'definition'",
+        )
+
+
+def _check_claims(cluster: Cluster, options: KubernetesOptions) -> Iterator[Finding]:
+    claims = dict(options.storage) | ({"campaigns": options.work.claim} if options.work else {})
+    for name, claim in claims.items():
+        what, content = f"claim {claim} for {name}", cluster.get(CLAIMS, claim)
+        if content is None:
+            yield Finding(name=what, is_met=False, found="is not there", cure="make it, ReadWriteMany")
+            continue
+        found = msgspec.json.decode(content, type=_Claim)
+        is_shared = "ReadWriteMany" in found.spec.access_modes
+        yield Finding(
+            name=what,
+            is_met=is_shared and found.status.phase in {"Bound", "Pending"},
+            found=f"{', '.join(found.spec.access_modes)}, {found.status.phase}",
+            cure="pods of several nodes need ReadWriteMany; choose a storage class that has it",
+        )
+
+
+def _check_quota(cluster: Cluster) -> Iterator[Finding]:
+    try:
+        quotas = [msgspec.json.decode(one, type=_Quota) for one in cluster.list_all(QUOTAS)[0]]
+    except Refusal as refusal:
+        yield Finding(name="quota", is_met=None, found=str(refusal), cure=_ROLE)
+        return
+    for quota in quotas:
+        status = quota.status
+        shown = ", ".join(f"{key} {status.used.get(key, '0')} of {most}" for key, most in status.hard.items())
+        yield Finding(name=f"quota {quota.metadata.name}", is_met=True, found=shown)
+
+
+def _check_cpu_manager(cluster: Cluster) -> Finding:
+    """Return whether kubelets give CPUs of their own to pods, where they may be asked (nodes/proxy)."""
+    name, cure = "CPU manager", "set cpuManagerPolicy: static on the kubelets of the nodes to measure"
+    try:
+        nodes = [msgspec.json.decode(one, type=_Quota).metadata.name for one in cluster.list_all(NODES)[0]]
+        policies = [
+            msgspec.json.decode(content, type=_Configz).kubeletconfig.cpu_manager_policy
+            for node in nodes[:3]
+            if (content := cluster.get(NODES, f"{node}/proxy/configz")) is not None
+        ]
+    except BackendError as error:
+        return Finding(name=name, is_met=None, found=str(error), cure=cure)
+    found = ", ".join(sorted(set(policies))) or "not told"
+    return Finding(name=name, is_met=True if set(policies) == {"static"} else None, found=found, cure=cure)
+
+
+def _check_job(cluster: Cluster, manifest: Json) -> Finding:
+    """Return whether the API server would take a job, its admission controllers included."""
+    try:
+        cluster.create(manifest, is_dry=True)
+    except BackendError as error:
+        cure = "mend what it names: an unknown field, a quota, or a policy of the namespace"
+        return Finding(name="a job, tried without making it", is_met=False, found=str(error), cure=cure)
+    return Finding(name="a job, tried without making it", is_met=True, found="is taken")
+
+
+def is_usable(findings: Sequence[Finding]) -> bool:
+    """Return whether nothing that was found keeps runs from going."""
+    return all(one.is_met is not False for one in findings)

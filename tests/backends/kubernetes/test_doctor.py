@@ -1,0 +1,156 @@
+"""What doctor and clean find in a cluster, and what ships to run Tare inside it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
+from backends.kubernetes.situations import HOST, MACVLAN, Situation
+from tare.backends.kubernetes.cluster import Cluster
+from tare.backends.kubernetes.doctor import RIGHTS, Finding, check_cluster, is_usable
+from tare.backends.kubernetes.leftovers import leftovers, remove
+from tare.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.model.kubernetes import PodNetwork, WorkVolume
+from tare.model.scheduler import Task
+from tare.model.site import Network
+
+DEPLOY = Path(__file__).parents[3] / "deploy" / "kubernetes"
+CRD: Doc = {
+    "metadata": {"name": "mpijobs.kubeflow.org"},
+    "spec": {"versions": [{"name": "v1", "served": False}, {"name": "v2beta1", "served": True}]},
+}
+
+
+@pytest.fixture
+def cluster(situation: Situation) -> Iterator[Cluster]:
+    made = Cluster.connect(situation.options)
+    yield made
+    made.close()
+
+
+def found(cluster: Cluster, situation: Situation, **networks: Network) -> dict[str, Finding]:
+    return {one.name: one for one in check_cluster(cluster, situation.options, networks)}
+
+
+def test_a_cluster_with_everything_is_usable(
+    cluster: Cluster, api: SimulatedApiServer, situation: Situation
+) -> None:
+    api.apply("customresourcedefinitions", CRD)
+    api.apply("nodes", {"metadata": {"name": "w1"}})
+    findings = found(cluster, situation, host=HOST)
+    assert findings["API server"].found == "v1.34.4"
+    assert findings["MPI Operator"].found == "MPIJob v2beta1"
+    assert findings["rights in bench"].found == "all 19"
+    assert is_usable(list(findings.values()))
+
+
+def test_without_an_operator_the_cure_is_said(cluster: Cluster, situation: Situation) -> None:
+    one = found(cluster, situation)["MPI Operator"]
+    assert one.is_met is False
+    assert "install the MPI Operator" in one.cure
+
+
+def test_an_old_operator_is_told(cluster: Cluster, api: SimulatedApiServer, situation: Situation) -> None:
+    api.apply(
+        "customresourcedefinitions", {**CRD, "spec": {"versions": [{"name": "v1alpha2", "served": True}]}}
+    )
+    one = found(cluster, situation)["MPI Operator"]
+    assert (one.is_met, one.found) == (False, "MPIJob v1alpha2")
+
+
+def test_each_right_that_is_missing_is_a_finding(
+    cluster: Cluster, api: SimulatedApiServer, situation: Situation
+) -> None:
+    api.forbidden = {("deletecollection", "mpijobs"), ("get", "pods/log")}
+    findings = found(cluster, situation)
+    assert {"right to deletecollection mpijobs", "right to get pods/log"} <= findings.keys()
+    assert "deploy/kubernetes" in findings["right to get pods/log"].cure
+
+
+def test_networks_that_nobody_makes_are_missed(
+    cluster: Cluster, api: SimulatedApiServer, situation: Situation
+) -> None:
+    api.apply("network-attachment-definitions", {"metadata": {"name": "there"}})
+    there, lost = (
+        Network(interface="net1", pod=PodNetwork(attachment=name)) for name in ("there", "other/lost")
+    )
+    findings = found(cluster, situation, there=there, lost=lost, made=MACVLAN)
+    assert [findings[f"network {name}"].is_met for name in ("there", "lost", "made")] == [True, False, True]
+    assert "other/lost is not there" in findings["network lost"].found
+
+
+@pytest.mark.parametrize(("mode", "is_met"), [("ReadWriteMany", True), ("ReadWriteOnce", False)])
+def test_claims_of_several_nodes_must_be_shared(
+    cluster: Cluster, api: SimulatedApiServer, situation: Situation, mode: str, is_met: bool
+) -> None:
+    claim = {"metadata": {"name": "c"}, "spec": {"accessModes": [mode]}, "status": {"phase": "Bound"}}
+    api.apply("persistentvolumeclaims", claim)
+    with_claim = situation.with_options(work=WorkVolume(claim="c", path="/c"))
+    assert found(cluster, with_claim)["claim c for campaigns"].is_met is is_met
+
+
+def test_a_server_that_does_not_answer_is_the_only_finding(
+    cluster: Cluster, api: SimulatedApiServer, situation: Situation
+) -> None:
+    api.outage(is_down=True)
+    (one,) = found(cluster, situation).values()
+    assert (one.name, one.is_met) == ("API server", False)
+
+
+def test_only_dead_campaigns_of_this_host_are_left_over(
+    cluster: Cluster,
+    api: SimulatedApiServer,
+    make_scheduler: Callable[[], KubernetesScheduler],
+    task: Callable[..., Task],
+) -> None:
+    scheduler = make_scheduler()
+    for run, campaign, folder, host in (
+        ("1.1", "dead", "/dead", socket.gethostname()),
+        ("2.1", "alive", "/alive", socket.gethostname()),
+        ("3.1", "elsewhere", "/dead", "another"),
+    ):
+        one = task(run)
+        labels = {**one.labels, "campaign": campaign, "folder": folder, "host": host}
+        scheduler.submit([msgspec.structs.replace(one, name=f"tare-{campaign}-ab-{run}", labels=labels)])
+    dead = leftovers(cluster, socket.gethostname(), lambda folder: folder == Path("/alive"))
+    assert [(one.campaign, one.folder) for one in dead] == [("dead", "/dead")]
+    remove(cluster, dead[0])
+    assert api.names("mpijobs") == ["tare-alive-ab-2-1", "tare-elsewhere-ab-3-1"]
+    assert len(api.names("configmaps")) == 2
+
+
+def test_the_role_that_ships_grants_what_campaigns_use_and_nothing_else() -> None:
+    role = next(
+        one for one in yaml.safe_load_all((DEPLOY / "role.yaml").read_text()) if one["kind"] == "Role"
+    )
+    granted = {
+        (group, resource, verb)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    used = {
+        ("" if resource.group == "api/v1" else resource.group.split("/")[1], resource.plural, verb)
+        for resource, verbs in RIGHTS
+        for verb in verbs
+    }
+    for_doctor = {
+        ("", "pods/log", "get"), ("", "persistentvolumeclaims", "get"), ("", "resourcequotas", "list"),
+        ("k8s.cni.cncf.io", "network-attachment-definitions", "get"),
+        ("k8s.cni.cncf.io", "network-attachment-definitions", "create"),
+    }  # fmt: skip
+    assert granted == used | for_doctor
+
+
+def test_all_that_ships_is_named_in_the_kustomization() -> None:
+    kustomization = yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())
+    (generator,) = kustomization["configMapGenerator"]
+    named = {*kustomization["resources"], *generator["files"], "kustomization.yaml"}
+    assert named == {path.name for path in DEPLOY.iterdir()}
