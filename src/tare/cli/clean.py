@@ -19,7 +19,8 @@ from tare.store.journal import is_held
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only list it.")
-def command(dry_run: bool) -> None:
+@click.option("--site", metavar="SITE", help="Look into the clusters of this site too.")
+def command(dry_run: bool, site: str | None) -> None:
     """End what campaigns left behind whose tare is gone: processes and Slurm jobs; forget labs that ended.
 
     Tare cleans up after itself, also when it is killed, but for jobs in a queue: going on with their
@@ -28,8 +29,10 @@ def command(dry_run: bool) -> None:
     \b
     Example:
       tare clean --dry-run
+      tare clean --site openshift.yaml
     """
     found = _end_processes(dry_run) + _end_jobs(dry_run)
+    found += _clean_clusters(site, dry_run) if site is not None else 0
     if not found:
         click.echo("nothing is left behind")
 
@@ -63,4 +66,23 @@ def _end_jobs(is_dry: bool) -> int:
         for job in jobs:
             click.echo(f"{'would cancel' if is_dry else 'cancelled'} Slurm job {job.id} of {job.comment}")
         count += len(jobs)
+    return count
+
+
+def _clean_clusters(name: str, is_dry: bool) -> int:
+    """Delete what dead campaigns of this machine left in the clusters of a site."""
+    from tare import config
+    from tare.cli.pods import clean_cluster
+
+    platforms = config.read_site(name).site.platforms.values()
+    clusters = {
+        (options.context, options.kubeconfig, options.namespace): options
+        for platform in platforms
+        if (options := platform.kubernetes) is not None
+    }
+    count = 0
+    for options in clusters.values():
+        for line in clean_cluster(options, is_dry=is_dry):
+            click.echo(line)
+            count += 1
     return count

@@ -165,7 +165,8 @@ def _check_rights(cluster: Cluster, namespace: str) -> Iterator[Finding]:
 def _may(cluster: Cluster, namespace: str, resource: Resource, part: str, verb: str) -> bool:
     group = "" if resource.group == "api/v1" else resource.group.split("/")[1]
     attributes: Json = {
-        "namespace": namespace, "group": group, "resource": resource.plural, "subresource": part, "verb": verb,
+        "namespace": namespace, "group": group, "resource": resource.plural,
+        "subresource": part, "verb": verb,
     }  # fmt: skip
     body: Json = {
         "apiVersion": "authorization.k8s.io/v1",
