@@ -2,6 +2,7 @@
 # make test    everything that CI checks
 # make studies run the published comparisons, scaled to this machine (docs/studies.md)
 # make setup   prepare .venv alone;  make bench   print the performance tables
+# make observer   measure what watching the nodes costs; on a machine that does nothing else
 # make screenshots   leave pictures of the report and the live page, light, dark, narrow and printed, in artefacts/
 # make programs   install, as root, the programs of Debian that studies/ can run
 PYTHON ?= python3
@@ -64,6 +65,10 @@ lint: $(STAMP)
 
 bench: setup
 	$(VENV)/bin/python -m bench
+
+observer: setup
+	@for name in observer observer-hpcc; do $(TARE) run studies/$$name.yaml --out campaigns/$$name; \
+	  $(TARE) compare campaigns/$$name || exit; done
 
 screenshots: setup
 	$(VENV)/bin/python -m pytest -q tests/report/test_accessibility.py tests/serve/test_live_browser.py

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench import overhead, parsing, planning, queue, report, startup, stopping
+from bench import overhead, parsing, planning, queue, report, startup, stopping, telemetry
 
 SUITES = {
     "startup": startup.measure,
@@ -14,6 +14,7 @@ SUITES = {
     "parsing": parsing.measure,
     "queue": queue.measure,
     "report": report.measure,
+    "telemetry": telemetry.measure,
 }
 
 

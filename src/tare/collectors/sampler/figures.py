@@ -23,7 +23,7 @@ from tare.model.telemetry import Epoch, Span
 
 Counters = dict[str, float]
 
-_PARSERS: dict[str, Callable[[list[str]], Counters]] = {
+PARSERS: dict[str, Callable[[list[str]], Counters]] = {
     "cgroup": cgroup.counters,
     "cpu": cpu.counters,
     "disk": disk.counters,
@@ -36,6 +36,8 @@ _PARSERS: dict[str, Callable[[list[str]], Counters]] = {
     "sampler": sampler.counters,
     "tcp": tcp.counters,
 }
+"""What understands the lines of each source."""
+
 _SYSTEM = ("system", "irq", "softirq")
 _LOOPBACK = "lo"
 
@@ -58,7 +60,7 @@ def parse(sample: Sample, sources: Iterable[str]) -> Counters:
     found: Counters = {}
     for name in sources:
         if name in sample.lines:
-            found |= _PARSERS[name](sample.lines[name])
+            found |= PARSERS[name](sample.lines[name])
     return found
 
 
@@ -114,7 +116,7 @@ def _passed(one: HostRecording, span: Span) -> _Passed | None:
         return None
     first, last = found
     samples = one.samples[first : last + 1]
-    counted = difference(parse(samples[0], _PARSERS), parse(samples[-1], _PARSERS))
+    counted = difference(parse(samples[0], PARSERS), parse(samples[-1], PARSERS))
     seconds = samples[-1].at_s - samples[0].at_s
     machine = one.head.machine or one.host
     return _Passed(machine, span.hosts[one.host].is_of_ranks, seconds, counted, samples)

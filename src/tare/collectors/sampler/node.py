@@ -26,6 +26,7 @@ VERSION = 1
 SOURCES = {}  # type: dict[str, types.ModuleType]
 FAULTS = {}  # type: dict[str, str]
 _MOST_BYTES = 1 << 16
+_REOPEN_S = 60.0  # after which a new recording looks anew for files: a file system may have been mounted
 
 
 def add_source(name: str, text: str) -> None:
@@ -68,6 +69,10 @@ class Reader:
             return lines
         return {number: new for number, new in enumerate(lines) if new != last[number]} or None
 
+    def forget(self) -> None:
+        """Begin anew: the next changes are all lines."""
+        self._last = None
+
     def close(self) -> None:
         """Close its files."""
         for _, descriptor in self._files:
@@ -75,28 +80,49 @@ class Reader:
         self._files = []
 
 
-class Recording:
-    """Samples of all sources, going to one file."""
+class Readers:
+    """The readers of all sources, kept between recordings: opening files is most of what they cost."""
 
-    def __init__(self, path: str, period_s: float, root: str = "") -> None:
-        self.period_s = period_s
-        self._readers = {}  # type: dict[str, Reader]
-        self._faults = dict(FAULTS)
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+    def __init__(self, root: str = "") -> None:
+        self.opened_at = time.monotonic()
+        self.faults = dict(FAULTS)
+        self.by_name = {}  # type: dict[str, Reader]
         for name in sorted(SOURCES):
             try:
                 reader = Reader(SOURCES[name], root)
             except Exception as error:  # whatever a source meets is its own, and the others go on
-                self._faults[name] = _tell(error)
+                self.faults[name] = _tell(error)
             else:
                 if reader:
-                    self._readers[name] = reader
+                    self.by_name[name] = reader
+
+    def drop(self, name: str, error: Exception) -> None:
+        """Go on without a source that failed."""
+        self.faults[name] = _tell(error)
+        self.by_name.pop(name).close()
+
+    def close(self) -> None:
+        """Close all files."""
+        for reader in self.by_name.values():
+            reader.close()
+
+
+class Recording:
+    """Samples of all sources, going to one file."""
+
+    def __init__(self, path: str, period_s: float, readers: Readers) -> None:
+        self.period_s = period_s
+        self._readers = readers
+        self._told = {}  # type: dict[str, str]
+        for reader in readers.by_name.values():
+            reader.forget()
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
         self._write(
             {
                 "sampler": VERSION,
                 "node": node_name(),
                 "period_s": period_s,
-                "sources": sorted(self._readers),
+                "sources": sorted(readers.by_name),
                 "machine": machine(),
                 "python": sys.version.split()[0],
             }
@@ -106,27 +132,23 @@ class Recording:
         """Read every source, and write what changed since the last sample."""
         line = {"t": round(time.monotonic(), 6), "w": round(time.time(), 6)}  # type: dict[str, object]
         changed = {}
-        for name, reader in list(self._readers.items()):
+        for name, reader in list(self._readers.by_name.items()):
             try:
                 changes = reader.changes()
-            except Exception as error:  # as above
-                self._faults[name] = _tell(error)
-                self._readers.pop(name).close()
+            except Exception as error:  # as in Readers
+                self._readers.drop(name, error)
                 continue
             if changes is not None:
                 changed[name] = changes
         line["s"] = changed
         if mark:
             line["mark"] = mark
-        if self._faults:
-            line["faults"] = self._faults
-            self._faults = {}
+        if self._readers.faults != self._told:
+            line["faults"] = self._told = dict(self._readers.faults)
         self._write(line)
 
     def close(self) -> None:
-        """Close its files."""
-        for reader in self._readers.values():
-            reader.close()
+        """Close its file."""
         os.close(self._file)
 
     def _write(self, line: "dict[str, object]") -> None:
@@ -140,14 +162,18 @@ class Sampler:
 
     def __init__(self) -> None:
         self.recording = None  # type: Recording | None
+        self._readers = Readers()
 
     def obey(self, command: "list[str]") -> str:
         """Do as told; return what went wrong, if anything did."""
         try:
             if command[0] == "begin":
                 self.end()
+                if time.monotonic() - self._readers.opened_at > _REOPEN_S:
+                    self._readers.close()
+                    self._readers = Readers()
                 path = command[1].replace("{node}", node_name())
-                self.recording = Recording(path, float(command[2]))
+                self.recording = Recording(path, float(command[2]), self._readers)
             if self.recording is not None and command[0] != "end":
                 self.recording.sample(command[1] if command[0] == "mark" else "")
             if command[0] == "end":

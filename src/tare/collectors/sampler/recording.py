@@ -82,15 +82,16 @@ def raw_name(host: str) -> str:
 
 def store(folder: Path, span: Span) -> Recording:
     """Keep the recordings in `folder` as one compressed file, and return what they hold."""
-    raw = _raw_files(folder)
+    raw = {host: _whole_lines(path.read_bytes()) for host, path in _raw_files(folder).items()}
     if raw:
         parts = [msgspec.json.encode(span) + b"\n"]
-        for host, path in raw.items():
-            parts += [msgspec.json.encode(_Opening(host=host)) + b"\n", _whole_lines(path.read_bytes())]
+        for host, data in raw.items():
+            parts += [msgspec.json.encode(_Opening(host=host)) + b"\n", data]
         (folder / STORED).write_bytes(gzip.compress(b"".join(parts), _LEVEL, mtime=0))
-        for path in raw.values():
-            path.unlink()
-    return Recording(hosts=tuple(_read_host(host, part) for host, part in _parts(folder)), span=span)
+        for host in raw:
+            (folder / raw_name(host)).unlink()
+    hosts = tuple(_read_host(host, data.splitlines()) for host, data in raw.items() if data)
+    return Recording(hosts=hosts, span=span)
 
 
 def read(folder: Path) -> Recording | None:
@@ -106,7 +107,8 @@ def _parts(folder: Path) -> Iterator[tuple[str, list[bytes]]]:
     """Yield the lines of each host."""
     if not (folder / STORED).is_file():
         for host, path in _raw_files(folder).items():
-            yield host, _whole_lines(path.read_bytes()).splitlines()
+            if lines := _whole_lines(path.read_bytes()).splitlines():
+                yield host, lines
         return
     host, lines = "", list[bytes]()
     for line in _stored_lines(folder)[1:]:
@@ -126,8 +128,7 @@ def _stored_lines(folder: Path) -> list[bytes]:
 
 def _raw_files(folder: Path) -> dict[str, Path]:
     prefix, suffix = _RAW.split("*")
-    found = {path.name.removeprefix(prefix).removesuffix(suffix): path for path in sorted(folder.glob(_RAW))}
-    return {host: path for host, path in found.items() if b"\n" in path.read_bytes()}
+    return {path.name.removeprefix(prefix).removesuffix(suffix): path for path in sorted(folder.glob(_RAW))}
 
 
 def _whole_lines(data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What a client of Lustre reads and writes, by mount: the stats of llite (Lustre Software Release 2.x Operations Manual)."""
+"""What a client of Lustre reads and writes, by mount: the stats of llite (Lustre Operations Manual)."""
 
 import glob
 
