@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,14 +66,16 @@ echo "rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE: $inside"
 
 
 @pytest.fixture
-def standing_lab(tare: Tare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def standing_lab(tare: Tare, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A lab that outlives campaigns, and with it whatever they would leave there."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    folder = tempfile.mkdtemp(prefix="t", dir="/tmp")  # sockets of podman need a short path
+    monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
     up = tare("lab", "up", "--with", "containers")
     if up.returncode != 0:
         pytest.skip(f"no containers in a lab here: {up.stderr}")
     yield
     tare("lab", "down")
+    shutil.rmtree(folder)
 
 
 def containers_in_the_lab(tare: Tare) -> list[str]:
@@ -107,23 +111,44 @@ def test_what_ranks_ran_in_is_recorded(tare: Tare, tmp_path: Path) -> None:
 def test_kill_9_leaves_no_container_and_the_campaign_goes_on(
     tare: Tare, tmp_path: Path, platform: str
 ) -> None:
-    study = write_study(tmp_path, [platform], f"[ -e {tmp_path}/go ] || sleep 60; {SCRIPT}")
+    study = write_study(tmp_path, [platform], f"[ -e {tmp_path}/c/go ] || sleep 60; {SCRIPT}")
     command = [TARE, "run", str(study), "--out", str(tmp_path / "c")]
     runner = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    wait_for_containers(tare, is_there=True)
+    wait_for_containers(tare)
     runner.kill()
     runner.wait()
-    wait_for_containers(tare, is_there=False)
-    (tmp_path / "go").touch()
+    wait_until_none_runs(tare)
+    (tmp_path / "c/go").touch()
     assert tare("run", tmp_path / "c").returncode == 0
     assert containers_in_the_lab(tare) == []
     assert "nothing is left behind" in tare("clean").stdout
 
 
-def wait_for_containers(tare: Tare, *, is_there: bool, within_s: float = 60) -> None:
+@pytest.mark.usefixtures("standing_lab")
+def test_clean_removes_a_container_that_never_started(tare: Tare) -> None:
+    """As where podman was killed between making a container and starting it."""
+    label = "tare.job=dead:999999999:1:case/1.0;"
+    create = ["podman", "create", "--label", label, "--rootfs", str(ROOTFS), "true"]
+    made = tare("lab", "exec", "n1", "--", *create)
+    assert made.returncode == 0, made.stderr
+    assert len(containers_in_the_lab(tare)) == 1
+    assert "would remove container" in tare("clean", "--dry-run").stdout
+    assert len(containers_in_the_lab(tare)) == 1
+    assert "removed container" in tare("clean").stdout
+    assert containers_in_the_lab(tare) == []
+
+
+def wait_until_none_runs(tare: Tare, within_s: float = 30) -> None:
     deadline = time.monotonic() + within_s
-    while bool(containers_in_the_lab(tare)) != is_there:
-        assert time.monotonic() < deadline, f"containers {'come' if is_there else 'go'} too late"
+    while tare("lab", "exec", "n1", "--", "podman", "ps", "--quiet").stdout.split():
+        assert time.monotonic() < deadline, "a container runs on"
+        time.sleep(0.1)
+
+
+def wait_for_containers(tare: Tare, within_s: float = 60) -> None:
+    deadline = time.monotonic() + within_s
+    while not containers_in_the_lab(tare):
+        assert time.monotonic() < deadline, "no container comes"
         time.sleep(0.1)
 
 
@@ -150,3 +175,14 @@ def test_a_container_without_the_mpi_is_no_cluster(tare: Tare, tmp_path: Path) -
     done = tare("run", study, "--out", tmp_path / "c")
     assert done.returncode == 3
     assert "its MPI, /opt/no-mpi, is not in the container; bind it" in done.stderr
+
+
+def test_a_lab_whose_path_leaves_no_room_for_sockets_says_so(
+    tare: Tare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ("x" * 60)
+    folder.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    done = tare("run", write_study(tmp_path, ["podman-rank"], SCRIPT), "--out", tmp_path / "c")
+    assert done.returncode == 3
+    assert "set XDG_RUNTIME_DIR to a shorter path" in done.stderr

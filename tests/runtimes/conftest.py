@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import msgspec
 import pytest
 
 from tare import plugins
+from tare.backends.containers import Host, sweep
 from tare.backends.process import ProcessBackend
 from tare.lab.containers import engine_conf, oci_runtime, storage_conf
 from tare.model.backend import Exit, Job
@@ -104,15 +106,16 @@ PLATFORMS: dict[str, Callable[[Path], Platform]] = {
 
 
 @pytest.fixture(scope="session")
-def engines_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def engines_of_our_own() -> Iterator[None]:
     """Let podman keep its state where it is in nobody's way."""
-    home = tmp_path_factory.mktemp("engine")
+    home = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))  # sockets of podman need a short path
     (home / "containers.conf").write_text(engine_conf(home, oci_runtime() or "runc"))
     (home / "storage.conf").write_text(storage_conf(home, Path("/none")))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CONTAINERS_CONF", str(home / "containers.conf"))
         patch.setenv("CONTAINERS_STORAGE_CONF", str(home / "storage.conf"))
         yield
+    shutil.rmtree(home)
 
 
 @pytest.fixture(scope="session")
@@ -145,4 +148,7 @@ def subject(
             pytest.skip(f"{name} starts nothing here: {(work / 'stderr').read_text().strip()}")
         yield one
         assert backend.clean(LABEL) == 0
+        engine = plugins.runtime(name)
+        if isinstance(engine, Engine):  # what was killed before it started, as a campaign does at its end
+            sweep(engine, one.platform, [Host(None, ())], {}, lambda label: label.startswith(LABEL))
         assert one.containers == ""

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 
 import msgspec
 
 from tare.backends import marks
 from tare.errors import BackendError
-from tare.model.launch import Engine, Invocation
+from tare.model.launch import CONTAINER_LABEL, Engine, Invocation
 from tare.model.site import Platform
 
 _TIMEOUT_S = 120.0  # an image may have to be unpacked
 _REMOVAL_S = 30.0
+_LABEL = re.compile(rf"{re.escape(CONTAINER_LABEL)}[=:]([^],\s]*)")
+"""docker prints labels as ``a=1,b=2``, podman as Go prints maps: ``map[a:1 b:2]``."""
 
 
 class Host(msgspec.Struct, frozen=True):
@@ -32,9 +35,13 @@ class Host(msgspec.Struct, frozen=True):
 
 
 def sweep(
-    engine: Engine, platform: Platform, hosts: Iterable[Host], env: Mapping[str, str], label_prefix: str = ""
+    engine: Engine,
+    platform: Platform,
+    hosts: Iterable[Host],
+    env: Mapping[str, str],
+    is_dead: Callable[[str], bool],
 ) -> int:
-    """Remove containers of Tare, running or not, whose tare is gone; with a prefix, those so labelled too.
+    """Remove the containers of Tare, running or not, of whose label `is_dead` says so.
 
     Returns how many there were. A host or engine that does not answer has none that could be removed.
     """
@@ -42,21 +49,25 @@ def sweep(
     for host in hosts:
         deadline = time.monotonic() + _REMOVAL_S
         # The engine removes containers whose program has ended by itself too, and not at once.
-        while (found := _find(engine, platform, host, env, label_prefix)) and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
+            labels = find_labelled(engine, platform, host, env)
+            found = [container for container, label in labels.items() if is_dead(label)]
+            if not found:
+                break
             _ask(host, engine.remove(platform, found), env)
             removed.update(found)
     return len(removed)
 
 
-def _find(
-    engine: Engine, platform: Platform, host: Host, env: Mapping[str, str], label_prefix: str
-) -> list[str]:
+def find_labelled(engine: Engine, platform: Platform, host: Host, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the containers of Tare on `host`, running or not, with their labels."""
     lines = _ask(host, engine.find(platform), env).splitlines()
-    return [
-        container
-        for container, _, label in (line.partition(" ") for line in lines)
-        if marks.is_orphaned(label) or (label_prefix and label.startswith(label_prefix))
-    ]
+    found = {}
+    for line in lines:
+        container, _, labels = line.partition(" ")
+        if match := _LABEL.search(labels):
+            found[container] = match[1]
+    return found
 
 
 def digest(engine: Engine, platform: Platform, host: Host, env: Mapping[str, str]) -> str:
@@ -83,7 +94,6 @@ class ContainerCluster(msgspec.Struct, frozen=True, kw_only=True):
 
     def __enter__(self) -> ContainerCluster:
         try:
-            sweep(self.engine, self.platform, self.hosts.values(), self.env)
             self._each({name: self._start(name) for name in self.hosts})
             self._each({name: self._check(name) for name in self.hosts})
         except BaseException:
@@ -97,7 +107,10 @@ class ContainerCluster(msgspec.Struct, frozen=True, kw_only=True):
         self._remove()
 
     def _remove(self) -> None:
-        sweep(self.engine, self.platform, self.hosts.values(), self.env, self.label)
+        def is_own(label: str) -> bool:
+            return label == self.label
+
+        sweep(self.engine, self.platform, self.hosts.values(), self.env, is_own)
 
     def _start(self, name: str) -> list[str]:
         started = self.engine.start(self.platform, self.prefix + name, self.binds)

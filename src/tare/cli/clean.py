@@ -8,11 +8,14 @@ from pathlib import Path
 
 import click
 
-from tare import lab
+from tare import lab, plugins
 from tare.backends import marks
+from tare.backends.containers import Host, find_labelled, sweep
 from tare.backends.slurm.commands import Slurm
 from tare.backends.slurm.leftovers import leftovers
 from tare.errors import BackendError
+from tare.model.launch import Engine
+from tare.model.site import ContainerOptions, Platform
 from tare.store.campaign import JOURNAL
 from tare.store.journal import is_held
 
@@ -21,7 +24,7 @@ from tare.store.journal import is_held
 @click.option("--dry-run", is_flag=True, help="Only list it.")
 @click.option("--site", metavar="SITE", help="Look into the clusters of this site too.")
 def command(dry_run: bool, site: str | None) -> None:
-    """End what campaigns left behind whose tare is gone: processes and Slurm jobs; forget labs that ended.
+    """End what dead campaigns left behind: processes, containers and Slurm jobs; forget labs that have ended.
 
     Tare cleans up after itself, also when it is killed, but for jobs in a queue: going on with their
     campaign takes them over. This ends them, and looks again for the rest.
@@ -31,7 +34,7 @@ def command(dry_run: bool, site: str | None) -> None:
       tare clean --dry-run
       tare clean --site openshift.yaml
     """
-    found = _end_processes(dry_run) + _end_jobs(dry_run)
+    found = _end_processes(dry_run) + _end_jobs(dry_run) + _remove_containers(dry_run)
     found += _clean_clusters(site, dry_run) if site is not None else 0
     if not found:
         click.echo("nothing is left behind")
@@ -85,4 +88,26 @@ def _clean_clusters(name: str, is_dry: bool) -> int:
         for line in clean_cluster(options, is_dry=is_dry):
             click.echo(line)
             count += 1
+    return count
+
+
+def _remove_containers(is_dry: bool) -> int:
+    """Remove containers of dead campaigns from this machine's engines, and from the lab's."""
+    running = lab.find()
+    places = [(Host(None, ()), dict(os.environ))]
+    if running is not None and running.has_containers:
+        host = Host(running.topology.nodes[0], (str(lab.AGENT),))
+        places.append((host, {**os.environ, **running.env}))
+    count = 0
+    for name in ("podman", "docker"):
+        engine, platform = plugins.runtime(name), Platform(runtime=name, container=ContainerOptions())
+        if shutil.which(name) is None or not isinstance(engine, Engine):
+            continue
+        for host, env in places:
+            for container, label in find_labelled(engine, platform, host, env).items():
+                if marks.is_orphaned(label):
+                    click.echo(f"{'would remove' if is_dry else 'removed'} container {container} of {label}")
+                    count += 1
+            if not is_dry:
+                sweep(engine, platform, [host], env, marks.is_orphaned)
     return count

@@ -16,9 +16,18 @@ from tare.model.launch import Engine
 
 @contextmanager
 def containers(folder: Path, loaded: Loaded, env: Mapping[str, str], label: str) -> Iterator[None]:
-    """Bring up the containers that stay, for the plan's cases; at the end, remove all that carry `label`."""
+    """Bring up the containers that stay, for the plan's cases; first and last, remove what else there is.
+
+    `label` is the prefix of the labels of this session: the campaign's mark, then who runs it.
+    """
     composer = loaded.composer
     used = dict.fromkeys(case.platform for case in loaded.plan.cases)
+    campaign, _, _ = label.partition(":")
+
+    def is_of_campaign(other: str) -> bool:
+        """Return whether a container is of this campaign, now or before: nobody else may run it."""
+        return other.startswith(f"{campaign}:")
+
     with ExitStack() as stack:
         for name in used:
             platform = composer.site.platforms[name]
@@ -26,7 +35,8 @@ def containers(folder: Path, loaded: Loaded, env: Mapping[str, str], label: str)
             if platform.backend != "process" or not isinstance(engine, Engine):
                 continue
             hosts = _hosts(loaded, name)
-            stack.callback(sweep, engine, platform, hosts.values(), env, label)
+            sweep(engine, platform, hosts.values(), env, is_of_campaign)
+            stack.callback(sweep, engine, platform, hosts.values(), env, is_of_campaign)
             if platform.has_node_containers:
                 cluster = ContainerCluster(
                     engine=engine,

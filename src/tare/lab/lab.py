@@ -123,11 +123,14 @@ class Lab:
 
     def stop(self) -> None:
         """End every process of the lab, and with them its links and mounts; nothing when it has ended."""
+        had_containers = self.has_containers  # the keeper removes the folder
         _kill(self.record.holder)
         if self._keeper is not None:
             if self._keeper.stdin is not None:
                 self._keeper.stdin.close()
             self._keeper.wait(_STOP_TIMEOUT_S)
+        if had_containers:
+            containers.forget_cgroups()
         state.remove(self.folder)
 
     def __enter__(self) -> Lab:

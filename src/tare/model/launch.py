@@ -11,6 +11,9 @@ import msgspec
 from tare.model.case import Layout
 from tare.model.site import Network, Platform
 
+CONTAINER_LABEL = "tare.job"
+"""The label of every container, with the mark that its processes carry too."""
+
 
 class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     """A command and the environment variables that it needs on top of those it inherits."""
@@ -101,7 +104,10 @@ class Engine(Runtime, Protocol):
         ...
 
     def find(self, platform: Platform) -> tuple[str, ...]:
-        """Return what prints a line ``ID LABEL`` for each container of Tare, running or not."""
+        """Return what prints a line for each container of Tare, running or not: its id and its labels.
+
+        One of these is CONTAINER_LABEL.
+        """
         ...
 
     def remove(self, platform: Platform, containers: Sequence[str]) -> tuple[str, ...]:

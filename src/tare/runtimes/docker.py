@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tare.errors import UsageError
+from tare.model.launch import CONTAINER_LABEL as LABEL
 from tare.model.launch import Invocation
 from tare.model.site import ContainerOptions, Platform
-from tare.runtimes.engine import LABEL, Engine
+from tare.runtimes.engine import Engine
 
 _NAMES = 'BEGIN { for (n in ENVIRON) if (n ~ /^[A-Za-z_][A-Za-z0-9_]*$/ && n != "HOME") print "--env=" n }'
 

@@ -6,20 +6,12 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from tare.model.launch import CONTAINER_LABEL as LABEL
 from tare.model.launch import Invocation
 from tare.model.site import ContainerOptions, Platform
 from tare.runtimes.contents import binds_of, options_of, own_path
 
-LABEL = "tare.job"
-"""The label of every container, with the mark that its processes carry as `_MARK` too."""
-
 _MARK = "TARE_JOB"
-_FAVOURED = 88761
-"""The weight of nice −20 next to the 1024 of nice 0 (sched_prio_to_weight in kernel/sched/core.c).
-
-The backend lets the sessions of its jobs go before all else on a busy machine. A container has a cgroup of
-its own and would come last: a ping-pong took 26 s instead of 1.
-"""
 _PASSED_ON = (_MARK, "TARE_LAB_DIR", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF", "DOCKER_HOST")
 """What a command in a container needs to be found, and to reach the containers of other hosts."""
 
@@ -45,7 +37,7 @@ class Engine:
             self._run_script,
             self._program(options),
             "--rm",
-            *self._sharing(platform, options),
+            *self._sharing(options),
         ]
         argv += ["--volume", "/tmp:/tmp"]  # noqa: S108  # where MPIs keep the sockets by which ranks are met
         for bind in binds_of(self.name, options, folder):
@@ -56,10 +48,10 @@ class Engine:
     def start(self, platform: Platform, container: str, binds: Sequence[str]) -> Invocation:
         """Return what starts a long-lived container (see model.Engine)."""
         options = options_of(self.name, platform)
-        script = f'{self._prologue}exec "$0" run --label "{LABEL}=${_MARK}" {self._given} "$@"'
+        before = self._prologue + self._make_room(container)
+        script = f'{before}exec "$0" run --label "{LABEL}=${_MARK}" {self._given} "$@"'
         argv = ["bash", "-c", script, self._program(options)]
-        argv += ["--rm", "--detach", "--name", container, "--env", _MARK]
-        argv += self._sharing(platform, options)
+        argv += ["--rm", "--detach", "--name", container, "--env", _MARK, *self._sharing(options)]
         for path in dict.fromkeys(binds):
             argv += _volume(own_path(self.name, path))
         for bind in binds_of(self.name, options):
@@ -92,9 +84,8 @@ class Engine:
 
     def find(self, platform: Platform) -> tuple[str, ...]:
         """Return what lists the containers of Tare with their labels (see model.Engine)."""
-        words = f'{{{{.ID}}}} {{{{.{self._label_field} "{LABEL}"}}}}'
         program = self._program(options_of(self.name, platform))
-        return (program, "ps", "--all", "--filter", f"label={LABEL}", "--format", words)
+        return (program, "ps", "--all", "--filter", f"label={LABEL}", "--format", "{{.ID}} {{.Labels}}")
 
     def remove(self, platform: Platform, containers: Sequence[str]) -> tuple[str, ...]:
         """Return what removes containers, running or not (see model.Engine)."""
@@ -107,16 +98,16 @@ class Engine:
             return ()
         return (self._program(options), "image", "inspect", "--format", "{{.Id}}", options.image)
 
-    _label_field = "Label"
+    def _make_room(self, container: str) -> str:
+        """Return shell text that frees a container's name where the engine keeps it for nothing."""
+        return ""
 
     def _program(self, options: ContainerOptions) -> str:
         return options.program or self.name
 
-    def _sharing(self, platform: Platform, options: ContainerOptions) -> list[str]:
+    def _sharing(self, options: ContainerOptions) -> list[str]:
         """Return what a container shares with its host: names, processes, memory, network, devices."""
         argv = ["--network", options.network, "--pid", "host"]
-        if platform.backend == "process":
-            argv += ["--cpu-shares", str(_FAVOURED)]
         if options.network == "host":
             argv += ["--uts", "host", "--volume", "/etc/hosts:/etc/hosts:ro"]
         argv += ["--shm-size", str(options.shm_bytes)] if options.shm_bytes else ["--ipc", "host"]

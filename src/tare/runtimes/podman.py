@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
+from tare.model.launch import CONTAINER_LABEL as LABEL
 from tare.model.site import ContainerOptions
-from tare.runtimes.engine import LABEL, Engine
+from tare.runtimes.engine import Engine
 
 _LIMIT = (
     'limit() { l=$(ulimit "$1"); read -r m <"/proc/sys/$2"; '
@@ -33,6 +36,11 @@ class Podman(Engine):
         'if [ -n "$PMI_FD" ]; then exec 3<&"$PMI_FD"; PMI_FD=3; set -- --preserve-fds=1 "$@"; fi; '
         f'exec "$0" run --label "{LABEL}=$TARE_JOB" --env-host {_LIMITS} "$@"'
     )
+
+    def _make_room(self, container: str) -> str:
+        """Return what removes a container that podman has not written down, since it was killed before."""
+        name = shlex.quote(container)
+        return f'"$0" container exists {name} || "$0" rm --force {name} >/dev/null 2>&1; '
 
     def _image(self, options: ContainerOptions) -> list[str]:
         if options.rootfs:
