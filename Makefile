@@ -19,7 +19,7 @@ STUDIES := network-tools:iperf3+iperf+qperf storage:fio hpcc-fabrics:hpcc gromac
 DEBIAN := chromium fio gromacs hpcc iperf iperf3 lammps libopenmpi-dev munge openfoam openfoam-examples \
   openmpi-bin prometheus qperf slurm-client slurmctld slurmd sockperf sysstat
 
-.PHONY: setup demo studies test lint bench screenshots programs clean
+.PHONY: setup demo studies test lint bench observer screenshots programs clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP) $(MPI)
