@@ -1,4 +1,4 @@
-"""From `tare run` to compare, export and the report: telemetry is there when asked for, and decides nothing."""
+"""From `tare run` to compare, export and the report: telemetry is there if asked for, and decides nothing."""
 
 from __future__ import annotations
 
