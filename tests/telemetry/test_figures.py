@@ -153,3 +153,10 @@ def test_a_timeline_has_one_track_a_host_and_the_cores_of_a_machine_once() -> No
     assert pod.values["network_rate"] == pytest.approx((5000 / 5.1, 5000 / 5.1))
     assert set(pod.values) == {"network_rate"}
     assert pod.at == pytest.approx((105.0, 110.1))
+
+
+def test_a_run_that_does_not_count_has_no_figures_of_telemetry_either() -> None:
+    attempt = Attempt(
+        case="c", block=1, attempt=1, state=State.INVALID, started_at=0.0, telemetry={"cpu_system": 12.5}
+    )
+    assert attempt.telemetry_series == []

@@ -110,7 +110,12 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def telemetry_series(self) -> list[Series]:
-        """Return its telemetry as series, each of one value: figures of merit, but none of the workload's."""
+        """Return its telemetry as series, each of one value: figures of merit, but none of the workload's.
+
+        As with those, there is none where it is not DONE.
+        """
+        if self.state is not State.DONE:
+            return []
         return [
             Series(fom=PREFIX + name, unit=figure.unit, better=figure.better, values=[self.telemetry[name]])
             for name, figure in FIGURES.items()
