@@ -82,8 +82,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     blame and the run may be tried again. `started_at` is seconds since the epoch (time(2)), None where
     an imported run does not tell. `source` is set for imported runs: Tare did not make those.
     `transport` and `placement` are the evidence that the network carried the data and that ranks were where
-    they should be. `environment` is the hash of the environment that it ran in; `load` the one-minute load average
-    of this machine when it started. `telemetry` holds what its nodes did meanwhile, by the names of
+    they should be. `environment` is the hash of the environment that it ran in; `load` the one-minute load
+    average of this machine when it started. `telemetry` holds what its nodes did meanwhile, by the names of
     model.telemetry.FIGURES.
     """
 
