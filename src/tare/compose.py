@@ -59,9 +59,7 @@ class Composer(msgspec.Struct, frozen=True):
     def compose(self, case: Case, work: Path | None = None) -> tuple[tuple[Stage, Invocation], ...]:
         """Return each stage of `case` with its command; without `work` the folder stays ``{work}``."""
         stages = self.workloads[case.workload].stages(case)
-        return tuple(
-            (self._with_files(case, stage), self._invocation(case, stage, work)) for stage in stages
-        )
+        return tuple((self._with_files(case, stage), self._invocation(case, stage, work)) for stage in stages)
 
     def _with_files(self, case: Case, stage: Stage) -> Stage:
         return with_files(stage) if self.is_attested(case, stage) else stage
@@ -146,9 +144,7 @@ class Composer(msgspec.Struct, frozen=True):
         other networks are no business of the pod that starts the ranks.
         """
         if self.widest(case).nodes == 1:
-            return msgspec.structs.replace(
-                placement, is_allocated=False, hosts=("localhost",), management=()
-            )
+            return msgspec.structs.replace(placement, is_allocated=False, hosts=("localhost",), management=())
         network = placement.network
         if network is not None and network.pod.is_host:
             start = self.site.management or (network.interface,)

@@ -46,7 +46,8 @@ def test_an_image_is_enough() -> None:
 
 def test_every_option_arrives() -> None:
     options = site(
-        ", namespace: bench, memory: 1GiB, shm: 2GiB, memlock: unlimited, cpus: 8, nodes: [w1], in_flight: 9, "
+        ", namespace: bench, memory: 1GiB, shm: 2GiB, memlock: unlimited, cpus: 8, nodes: [w1], "
+        "in_flight: 9, "
         "tolerations: [{key: gpu, operator: Exists}], work: {claim: c, path: /c/}, storage: {scratch: s}, "
         "user: cluster, timeouts: {ready: 2 min}, merge: {spec: {suspend: null}}"
     ).platforms["pods"]
@@ -68,7 +69,10 @@ def test_root_has_its_own_places() -> None:
 
 
 def test_a_network_of_multus_is_read_with_what_to_make_of_it() -> None:
-    written = ", pod: {attachment: nets/hsn, definition: {kind: macvlan, master: ens1f0, mtu: 9000, subnet: 10.9.0.0/24}}"
+    written = (
+        ", pod: {attachment: nets/hsn, "
+        "definition: {kind: macvlan, master: ens1f0, mtu: 9000, subnet: 10.9.0.0/24}}"
+    )
     pod = site(network=written).networks["sdn"].pod
     assert pod.definition is not None
     assert (pod.attachment, pod.definition.kind) == ("nets/hsn", AttachmentKind.MACVLAN)

@@ -28,7 +28,6 @@ from tare.model.site import Platform, Site, SlurmOptions
 from tare.runner.batch import BatchCrew, BatchSetup, make_task
 from tare.runner.crew import Alone, Crew, Crews
 from tare.runner.execution import Executor
-from tare.runner.telemetry import Watching
 from tare.runner.several import Several
 from tare.runner.telemetry import Watching
 from tare.store.campaign import store_environment

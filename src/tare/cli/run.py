@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LEAST_PERIOD_S = 0.01
 
+
 def telemetry_period(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> Watching | None:

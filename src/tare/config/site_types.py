@@ -208,7 +208,7 @@ class SiteFile(_File, frozen=True, kw_only=True):
         Meta(
             description="Folder of each node to which working folders are copied, and results back from; "
             "default: the nodes share the campaign's folder.",
-            examples=["/var/tmp"],
+            examples=["/scratch/local"],
         ),
     ] = None
     management: Annotated[

@@ -54,7 +54,7 @@ class OpenMpi4:
             argv += ["--prefix", placement.platform.prefix]
         argv += self._start_options(placement)
         if placement.hostfile:
-            # Said here, since Open MPI 5 ignores the MPI Operator's variable for it, and starts all ranks here.
+            # Said here: Open MPI 5 ignores the MPI Operator's variable for it, and starts all ranks here.
             argv += ["--hostfile", placement.hostfile]
         elif not placement.is_allocated:
             argv += ["-H", ",".join(f"{host}:{layout.ranks_per_node}" for host in hosts or ("localhost",))]

@@ -43,9 +43,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt, as a batch system takes it: steps in order, until one fails.
 
     `name` is unique to the attempt, and made of letters, digits, '.' and '-'. `folder` lies on a file system
-    that the nodes share, or the scheduler brings its files to the nodes and back. `timeout_s` is for all steps
-    together. `storage` is the name of the storage path, at `storage_path`, that the steps use. `labels` tell to
-    people what it is: its campaign, case and run.
+    that the nodes share, or the scheduler brings its files to the nodes and back. `timeout_s` is for all
+    steps together. `storage` is the name of the storage path, at `storage_path`, that the steps use.
+    `labels` tell to people what it is: its campaign, case and run.
     """
 
     name: str

@@ -81,7 +81,7 @@ case $rank in
     ;;
 esac
 """
-"""The rank is the process manager's: Hydra (Intel MPI, MPICH), Open MPI, any PMIx, Slurm, Kubernetes (of a Job).
+"""The rank is the process manager's: Hydra (Intel MPI, MPICH), Open MPI, any PMIx, Slurm, a Kubernetes Job.
 
 The two find each other by files in the working folder, which all nodes share; listing the folder makes
 NFS look again.

@@ -27,7 +27,7 @@ BLOCK = struct.Struct("=8xIII")  # block_status, num_pkts, offset_to_first_pkt
 STATS = struct.Struct("=III")  # packets, drops, freezes
 
 
-def open_ring(interface):
+def open_ring(interface: str) -> "tuple[socket.socket, mmap.mmap]":
     """Return a socket that sees all packets of an interface, and its ring."""
     ring = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     program = ctypes.create_string_buffer(struct.pack("=HBBI", BPF_RET, 0, 0, SNAP_BYTES))
@@ -43,7 +43,7 @@ def open_ring(interface):
     return ring, blocks
 
 
-def count_block(blocks, start, sizes):
+def count_block(blocks: mmap.mmap, start: int, sizes: "collections.Counter[tuple[int, bool]]") -> bool:
     """Count the packets of the block at `start`, if the kernel is done with it; return whether it was."""
     status, n_packets, offset = BLOCK.unpack_from(blocks, start)
     if not status & TO_USER:
@@ -58,11 +58,11 @@ def count_block(blocks, start, sizes):
     return True
 
 
-def count(interface):
+def count(interface: str) -> "dict[str, object]":
     """Return what was counted until standard input ends."""
     ring, blocks = open_ring(interface)
     say({"ready": True})
-    sizes = collections.Counter()
+    sizes = collections.Counter()  # type: collections.Counter[tuple[int, bool]]
     seen = dropped = number = 0
     pause_s = PAUSE_S
     is_over = False
@@ -87,13 +87,13 @@ def count(interface):
     }
 
 
-def say(answer):
+def say(answer: "dict[str, object]") -> None:
     """Print one line of JSON."""
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 
 
-def run(interface):
+def run(interface: str) -> None:
     """Say when counting begins, and what was counted; or why it cannot be."""
     try:
         say(count(interface))
