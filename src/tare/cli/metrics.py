@@ -6,33 +6,14 @@ from pathlib import Path
 
 import click
 
+from tare.cli.listening import listening_options, require_folders
 from tare.cli.output import json_option, print_json
-from tare.errors import UsageError
 
 DEFAULT_PORT = 9437
 
 
 @click.command()
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIR...")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=DEFAULT_PORT,
-    show_default=True,
-    help="Port to listen on; 0 takes any that is free.",
-)
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to listen on. Any but this machine's own needs a token.",
-)
-@click.option(
-    "--token-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Ask for the token in FILE, which Prometheus takes as credentials_file; made when it is not there.",
-)
+@listening_options(DEFAULT_PORT)
 @click.option("--once", is_flag=True, help="Print the metrics and end, as for node_exporter's text files.")
 @json_option
 def command(
@@ -49,9 +30,7 @@ def command(
       tare metrics campaigns --once > /var/lib/node_exporter/tare.prom
       tare metrics campaigns --host 0.0.0.0 --token-file ~/.tare-token
     """
-    for folder in folders:
-        if not folder.is_dir():
-            raise UsageError(f"{folder}: no such folder; name a campaign or a folder of campaigns")
+    require_folders(folders)
     if once:
         click.echo(_render(folders), nl=False)
         return

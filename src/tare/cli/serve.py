@@ -7,33 +7,14 @@ from pathlib import Path
 
 import click
 
+from tare.cli.listening import listening_options, require_folders
 from tare.cli.output import json_option, print_json
-from tare.errors import UsageError
 
 DEFAULT_PORT = 8437
 
 
 @click.command()
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIR...")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=DEFAULT_PORT,
-    show_default=True,
-    help="Port to listen on; 0 takes any that is free.",
-)
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to listen on. Any but this machine's own needs a token, which is then part of the address.",
-)
-@click.option(
-    "--token-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Ask for the token in FILE, on any address; the file is made when it is not there.",
-)
+@listening_options(DEFAULT_PORT)
 @click.option("--open", "is_opened", is_flag=True, help="Show the page in the browser.")
 @json_option
 def command(
@@ -57,9 +38,7 @@ def command(
     """
     from tare.serve.server import listen, serve
 
-    for folder in folders:
-        if not folder.is_dir():
-            raise UsageError(f"{folder}: no such folder; name a campaign or a folder of campaigns")
+    require_folders(folders)
     listener = listen(host, port, token_file)
     if as_json:
         print_json("tare.serve/1", {"url": listener.url, "folders": [str(folder) for folder in folders]})

@@ -24,6 +24,9 @@ _TAIL = 16 * 1024
 _LEAST_ROOM = 64
 
 
+_MOST_COMMAND_BYTES = 4 * 1024 * 1024
+
+
 class Command(msgspec.Struct, frozen=True):
     """One stage of an attempt as it was started, from its ``command.json``."""
 
@@ -46,7 +49,7 @@ def read_evidence(folder: Path) -> Evidence:
     """
     paths = sorted(path for path in folder.iterdir() if path.name.split(".")[-1] in ("stdout", "stderr"))
     streams = {visible(path.name): _stream(path) for path in paths if path.is_file()}
-    return Evidence(_commands(folder), {name: text for name, text in streams.items() if text is not None})
+    return Evidence(read_commands(folder), {name: text for name, text in streams.items() if text is not None})
 
 
 def pack_all(
@@ -72,9 +75,11 @@ def pack_all(
     return packed
 
 
-def _commands(folder: Path) -> list[Command]:
+def read_commands(folder: Path) -> list[Command]:
+    """Return the commands of an attempt's stages; none where they were not recorded or cannot be read."""
     try:
-        found = msgspec.json.decode((folder / "command.json").read_bytes(), type=list[Command])
+        with (folder / "command.json").open("rb") as file:
+            found = msgspec.json.decode(file.read(_MOST_COMMAND_BYTES), type=list[Command])
     except (OSError, msgspec.MsgspecError):
         return []
     return [

@@ -10,13 +10,11 @@ from pathlib import Path
 import msgspec
 
 from tare.model.attempt import Attempt
-from tare.report.evidence import Command
 from tare.report.wording import visible
 
 CHUNK = 64 * 1024
 """Bytes of a stream that one answer holds at most."""
 
-_COMMAND_LIMIT = 4 * 1024 * 1024
 _STREAMS = frozenset({"stdout", "stderr"})
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # control sequences, such as colours
@@ -85,23 +83,6 @@ def plain(text: str) -> str:
     """Return `text` without the escape sequences of terminals; what is hidden otherwise becomes visible."""
     text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     return visible(text)
-
-
-def read_commands(folder: Path) -> list[Command]:
-    """Return the commands of an attempt's stages; none where they were not recorded or cannot be read."""
-    try:
-        with (folder / "command.json").open("rb") as file:
-            found = msgspec.json.decode(file.read(_COMMAND_LIMIT), type=list[Command])
-    except (OSError, msgspec.MsgspecError):
-        return []
-    return [
-        Command(
-            [visible(word) for word in one.argv],
-            {visible(name): visible(value) for name, value in one.env.items()},
-            one.host and visible(one.host),
-        )
-        for one in found
-    ]
 
 
 def _from_line(data: bytes, *, is_whole: bool) -> bytes:

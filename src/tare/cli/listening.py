@@ -1,0 +1,53 @@
+"""What commands that listen on a port have in common: where, to whom, and for which campaigns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from tare.errors import UsageError
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def listening_options(port: int) -> Callable[[_Function], _Function]:
+    """Return what adds the folders to serve, --port (`port` by default), --host and --token-file."""
+    parameters = (
+        click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIR..."),
+        click.option(
+            "--port",
+            type=click.IntRange(0, 65535),
+            default=port,
+            show_default=True,
+            help="Port to listen on; 0 takes any that is free.",
+        ),
+        click.option(
+            "--host",
+            default="127.0.0.1",
+            show_default=True,
+            help="Address to listen on. Any but this machine's own needs a token, which is printed.",
+        ),
+        click.option(
+            "--token-file",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="Ask for the token in FILE, on any address; the file is made when it is not there.",
+        ),
+    )
+
+    def add(function: _Function) -> _Function:
+        for parameter in reversed(parameters):
+            function = parameter(function)
+        return function
+
+    return add
+
+
+def require_folders(folders: tuple[Path, ...]) -> None:
+    """Raise UsageError unless each of `folders` is there."""
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError(f"{folder}: no such folder; name a campaign or a folder of campaigns")
