@@ -90,7 +90,7 @@ def panel_charts(panels: Sequence[Panel], style: Style) -> list[Chart]:
 
 def alone(chart: Chart) -> str:
     """Return a chart that stands on its own, as Vega-Lite in JSON."""
-    whole = {"datasets": chart.rows, "config": look().to_dict(), "padding": 4}
+    whole = {"datasets": chart.rows, "config": look(), "padding": 4}
     return msgspec.json.encode(chart.grammar | whole).decode()
 
 
@@ -104,7 +104,7 @@ def side_by_side(charts: Sequence[Chart], right: int) -> str:
         "columns": 3,
         "spacing": 28,
         "padding": {"left": 4, "top": 4, "bottom": 4, "right": right},
-        "config": look().to_dict(),
+        "config": look(),
         "datasets": {name: rows for chart in charts for name, rows in chart.rows.items()},
     }
     return msgspec.json.encode(whole).decode()

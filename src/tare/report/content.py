@@ -33,6 +33,7 @@ from tare.report.figures import Figure, figures, watched_figure
 from tare.report.forest import forest_panels
 from tare.report.heatmap import HeatMap, heat_maps, quoted
 from tare.report.listing import Listing
+from tare.report.look import unchecked
 from tare.report.packets import PacketSizes, packet_sizes
 from tare.report.panels import measured_panels, ratio_panels, scale_panels
 from tare.report.runs import RunRow, moment, run_listing, run_rows
@@ -215,8 +216,9 @@ def _figures(
         "blocks": block_panels(campaign, sides, cases, odd_runs(answers.trust)),
     }
     reference = sides.reference.name if sides.reference else "the reference"
-    watched = watched_figure(courses(campaign, sides, cases, read_timeline))
-    return figures(groups, reference, campaign.plan.margin) + watched
+    timelines = courses(campaign, sides, cases, read_timeline)
+    with unchecked():
+        return figures(groups, reference, campaign.plan.margin) + watched_figure(timelines)
 
 
 def _question(sides: Sides) -> str:

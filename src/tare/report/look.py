@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import Any
 
 from tare.report import palette
 
-if TYPE_CHECKING:
-    import altair as alt
 
-
-def look() -> alt.Config:
-    """Return the look in light colours; the page's script exchanges them for dark ones."""
+@functools.cache
+def look() -> dict[str, Any]:
+    """Return the look in light colours, as a config; the page's script exchanges them for dark ones."""
     import altair as alt
 
     ink, muted, rule = palette.INK.light, palette.MUTED.light, palette.RULE.light
@@ -39,7 +40,7 @@ def look() -> alt.Config:
         subtitlePadding=4,
         frame="bounds",
     )
-    return alt.Config(
+    config = alt.Config(
         font="system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif",
         background="transparent",
         aria=False,  # the panel around a chart carries it in words
@@ -48,3 +49,17 @@ def look() -> alt.Config:
         axisX=alt.AxisConfig(grid=False, domain=True, ticks=True),
         title=title,
     )
+    found: dict[str, Any] = config.to_dict()
+    return found
+
+
+@contextlib.contextmanager
+def unchecked() -> Iterator[None]:
+    """Let Altair build charts without holding each part against Vega-Lite's schema, half of what they cost.
+
+    The tests draw every kind of chart with the check.
+    """
+    from altair.utils import schemapi
+
+    with schemapi.debug_mode(False):
+        yield
