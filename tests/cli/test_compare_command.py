@@ -65,7 +65,7 @@ def test_all_shows_every_size_and_fom_only_what_it_names(folder: Path) -> None:
 
 def test_json_holds_every_fom_and_coordinate_under_exactly_the_documented_keys(folder: Path) -> None:
     document = json.loads(compare(folder, "--json").stdout)
-    assert set(document) == {"schema", "comparisons", "doubts", "variability"}
+    assert set(document) == {"schema", "comparisons", "doubts", "variability", "confounders"}
     assert document["schema"] == "tare.compare/1"
     assert len(document["comparisons"]) == 2 * 2 * 2 * len(SIZES)
     assert all(set(one) == KEYS for one in document["comparisons"])

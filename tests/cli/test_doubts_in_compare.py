@@ -48,7 +48,7 @@ def test_runs_far_off_are_counted_in_one_line(tmp_path: Path) -> None:
 
 def test_json_has_doubts_and_variability_under_the_documented_keys(tmp_path: Path) -> None:
     found = json.loads(compare(troubled(), tmp_path, "--json"))
-    assert set(found) == {"schema", "comparisons", "doubts", "variability"}
+    assert set(found) == {"schema", "comparisons", "doubts", "variability", "confounders"}
     [doubt] = found["doubts"]
     assert set(doubt) == {
         *("case", "at", "fom", "unit", "suspicion", "is_serious"),
