@@ -33,6 +33,21 @@ def test_the_reference_is_held_against_itself(tare: Tare, study: Study, tmp_path
     assert len(commands) == 1
 
 
+def test_a_report_tells_what_the_calibration_of_its_place_found(
+    tare: Tare, study: Study, tmp_path: Path
+) -> None:
+    path = study(NOISY, repeats=4)
+    assert tare("run", path, "--out", "c").returncode == 0
+    assert tare("calibrate", path, "--out", "aa").returncode == 0
+    done = tare("report", "c", "--calibration", "aa")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "c/report/index.html").read_text()
+    assert re.search(r"The reference against itself, measured apart: (no|\d+) false alarms? in 1\b", page)
+    refused = tare("report", "c", "--calibration", "c")
+    assert refused.returncode == 2
+    assert "is no A/A campaign" in refused.stderr
+
+
 def test_it_goes_on_where_it_ended_and_other_commands_read_it(
     tare: Tare, study: Study, tmp_path: Path
 ) -> None:

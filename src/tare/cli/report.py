@@ -35,6 +35,13 @@ from tare.errors import CampaignError, UsageError
     type=click.Choice(["html", "markdown", "latex", "all"]),
     help="What to write: the page, a Markdown summary, LaTeX tables; may be repeated.  [default: html]",
 )
+@click.option(
+    "--calibration",
+    "calibrated",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Tell the false alarms that 'tare calibrate' found at this place, in DIR.",
+)
 @click.option("--open", "is_opened", is_flag=True, help="Show the page in the browser.")
 @json_option
 def command(
@@ -42,6 +49,7 @@ def command(
     output: Path | None,
     template: Path | None,
     formats: tuple[str, ...],
+    calibrated: Path | None,
     is_opened: bool,
     as_json: bool,
 ) -> None:
@@ -56,6 +64,7 @@ def command(
       tare report campaigns/demo
       tare report campaigns/demo --output /tmp/demo-report --open
       tare report campaigns/demo --format markdown --format latex
+      tare report campaigns/demo --calibration campaigns/calibrate-lab
     """
     from tare.collectors.sampler import read_timeline
     from tare.report import Format, ReportAnswers, chart_scripts, write_report
@@ -69,7 +78,7 @@ def command(
     with ThreadPoolExecutor(max_workers=1) as meanwhile:
         if Format.HTML in wanted:
             meanwhile.submit(chart_scripts)
-        answers = ReportAnswers.of(campaign)
+        answers = ReportAnswers.of(campaign, read_campaign(calibrated) if calibrated else None)
     try:
         files = write_report(
             campaign, answers, target, template, wanted, lambda one: read_timeline(folder / one.folder)

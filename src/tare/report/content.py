@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from tare.answers.calibration import Calibration, calibration
 from tare.answers.compare import aggregates, comparisons, overview
 from tare.answers.curves import Curves, curves
 from tare.answers.estimate import estimates
@@ -66,10 +67,11 @@ class ReportAnswers:
     scalings: Sequence[ScalingCurve]
     curves: Curves
     reasons: Sequence[Reason] = ()
+    calibration: Calibration | None = None
 
     @classmethod
-    def of(cls, campaign: Campaign) -> ReportAnswers:
-        """Return all the answers that a report of `campaign` gives."""
+    def of(cls, campaign: Campaign, calibrated: Campaign | None = None) -> ReportAnswers:
+        """Return all the answers that a report of `campaign` gives; `calibrated` is an A/A campaign."""
         return cls(
             estimates=estimates(campaign),
             comparisons=comparisons(campaign),
@@ -81,6 +83,7 @@ class ReportAnswers:
             scalings=scalings(campaign),
             curves=curves(campaign),
             reasons=explanations(campaign),
+            calibration=calibration(calibrated) if calibrated else None,
         )
 
 
@@ -182,7 +185,7 @@ def content(
         crossings=tuple(crossed),
         traffic=tuple(summaries(crossed, sides)),
         packet_sizes=tuple(packet_sizes(campaign)),
-        facts=tuple(facts(campaign, balance, noise)),
+        facts=tuple(facts(campaign, balance, noise, answers.calibration)),
         noises=tuple(noise),
         doubts=doubts(answers.trust, campaign, sides),
         variabilities=tuple(variability_rows(answers.variabilities, answers.trust, sides)),

@@ -6,6 +6,7 @@ import dataclasses
 import statistics
 from collections.abc import Mapping, Sequence
 
+from tare.answers.calibration import Calibration
 from tare.model.campaign import Campaign
 from tare.model.comparison import Estimate
 from tare.report.accounting import Account
@@ -58,15 +59,30 @@ def _noise(case: str, alike: list[Estimate], sides: Sides, whole: str) -> Noise:
     )
 
 
-def facts(campaign: Campaign, account: Account, noise: Sequence[Noise]) -> list[tuple[str, str]]:
+def facts(
+    campaign: Campaign, account: Account, noise: Sequence[Noise], calibration: Calibration | None = None
+) -> list[tuple[str, str]]:
     """Return what bears on trust, as a term and a sentence each."""
-    return [
+    found = [
         ("Noise", _noise_sentence(noise)),
         ("Load", _load_sentence(campaign)),
         ("Transport", _transport_sentence(campaign)),
         ("Repeats", _repeats_sentence(campaign, account)),
         ("Order", _order_sentence(campaign)),
     ]
+    return [*found, ("A/A", _calibration_sentence(calibration))] if calibration else found
+
+
+def _calibration_sentence(calibration: Calibration) -> str:
+    """Return what the reference against itself showed at this place: ``false alarms 3 of 96``."""
+    alarms = count(calibration.false_alarms, "false alarm")
+    said = (
+        f"The reference against itself, measured apart: {alarms} in {calibration.n_comparisons} comparisons."
+    )
+    if calibration.alarm_rate is None:
+        return said
+    rate = percent(calibration.alarm_rate, is_signed=False)
+    return f"{said} With its labels exchanged at random, {rate} of comparisons alarm."
 
 
 def _noise_sentence(noise: Sequence[Noise]) -> str:
