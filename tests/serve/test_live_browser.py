@@ -50,7 +50,8 @@ def page(browser: Browser) -> Iterator[Page]:
     page.on("pageerror", lambda error: said.append(str(error)))
     yield page
     context.close()
-    assert said == []
+    # A page outlives its server, and tries to reach it again.
+    assert [text for text in said if "ERR_CONNECTION_REFUSED" not in text] == []
 
 
 def half(folder: Path) -> list[AttemptEnded]:
