@@ -16,8 +16,8 @@ STUDIES := network-tools:iperf3+iperf+qperf storage:fio hpcc-fabrics:hpcc gromac
   lammps-networks:lmp openfoam-fabrics:simpleFoam slurm:srun+squeue mpi-versions:mpicc.openmpi
 
 # Programs of Debian that studies and tests really run, where they are there.
-DEBIAN := chromium fio gromacs hpcc iperf iperf3 lammps libopenmpi-dev munge openfoam openfoam-examples \
-  openmpi-bin prometheus qperf slurm-client slurmctld slurmd sockperf sysstat
+DEBIAN := charliecloud chromium fio gromacs hpcc iperf iperf3 lammps libopenmpi-dev munge openfoam \
+  openfoam-examples openmpi-bin openssh-server prometheus qperf slurm-client slurmctld slurmd sockperf sysstat
 
 .PHONY: setup demo studies test lint bench observer screenshots programs clean
 .DELETE_ON_ERROR:
