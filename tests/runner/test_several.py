@@ -84,6 +84,17 @@ def test_what_breaks_an_attempt_reaches_who_waits(crew: Several, work: GatedWork
         crew.wait()
 
 
+def test_what_came_out_beside_a_broken_attempt_is_not_lost(crew: Several, work: GatedWork) -> None:
+    for name in "ea":
+        start(crew, case(name, 1))
+    work.end_all()
+    while any(not one.done() for one in crew._under_way):
+        pass
+    assert [one.case for one in crew.wait()] == ["a"]
+    with pytest.raises(OSError, match="broken"):
+        crew.wait()
+
+
 def test_abandoned_attempts_are_ended_and_waited_for(work: GatedWork) -> None:
     crew = Several(work.execute, NODES, lambda case: case.layout.nodes, 3, work.end_all)
     start(crew, case("a", 1))

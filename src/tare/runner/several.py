@@ -53,11 +53,12 @@ class Several:
         return ()
 
     def wait(self) -> Sequence[Attempt]:
-        """Wait for the next that end (see Crew). Raises what an attempt raised."""
+        """Wait for the next that end (see Crew). Raises what one raised, when no other has come out."""
         ended, _ = wait(self._under_way, return_when=FIRST_COMPLETED)
-        for one in ended:
+        came_out = {one for one in ended if one.exception() is None}
+        for one in came_out or ended:
             del self._under_way[one]
-        return [one.result() for one in ended]
+        return [one.result() for one in came_out or ended]
 
     def abandon(self) -> None:
         """End everything that is under way (see Crew)."""
