@@ -9,12 +9,12 @@ import msgspec
 import numpy as np
 
 from tare.answers.compare import Subject, comparison, terms_of
-from tare.answers.finding import Finding, findings
+from tare.answers.finding import findings
 from tare.answers.pairs import Pair
 from tare.answers.table import Cell, Table, tabulate
 from tare.model.campaign import Campaign
 from tare.model.case import Case
-from tare.model.comparison import Comparison, Correction
+from tare.model.comparison import Comparison, Correction, Finding
 from tare.model.values import Scalar
 from tare.stats.intervals import MIN_BLOCKS, Floats
 
@@ -66,7 +66,7 @@ def against(
     )
     rows = zip(matches, found, _counts(reference), _counts(contender), strict=True)
     return [
-        comparison(_subject(match), _told(one, n_theirs, n_ours), confidence, is_primary=True)
+        comparison(_subject(match), _told(one, n_theirs, n_ours), is_primary=True)
         for match, one, n_theirs, n_ours in rows
     ]
 

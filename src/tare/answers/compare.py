@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 
 from tare.answers.aggregate import block_means
-from tare.answers.finding import Finding, Terms, findings
+from tare.answers.finding import Terms, findings
 from tare.answers.pairs import Pair, pairs, told_blocks
 from tare.answers.table import Cell, Table, tabulate
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Correction
+from tare.model.comparison import Comparison, Correction, Finding
 from tare.model.plan import Plan
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Better
@@ -201,18 +201,14 @@ def answers(
             below, above, [one.better for one in subjects], terms, np.array(is_paired, dtype=np.bool_)
         )
     return [
-        comparison(
-            subject, one, terms.confidence, is_primary=subject.fom in primary.get(subject.pair.workload, ())
-        )
+        comparison(subject, one, is_primary=subject.fom in primary.get(subject.pair.workload, ()))
         for subject, one in zip(subjects, found, strict=True)
     ]
 
 
-def comparison(subject: Subject, found: Finding, confidence: float, *, is_primary: bool) -> Comparison:
+def comparison(subject: Subject, found: Finding, *, is_primary: bool) -> Comparison:
     """Return what is `found` of a subject, with what the subject is."""
-    note = found.note
-    if subject.note:
-        note = f"{note}; {subject.note}" if note else subject.note
+    note = "; ".join(filter(None, (found.note, subject.note)))
     return Comparison(
         fom=subject.fom,
         unit=subject.unit,
@@ -222,23 +218,8 @@ def comparison(subject: Subject, found: Finding, confidence: float, *, is_primar
         contender=subject.pair.contender,
         reference_case=subject.pair.reference_case.id,
         contender_case=subject.pair.contender_case.id,
-        n_blocks=found.n_blocks,
-        ratio=found.ratio,
-        low=found.low,
-        high=found.high,
-        confidence=confidence,
-        verdict=found.verdict,
         is_primary=is_primary,
-        note=note,
-        p_value=found.p_value,
-        p_adjusted=found.p_adjusted,
-        p_equivalence=found.p_equivalence,
-        p_equivalence_adjusted=found.p_equivalence_adjusted,
-        family=found.family,
-        correction=found.correction,
-        hodges_lehmann=found.hodges_lehmann,
-        detectable=found.detectable,
-        more_blocks=found.more_blocks,
+        **msgspec.structs.asdict(found) | {"note": note},
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tare.answers.estimate import absent_as_none
-from tare.model.comparison import Correction, RankEstimate, Verdict
+from tare.model.comparison import Correction, Finding, RankEstimate, Verdict
 from tare.model.workload import Better
 from tare.stats.family import PValues, p_values
 from tare.stats.hodges_lehmann import RankRatios, disagreements, rank_ratios
@@ -27,26 +27,6 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     margin: float
     confidence: float = 0.95
     correction: Correction = Correction.HOLM
-
-
-class Finding(msgspec.Struct, frozen=True, gc=False):
-    """What is found of one subject; the fields are those of a Comparison."""
-
-    n_blocks: int
-    ratio: float | None
-    low: float | None
-    high: float | None
-    verdict: Verdict
-    p_value: float | None
-    p_adjusted: float | None
-    p_equivalence: float | None
-    p_equivalence_adjusted: float | None
-    family: int
-    correction: Correction
-    hodges_lehmann: RankEstimate | None
-    detectable: float | None
-    more_blocks: int | None
-    note: str
 
 
 def findings(
@@ -76,11 +56,13 @@ def findings(
     )
     known, verdicts = drawn.known, drawn.verdicts()
     return list(
-        map(
+        map(  # in the order of Finding's fields
             Finding,
             found.n_blocks.tolist(),
             *_listed(found.ratio, found.low, found.high),
+            itertools.repeat(terms.confidence),
             verdicts,
+            drawn.notes(verdicts),
             *_listed(known.difference, known.difference_adjusted, known.equivalence),
             *_listed(known.equivalence_adjusted),
             itertools.repeat(known.size),
@@ -88,7 +70,6 @@ def findings(
             _rank_estimates(drawn.ranks),
             *_listed(detectable_effects(found, known.level)),
             drawn.more_blocks(verdicts),
-            drawn.notes(verdicts),
         )
     )
 

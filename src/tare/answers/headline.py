@@ -10,11 +10,11 @@ import numpy as np
 
 from tare.answers.aggregate import block_means
 from tare.answers.compare import common_cells, primary_foms, sides, terms_of
-from tare.answers.finding import Finding, findings
+from tare.answers.finding import findings
 from tare.answers.pairs import Pair, pairs, told_blocks
 from tare.answers.table import Cell, Table, tabulate
 from tare.model.campaign import Campaign
-from tare.model.comparison import Correction, RankEstimate, Verdict
+from tare.model.comparison import Correction, Finding
 from tare.model.plan import Plan
 from tare.model.values import Settings
 from tare.model.workload import Better
@@ -44,33 +44,17 @@ class Aspect(enum.StrEnum):
         return Better.LOWER if self in (Aspect.LATENCY, Aspect.TIME) else Better.HIGHER
 
 
-class Headline(msgspec.Struct, frozen=True, kw_only=True):
+class Headline(Finding, frozen=True, kw_only=True):
     """The overall ratio of one contender to its reference in one aspect, with its interval.
 
     It is the geometric mean over `workloads` and their scales, each workload at each scale counting
-    once, whatever its number of coordinates. The fields are those of a Comparison.
+    once, whatever its number of coordinates.
     """
 
     aspect: Aspect
     workloads: tuple[str, ...]
     reference: Settings
     contender: Settings
-    n_blocks: int
-    ratio: float | None
-    low: float | None
-    high: float | None
-    confidence: float
-    verdict: Verdict
-    note: str = ""
-    p_value: float | None = None
-    p_adjusted: float | None = None
-    p_equivalence: float | None = None
-    p_equivalence_adjusted: float | None = None
-    family: int = 1
-    correction: Correction = Correction.NONE
-    hodges_lehmann: RankEstimate | None = None
-    detectable: float | None = None
-    more_blocks: int | None = None
 
     @property
     def better(self) -> Better:
@@ -118,12 +102,12 @@ def headlines(
         np.array([one.cases <= told for one in topics]),
     )
     return [
-        _headline(topic, one, confidence, left_out)
+        _headline(topic, one, left_out)
         for topic, one, (_, left_out) in zip(topics, found, means, strict=True)
     ]
 
 
-def _headline(topic: _Topic, found: Finding, confidence: float, left_out: int) -> Headline:
+def _headline(topic: _Topic, found: Finding, left_out: int) -> Headline:
     notes = [found.note]
     if left_out:
         notes.append(f"{left_out} of {len(topic.below)} cases left out: too few blocks, or zero or less")
@@ -132,22 +116,7 @@ def _headline(topic: _Topic, found: Finding, confidence: float, left_out: int) -
         workloads=tuple(dict.fromkeys(topic.workloads)),
         reference=topic.reference,
         contender=topic.contender,
-        n_blocks=found.n_blocks,
-        ratio=found.ratio,
-        low=found.low,
-        high=found.high,
-        confidence=confidence,
-        verdict=found.verdict,
-        note="; ".join(filter(None, notes)),
-        p_value=found.p_value,
-        p_adjusted=found.p_adjusted,
-        p_equivalence=found.p_equivalence,
-        p_equivalence_adjusted=found.p_equivalence_adjusted,
-        family=found.family,
-        correction=found.correction,
-        hodges_lehmann=found.hodges_lehmann,
-        detectable=found.detectable,
-        more_blocks=found.more_blocks,
+        **msgspec.structs.asdict(found) | {"note": "; ".join(filter(None, notes))},
     )
 
 

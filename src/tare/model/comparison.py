@@ -74,14 +74,12 @@ class RankEstimate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     confidence: float
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One FOM of a contender against its reference, paired by block.
+class Finding(msgspec.Struct, frozen=True, gc=False):
+    """How a contender stands to its reference in one thing that was asked: a ratio, and what it lets one say.
 
-    `at` holds the coordinates and the settings that both sides share; `reference` and `contender`
-    the settings in which they differ. `ratio` is contender / reference, so 1.68 on a latency means
-    68 % slower. `low` and `high` are None, and the verdict undecided, with fewer than three blocks;
-    `note` says so. They are the interval of this comparison alone, while the verdict is drawn among the
-    `family` comparisons that were asked at once, by `correction`.
+    `ratio` is contender / reference, so 1.68 on a latency means 68 % slower. `low` and `high` are None, and
+    the verdict undecided, with fewer than three blocks; `note` says so. They are the interval of this ratio
+    alone, while the verdict is drawn among the `family` that was asked at once, by `correction`.
 
     `p_value` is that of no difference, and `p_equivalence` that of a difference as large as the margin;
     the adjusted ones are what the verdict rests on. `detectable` is the least slowing that so many blocks
@@ -90,21 +88,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     there is no interval, and `hodges_lehmann` where the blocks are not paired.
     """
 
-    fom: str
-    unit: str
-    better: Better | None
-    at: Settings
-    reference: Settings
-    contender: Settings
-    reference_case: str
-    contender_case: str
     n_blocks: int
     ratio: float | None
     low: float | None
     high: float | None
     confidence: float
     verdict: Verdict
-    is_primary: bool = False
     note: str = ""
     p_value: float | None = None
     p_adjusted: float | None = None
@@ -115,6 +104,24 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     hodges_lehmann: RankEstimate | None = None
     detectable: float | None = None
     more_blocks: int | None = None
+
+
+class Comparison(Finding, frozen=True, kw_only=True, gc=False):
+    """One FOM of a contender against its reference, paired by block.
+
+    `at` holds the coordinates and the settings that both sides share; `reference` and `contender`
+    the settings in which they differ.
+    """
+
+    fom: str
+    unit: str
+    better: Better | None
+    at: Settings
+    reference: Settings
+    contender: Settings
+    reference_case: str
+    contender_case: str
+    is_primary: bool = False
 
     @property
     def cost(self) -> float | None:
