@@ -8,7 +8,7 @@ import msgspec
 
 from tare.model.campaign import Campaign
 from tare.model.case import Case
-from tare.model.values import Settings
+from tare.model.values import Scalar, Settings
 
 _OF_THE_HOST_ITSELF = ("hostname", "variables.not_recorded", "nic.vx-")
 """Facts by which hosts always differ, or that say nothing about how a program runs."""
@@ -74,7 +74,7 @@ def confounders(campaign: Campaign, reference: Settings | None = None) -> tuple[
         plan = msgspec.structs.replace(plan, reference=dict(reference))
     environments = _environments(campaign)
     values = {names: _values(campaign, names) for names in set(environments.values())}
-    found: dict[tuple[Difference, tuple[tuple[str, object], ...]], list[str]] = {}
+    found: dict[tuple[Difference, tuple[tuple[str, Scalar], ...]], list[str]] = {}
     for case in plan.cases:
         other = plan.reference_of(case)
         if other is None or case.id not in environments or other.id not in environments:
@@ -83,10 +83,7 @@ def confounders(campaign: Campaign, reference: Settings | None = None) -> tuple[
         for one in differences(values[environments[other.id]], values[environments[case.id]]):
             if not _is_explained(one.fact, varied):
                 found.setdefault((one, tuple(varied.items())), []).append(case.id)
-    return tuple(
-        Confounder(one, dict(settings), tuple(cases))  # type: ignore[arg-type]  # items of Settings
-        for (one, settings), cases in found.items()
-    )
+    return tuple(Confounder(one, dict(settings), tuple(cases)) for (one, settings), cases in found.items())
 
 
 def _environments(campaign: Campaign) -> dict[str, frozenset[str]]:

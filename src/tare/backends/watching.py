@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple, cast
 
 import msgspec
 
@@ -142,6 +142,8 @@ class _Sampler:
             bufsize=0,
             start_new_session=True,  # Ctrl-C is for the runner, which ends this one when it is ready to
         )
+        self._commands = cast(IO[bytes], self._process.stdin)
+        self._answers = cast(IO[bytes], self._process.stdout)
 
     @property
     def pid(self) -> int:
@@ -150,17 +152,15 @@ class _Sampler:
 
     def send(self, data: bytes) -> None:
         """Send all of `data`; a sampler that is gone is lost."""
-        assert self._process.stdin is not None  # noqa: S101  # for mypy: it is a pipe
         try:
             while data:
-                data = data[self._process.stdin.write(data) or 0 :]
+                data = data[self._commands.write(data) or 0 :]
         except OSError:
             self.is_lost = True
 
     def hear(self, within_s: float) -> _Answer | None:
         """Return the next answer; None when there is none in time, and the sampler is lost."""
-        assert self._process.stdout is not None  # noqa: S101  # as above
-        descriptor = self._process.stdout.fileno()
+        descriptor = self._answers.fileno()
         deadline = time.monotonic() + within_s
         while not self.is_lost:
             line, end, rest = self._rest.partition(b"\n")
@@ -185,9 +185,8 @@ class _Sampler:
 
     def close(self) -> None:
         """Let it end by itself, and if it does not, end it."""
-        assert self._process.stdin is not None  # noqa: S101  # as above
         with contextlib.suppress(OSError):
-            self._process.stdin.close()
+            self._commands.close()
         try:
             self._process.wait(timeout=0.2 if self.is_lost else _ANSWER_S)
         except subprocess.TimeoutExpired:

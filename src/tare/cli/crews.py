@@ -157,6 +157,8 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
     if len(logins) > 1:
         raise UsageError("platforms of one study name different Slurm login hosts; give them the same one")
     slurm = Slurm(site.agent, logins.pop(), {**os.environ, **env})
+    sampler = folder.resolve() / "telemetry-sampler.py"  # where all nodes see it
+    sampler.write_text(program(), encoding="utf-8")
     setup = BatchSetup(
         folder=folder.resolve(),
         plan=loaded.plan,
@@ -165,7 +167,7 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
         campaign=campaign_mark(folder),
         traffic=_traffic,
         environment=lambda case, landing: _record(folder, loaded.composer, case, landing.before),
-        sampler=program(),
+        sampler=sampler,
         settle=settle,
     )
     yield BatchCrew(setup)

@@ -24,9 +24,6 @@ from tare.report.wording import (
 )
 from tare.stats.intervals import MIN_BLOCKS
 
-SIGNS = {verdict: verdict.sign for verdict in Verdict}
-"""A shape for each verdict, the same as on the command line."""
-
 _MOST_COLUMNS = 9
 _STEPS = (0.05, 0.15, 0.4, 1.0)
 
@@ -159,7 +156,7 @@ def _cell(one: Comparison | None, sides: Sides) -> Cell | None:
         *((name, text) for name, text in _further(one) if text),
     )
     return Cell(
-        SIGNS[one.verdict],
+        one.verdict.sign,
         number,
         interval,
         _settling(one),

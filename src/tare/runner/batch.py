@@ -36,8 +36,8 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     """What a batch crew works with, for the campaign in `folder`, an absolute path.
 
     `campaign` names its jobs. `traffic` reads counters out of the files of nodes, `environment` records
-    the facts of where a task landed and returns their hash. `sampler` is the program that watches nodes, none
-    where it is empty, and `settle` makes figures of what it saw.
+    the facts of where a task landed and returns their hash. `sampler` is where the program that watches
+    nodes lies, None where nothing does, and `settle` makes figures of what it saw.
     """
 
     folder: Path
@@ -48,7 +48,7 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     traffic: Callable[[NodeFiles], Traffic]
     environment: Callable[[Case, Landing], str | None]
     clock: Callable[[], float] = time.time
-    sampler: str = ""
+    sampler: Path | None = None
     settle: Settle = lambda folder, span: {}
 
 
@@ -137,14 +137,9 @@ class BatchCrew:
         return _Flight(case, attempt, stages, task)
 
     def _sampler(self, case: Case) -> SharedSampler | None:
-        """Return what watches the nodes of `case`, laid where they all see it; None where nothing does."""
-        period_s = self._setup.plan.telemetry.period_of(case.platform)
-        if period_s is None or not self._setup.sampler:
-            return None
-        path = self._setup.folder / "telemetry-sampler.py"
-        if not path.exists() or path.read_text(encoding="utf-8") != self._setup.sampler:
-            path.write_text(self._setup.sampler, encoding="utf-8")
-        return SharedSampler(path, period_s)
+        """Return what watches the nodes of `case`; None where nothing does."""
+        program, period_s = self._setup.sampler, self._setup.plan.telemetry.period_of(case.platform)
+        return None if program is None or period_s is None else SharedSampler(program, period_s)
 
     def _telemetry(self, flight: _Flight, landing: Landing) -> dict[str, float]:
         if flight.task.sampler is None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tare.model.comparison import Comparison
 from tare.model.workload import Better
-from tare.report.heatmap import SIGNS, paint
+from tare.report.heatmap import paint
 from tare.report.palette import sign_of
 from tare.report.sides import Side, Sides
 from tare.report.wording import (
@@ -164,7 +164,7 @@ def _bar(one: Comparison, sides: Sides, low: float | None, at: float | None, hig
         ratio=f"{ratio(one.ratio)} {ratio_bounds(one.ratio, one.low, one.high)}".rstrip(),
         cost=cost,
         n=count(one.n_blocks, "block"),
-        sign=SIGNS[one.verdict] if is_measured else "–",
+        sign=one.verdict.sign if is_measured else "–",
         paint=paint(one).split("-")[0],
         verdict=one.verdict.value if is_measured else visible(one.note) or "not measured",
     )

@@ -34,7 +34,7 @@ def add_source(name: str, text: str) -> None:
     module = types.ModuleType(name)
     try:
         exec(compile(text, name + ".py", "exec"), module.__dict__)  # noqa: S102  # our own text, shipped with this
-    except Exception as error:
+    except Exception as error:  # whatever is wrong with one source, the others go on
         FAULTS[name] = _tell(error)
     else:
         SOURCES[name] = module

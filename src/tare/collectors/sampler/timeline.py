@@ -65,10 +65,11 @@ def _track(one: HostRecording, span: Span, *, has_cores: bool) -> Track:
 
 def _steps(samples: tuple[Sample, ...]) -> list[tuple[Sample, Sample]]:
     """Return samples in pairs that are not too close to each other for ticks to tell anything."""
+    if not samples:
+        return []
     steps: list[tuple[Sample, Sample]] = []
-    before = samples[0] if samples else None
+    before = samples[0]
     for number, sample in enumerate(samples[1:], 1):
-        assert before is not None  # noqa: S101  # for mypy: there is a first one
         if sample.at_s - before.at_s >= _LEAST_S or (number == len(samples) - 1 and not steps):
             steps.append((before, sample))
             before = sample
