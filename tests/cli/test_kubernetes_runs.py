@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -114,13 +115,20 @@ def test_a_run_whose_ranks_were_elsewhere_is_invalid(tare: Tare, operator: Opera
     assert "the launcher started others elsewhere" in tare("status", tmp_path / "c").stdout
 
 
+@contextmanager
+def under_way(operator: Operator, api: SimulatedApiServer, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the study until its three jobs are there, which the operator leaves alone."""
+    operator.is_idle = True
+    command = [TARE, "run", str(folder / "study.yaml"), "--out", str(folder / "c")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as runner:
+        until(lambda: len(api.names("mpijobs")) == 3)
+        yield runner
+
+
 def test_a_killed_campaign_goes_on_with_the_jobs_that_it_left(
     tare: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
 ) -> None:
-    operator.is_idle = True
-    command = [TARE, "run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "c")]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
-        until(lambda: len(api.names("mpijobs")) == 3)
+    with under_way(operator, api, tmp_path) as first:
         os.kill(first.pid, signal.SIGKILL)
     left = api.names("mpijobs")
     operator.is_idle = False
@@ -134,10 +142,7 @@ def test_a_killed_campaign_goes_on_with_the_jobs_that_it_left(
 def test_an_interrupted_campaign_leaves_nothing(
     tare: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
 ) -> None:
-    operator.is_idle = True
-    command = [TARE, "run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "c")]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
-        until(lambda: len(api.names("mpijobs")) == 3)
+    with under_way(operator, api, tmp_path) as first:
         first.send_signal(signal.SIGINT)
     assert first.returncode == 130
     assert api.objects == {}
@@ -146,10 +151,7 @@ def test_an_interrupted_campaign_leaves_nothing(
 def test_the_api_server_may_restart_meanwhile(
     tare: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
 ) -> None:
-    operator.is_idle = True
-    command = [TARE, "run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "c")]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
-        until(lambda: len(api.names("mpijobs")) == 3)
+    with under_way(operator, api, tmp_path) as first:
         api.outage(is_down=True)
         time.sleep(1)
         api.outage(is_down=False)

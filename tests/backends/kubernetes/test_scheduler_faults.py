@@ -1,0 +1,215 @@
+"""What keeps a task from landing well, and what is said of it: phases too long, pods that fail or go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from backends.kubernetes.conftest import (
+    READY,
+    Clock,
+    Happenings,
+    over,
+    record,
+    seen,
+    wait_for,
+    wait_until,
+)
+from backends.kubernetes.simulated_api import Doc, SimulatedApiServer, packed
+from tare.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.model.scheduler import Task
+
+Make = Callable[..., Task]
+
+
+def unscheduled(message: str = "0/2 nodes are available: 2 Insufficient cpu.") -> Doc:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    return {"node": "", "phase": "Pending", "conditions": [condition], "containerStatuses": []}
+
+
+def waiting(reason: str, message: str = "") -> Doc:
+    return {
+        "phase": "Pending",
+        "containerStatuses": [{"state": {"waiting": {"reason": reason, "message": message}}}],
+    }
+
+
+def test_a_pod_without_a_node_is_waited_for_and_then_the_reason_is_said(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers(**unscheduled())
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
+    clock.ahead += 601
+    (landed,) = wait_for(scheduler)
+    assert "waited 600 s for nodes: pod" in landed.reason
+    assert "Unschedulable: 0/2 nodes are available: 2 Insufficient cpu." in landed.reason
+    assert landed.exit.fault is None
+
+
+def test_workers_that_never_get_ready_are_told_from_pods_without_nodes(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers(**{**READY, "conditions": []})
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
+    clock.ahead += 301
+    (landed,) = wait_for(scheduler)
+    assert "waited 300 s for workers to be ready: not ready: " in landed.reason
+
+
+def test_without_any_pods_the_operator_is_doubted(
+    scheduler: KubernetesScheduler, task: Make, clock: Clock
+) -> None:
+    scheduler.submit([task()])
+    clock.ahead += 601
+    (landed,) = wait_for(scheduler)
+    assert "is the MPI Operator running" in landed.reason
+
+
+def test_what_the_operator_says_in_an_event_alone_is_said(
+    scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    name = api.names("mpijobs")[0]
+    event = {
+        "metadata": {"name": f"{name}.1"}, "type": "Warning", "reason": "ValidationError",
+        "message": "spec.mpiReplicaSpecs[Worker].replicas: Invalid value: 0",
+        "involvedObject": {"kind": "MPIJob", "name": name},
+    }  # fmt: skip
+    wait_until(scheduler, lambda: "GET /api/v1/namespaces/bench/events?watch" in api.requests)
+    api.apply("events", event)
+    wait_until(scheduler, lambda: len(seen(scheduler, one).events) == 1)
+    clock.ahead += 601
+    (landed,) = wait_for(scheduler)
+    assert "ValidationError" in landed.reason
+    assert "replicas: Invalid value: 0" in landed.reason
+
+
+def test_an_image_that_does_not_come_is_the_infrastructures_fault(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers(**waiting("ImagePullBackOff", "no such host"))
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
+    clock.ahead += 901
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert "waits: ImagePullBackOff: no such host" in landed.exit.fault
+
+
+def test_a_name_that_is_no_image_is_not_waited_for(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make
+) -> None:
+    scheduler.submit([task()])
+    happen.workers(**waiting("InvalidImageName", "not a reference"))
+    (landed,) = wait_for(scheduler)
+    assert "InvalidImageName: not a reference" in landed.reason
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"reason": "Evicted", "message": "The node was low on resource: memory."},
+        {
+            "conditions": [
+                {
+                    "type": "DisruptionTarget",
+                    "status": "True",
+                    "reason": "DeletionByTaintManager",
+                    "message": "gone",
+                }
+            ]
+        },
+    ],
+)
+def test_a_worker_that_the_cluster_takes_away_is_the_infrastructures_fault(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, status: Doc
+) -> None:
+    scheduler.submit([task()])
+    happen.workers()
+    happen.launcher()
+    happen.workers(**{**over(137), **status})
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert "-worker-" in landed.exit.fault
+
+
+def test_a_worker_whose_sshd_ends_is_no_fault_of_the_infrastructure_and_its_log_is_kept(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    name = f"{api.names('mpijobs')[0]}-worker-0"
+    api.logs[name] = b"Bind to port 22 on 0.0.0.0 failed: Address already in use.\n"
+    happen.workers(**over(255))
+    (landed,) = wait_for(scheduler)
+    assert "ended with exit code 255" in landed.reason
+    assert landed.exit.fault is None
+    assert b"Address already in use" in (one.folder / f"{name}.log").read_bytes()
+
+
+def test_a_launcher_killed_for_its_memory_says_so(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    scheduler.submit([task()])
+    happen.workers()
+    api.logs[happen.launcher()] = b"half a lo"
+    happen.launcher(**over(137, "OOMKilled"))
+    (landed,) = wait_for(scheduler)
+    assert "took more memory" in landed.reason
+    assert landed.exit.fault is None
+
+
+def test_a_log_that_cannot_be_read_is_the_infrastructures_fault(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make
+) -> None:
+    scheduler.submit([task()])
+    happen.workers()
+    happen.launcher()
+    happen.launcher(**over(0))
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert "its log could not be read: the API server says 404" in landed.exit.fault
+
+
+def test_the_termination_message_tells_of_the_steps_where_the_log_is_cut(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    scheduler.submit([task()])
+    happen.workers()
+    api.logs[happen.launcher()] = packed(record())[:-60]
+    happen.launcher(**over(4, message="began 100.5\nstep run 4 101.0 102.0\n"))
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.code == 4
+
+
+def test_the_operators_failure_without_a_launcher_is_told(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    scheduler.submit([task()])
+    job = happen.job()
+    condition = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded/Error", "message": "why"}
+    api.apply("mpijobs", {**job, "status": {"conditions": [condition]}})
+    (landed,) = wait_for(scheduler)
+    assert landed.reason == "BackoffLimitExceeded/Error: why"
+
+
+def test_pods_that_somebody_deletes_are_not_tried_again(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers()
+    launcher = happen.launcher()
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 3)
+    api.remove("pods", launcher)
+    wait_until(scheduler, lambda: seen(scheduler, one).gone_since is not None)
+    clock.ahead += 11
+    (landed,) = wait_for(scheduler)
+    assert (landed.exit.fault, landed.reason) == (None, "its pods were deleted from outside")
