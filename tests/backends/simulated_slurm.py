@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from tare.backends.slurm.commands import QueuedJob
@@ -20,6 +20,7 @@ class SimulatedSlurm:
         self.n_outages = 0
         self.refusal = ""
         self.loses_answers = False
+        self.on_taken: Callable[[], None] = lambda: None
         self.cancelled: list[int] = []
 
     def submit(self, script: Path) -> int:
@@ -32,6 +33,7 @@ class SimulatedSlurm:
         assert found
         self.jobs[number] = QueuedJob(number, "PENDING", found[1])
         self.scripts[number] = script
+        self.on_taken()
         if self.loses_answers:
             raise BackendError("sbatch: Socket timed out on send/recv operation")
         return number

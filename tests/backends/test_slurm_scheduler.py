@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import tracemalloc
 from pathlib import Path
 from typing import cast
@@ -250,6 +251,16 @@ def test_cancelled_tasks_do_not_land(
     assert slurm.cancelled == [1]
     slurm.run(1)
     assert scheduler.wait() == []
+
+
+def test_a_job_that_is_just_being_taken_when_an_interrupt_comes_can_still_be_cancelled(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    slurm.on_taken = lambda: signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        scheduler.submit([task(tmp_path)])
+    scheduler.cancel(["tare-abc-1"])
+    assert slurm.cancelled == [1]
 
 
 def test_a_thousand_jobs_take_one_query_a_poll_and_little_memory(

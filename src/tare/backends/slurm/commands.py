@@ -88,6 +88,7 @@ class Slurm:
                 timeout=_TIMEOUT_S,
                 env=self._env or None,
                 cwd="/",
+                start_new_session=True,  # a terminal's Ctrl-C is for Tare, which ends a command only in time
             )
         except subprocess.TimeoutExpired as error:
             raise BackendError(f"{argv[0]} did not answer within {_TIMEOUT_S:g} s") from error

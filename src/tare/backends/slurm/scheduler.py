@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.backends.interrupts import interrupts_deferred
 from tare.backends.slurm import landing, script
 from tare.backends.slurm.commands import QueuedJob, Slurm
 from tare.backends.slurm.states import Phase, phase_of
@@ -54,15 +55,22 @@ class SlurmScheduler:
         self._silent_since: float | None = None
 
     def submit(self, tasks: Sequence[Task]) -> None:
-        """Submit `tasks` as one job, with the options of the first one's platform (see model.Scheduler)."""
+        """Submit `tasks` as one job, with the options of the first one's platform (see model.Scheduler).
+
+        An interrupt comes once the job is on record, so that it is cancelled like any other.
+        """
         path = tasks[0].folder / "job.sh"
         options = tasks[0].platform.slurm or SlurmOptions()
         path.write_text(script.render(tasks, options, self._facts(tasks[0].platform)))
-        job = self._submit(path, tasks[0].name)
-        for task in tasks:
-            (task.folder / "job").write_text(f"{job}\n")
-            self._flights[task.name] = _Flight(task, job, tasks[0].name)
         self._poll_s = _FIRST_POLL_S
+        while True:
+            with interrupts_deferred():
+                job = self._try_to_submit(path, tasks[0].name)
+                if job is not None:
+                    self._record(job, tasks)
+                    return
+            self._sleep(self._poll_s)
+            self._poll_s = min(self._poll_s * _GROWTH, _LAST_POLL_S)
 
     def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
         """Return the names of those that have landed, are queued or are running (see model.Scheduler)."""
@@ -129,27 +137,30 @@ class SlurmScheduler:
         for name in names:
             self._flights.pop(name, None)
 
-    def _submit(self, path: Path, name: str) -> int:
+    def _try_to_submit(self, path: Path, name: str) -> int | None:
         """Return the id of the job, also where sbatch failed after the controller had taken it.
 
-        The queue, once it can be asked, tells that by the job's name. While it cannot, the controller is
-        away, and the job is tried again: a refusal is final only from a controller that answers.
+        The queue tells that by the job's name. While it cannot be asked, the controller is away: None.
+        A refusal is final only from a controller that answers.
         """
-        while True:
+        try:
+            return self._slurm.submit(path)
+        except BackendError as refusal:
             try:
-                return self._slurm.submit(path)
-            except BackendError as refusal:
-                try:
-                    taken = [job.id for job in self._slurm.queue() if job.name == name]
-                except BackendError as outage:
-                    self._bear(outage)
-                    self._sleep(self._poll_s)
-                    self._poll_s = min(self._poll_s * _GROWTH, _LAST_POLL_S)
-                    continue
-                self._silent_since = None
-                if taken:
-                    return taken[0]
-                raise refusal from None
+                taken = [job.id for job in self._slurm.queue() if job.name == name]
+            except BackendError as outage:
+                self._bear(outage)
+                return None
+            self._silent_since = None
+            if taken:
+                return taken[0]
+            raise refusal from None
+
+    def _record(self, job: int, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            (task.folder / "job").write_text(f"{job}\n")
+            self._flights[task.name] = _Flight(task, job, tasks[0].name)
+        self._poll_s = _FIRST_POLL_S
 
     def _look(self, flight: _Flight, queue: dict[int, QueuedJob]) -> Landing | None:
         """Return how a task ended, None while it has not, or while its record may be yet to appear."""
