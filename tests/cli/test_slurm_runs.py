@@ -191,7 +191,7 @@ def test_an_interrupted_tare_cancels_its_jobs(
     wait_for(lambda: bool(controller.jobs()))
     runner.send_signal(number)
     assert end(runner) == 130
-    wait_for(lambda: controller.jobs() == [])
+    wait_for(lambda: controller.jobs() == [], within_s=60)  # KillWait of slurm.conf(5) is 30 s
     assert states(campaign).keys() == {State.LOST}
 
 
