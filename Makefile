@@ -4,6 +4,7 @@
 # make setup   prepare .venv alone;  make bench   print the performance tables
 # make observer   measure what watching the nodes costs; on a machine that does nothing else
 # make screenshots   leave pictures of the report and the live page, light, dark, narrow and printed, in artefacts/
+# make kubelab   build a Kubernetes for the tests, with Go 1.26 or newer; ten minutes, once
 # make programs   install, as root, the programs of Debian that studies/ can run
 PYTHON ?= python3
 VENV := .venv
@@ -19,7 +20,7 @@ STUDIES := network-tools:iperf3+iperf+qperf storage:fio hpcc-fabrics:hpcc gromac
 DEBIAN := charliecloud chromium fio gromacs hpcc iperf iperf3 lammps libopenmpi-dev munge openfoam \
   openfoam-examples openmpi-bin openssh-server prometheus qperf slurm-client slurmctld slurmd sockperf sysstat
 
-.PHONY: setup demo studies test lint bench observer screenshots programs clean
+.PHONY: setup demo studies test lint bench observer screenshots programs kubelab clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP) $(MPI)
@@ -76,6 +77,9 @@ screenshots: setup
 programs:
 	apt-get update -q
 	DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(DEBIAN)
+
+kubelab: $(STAMP)
+	$(VENV)/bin/python -m kubelab build
 
 clean:
 	rm -rf $(VENV) campaigns .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

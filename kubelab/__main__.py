@@ -1,0 +1,87 @@
+"""Bring up a real Kubernetes on this machine, for tests."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from kubelab.build import build, folder
+from kubelab.control_plane import ControlPlane
+from kubelab.processes import KubelabError
+from kubelab.simulated_nodes import SimulatedNodes
+
+_PID = "kubelab.pid"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Bring up a real Kubernetes on this machine, for tests.
+
+    \b
+    Examples:
+      python -m kubelab build
+      python -m kubelab up /tmp/cluster &
+      KUBECONFIG=/tmp/cluster/admin.kubeconfig tare doctor --site site.yaml
+      python -m kubelab kubectl /tmp/cluster get nodes
+      python -m kubelab down /tmp/cluster
+    """
+
+
+@main.command("build")
+def build_programs() -> None:
+    """Build the programs from their sources, once: with Go, which fetches modules from its proxy."""
+    build()
+    click.echo(f"kubelab: {folder()}")
+
+
+@main.command()
+@click.argument("place", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER")
+@click.option("--nodes", default=3, show_default=True, help="How many nodes to simulate.")
+def up(place: Path, nodes: int) -> None:
+    """Hold a cluster with simulated nodes, its state and logs in FOLDER, until Ctrl-C or `down`.
+
+    Its API is real, and so are controllers and scheduler; pods run nothing. There is no MPI Operator.
+    """
+    place.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with ControlPlane(place) as cluster:
+        cluster.apply_definitions()
+        with SimulatedNodes(cluster, nodes, lambda namespace, pod: b"a simulated pod writes nothing\n"):
+            (place / _PID).write_text(str(os.getpid()))
+            click.echo(f"export KUBECONFIG={cluster.kubeconfig}")
+            try:
+                signal.pause()
+            except KeyboardInterrupt:
+                click.echo("kubelab: ending", err=True)
+            finally:
+                (place / _PID).unlink(missing_ok=True)
+
+
+@main.command()
+@click.argument("place", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="FOLDER")
+def down(place: Path) -> None:
+    """End the cluster that an `up` elsewhere holds in FOLDER."""
+    try:
+        os.kill(int((place / _PID).read_text()), signal.SIGTERM)
+    except (OSError, ValueError) as error:
+        raise KubelabError(f"no cluster is up in {place}") from error
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("place", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="FOLDER")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def kubectl(place: Path, arguments: tuple[str, ...]) -> None:
+    """Run kubectl against the cluster in FOLDER."""
+    binary = str(folder() / "kubelab")
+    os.execv(binary, [binary, "kubectl", f"--kubeconfig={place / 'admin.kubeconfig'}", *arguments])
+
+
+if __name__ == "__main__":
+    try:
+        main(prog_name="python -m kubelab")
+    except KubelabError as failure:
+        sys.exit(f"kubelab: {failure}")

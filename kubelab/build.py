@@ -1,0 +1,89 @@
+"""Build the programs of the cluster from their sources, once, into a cache outside the checkout."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from kubelab.processes import KubelabError
+
+KUBERNETES = "1.34.4"
+CURE = "build them with 'make kubelab', which needs Go 1.26 or newer (go.dev/dl) and takes ten minutes once"
+_SOURCES = Path(__file__).with_name("go")
+_VERSION = "k8s.io/component-base/version"
+
+
+class _Source(NamedTuple):
+    """A program: the Go module under go/ that pins it, the package in it, and flags of the linker."""
+
+    module: str
+    package: str
+    flags: str = ""
+
+
+_PROGRAMS: Mapping[str, _Source] = {
+    "kubelab": _Source(
+        "kube",
+        ".",
+        f"-X {_VERSION}.gitVersion=v{KUBERNETES} -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=34",
+    ),
+    "kwok": _Source("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+}
+
+
+class Programs(NamedTuple):
+    """Where the programs are: Kubernetes' own as one binary, and kwok, which plays nodes."""
+
+    kubelab: Path
+    kwok: Path
+
+
+def folder() -> Path:
+    """Return where the programs belong: a folder for each state of their sources."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    digest = hashlib.blake2b(repr(sorted(_PROGRAMS.items())).encode(), digest_size=8)
+    for path in sorted(one for one in _SOURCES.rglob("*") if one.is_file()):
+        digest.update(str(path.relative_to(_SOURCES)).encode() + b"\0" + path.read_bytes())
+    return cache / "tare" / "kubelab" / digest.hexdigest()
+
+
+def programs() -> Programs:
+    """Return the programs. Raises KubelabError where one has not been built."""
+    home = folder()
+    missing = [name for name in _PROGRAMS if not (home / name).exists()]
+    if missing:
+        raise KubelabError(f"{' and '.join(missing)} are not built; {CURE}")
+    return Programs(*(home / name for name in Programs._fields))
+
+
+def build() -> Programs:
+    """Build what is missing, once however many ask at a time. Raises KubelabError."""
+    home = folder()
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for name, source in _PROGRAMS.items():
+            if not (home / name).exists():
+                _build(source, home / name)
+    return programs()
+
+
+def _build(source: _Source, target: Path) -> None:
+    if shutil.which("go") is None:
+        raise KubelabError("Go is missing: install 1.26 or newer from go.dev/dl")
+    with tempfile.TemporaryDirectory(dir=target.parent) as made:
+        output = Path(made) / target.name
+        flags = f"-s -w {source.flags}".rstrip()
+        command = ["go", "build", "-trimpath", "-ldflags", flags, "-o", str(output)]
+        env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-p=2 -buildvcs=false"}  # more take more memory
+        done = subprocess.run([*command, source.package], cwd=_SOURCES / source.module, env=env, check=False)
+        if done.returncode:
+            raise KubelabError(f"{target.name} could not be built; what Go says is above")
+        output.rename(target)

@@ -1,0 +1,214 @@
+"""The control plane of a cluster: etcd, API server, controller manager, scheduler, as ordinary processes."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import socket
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from kubelab.build import programs
+from kubelab.definitions import definitions
+from kubelab.pki import Authority
+from kubelab.processes import Daemon, KubelabError
+
+SERVICE_NETWORK, FIRST_SERVICE = "10.96.0.0/16", "10.96.0.1"
+_PORTS = range(20_000, 30_000)  # below those that the kernel gives out: a restart finds its own free again
+
+
+class ControlPlane:
+    """A cluster without nodes, whose state and logs are in `folder`. Use it as a context manager.
+
+    It listens at `address`, on free ports; `inside` is put before each command, such as the nsenter of a
+    network namespace that has this address. Requests of the users `audited` are written to `audit_log`.
+    Raises KubelabError where it is not built, or does not come up.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        address: str = "127.0.0.1",
+        inside: Sequence[str] = (),
+        audited: Sequence[str] = (),
+    ) -> None:
+        self.folder = folder.resolve()
+        self.address = address
+        self.inside = tuple(inside)
+        self.authority = Authority(self.folder / "pki")
+        self._binaries = programs()
+        etcd_port, peer_port, self.port = _free_ports(3)
+        self.url = f"https://{address}:{self.port}"
+        self.audit_log = self.folder / "audit.log"
+        (self.folder / "audit-policy.yaml").write_text(_audit_policy(audited))
+        self.kubeconfig = self.kubeconfig_for("admin", ["system:masters"])
+        self._etcd = self._daemon("etcd", *self._etcd_options(etcd_port, peer_port))
+        self._api_server = self._daemon("kube-apiserver", *self._api_server_options(etcd_port))
+        self._followers = (
+            self._daemon("kube-controller-manager", *self._controller_options()),
+            self._daemon("kube-scheduler", *self._follower_options("scheduler")),
+        )
+
+    def __enter__(self) -> ControlPlane:
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End all of it; nothing of its state is worth an orderly end."""
+        for daemon in (*self._followers, self._api_server, self._etcd):
+            daemon.kill()
+
+    def kill_api_server(self) -> None:
+        """End the API server as a crash would. What it keeps is in etcd."""
+        self._api_server.kill()
+
+    def restart_api_server(self) -> None:
+        """Start the API server again at the same address, and wait until it is ready.
+
+        The thread that calls this must outlive the cluster (see Daemon).
+        """
+        self._api_server.start()
+        self._api_server.wait_until(self.is_ready, "ready")
+
+    def is_ready(self) -> bool:
+        """Return whether the API server answers that it is ready."""
+        if self.inside:
+            return self._kubectl("get", "--raw", "/readyz").returncode == 0
+        admin = self.authority.issue("admin", "admin", ["system:masters"])
+        context = ssl.create_default_context(cafile=str(self.authority.certificate))
+        context.load_cert_chain(admin.certificate, admin.key)
+        try:
+            with urllib.request.urlopen(f"{self.url}/readyz", timeout=5, context=context):
+                return True
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path:
+        """Return the file by which kubectl, and Tare, speak to the cluster as `user` of `groups`."""
+        name = user.replace(":", "-")
+        identity = self.authority.issue(name, user, groups)
+        return self.authority.write_kubeconfig(self.folder / f"{name}.kubeconfig", self.url, identity)
+
+    def kubectl(self, *arguments: str, stdin: str = "") -> str:
+        """Return what kubectl prints, as the administrator. Raises KubelabError when it fails."""
+        done = self._kubectl(*arguments, stdin=stdin)
+        if done.returncode:
+            raise KubelabError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def apply(self, text: str) -> None:
+        """Apply manifests, YAML. Raises KubelabError."""
+        self.kubectl("apply", "--server-side", "-f", "-", stdin=text)
+
+    def apply_definitions(self) -> None:
+        """Define MPIJobs and NetworkAttachmentDefinitions, and wait until the API server serves them."""
+        for manifest in definitions(self.kubectl("get", "--raw", "/openapi/v3/api/v1")):
+            self.apply(manifest)
+        self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+
+    def _start(self) -> None:
+        self._etcd.start()
+        self.restart_api_server()
+        for follower in self._followers:
+            follower.start()
+        # Pods are refused until their namespace has this account, of the controller manager.
+        self._followers[0].wait_until(self._has_account, "making accounts")
+
+    def _has_account(self) -> bool:
+        return self._kubectl("get", "serviceaccount", "default").returncode == 0
+
+    def _kubectl(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        command = [*self.inside, str(self._binaries.kubelab), "kubectl", f"--kubeconfig={self.kubeconfig}"]
+        command += [f"--cache-dir={self.folder / 'kubectl'}", *arguments]
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+
+    def _daemon(self, name: str, *options: str) -> Daemon:
+        command = [str(self._binaries.kubelab), name, *options]
+        return Daemon(name, command, self.folder / f"{name}.log", self.inside)
+
+    def _etcd_options(self, port: int, peer_port: int) -> list[str]:
+        shutil.rmtree(self.folder / "etcd", ignore_errors=True)  # of a cluster that is gone
+        own, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
+        return [
+            f"--data-dir={self.folder / 'etcd'}", "--unsafe-no-fsync", "--log-level=warn",
+            f"--listen-client-urls={own}", f"--advertise-client-urls={own}", f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}",
+        ]  # fmt: skip
+
+    def _api_server_options(self, etcd_port: int) -> list[str]:
+        names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
+        hosts = [f"IP:{one}" for one in dict.fromkeys(("127.0.0.1", self.address, FIRST_SERVICE))]
+        hosts += [f"DNS:{name}" for name in names]
+        serving = self.authority.issue("apiserver", "kube-apiserver", hosts=hosts)
+        admin = self.authority.issue("admin", "admin", ["system:masters"])
+        accounts, ca = self.authority.service_accounts, self.authority.certificate
+        return [
+            f"--etcd-servers=http://127.0.0.1:{etcd_port}", f"--secure-port={self.port}",
+            "--bind-address=0.0.0.0" if self.inside else f"--bind-address={self.address}",
+            f"--advertise-address={self.address}",
+            f"--tls-cert-file={serving.certificate}", f"--tls-private-key-file={serving.key}",
+            f"--client-ca-file={ca}", f"--kubelet-certificate-authority={ca}",
+            f"--kubelet-client-certificate={admin.certificate}", f"--kubelet-client-key={admin.key}",
+            "--kubelet-preferred-address-types=InternalIP",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={accounts.certificate}",
+            f"--service-account-signing-key-file={accounts.key}",
+            f"--service-cluster-ip-range={SERVICE_NETWORK}", "--authorization-mode=Node,RBAC",
+            "--allow-privileged=true", "--enable-priority-and-fairness=false",
+            f"--audit-policy-file={self.folder / 'audit-policy.yaml'}", f"--audit-log-path={self.audit_log}",
+        ]  # fmt: skip
+
+    def _controller_options(self) -> list[str]:
+        return [
+            *self._follower_options("controller-manager"), "--use-service-account-credentials=true",
+            f"--service-account-private-key-file={self.authority.service_accounts.key}",
+            f"--root-ca-file={self.authority.certificate}",
+        ]  # fmt: skip
+
+    def _follower_options(self, name: str) -> list[str]:
+        config = self.kubeconfig_for(f"system:kube-{name}")
+        return [
+            f"--kubeconfig={config}", "--leader-elect=false", "--secure-port=0",
+            "--kube-api-qps=500", "--kube-api-burst=1000",
+        ]  # fmt: skip
+
+
+def _audit_policy(users: Sequence[str]) -> str:
+    watched = [{"level": "Metadata", "users": list(users)}] if users else []
+    policy = {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "omitStages": ["RequestReceived"],
+        "rules": [*watched, {"level": "None"}],
+    }
+    return json.dumps(policy)
+
+
+def _free_ports(count: int) -> list[int]:
+    found: list[int] = []
+    while len(found) < count:
+        port = random.choice(_PORTS)
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in found:
+            found.append(port)
+    return found

@@ -1,0 +1,66 @@
+"""The definitions of what is no part of Kubernetes: MPIJobs, and the networks of Multus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import yaml
+
+Schema = dict[str, object]
+
+_MANIFESTS = Path(__file__).with_name("manifests")
+_TEMPLATE = "io.k8s.api.core.v1.PodTemplateSpec"
+_KEPT = frozenset({"type", "format", "properties", "items", "additionalProperties", "required", "enum"})
+_EMBEDDED_META: Schema = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "namespace": {"type": "string"},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
+        "finalizers": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+
+def definitions(core: str) -> Iterator[str]:
+    """Yield them as manifests, JSON. `core` is what the API server answers at /openapi/v3/api/v1."""
+    yield json.dumps(yaml.safe_load((_MANIFESTS / "network-attachment-definitions.yaml").read_text()))
+    definition = yaml.safe_load((_MANIFESTS / "mpijobs.yaml").read_text())
+    schemas = json.loads(core)["components"]["schemas"]
+    spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    replicas = spec["properties"]["mpiReplicaSpecs"]["additionalProperties"]
+    replicas["properties"]["template"] = _structural({"$ref": f"/{_TEMPLATE}"}, schemas)
+    yield json.dumps(definition)
+
+
+def _structural(schema: Schema, known: dict[str, Schema]) -> Schema:
+    """Return a schema as a CustomResourceDefinition takes it: without references and alternatives.
+
+    https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions
+    """
+    reference = _reference(schema)
+    if reference.endswith(".ObjectMeta"):
+        return _EMBEDDED_META
+    if reference:
+        schema = known[reference]
+    if "oneOf" in schema or schema.get("format") == "int-or-string":
+        return {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+    kept = {name: value for name, value in schema.items() if name in _KEPT}
+    for name in ("items", "additionalProperties"):
+        if isinstance(kept.get(name), dict):
+            kept[name] = _structural(cast(Schema, kept[name]), known)
+    if "properties" in kept:
+        properties = cast(dict[str, Schema], kept["properties"])
+        kept["properties"] = {name: _structural(one, known) for name, one in properties.items()}
+    return kept
+
+
+def _reference(schema: Schema) -> str:
+    """Return the name of what a schema refers to, by itself or as its only part; empty if to nothing."""
+    every = schema.get("allOf", [schema])
+    target = every[0].get("$ref", "") if isinstance(every, list) else ""
+    return str(target).rpartition("/")[2]

@@ -1,0 +1,65 @@
+"""The one thing of a kubelet that kwok has not got of its own: the logs of pods, served to the API server."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+from kubelab.pki import Authority
+
+
+class SimulatedLogs:
+    """A double of the kubelets' port: ``/containerLogs/NAMESPACE/POD/CONTAINER``, and nothing else.
+
+    What a pod would have written `write_log` returns, of its namespace and name.
+    """
+
+    def __init__(self, authority: Authority, write_log: Callable[[str, str], bytes]) -> None:
+        serving = authority.issue("simulated-logs", "simulated-logs", hosts=["IP:127.0.0.1"])
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(serving.certificate, serving.key)
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.write_log = write_log
+        self._server.socket = context.wrap_socket(
+            self._server.socket, server_side=True, do_handshake_on_connect=False
+        )
+        self.port = self._server.server_port
+        self._thread = threading.Thread(target=self._server.serve_forever, name="simulated logs", daemon=True)
+
+    def start(self) -> None:
+        """Serve, in a thread of its own."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+    write_log: Callable[[str, str], bytes]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_GET(self) -> None:
+        match urlsplit(self.path).path.strip("/").split("/"):
+            case ["containerLogs", namespace, pod, _]:
+                status, body = 200, self.server.write_log(namespace, pod)
+            case _:
+                status, body = 404, b"a simulated kubelet has logs, and nothing else\n"
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class names it so
+        """Say nothing: the API server tells what it asked for."""

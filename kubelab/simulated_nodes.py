@@ -1,0 +1,74 @@
+"""Nodes that are not there: kwok plays their kubelets, to which the real scheduler binds pods."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+
+from kubelab.build import programs
+from kubelab.control_plane import ControlPlane
+from kubelab.processes import Daemon
+from kubelab.simulated_logs import SimulatedLogs
+
+_STAGES = Path(__file__).with_name("manifests") / "stages.yaml"
+_MINE = "kwok.x-k8s.io/node"
+_CPUS, _MEMORY, _PODS = "32", "256Gi", "110"
+
+
+class SimulatedNodes:
+    """`count` nodes called sim-0 on, in a cluster that is up. Use it as a context manager.
+
+    Their pods run nothing. What each would have written `write_log` returns, of its namespace and name;
+    how else they fare, their annotations say (manifests/stages.yaml).
+    """
+
+    def __init__(
+        self,
+        cluster: ControlPlane,
+        count: int,
+        write_log: Callable[[str, str], bytes],
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self.names = tuple(f"sim-{number}" for number in range(count))
+        self._labels = dict(labels or {})
+        self._logs = SimulatedLogs(cluster.authority, write_log)
+        command = [
+            str(programs().kwok), f"--kubeconfig={cluster.kubeconfig}", f"--config={_STAGES}",
+            f"--manage-nodes-with-annotation-selector={_MINE}=fake", "--node-lease-duration-seconds=40",
+            "--cidr=10.99.0.0/16",
+        ]  # fmt: skip
+        self._kwok = Daemon("kwok", command, cluster.folder / "kwok.log", cluster.inside)
+
+    def __enter__(self) -> SimulatedNodes:
+        self._logs.start()
+        self._kwok.start()
+        self._cluster.apply("\n---\n".join(json.dumps(self._node(name)) for name in self.names))
+        self._cluster.kubectl("wait", "--for=condition=Ready", "node", *self.names, "--timeout=60s")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._kwok.kill()
+        self._logs.stop()
+
+    def _node(self, name: str) -> dict[str, object]:
+        has = {"cpu": _CPUS, "memory": _MEMORY, "pods": _PODS}
+        return {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": name,
+                "annotations": {_MINE: "fake"},
+                "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **self._labels},
+            },
+            "status": {
+                "allocatable": has,
+                "capacity": has,
+                "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": self._logs.port}},
+            },
+        }
