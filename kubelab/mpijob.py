@@ -1,0 +1,172 @@
+"""An MPIJob as the operator reads it: its defaults, and what the operator refuses (kubeflow.org/v2beta1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+Doc = dict[str, Any]
+"""A document of the API that passes through, such as the template of a pod."""
+
+OPERATOR = "training.kubeflow.org/operator-name"
+JOB_NAME = "training.kubeflow.org/job-name"
+JOB_ROLE = "training.kubeflow.org/job-role"
+REPLICA_INDEX = "training.kubeflow.org/replica-index"
+ROOT_SSH = "/root/.ssh"
+CONTROLLER = "kubeflow.org/mpi-operator"
+
+_DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")  # RFC 1035, as a Service's name must be
+_IMPLEMENTATIONS = ("OpenMPI", "Intel", "MPICH")
+_CLEAN = ("None", "Running", "All")
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Part of an MPIJob; fields that the double does not act on are passed over."""
+
+
+class Meta(_Part, frozen=True, kw_only=True):
+    """Metadata of an object."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    labels: dict[str, str] = {}
+    deletion_timestamp: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Return what tells it from others of its kind."""
+        return self.namespace, self.name
+
+    @property
+    def job(self) -> tuple[str, str]:
+        """Return the MPIJob that it was made for."""
+        return self.namespace, self.labels.get(JOB_NAME, "")
+
+
+class RunPolicy(_Part, frozen=True, kw_only=True):
+    """How long, how often, and what is left."""
+
+    clean_pod_policy: str = "None"
+    backoff_limit: int | None = None
+    active_deadline_seconds: int | None = None
+    ttl_seconds_after_finished: int | None = None
+    suspend: bool = False
+    managed_by: str = CONTROLLER
+
+
+class Replicas(_Part, frozen=True, kw_only=True):
+    """The launcher or the workers."""
+
+    replicas: int | None = None
+    restart_policy: str = ""
+    template: Doc = {}
+
+
+class ReplicaSpecs(msgspec.Struct, frozen=True, kw_only=True):
+    """Both, by the names that the API knows them by."""
+
+    launcher: Replicas | None = msgspec.field(name="Launcher", default=None)
+    worker: Replicas | None = msgspec.field(name="Worker", default=None)
+
+
+class Spec(_Part, frozen=True, kw_only=True):
+    """What is to run, with the operator's defaults: it keeps them to itself, objects do not show them."""
+
+    slots_per_worker: int = 1
+    run_launcher_as_worker: bool = False
+    ssh_auth_mount_path: str = ROOT_SSH
+    mpi_implementation: str = "OpenMPI"
+    launcher_creation_policy: str = "AtStartup"
+    run_policy: RunPolicy = RunPolicy()
+    mpi_replica_specs: ReplicaSpecs = ReplicaSpecs()
+
+
+class Condition(_Part, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that is true or not of a job, and why."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+    last_update_time: str | None = None
+
+
+class Status(_Part, frozen=True, kw_only=True, omit_defaults=True):
+    """How a job is."""
+
+    conditions: list[Condition] = []
+    replica_statuses: dict[str, dict[str, int]] = {}
+    start_time: str | None = None
+    completion_time: str | None = None
+
+    def has(self, kind: str) -> bool:
+        """Return whether the condition of that type is true."""
+        return any(one.type == kind and one.status == "True" for one in self.conditions)
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether it succeeded or failed."""
+        return self.has("Succeeded") or self.has("Failed")
+
+
+class MpiJob(_Part, frozen=True, kw_only=True):
+    """An MPIJob."""
+
+    metadata: Meta
+    spec: Spec = Spec()
+    status: Status = Status()
+
+    @property
+    def n_workers(self) -> int:
+        """Return for how many workers it asks."""
+        worker = self.spec.mpi_replica_specs.worker
+        return (worker.replicas or 0) if worker else 0
+
+    @property
+    def is_suspended(self) -> bool:
+        """Return whether it is to wait."""
+        return self.spec.run_policy.suspend
+
+    def worker_name(self, number: int) -> str:
+        """Return the name of a worker's pod."""
+        return f"{self.metadata.name}-worker-{number}"
+
+
+def faults(job: MpiJob) -> Iterator[str]:
+    """Yield what the operator refuses of a job that the API server took."""
+    spec = job.spec
+    name = job.worker_name(max(job.n_workers - 1, 0))
+    if not _DNS_LABEL.fullmatch(name):
+        yield f'metadata.name: Invalid value: "{job.metadata.name}": will not able to create pod and service'
+    if spec.slots_per_worker < 0:
+        yield "spec.slotsPerWorker: Invalid value: must be greater than or equal to 0"
+    if spec.run_policy.clean_pod_policy not in _CLEAN:
+        yield f'spec.runPolicy.cleanPodPolicy: Unsupported value: "{spec.run_policy.clean_pod_policy}"'
+    if spec.mpi_implementation not in _IMPLEMENTATIONS:
+        yield f'spec.mpiImplementation: Unsupported value: "{spec.mpi_implementation}"'
+    replicas = spec.mpi_replica_specs
+    if replicas.launcher is None:
+        yield "spec.mpiReplicaSpecs[Launcher]: Required value: must have Launcher replica spec"
+    else:
+        yield from _faults_of("Launcher", replicas.launcher)
+        count = replicas.launcher.replicas
+        if count not in {None, 1}:
+            yield f"spec.mpiReplicaSpecs[Launcher].replicas: Invalid value: {count}: must be 1"
+    if replicas.worker is not None:
+        yield from _faults_of("Worker", replicas.worker)
+        if job.n_workers < 1:
+            where = "spec.mpiReplicaSpecs[Worker].replicas"
+            yield f"{where}: Invalid value: {job.n_workers}: must be greater than or equal to 1"
+
+
+def _faults_of(role: str, replicas: Replicas) -> Iterator[str]:
+    where = f"spec.mpiReplicaSpecs[{role}]"
+    if replicas.restart_policy not in {"", "Never", "OnFailure"}:
+        yield f'{where}.restartPolicy: Unsupported value: "{replicas.restart_policy}"'
+    if not replicas.template.get("spec", {}).get("containers"):
+        yield f"{where}.template.spec.containers: Required value: must define at least one container"
