@@ -35,14 +35,16 @@ _PROGRAMS: Mapping[str, _Source] = {
         f"-X {_VERSION}.gitVersion=v{KUBERNETES} -X {_VERSION}.gitMajor=1 -X {_VERSION}.gitMinor=34",
     ),
     "kwok": _Source("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+    "coredns": _Source("coredns", "."),
 }
 
 
 class Programs(NamedTuple):
-    """Where the programs are: Kubernetes' own as one binary, and kwok, which plays nodes."""
+    """Where the programs are: Kubernetes' own in one binary, kwok, which plays nodes, and the cluster's DNS."""
 
     kubelab: Path
     kwok: Path
+    coredns: Path
 
 
 def folder() -> Path:
