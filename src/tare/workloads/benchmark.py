@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Self
 
 import msgspec
@@ -11,6 +11,8 @@ import msgspec
 from tare.model.case import Case
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Fom, Measurement, Parameter, Parsed
+from tare.workloads.room import Room
+from tare.workloads.text import plain
 
 _MOST_PROBLEMS = 20
 """Enough to see what is wrong; a broken log of any length stays small in memory."""
@@ -47,17 +49,40 @@ def tell_apart(number: int, count: int) -> dict[str, Scalar]:
 
 
 class Findings:
-    """What a parser has found so far; `foms` give the units, and nothing else may be measured."""
+    """What a parser has found so far; `foms` give the units, and nothing else may be measured.
+
+    A parser reads the output through `lines`, and tells by `keep` what it holds on to until the end: then an
+    output of any length takes no more memory than one of `room.MOST_FIGURES` figures.
+    """
 
     def __init__(self, foms: Iterable[Fom]) -> None:
         self._units = {fom.name: fom.unit for fom in foms}
         self._measurements: list[Measurement] = []
+        self._last_at: Mapping[str, Scalar] = {}
         self._problems: dict[str, None] = {}
+        self._room = Room()
+
+    def lines(
+        self,
+        output: Iterable[str],
+        on_torn: Callable[[str], None] | None = None,
+        *,
+        keeps_blanks: bool = False,
+    ) -> Iterator[str]:
+        """Yield the lines of `output` (see text.plain) until more is kept than there is room for."""
+        return plain(output, on_torn, keeps_blanks=keeps_blanks, room=self._room)
+
+    def keep(self, n_figures: int = 1) -> None:
+        """Take room for figures that are kept until `parsed`, or for a table or run that may get some."""
+        self._room.take(n_figures)
 
     def measure(self, fom: str, value: float, **at: Scalar) -> None:
         """Record one value with its coordinates; one that is not finite is a problem instead."""
         if math.isfinite(value):
-            self._measurements.append(Measurement(fom=fom, value=value, unit=self._units[fom], at=at))
+            if at != self._last_at:  # the figures of one row share their coordinates
+                self._last_at = at
+            unit = self._units[fom]
+            self._measurements.append(Measurement(fom=fom, value=value, unit=unit, at=self._last_at))
         else:
             place = "".join(f" at {name} {coordinate}" for name, coordinate in at.items())
             self.problem(f"{fom}{place} is {value}, which is no measurement")
@@ -71,10 +96,11 @@ class Findings:
         self, *, is_complete: bool, payload_bytes: int | None = None, is_end_told: bool = True
     ) -> Parsed:
         """Return everything found."""
+        fault = self._room.fault
         return Parsed(
             measurements=tuple(self._measurements),
-            is_complete=is_complete,
-            problems=tuple(self._problems),
+            is_complete=is_complete and fault is None,
+            problems=(*([fault] if fault else []), *self._problems),
             payload_bytes=payload_bytes,
             is_end_told=is_end_told,
         )

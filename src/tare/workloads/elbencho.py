@@ -13,7 +13,6 @@ from tare.workloads.benchmark import Benchmark, Findings, tell_apart
 from tare.workloads.elbencho_results import CsvReader, Phase, Table, TextReader, json_phase, split
 from tare.workloads.peers import port_parameter
 from tare.workloads.services import services_stage
-from tare.workloads.text import plain
 
 
 def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
@@ -111,8 +110,9 @@ class ElbenchoBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read text, CSV or JSON results, or the log of a master and its services."""
-        log = _Log(self)
-        for line in plain(lines, on_torn=log.read_end):
+        findings = Findings(self.foms)
+        log = _Log(findings, self.phases)
+        for line in findings.lines(lines, on_torn=log.read_end):
             log.read(line)
         return log.parsed()
 
@@ -144,11 +144,11 @@ _WORDS = ("ISO date,", "ERROR", "Phase: ", "Label,Phase,RuntimeMS")
 class _Log:
     """The results in a log or file, as its lines give them."""
 
-    def __init__(self, workload: ElbenchoBenchmark) -> None:
-        self._expected = workload.phases
-        self._findings = Findings(workload.foms)
-        self._text = TextReader()
-        self._csv = CsvReader()
+    def __init__(self, findings: Findings, expected: tuple[str, ...]) -> None:
+        self._expected = expected
+        self._findings = findings
+        self._text = TextReader(findings)
+        self._csv = CsvReader(findings)
         self._json: list[Phase] = []
         self._is_whole = True
 
@@ -180,6 +180,7 @@ class _Log:
             self._is_whole = False
         else:
             self._json.append(phase)
+            self._findings.keep(len(phase.figures))
 
     def _read_word(self, line: str) -> None:
         if line.startswith("ISO date,"):

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from tare.workloads.benchmark import Findings
 from tare.workloads.text import figure
 
 MEBIBYTE = 1 << 20
@@ -78,7 +79,8 @@ _TOTALS = re.compile(
 class TextReader:
     """Blocks of text: closed ones go into tables; `is_mixed` says that several tables came line by line."""
 
-    def __init__(self) -> None:
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self.tables: list[Table] = []
         self.services = 0
         self.is_mixed = False
@@ -97,6 +99,7 @@ class TextReader:
         elif line.startswith("OPERATION "):
             self.is_mixed |= self._open is not None
             self._blocks.append([])
+            self._findings.keep()
         elif line.startswith("Service now listening"):
             self.services += 1
 
@@ -137,6 +140,7 @@ class TextReader:
         if not self._blocks:
             self._blocks.append([])
         self._blocks[-1].append(self._open)
+        self._findings.keep(len(self._open.figures))
         self._open = None
 
     def finish(self) -> Iterator[str]:
@@ -187,7 +191,8 @@ _CSV_LATENCIES = {"Ent": "entry_latency", "IO": "latency"}
 class CsvReader:
     """Rows of a --csvfile, by the names of its columns, which grow with every version."""
 
-    def __init__(self) -> None:
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self.phases: list[Phase] = []
         self.broken_rows = 0
         self._columns: list[str] | None = None
@@ -205,7 +210,9 @@ class CsvReader:
             self.broken_rows += 1
             return
         row = dict(zip(self._columns, values, strict=True))
-        self.phases.append(Phase(row.get("operation", ""), dict(_csv_figures(row))))
+        phase = Phase(row.get("operation", ""), dict(_csv_figures(row)))
+        self.phases.append(phase)
+        self._findings.keep(len(phase.figures))
 
 
 def _csv_figures(row: Mapping[str, str]) -> Iterator[tuple[tuple[str, bool], float]]:

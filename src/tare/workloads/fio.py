@@ -17,7 +17,6 @@ from tare.workloads.fio_results import Job, JsonReader, TextReader
 from tare.workloads.fio_terse import TerseReader
 from tare.workloads.peers import port_parameter
 from tare.workloads.services import services_stage
-from tare.workloads.text import plain
 
 _SIGNAL = re.compile(r"fio: terminating on signal [0-9]+")
 _ERROR = re.compile(r"fio: pid=.*\berr=[0-9]+/")
@@ -98,8 +97,9 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the jobs of every JSON document, or else of fio's text or terse rows."""
-        log = _Log(self.foms, self.nodes or 1)
-        for line in plain(lines, on_torn=log.read_end):
+        findings = Findings(self.foms)
+        log = _Log(findings, self.nodes or 1)
+        for line in findings.lines(lines, on_torn=log.read_end):
             log.read(line)
         return log.parsed()
 
@@ -107,12 +107,12 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
 class _Log:
     """The results in a log, as its lines give them."""
 
-    def __init__(self, foms: tuple[Fom, ...], nodes: int) -> None:
+    def __init__(self, findings: Findings, nodes: int) -> None:
         self._nodes = nodes
-        self._findings = Findings(foms)
-        self._json = JsonReader()
-        self._text = TextReader()
-        self._terse = TerseReader()
+        self._findings = findings
+        self._json = JsonReader(findings)
+        self._text = TextReader(findings)
+        self._terse = TerseReader(findings)
         self._is_interrupted = False
 
     def read(self, line: str) -> None:
@@ -132,7 +132,7 @@ class _Log:
         if line == "}":
             self.read(line)
         elif line[:1].isdigit() and ";" in line:
-            self._terse.faults.append("the last row of fio's terse output lacks its end")
+            self._terse.faults.setdefault("the last row of fio's terse output lacks its end")
 
     def _read_word(self, line: str) -> None:
         if _SIGNAL.match(line):
@@ -170,7 +170,7 @@ class _Log:
             return self._json.runs, self._json.faults
         if self._text.runs:
             return self._text.runs, [*self._text.faults()]
-        return [self._terse.jobs] if self._terse.jobs else [], self._terse.faults
+        return [self._terse.jobs] if self._terse.jobs else [], [*self._terse.faults]
 
 
 def _missing_clients(runs: list[list[Job]], nodes: int) -> Iterator[str]:

@@ -13,7 +13,11 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from tare.workloads.benchmark import Findings
+
 _PERCENTILES = {50.0: "latency_p50", 95.0: "latency_p95", 99.0: "latency_p99", 99.9: "latency_p999"}
+_MOST_OF_AN_OPERATION = 3 + len(_PERCENTILES)
+"""Figures of one operation: bandwidth, iops, mean latency, percentiles."""
 _SUM = "All clients"
 _MOST_LINES = 1_000_000  # of one document; more is no document of fio
 
@@ -32,6 +36,11 @@ class Job:
     def is_sum(self) -> bool:
         """Whether it is fio's sum over all clients."""
         return self.name == _SUM
+
+    @property
+    def n_figures(self) -> int:
+        """How many figures it has, of all operations."""
+        return sum(map(len, self.figures.values()))
 
 
 # JSON
@@ -99,7 +108,8 @@ def _is_json(line: str) -> bool:
 class JsonReader:
     """The documents in a log; `faults` says which could not be read."""
 
-    def __init__(self) -> None:
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self.runs: list[list[Job]] = []
         self.faults: list[str] = []
         self._lines: list[str] | None = None
@@ -126,21 +136,27 @@ class JsonReader:
     def finish(self) -> None:
         """Give up the document that is open."""
         if self._lines is not None:
-            self.faults.append("a JSON document of fio is cut short")
             self._lines = None
+            self._fail("a JSON document of fio is cut short")
+
+    def _fail(self, fault: str) -> None:
+        self.faults.append(fault)
+        self._findings.keep()
 
     def _decode(self) -> None:
         text, self._lines = "\n".join(self._lines or ()), None
         if "nan" in text or "inf" in text:
             text, count = _NO_NUMBER.subn(r"\1null", text)
             if count:
-                self.faults.append(f"fio printed {count} values that are no numbers")
+                self._fail(f"fio printed {count} values that are no numbers")
         try:
             document = _decode(text)
         except (msgspec.MsgspecError, UnicodeEncodeError) as error:
-            self.faults.append(f"a JSON document of fio is broken: {error}")
+            self._fail(f"a JSON document of fio is broken: {error}")
         else:
-            self.runs.append([one.job() for one in (*document.jobs, *document.client_stats)])
+            jobs = [one.job() for one in (*document.jobs, *document.client_stats)]
+            self.runs.append(jobs)
+            self._findings.keep(1 + sum(job.n_figures for job in jobs))
 
 
 # Text
@@ -173,7 +189,8 @@ _OLD_KIBIBYTES = {"B": 1 / 1024, "KB": 1.0, "MB": 1024.0, "GB": 1024.0**2, "TB":
 class TextReader:
     """The jobs in a log, run by run, and the groups whose closing status was seen with its operations."""
 
-    def __init__(self) -> None:
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self.runs: list[list[Job]] = []
         self._statuses: list[dict[int, set[str]]] = []
         self._status: set[str] | None = None
@@ -188,15 +205,18 @@ class TextReader:
             if not self.runs:
                 self._begin()
             self.runs[-1].append(Job(match[1], int(match[2]), int(match[3])))
+            self._findings.keep()
             self._figures = None
         elif line.startswith("Run status group") and self.runs and (match := _STATUS.match(line)):
             self._status = self._statuses[-1].setdefault(int(match[1]), set())
+            self._findings.keep()
         elif line.startswith(" ") and self.runs:
             self._read_row(line)
 
     def _begin(self) -> None:
         self.runs.append([])
         self._statuses.append({})
+        self._findings.keep()
         self._status = self._figures = self._percentile_unit = None
 
     def _read_row(self, line: str) -> None:
@@ -227,6 +247,7 @@ class TextReader:
         if bandwidth[1] is not None:
             figures["bandwidth"] = _number(bandwidth[0]) * bandwidth[1]
         self.runs[-1][-1].figures[operation] = self._figures = figures
+        self._findings.keep(_MOST_OF_AN_OPERATION)
         self._percentile_unit = None
 
     def _read_latency(self, figures: dict[str, float], line: str) -> None:

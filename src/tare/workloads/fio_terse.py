@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from tare.workloads.benchmark import Findings
 from tare.workloads.fio_results import Job, percentile
 from tare.workloads.text import figure
 
@@ -28,29 +29,30 @@ _PERCENTILES = slice(12, 32)
 class TerseReader:
     """The jobs of the rows in a log; `faults` says which could not be read."""
 
-    def __init__(self) -> None:
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self.jobs: list[Job] = []
-        self.faults: list[str] = []
+        self.faults: dict[str, None] = {}
 
     def read(self, line: str) -> None:
         """Take in a line that begins with a digit."""
         if _HEAD.match(line):
             self._read_row(int(line[0]), line.split(";"))
         elif line.startswith("2;") and _OLD_HEAD.match(line):
-            self.faults.append(
+            self.faults.setdefault(
                 "this is version 2 of fio's terse output, which is not read; use --output-format=json"
             )
 
     def _read_row(self, version: int, fields: list[str]) -> None:
         if version not in _N_FIELDS:
-            self.faults.append(
+            self.faults.setdefault(
                 f"version {version} of fio's terse output is not known; use --output-format=json"
             )
             return
         width, operations = _N_FIELDS[version], _OPERATIONS[version]
         head = fields[3:_N_HEAD]
         if len(fields) < _N_HEAD + len(operations) * width + _N_REST or not all(map(str.isdecimal, head)):
-            self.faults.append("a row of fio's terse output is broken")
+            self.faults.setdefault("a row of fio's terse output is broken")
             return
         job = Job(fields[2], group=int(head[0]), error=int(head[1]))
         for number, operation in enumerate(operations):
@@ -59,6 +61,7 @@ class TerseReader:
             if fields[start] != "0":
                 job.figures[operation] = found
         self.jobs.append(job)
+        self._findings.keep(1 + job.n_figures)
 
 
 def _figures(fields: list[str]) -> Iterator[tuple[str, float]]:

@@ -28,7 +28,7 @@ from tare.workloads.benchmark import Findings
 from tare.workloads.ending import Ending
 from tare.workloads.gromacs_input import box_edge_nm, minimisation, simulation, topology
 from tare.workloads.runs import Runs
-from tare.workloads.text import figure, plain
+from tare.workloads.text import figure
 
 _FOMS = (
     Fom(
@@ -143,8 +143,9 @@ class Gromacs(Application, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read md.log, or what mdrun prints (see model.Workload.parse)."""
-        log = _Log(self.ranks)
-        for line in plain(log.ending.watch(lines)):
+        findings = Findings(_FOMS)
+        log = _Log(findings, self.ranks)
+        for line in findings.lines(log.ending.watch(lines)):
             log.read(line)
         return log.parsed()
 
@@ -191,11 +192,11 @@ _PROGRAM = re.compile(r"Program:? .*(?:version|VERSION) \S+")
 class _Log:
     """The runs of one log, and the errors that GROMACS names."""
 
-    def __init__(self, ranks: int | None) -> None:
+    def __init__(self, findings: Findings, ranks: int | None) -> None:
         self._asked_ranks = ranks
         self._ranks: set[int] = set()
-        self._findings = Findings(_FOMS)
-        self._runs = Runs()
+        self._findings = findings
+        self._runs = Runs(findings, len(_FOMS))
         self.ending = Ending()
         self._columns: tuple[str, ...] = ()
         self._error: list[str] | None = None
@@ -277,7 +278,6 @@ class _Log:
         if self._error:
             self._findings.problem(f"GROMACS ended with an error: {' '.join(self._error)}")
         is_complete = self._runs.report(
-            self._findings,
             end="the output lacks the line Performance; the simulation did not come to its end",
             nothing="the output holds no simulation by GROMACS",
         )

@@ -14,7 +14,7 @@ from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parsed, Stage
 from tare.workloads.benchmark import Benchmark, Findings, tell_apart
 from tare.workloads.hpl_input import SIZE_PARAMETERS, hpl_dat, size_faults
-from tare.workloads.text import aborts, figure, plain
+from tare.workloads.text import aborts, figure
 
 _PRIMARY = frozenset(
     {
@@ -103,8 +103,9 @@ class HpccBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the summary of every run, and what failed before it."""
-        log = _Log(self.foms)
-        for line in plain(lines):
+        findings = Findings(self.foms)
+        log = _Log(findings)
+        for line in findings.lines(lines):
             if "=" in line:
                 log.read_value(line)
             elif line.startswith(("This is the DARPA", "Begin of Summary", "End of")):
@@ -112,7 +113,7 @@ class HpccBenchmark(Benchmark, frozen=True, kw_only=True):
             if "FAILED" in line or "(failed)" in line:
                 log.read_failure(line)
             elif "MPI_A" in line and aborts(line):
-                log.findings.problem("a rank called MPI_Abort")
+                findings.problem("a rank called MPI_Abort")
         return log.parsed()
 
 
@@ -140,14 +141,15 @@ class _Run:
 class _Log:
     """The runs of HPCC in a file, as its lines give them."""
 
-    def __init__(self, foms: tuple[Fom, ...]) -> None:
-        self.findings = Findings(foms)
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self._runs: list[_Run] = []
 
     def read_mark(self, line: str) -> None:
         """Take in the beginning or the end of a run or of its summary."""
         if line.startswith("This is the DARPA") or not self._runs:
             self._runs.append(_Run())
+            self._findings.keep()
         run = self._runs[-1]
         if line.startswith("Begin of Summary"):
             run.is_in_summary = True
@@ -163,6 +165,7 @@ class _Log:
         name, _, value = line.partition("=")
         if name in _NAMES:
             self._runs[-1].figures[name] = value
+            self._findings.keep()
         elif name == "Success":
             self._runs[-1].success = value
 
@@ -170,24 +173,25 @@ class _Log:
         """Take in a check that failed: a residual, or a RandomAccess with too many errors."""
         if self._runs and line.startswith(("||", "Found ", "WALL", "CPU")):
             self._runs[-1].failures.append(" ".join(line.split()))
+            self._findings.keep()
 
     def parsed(self) -> Parsed:
         """Return every figure of every run whose test was run."""
         runs = self._runs
         if not runs:
-            self.findings.problem("the output holds no run of HPCC")
+            self._findings.problem("the output holds no run of HPCC")
         for number, run in enumerate(runs, start=1):
             at = tell_apart(number, len(runs))
             name = f"run {number} of HPCC" if at else "HPCC"
             for metric, text in run.figures.items():
                 value = figure(text)
                 if value is None:
-                    self.findings.problem(f"{name}: {metric} is {text!r}, which is no number")
+                    self._findings.problem(f"{name}: {metric} is {text!r}, which is no number")
                 elif not value < _LEAST:
-                    self.findings.measure(metric, value, **at)
+                    self._findings.measure(metric, value, **at)
             for problem in run.problems():
-                self.findings.problem(f"{name} {problem}")
-        return self.findings.parsed(is_complete=bool(runs) and all(run.is_finished for run in runs))
+                self._findings.problem(f"{name} {problem}")
+        return self._findings.parsed(is_complete=bool(runs) and all(run.is_finished for run in runs))
 
 
 WORKLOADS = (

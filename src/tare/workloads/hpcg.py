@@ -14,7 +14,7 @@ from tare.model.case import Case
 from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Benchmark, Findings, tell_apart
-from tare.workloads.text import aborts, figure, plain
+from tare.workloads.text import aborts, figure
 
 _VALID = "HPCG result is VALID with a GFLOP/s rating of"
 _TIMES, _RATES, _BYTES, _REDUCTIONS = (
@@ -138,8 +138,9 @@ class HpcgBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the reports, one for each run."""
-        log = _Log(self.foms)
-        for line in plain(lines, on_torn=log.read_end):
+        findings = Findings(self.foms)
+        log = _Log(findings)
+        for line in findings.lines(lines, on_torn=log.read_end):
             log.read(line)
         return log.parsed()
 
@@ -157,8 +158,8 @@ class _Report:
 class _Log:
     """The reports in a log, as its lines give them."""
 
-    def __init__(self, foms: tuple[Fom, ...]) -> None:
-        self._findings = Findings(foms)
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self._reports: list[_Report] = []
         self._section = ""
         self._has_residuals = False
@@ -175,6 +176,7 @@ class _Log:
             self._read_value(section.strip(), key.strip(), value.strip())
         elif line.startswith("HPCG-Benchmark"):
             self._reports.append(_Report())
+            self._findings.keep()
             self._section = ""
         elif line[-1:] in (":", "="):
             name = line.strip("_#*:= ")
@@ -208,11 +210,13 @@ class _Log:
         report = self._reports[-1]
         if (section, key) in _FIGURES:
             report.figures[section, key] = value
+            self._findings.keep()
         elif section == _FINAL:
             report.is_whole |= key.startswith(_LAST_WORDS)
             report.is_invalid |= key.startswith("HPCG result is") and "INVALID" in key + value
         elif key == "Result" and value == "FAILED":
             report.failures.append(section)
+            self._findings.keep()
 
     def parsed(self) -> Parsed:
         """Return the figures of every report."""

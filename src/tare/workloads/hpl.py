@@ -18,7 +18,7 @@ from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parsed, Stage
 from tare.workloads.benchmark import Benchmark, Findings, tell_apart
 from tare.workloads.hpl_input import SIZE_PARAMETERS, hpl_dat, size_faults
-from tare.workloads.text import aborts, figure, plain
+from tare.workloads.text import aborts, figure
 
 _NUMBER = r"([-+*.0-9a-zA-Z()]+)"
 _ROW = re.compile(
@@ -54,17 +54,18 @@ class HplBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the row of every test, its verdicts, and the footer."""
-        log = _Log(self.foms)
-        for line in plain(lines):
+        findings = Findings(self.foms)
+        log = _Log(findings)
+        for line in findings.lines(lines):
             # Rows start with W; everything else of interest has one of these words.
             if line.startswith("W") or " W" in line[:40]:
                 log.read_row(line)
             elif "||Ax-b||" in line or " tests " in line or line.startswith(("HPLinpack ", "End of T")):
                 log.read_mark(line)
             elif line.startswith("HPL ERROR"):
-                log.findings.problem(f"HPL says {line[:200]}")
+                findings.problem(f"HPL says {line[:200]}")
             elif "MPI_A" in line and aborts(line):
-                log.findings.problem("a rank called MPI_Abort")
+                findings.problem("a rank called MPI_Abort")
         return log.parsed()
 
 
@@ -111,8 +112,8 @@ class _Run:
 class _Log:
     """The runs of HPL in a log, as its lines give them."""
 
-    def __init__(self, foms: tuple[Fom, ...]) -> None:
-        self.findings = Findings(foms)
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self._runs: list[_Run] = []
 
     def _run(self) -> _Run:
@@ -126,18 +127,20 @@ class _Log:
         time, gflops = (figure(match[6]), figure(match[7])) if match else (None, None)
         if match is None or time is None or gflops is None:
             if _TORN_ROW.match(line):
-                self.findings.problem(f"HPL's table has a broken row: {' '.join(line.split())}")
+                self._findings.problem(f"HPL's table has a broken row: {' '.join(line.split())}")
             return
         if not math.isnan(gflops) and not _MANTISSA.fullmatch(match[7]):
-            self.findings.problem(f"HPL's table has a broken row: {' '.join(line.split())}")
+            self._findings.problem(f"HPL's table has a broken row: {' '.join(line.split())}")
             return
         n, nb, p, q = (int(word) for word in match.group(2, 3, 4, 5))
         self._run().tests.append(_Test(match[1], n, nb, p, q, time, gflops))
+        self._findings.keep(2)
 
     def read_mark(self, line: str) -> None:
         """Take in a banner, a verdict, or a line of the footer."""
         if line.startswith("HPLinpack"):
             self._runs.append(_Run())
+            self._findings.keep()
         elif line.startswith("End of Tests."):
             self._run().is_finished = True
         elif "||Ax-b||" in line:
@@ -152,9 +155,10 @@ class _Log:
         test = self._run().tests[-1]
         residual, verdict = match.groups()
         test.verdicts.append(verdict)
+        self._findings.keep()
         value = figure(residual)
         if verdict != "PASSED" or value is None or math.isnan(value):
-            self.findings.problem(f"the residual of {test.name} is {residual}: {verdict}")
+            self._findings.problem(f"the residual of {test.name} is {residual}: {verdict}")
 
     def _read_count(self, number: int, what: str, verdict: str | None) -> None:
         run = self._run()
@@ -171,19 +175,19 @@ class _Log:
         runs = [run for run in self._runs if run.tests or run.is_finished] or self._runs
         tests = [test for run in runs for test in run.tests]
         if not tests:
-            self.findings.problem("the output holds no result of HPL")
+            self._findings.problem("the output holds no result of HPL")
         faults = [fault for run in runs for fault in run.faults()]
         for run in runs:
             if run.failed:
-                self.findings.problem(f"HPL counts {run.failed} tests that failed their residual checks")
+                self._findings.problem(f"HPL counts {run.failed} tests that failed their residual checks")
             if run.skipped:
-                self.findings.problem(f"HPL skipped {run.skipped} tests because of illegal input values")
+                self._findings.problem(f"HPL skipped {run.skipped} tests because of illegal input values")
         for fault in faults:
-            self.findings.problem(fault)
+            self._findings.problem(fault)
         for test, at in zip(tests, _coordinates(tests), strict=True):
-            self.findings.measure("gflops", test.gflops, **at)
-            self.findings.measure("time", test.time, **at)
-        return self.findings.parsed(is_complete=bool(tests) and not faults)
+            self._findings.measure("gflops", test.gflops, **at)
+            self._findings.measure("time", test.time, **at)
+        return self._findings.parsed(is_complete=bool(tests) and not faults)
 
 
 def _coordinates(tests: list[_Test]) -> Iterator[dict[str, Scalar]]:
@@ -191,10 +195,11 @@ def _coordinates(tests: list[_Test]) -> Iterator[dict[str, Scalar]]:
     keys = ("n", "nb", "p", "q", "variant")
     varied = [key for key in keys if len({getattr(test, key) for test in tests}) > 1]
     places = [tuple((key, getattr(test, key)) for key in varied) for test in tests]
-    counts, seen = Counter(places), Counter[tuple[tuple[str, Scalar], ...]]()
+    n_repeats = max(Counter(places).values(), default=0)
+    seen = Counter[tuple[tuple[str, Scalar], ...]]()
     for place in places:
         seen[place] += 1
-        yield dict(place) | tell_apart(seen[place], max(counts.values()))
+        yield dict(place) | tell_apart(seen[place], n_repeats)
 
 
 WORKLOADS = (

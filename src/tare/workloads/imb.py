@@ -18,7 +18,6 @@ import msgspec
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Benchmark, Findings
-from tare.workloads.text import plain
 
 
 def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = True) -> Fom:
@@ -168,8 +167,9 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the tables of this benchmark, and whether IMB came to its end (see model.Workload.parse)."""
-        log = _Log(self)
-        for line in plain(lines):
+        findings = Findings(self.foms)
+        log = _Log(self, findings)
+        for line in findings.lines(lines):
             if "#" in line:
                 log.read_mark(line)
             elif line.lstrip()[:1].isdigit():
@@ -230,10 +230,10 @@ class _Table:
 class _Log:
     """The tables of one benchmark, as the lines of a log give them."""
 
-    def __init__(self, workload: ImbBenchmark) -> None:
+    def __init__(self, workload: ImbBenchmark, findings: Findings) -> None:
         self._workload = workload
         self._row = _row_pattern(workload.columns)
-        self._findings = Findings(workload.foms)
+        self._findings = findings
         self._limits: dict[str, int] = {}
         self._tables: list[_Table] = []
         self._open: _Table | None = None
@@ -248,6 +248,7 @@ class _Log:
                 self._read_columns(self._open, line)
         elif mark["banner"]:
             self._run += 1
+            self._findings.keep()
             self._limits.clear()
             self._open = None
         elif mark["footer"]:
@@ -265,6 +266,7 @@ class _Log:
         if self._workload.has_sizes:
             table.smallest, table.largest = self._limits.get("Minimum"), self._limits.get("Maximum")
         self._tables.append(table)
+        self._findings.keep()
         return table
 
     def _read_columns(self, table: _Table, line: str) -> None:
@@ -282,6 +284,7 @@ class _Log:
         # A row is as wide as its head; a count that was cut short shows by nothing else.
         if row and (len(line) >= table.width or columns[-1] not in _COUNTS):
             table.rows.append(tuple(map(float, row.groups())))
+            self._findings.keep(len(columns))
             return
         words = line.split()
         if len(words) < 2 or not words[0].isdecimal():

@@ -18,7 +18,7 @@ from tare.model.study import DESIGN_SETTINGS
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Fom, InlineDefinition, InlineFom, Parsed, Stage
 from tare.workloads.benchmark import Findings
-from tare.workloads.text import figure, plain
+from tare.workloads.text import figure
 
 _LATER = ("work", "storage")
 """Places that are filled in when a run starts (see model.Stage); until then they stay as they are."""
@@ -83,12 +83,12 @@ class InlineWorkload:
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the figures and make the checks (see model.Workload.parse)."""
         findings = Findings(self.foms)
-        figures = {fom.name: _Figure(fom) for fom in self.foms}
+        figures = {fom.name: _Figure(fom, findings) for fom in self.foms}
         unmet = list(self._must)
         document: list[str] = []
         torn: list[str] = []
         kept = _keep(lines, document) if self._paths else lines
-        for line in plain(kept, torn.append, keeps_blanks=True):
+        for line in findings.lines(kept, torn.append, keeps_blanks=True):
             for regex in self._regexes:
                 regex.read(line, figures[regex.fom.name])
             if unmet:
@@ -103,7 +103,7 @@ class InlineWorkload:
         for pattern in unmet:
             findings.problem(f"no line of the output matches {pattern.pattern!r}")
         for one in figures.values():
-            one.report(findings, is_torn=bool(torn))
+            one.report(is_torn=bool(torn))
         return findings.parsed(is_complete=not unmet and all(one.values for one in figures.values()))
 
 
@@ -123,15 +123,21 @@ def _shown(text: str) -> str:
 class _Figure:
     """The values of one figure of merit, as text, by coordinates; None where there are several."""
 
-    def __init__(self, fom: Fom) -> None:
+    def __init__(self, fom: Fom, findings: Findings) -> None:
         self.fom = fom
+        self._findings = findings
         self.values: dict[tuple[Scalar, ...], str | None] = {}
 
     def add(self, text: str, at: tuple[Scalar, ...] = ()) -> None:
-        self.values[at] = None if at in self.values else text
+        if at in self.values:
+            self.values[at] = None
+        else:
+            self.values[at] = text
+            self._findings.keep()
 
-    def report(self, findings: Findings, *, is_torn: bool) -> None:
+    def report(self, *, is_torn: bool) -> None:
         """Tell the values that are single numbers, and what is wrong with the others."""
+        findings = self._findings
         if not self.values:
             torn = ", whose last line has no end and was left out: it may be cut short" if is_torn else ""
             findings.problem(f"{self.fom.name} is not in the output{torn}")

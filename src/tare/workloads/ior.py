@@ -16,7 +16,7 @@ from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Benchmark, Findings, tell_apart
 from tare.workloads.ior_json import Document, JsonReader
-from tare.workloads.text import aborts, figure, plain
+from tare.workloads.text import aborts, figure
 
 _ROW_COLUMNS = {
     "bw(MiB/s)": "row_bandwidth",
@@ -86,8 +86,9 @@ class IorBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read rows and summaries of every test, or JSON, and what went wrong between them."""
-        log = _Log(self.foms)
-        for line in plain(lines, on_torn=log.read_end):
+        findings = Findings(self.foms)
+        log = _Log(findings)
+        for line in findings.lines(lines, on_torn=log.read_end):
             log.read(line)
         return log.parsed()
 
@@ -101,29 +102,35 @@ class _Test:
     rows: dict[str, list[Mapping[str, float]]] = dataclasses.field(default_factory=dict)
     summary: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
 
+    @property
+    def n_figures(self) -> int:
+        """Return how many figures it holds."""
+        return sum(len(row) for rows in (*self.rows.values(), self.summary.values()) for row in rows)
+
 
 @dataclasses.dataclass
 class _Run:
     """One call of IOR."""
 
-    tests: list[_Test] = dataclasses.field(default_factory=list)
+    tests: dict[int, _Test] = dataclasses.field(default_factory=dict)
     asked: frozenset[str] = frozenset()
     is_library: bool = False
     is_finished: bool = False
 
     def test(self, number: int) -> _Test:
         """Return the test of this number, a new one when it is the first to be heard of."""
-        for test in self.tests:
-            if test.number == number:
-                return test
-        self.tests.append(_Test(number))
-        return self.tests[-1]
+        return self.tests.setdefault(number, _Test(number))
+
+    @property
+    def last_test(self) -> _Test | None:
+        """Return the test that was heard of last, if any."""
+        return next(reversed(self.tests.values()), None)
 
     def faults(self) -> Iterator[str]:
         """Yield what the run lacks."""
         if not self.is_finished and not self.is_library:
             yield "the output lacks IOR's closing line; the run did not come to its end"
-        for test in self.tests:
+        for test in self.tests.values():
             for direction in sorted(self.asked - test.rows.keys()):
                 yield f"test {test.number} of IOR has no result of its {direction}"
             for direction, rows in test.rows.items():
@@ -138,8 +145,8 @@ class _Run:
 class _Log:
     """The runs in a log, as its lines give them."""
 
-    def __init__(self, foms: tuple[Fom, ...]) -> None:
-        self._findings = Findings(foms)
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self._runs: list[_Run] = []
         self._columns: list[str] = []
         self._is_summary = False
@@ -148,7 +155,7 @@ class _Log:
     def read(self, line: str) -> None:
         """Take in a line."""
         if (self._json.is_open or line == "{") and (document := self._json.read(line)):
-            self._runs.append(_run_of(document))
+            self._begin(_run_of(document))
         if line.startswith(("write ", "read ", "remove ")):
             self._read_row(line.split())
         elif line.startswith(("access ", "Operation ")):
@@ -161,7 +168,7 @@ class _Log:
         ):
             self._findings.problem(f"IOR says {' '.join(line.split())[:200]}")
         elif line.startswith("IOR-") and "Coordinated Test" in line:
-            self._runs.append(_Run())
+            self._begin(_Run())
             self._columns = []
         elif "MPI_A" in line and aborts(line):
             self._findings.problem("a rank called MPI_Abort")
@@ -173,6 +180,10 @@ class _Log:
         if line == "}":
             self.read(line)
 
+    def _begin(self, run: _Run) -> None:
+        self._runs.append(run)
+        self._findings.keep(1 + sum(test.n_figures for test in run.tests.values()))
+
     def _read_option(self, run: _Run, line: str) -> None:
         if line.startswith("Finished"):
             run.is_finished = True
@@ -181,12 +192,13 @@ class _Log:
             run.is_library = _IO500.search(line) is not None
         elif match := _MAX.fullmatch(line):
             value = figure(match[2])
-            if value is not None and run.tests:
-                run.tests[-1].summary.setdefault(match[1].lower(), {}).setdefault("bandwidth_max", value)
+            if value is not None and (test := run.last_test):
+                test.summary.setdefault(match[1].lower(), {}).setdefault("bandwidth_max", value)
         elif match := _TEST.match(line):
             run.test(int(match[1]))
-        elif (match := _REPETITIONS.fullmatch(line)) and run.tests:
-            run.tests[-1].repetitions = int(match[1])
+            self._findings.keep()
+        elif (match := _REPETITIONS.fullmatch(line)) and (test := run.last_test):
+            test.repetitions = int(match[1])
 
     def _read_row(self, words: list[str]) -> None:
         is_row = words[1:2] == ["-"] or figure(words[1] if len(words) > 1 else "") is not None
@@ -197,11 +209,12 @@ class _Log:
             self._findings.problem(f"IOR's table has a broken row: {' '.join(words)[:200]}")
             return
         row = dict(zip(self._columns, words, strict=True))
+        self._findings.keep(len(words))
         if self._is_summary:
             number = int(row["Test#"]) if row.get("Test#", "").isdigit() else 0
             run.test(number).summary.setdefault(direction, {}).update(_figures(row, _SUMMARY_COLUMNS))
         else:
-            test = run.tests[-1] if run.tests else run.test(0)
+            test = run.last_test or run.test(0)
             test.rows.setdefault(direction, []).append(dict(_figures(row, _ROW_COLUMNS)))
 
     def parsed(self) -> Parsed:
@@ -210,13 +223,13 @@ class _Log:
         self._json.finish()
         faults = [self._json.fault] if self._json.fault else []
         faults += [fault for run in runs for fault in run.faults()]
-        if not any(test.rows for run in runs for test in run.tests):
+        if not any(test.rows for run in runs for test in run.tests.values()):
             faults.insert(0, "the output holds no result of IOR")
         for fault in faults:
             self._findings.problem(fault)
         for number, run in enumerate(runs, start=1):
             at = tell_apart(number, len(runs))
-            for test in run.tests:
+            for test in run.tests.values():
                 self._measure(test, at | ({"test": test.number} if len(run.tests) > 1 else {}))
         return self._findings.parsed(is_complete=not faults)
 

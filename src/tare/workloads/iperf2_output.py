@@ -15,7 +15,6 @@ from typing import NamedTuple
 from tare.model.workload import Fom, Parsed
 from tare.workloads.benchmark import Findings
 from tare.workloads.data_rates import RESULT, gbit_per_s, least_bytes
-from tare.workloads.text import plain
 
 _SHORT_S = 1.05
 """A lone row that is no longer may as well be the first of many intervals (-i 1)."""
@@ -61,12 +60,15 @@ class _Run:
     failure: str = ""
     last_stamp: str = ""
 
-    def add(self, stream: str, row: str, *, is_sent: bool) -> None:
+    def add(self, stream: str, row: str, *, is_sent: bool) -> bool:
+        """Take in a row; return whether it is the first of its stream."""
         flow = self.flows.get((is_sent, stream))
+        is_first = flow is None
         if flow is None:
             flow = self.flows[is_sent, stream] = _Flow()
         flow.n_rows += 1
         flow.last = row
+        return is_first
 
     @property
     def has_rows(self) -> bool:
@@ -102,10 +104,10 @@ def parse_output(lines: Iterable[str], foms: Iterable[Fom], time_s: float | None
 
     `time_s` is how long a test was to take, where a case tells.
     """
-    reader = _Reader(time_s)
-    for line in plain(lines, on_torn=reader.read_torn):
-        reader.read(line)
     findings = Findings(foms)
+    reader = _Reader(findings)
+    for line in findings.lines(lines, on_torn=reader.read_torn):
+        reader.read(line)
     runs = [(run, list(run.faults(time_s))) for run in reader.end()]
     if any(not faults for _, faults in runs):  # a test that failed before it began was tried again
         runs = [(run, faults) for run, faults in runs if run.has_rows]
@@ -147,8 +149,8 @@ _FAILURE = re.compile(
 class _Reader:
     """The tests of a log, in order."""
 
-    def __init__(self, time_s: float | None) -> None:
-        self._time_s = time_s
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self._runs: list[_Run] = []
 
     def end(self) -> list[_Run]:
@@ -178,22 +180,28 @@ class _Reader:
         """Return the test that begins: another when the last one has rows, or failed before a banner."""
         last = self._runs[-1] if self._runs else None
         if last is None or last.has_rows or (is_banner and last.failure):
-            self._runs.append(_Run(is_udp=last.is_udp, is_client=last.is_client) if last else _Run())
+            self._add(_Run(is_udp=last.is_udp, is_client=last.is_client) if last else _Run())
         return self._runs[-1]
+
+    def _add(self, run: _Run) -> _Run:
+        self._runs.append(run)
+        self._findings.keep()
+        return run
 
     def _read_failure(self, line: str) -> None:
         if _FAILURE.match(line):
             if not self._runs:
-                self._runs.append(_Run())
+                self._add(_Run())
             if not self._runs[-1].failure:
                 self._runs[-1].failure = f"iperf says: {line.strip()[:200]}"
 
     def _read_bracket(self, line: str) -> None:
         if "/sec" in line:
             if not self._runs:
-                self._runs.append(_Run())
+                self._add(_Run())
             run = self._runs[-1]
-            run.add(line[1 : line.find("]")].strip(" *"), line, is_sent=run.is_udp and "%)" not in line)
+            if run.add(line[1 : line.find("]")].strip(" *"), line, is_sent=run.is_udp and "%)" not in line):
+                self._findings.keep()
         elif " connected with " in line:
             self._begin().n_connections += 1
         elif line.endswith((" datagrams", " Server Report:")) and self._runs:
@@ -212,11 +220,11 @@ class _Reader:
             and (is_sent, stream) not in run.flows
             and _seconds(stamp) - float(end) / 2 >= _seconds(run.last_stamp)
         ):
-            run = _Run(is_udp=total is not None)
-            self._runs.append(run)
+            run = self._add(_Run(is_udp=total is not None))
         if stamp > run.last_stamp:
             run.last_stamp = stamp
-        run.add(stream, line, is_sent=is_sent)
+        if run.add(stream, line, is_sent=is_sent):
+            self._findings.keep()
 
 
 def _row_of(line: str) -> Row | None:

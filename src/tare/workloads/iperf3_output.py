@@ -15,7 +15,6 @@ from typing import NamedTuple
 from tare.model.workload import Fom, Parsed
 from tare.workloads.benchmark import Findings
 from tare.workloads.data_rates import RESULT, gbit_per_s, least_bytes
-from tare.workloads.text import plain
 
 _MOST_CHARACTERS = 64 << 20
 """A document longer than this is not iperf3's: a day of one-second intervals takes half of it."""
@@ -41,11 +40,11 @@ class Run:
 
 def parse_output(lines: Iterable[str], foms: Iterable[Fom]) -> Parsed:
     """Return the figures of every test, numbered by `run` where there are several."""
-    reader = _Reader()
-    for line in plain(lines, on_torn=reader.read_torn):
+    findings = Findings(foms)
+    reader = _Reader(findings)
+    for line in findings.lines(lines, on_torn=reader.read_torn):
         reader.read(line)
     runs = reader.end()
-    findings = Findings(foms)
     if not runs:
         findings.problem("the output holds no result of iperf3")
     for number, run in enumerate(runs, start=1):
@@ -63,7 +62,8 @@ def parse_output(lines: Iterable[str], foms: Iterable[Fom]) -> Parsed:
 class _Reader:
     """Tells documents from text, and keeps the tests of both in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self._runs: list[Run] = []
         self._text: _TextRun | None = None
         self._document: list[str] | None = None
@@ -90,9 +90,13 @@ class _Reader:
         """Return all tests."""
         if self._document is not None:
             self._document = None
-            self._runs.append(Run(problems=["iperf3's JSON breaks off"]))
+            self._add(Run(problems=["iperf3's JSON breaks off"]))
         self._end_text()
         return self._runs
+
+    def _add(self, run: Run) -> None:
+        self._runs.append(run)
+        self._findings.keep(1 + len(run.figures))
 
     def _begin_document(self, line: str, start: str) -> None:
         if start == "{":
@@ -113,7 +117,7 @@ class _Reader:
             document = _decode("\n".join(lines)) or _decode("\n".join(filter(_is_json, lines)))
             self._document = None
             if document is None:
-                self._runs.append(Run(problems=["iperf3's JSON cannot be read"]))
+                self._add(Run(problems=["iperf3's JSON cannot be read"]))
             else:
                 self._take(document)
 
@@ -127,7 +131,7 @@ class _Reader:
         elif event is not None:
             return
         if "end" in document or "error" in document:
-            self._runs.append(_run_of(document))
+            self._add(_run_of(document))
 
     def _read_text(self, line: str) -> None:
         if line.startswith(("Connecting to host", "Accepted connection from")):
@@ -148,11 +152,11 @@ class _Reader:
             if self._text.is_done:
                 self._end_text()
         elif line.startswith("iperf3: error"):
-            self._runs.append(Run(problems=[line]))
+            self._add(Run(problems=[line]))
 
     def _end_text(self) -> None:
         if self._text is not None and self._text.is_test:
-            self._runs.append(self._text.run())
+            self._add(self._text.run())
         self._text = None
 
 

@@ -30,7 +30,7 @@ from tare.workloads.application import (
 )
 from tare.workloads.benchmark import Findings, tell_apart
 from tare.workloads.ending import Ending
-from tare.workloads.text import figure, plain
+from tare.workloads.text import figure
 
 _FOMS = (
     Fom(
@@ -145,8 +145,9 @@ class Lammps(Application, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read what LAMMPS prints, or log.lammps (see model.Workload.parse)."""
-        log = _Log(self.ranks)
-        for line in plain(log.ending.watch(lines)):
+        findings = Findings(_FOMS)
+        log = _Log(findings, self.ranks)
+        for line in findings.lines(log.ending.watch(lines)):
             log.read(line)
         return log.parsed()
 
@@ -231,10 +232,10 @@ class _Session:
 class _Log:
     """The starts of LAMMPS that one log holds."""
 
-    def __init__(self, ranks: int | None) -> None:
+    def __init__(self, findings: Findings, ranks: int | None) -> None:
         self._asked_ranks = ranks
         self._ranks: set[int] = set()
-        self._findings = Findings(_FOMS)
+        self._findings = findings
         self.ending = Ending()
         self._sessions: list[_Session] = []
         self._loop: dict[str, float] | None = None
@@ -253,7 +254,7 @@ class _Log:
         match head:
             case "LAMM":
                 if version := _VERSION.match(line):
-                    self._sessions.append(_Session(year=int(version[1])))
+                    self._begin(_Session(year=int(version[1])))
                     self._loop = None
             case "Loop":
                 self._read_loop(line)
@@ -272,6 +273,10 @@ class _Log:
                 if session and session.loops and (session.year or 0) < _FIRST_WITH_WALL_TIME:
                     session.is_finished = True
 
+    def _begin(self, session: _Session) -> None:
+        self._sessions.append(session)
+        self._findings.keep()
+
     def _read_loop(self, line: str) -> None:
         """Take in the end of a run; a run of no steps sets up the system and measures nothing."""
         self._loop = None
@@ -280,7 +285,8 @@ class _Log:
             if seconds is None or int(match[2]) == 0:
                 return
             if not self._sessions:
-                self._sessions.append(_Session())
+                self._begin(_Session())
+            self._findings.keep(len(_FOMS))
             self._loop = {"loop_time": seconds}
             self._sessions[-1].loops.append(self._loop)
 

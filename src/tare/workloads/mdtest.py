@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Benchmark, Findings, tell_apart
-from tare.workloads.text import aborts, figure, plain
+from tare.workloads.text import aborts, figure
 
 _TITLE = re.compile(r"SUMMARY(?: (rate|time))?(?: \((in [^)]*)\))?: \(of [0-9]+ iterations\)")
 _VALUE = r"\s+(-?[0-9]+\.[0-9]{3}|\*+|-?nan|-?inf|NA)"
@@ -60,8 +60,9 @@ class MdtestBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the tables of every run, and what went wrong before or after them."""
-        log = _Log(self.foms)
-        for line in plain(lines, on_torn=log.read_end):
+        findings = Findings(self.foms)
+        log = _Log(findings)
+        for line in findings.lines(lines, on_torn=log.read_end):
             log.read(line)
         return log.parsed()
 
@@ -91,14 +92,15 @@ class _Run:
 class _Log:
     """The runs in a log, as its lines give them."""
 
-    def __init__(self, foms: tuple[Fom, ...]) -> None:
-        self._findings = Findings(foms)
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self._runs: list[_Run] = []
 
     def read(self, line: str) -> None:
         """Take in a line."""
         if line.startswith("-- started at"):
             self._runs.append(_Run())
+            self._findings.keep()
         elif line.startswith("SUMMARY"):
             self._read_title(line)
         elif line.startswith(" ") and self._runs and self._runs[-1].tables:
@@ -121,11 +123,13 @@ class _Log:
                 self._runs.append(_Run())
             fom = "time_per_op" if match[2] == "in ms/op" else match[1] or "rate"
             self._runs[-1].tables.append(_Table(fom))
+            self._findings.keep()
 
     def _read_row(self, line: str) -> None:
         if match := _ROW.fullmatch(line):
             values = tuple(figure(word) for word in match.group(2, 3, 4))
             self._runs[-1].tables[-1].rows[match[1]] = values
+            self._findings.keep(len(values))
         elif line.lstrip().startswith(("File ", "Directory ", "Tree ")):
             self._findings.problem(f"mdtest's table has a broken row: {' '.join(line.split())}")
 

@@ -33,7 +33,7 @@ from tare.workloads.application import (
 from tare.workloads.benchmark import Findings
 from tare.workloads.ending import Ending
 from tare.workloads.runs import Runs
-from tare.workloads.text import figure, plain
+from tare.workloads.text import figure
 
 _FOMS = (
     Fom(
@@ -120,8 +120,9 @@ class Namd(Application, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read what NAMD prints (see model.Workload.parse)."""
-        log = _Log(self.ranks)
-        for line in plain(log.ending.watch(lines)):
+        findings = Findings(_FOMS)
+        log = _Log(findings, self.ranks)
+        for line in findings.lines(log.ending.watch(lines)):
             log.read(line)
         return log.parsed()
 
@@ -164,11 +165,11 @@ _HEADS = frozenset({"Info", "PERF", "Wall", "ERRO", "FATA"})
 class _Log:
     """The runs of one log."""
 
-    def __init__(self, ranks: int | None) -> None:
+    def __init__(self, findings: Findings, ranks: int | None) -> None:
         self._asked_ranks = ranks
         self._ranks: set[int] = set()
-        self._findings = Findings(_FOMS)
-        self._runs = Runs()
+        self._findings = findings
+        self._runs = Runs(findings, len(_FOMS))
         self.ending = Ending()
         self._error = ""
 
@@ -228,7 +229,6 @@ class _Log:
     def parsed(self) -> Parsed:
         """Return the last figures of each run that came to its end, and of the last one in any case."""
         is_complete = self._runs.report(
-            self._findings,
             end="the output lacks the line WallClock; NAMD did not come to its end",
             nothing="the output holds no run of NAMD",
         )

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from tare.model.values import Scalar
 from tare.model.workload import Fom, Parsed
 from tare.workloads.benchmark import Findings
-from tare.workloads.text import plain
 
 _MBIT = {
     **{f"10^{power}bits/s": 10.0 ** (power - 6) for power in (3, 6, 9)},
@@ -69,10 +68,10 @@ class _Result:
 def parse_output(lines: Iterable[str], test: str, foms: Iterable[Fom]) -> Parsed:
     """Return the figures of every test of this kind, numbered by `run` where there are several."""
     foms = tuple(foms)
-    log = _Log()
-    for line in plain(lines):
-        log.read(line)
     findings = Findings(foms)
+    log = _Log(findings)
+    for line in findings.lines(lines):
+        log.read(line)
     known = {fom.name for fom in foms}
     results = [result for result in log.end() if result.test in {None, test}]
     if not results:
@@ -102,7 +101,8 @@ def _faults(result: _Result, known: set[str]) -> Iterator[str]:
 class _Log:
     """The tests of a log, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self._results: list[_Result] = []
         self._heads: list[str] = []
         self._table: _Table | None = None
@@ -114,7 +114,7 @@ class _Log:
             self._read_numbers(line.strip())
         elif " TEST " in line and (title := _TITLE.search(line)) is not None:
             self._flush()
-            self._results.append(_Result(test_name(title["test"])))
+            self._begin(test_name(title["test"]))
         elif "=" in line and (pair := _KEYVAL.fullmatch(line.strip())) is not None:
             self._read_pair(pair[1], pair[2])
         elif "," in line or self._heads:
@@ -130,8 +130,12 @@ class _Log:
     def _last(self) -> _Result:
         """Return the test to which a line belongs; without any title (-P 0) it is of an unknown kind."""
         if not self._results:
-            self._results.append(_Result(None))
+            self._begin(None)
         return self._results[-1]
+
+    def _begin(self, test: str | None) -> None:
+        self._results.append(_Result(test))
+        self._findings.keep()
 
     def _flush(self) -> None:
         if self._results and self._results[-1].values:
@@ -143,9 +147,10 @@ class _Log:
     def _read_pair(self, name: str, value: str) -> None:
         if self._results and name in self._results[-1].values:  # another test, without a title (-P 0)
             self._flush()
-            self._results.append(_Result(self._results[-1].test))
+            self._begin(self._results[-1].test)
         if name in _NAMES or name in {"THROUGHPUT", "THROUGHPUT_UNITS"}:
             self._last().values[name] = value
+            self._findings.keep()
 
     def _read_names(self, line: str) -> None:
         """Take in names of CSV, which long ones may go on from line to line."""
@@ -162,16 +167,18 @@ class _Log:
                 self._read_names(line)  # a name that begins with a number
             elif len(cells) == len(names):
                 self._last().figures += _figures(dict(zip(names, cells, strict=True)))
+                self._findings.keep(len(names))
                 self._heads = []
             else:
                 self._last().faults.append(f"netperf's row has {len(cells)} values instead of {len(names)}")
+                self._findings.keep()
                 self._heads = []
         elif self._heads:
             self._read_names(line)
         elif self._table is not None:
             for figure in self._table.figures(line.split()):
                 if any(figure[0] == fom for fom, _, _ in self._last().figures):  # a table of several tests
-                    self._results.append(_Result(self._last().test))
+                    self._begin(self._last().test)
                 self._last().figures.append(figure)
 
 

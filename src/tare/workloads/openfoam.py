@@ -33,7 +33,7 @@ from tare.workloads.openfoam_case import (
     mesh_edits,
 )
 from tare.workloads.runs import Runs
-from tare.workloads.text import figure, plain
+from tare.workloads.text import figure
 
 _FOMS = (
     Fom(
@@ -137,8 +137,9 @@ class MotorBike(Application, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the log of a solver, or of a whole Allrun (see model.Workload.parse)."""
-        log = _Log(self.ranks)
-        for line in plain(log.ending.watch(lines)):
+        findings = Findings(_FOMS)
+        log = _Log(findings, self.ranks)
+        for line in findings.lines(log.ending.watch(lines)):
             log.read(line)
         return log.parsed()
 
@@ -191,12 +192,12 @@ _SAME = 1e-6
 class _Log:
     """The programs of one log; those with time steps are runs."""
 
-    def __init__(self, ranks: int | None) -> None:
+    def __init__(self, findings: Findings, ranks: int | None) -> None:
         self._asked_ranks = ranks
         self._ranks: set[int] = set()
         self._program_ranks: int | None = None
-        self._findings = Findings(_FOMS)
-        self._runs = Runs()
+        self._findings = findings
+        self._runs = Runs(findings, len(_FOMS))
         self.ending = Ending()
         self._steps: _Steps | None = None
         self._time: float | None = None
@@ -266,7 +267,6 @@ class _Log:
         if self._is_fatal:
             self._findings.problem("OpenFOAM ended with a fatal error")
         is_complete = self._runs.report(
-            self._findings,
             end="the output lacks the line End; the solver did not come to its end",
             nothing="the output holds no time step of a solver",
         )

@@ -16,7 +16,6 @@ import msgspec
 from tare.model.workload import Fom, Parsed
 from tare.workloads.benchmark import Findings
 from tare.workloads.ending import Ending
-from tare.workloads.text import plain
 
 COLUMNS = {
     "latency (us)": "latency",
@@ -101,8 +100,10 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse_tables(lines: Iterable[str], expected: Expectation, foms: Iterable[Fom]) -> Parsed:
     """Return the figures of every table of one benchmark, numbered by `run` where there are several."""
-    log = _Log(expected, foms)
-    for line in plain(lines, on_torn=log.read_torn):
+    foms = tuple(foms)
+    findings = Findings(foms)
+    log = _Log(expected, frozenset(fom.name for fom in foms), findings)
+    for line in findings.lines(lines, on_torn=log.read_torn):
         log.read(line)
     return log.parsed()
 
@@ -198,11 +199,10 @@ class _Table:
 class _Log:
     """The tables of one benchmark, as the lines of a log give them."""
 
-    def __init__(self, expected: Expectation, foms: Iterable[Fom]) -> None:
-        foms = tuple(foms)
+    def __init__(self, expected: Expectation, foms: frozenset[str], findings: Findings) -> None:
         self._expected = expected
-        self._foms = frozenset(fom.name for fom in foms)
-        self._findings = Findings(foms)
+        self._foms = foms
+        self._findings = findings
         self._tables: list[_Table] = []
         self._open: _Table | None = None
         self._asked: Sizes | None = None
@@ -262,6 +262,7 @@ class _Log:
     def _new_table(self, key: str, label: str, version: int | None) -> _Table:
         table = _Table(key, len(self._tables) + 1, label, version, self._asked, self._limit)
         self._tables.append(table)
+        self._findings.keep()
         return table
 
     def _read_heads(self, table: _Table, line: str) -> bool:
@@ -284,6 +285,7 @@ class _Log:
         row = table.pattern.fullmatch(line)
         if row:
             table.rows.append(row.groups())
+            self._findings.keep(len(table.heads))
             if table.validation is not None and row.groups()[table.validation] != "Pass":
                 self._findings.problem(
                     f"{self._name(table)} has a row that failed its validation: {line.strip()}"

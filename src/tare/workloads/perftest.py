@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -11,7 +12,6 @@ from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Findings
 from tare.workloads.peers import PeerBenchmark, peer_stage, port_parameter
-from tare.workloads.text import plain
 
 _MIB_GBIT = 8 * 2**20 / 1e9
 """perftest's MB is 2²⁰ bytes (print_full_bw_report in perftest_parameters.c); Gb is 10⁹ bits."""
@@ -141,10 +141,11 @@ class Perftest(PeerBenchmark, frozen=True, kw_only=True):
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the tables of this kind (see model.Workload.parse)."""
         verb = self.program.split("_")[1]
-        log = _Log(_TITLES[verb], "t_" if self.is_latency else "BW average")
-        for line in plain(lines):
+        findings = Findings(self.foms)
+        log = _Log(_TITLES[verb], "t_" if self.is_latency else "BW average", findings)
+        for line in findings.lines(lines):
             log.read(line)
-        return log.parsed(self.foms)
+        return log.parsed()
 
 
 @dataclasses.dataclass
@@ -194,13 +195,14 @@ class _Table:
 class _Log:
     """The tables of a log below `title`, or no title, whose heads have a column that begins with `mark`."""
 
-    def __init__(self, title: str, mark: str) -> None:
+    def __init__(self, title: str, mark: str, findings: Findings) -> None:
         self._title = title
         self._mark = mark
+        self._findings = findings
         self._is_ours = True
         self._tables: list[_Table] = []
         self._open: _Table | None = None
-        self._problems: list[str] = []
+        self._problems: dict[str, None] = {}
 
     def read(self, line: str) -> None:
         """Take in one line: heads, a row, the closing line, or something else."""
@@ -230,6 +232,7 @@ class _Log:
         elif self._open is None or self._open.rows:
             self._open = _Table(heads)
             self._tables.append(self._open)
+            self._findings.keep()
 
     def _read_row(self, table: _Table, text: str) -> None:
         cells = text.rstrip("-")  # a test that is ended by hand closes in the middle of the line
@@ -238,18 +241,16 @@ class _Log:
             if _ROW.fullmatch(cells):
                 table.rows.setdefault(row)
                 table.reports.append(row)
+                self._findings.keep(len(row))
             elif all(map(_BROKEN.fullmatch, row)):
-                self._problems.append(f"the table has a broken row: {' '.join(row)}")
+                self._problems.setdefault(f"the table has a broken row: {' '.join(row)}")
+                self._findings.keep()
         if len(text) > len(cells) + len("-----"):
             self._close(table)
 
-    def parsed(self, foms: Iterable[Fom]) -> Parsed:
+    def parsed(self) -> Parsed:
         """Return the figures of all tables, numbered by `run` where there are several."""
-        findings = Findings(foms)
-        tables: list[_Table] = []
-        for table in self._tables:  # the other side's report of the same test holds the same rows
-            if not any(table.rows and table.rows.keys() <= other.rows.keys() for other in tables):
-                tables.append(table)
+        findings, tables = self._findings, self._distinct_tables()
         faults = [f"the table {fault}" for table in tables for fault in table.faults()]
         faults += self._problems
         faults += [] if tables else ["the output holds no such table of perftest"]
@@ -262,6 +263,19 @@ class _Log:
                 report = {"report": index} if is_endless else {}
                 self._measure(findings, figures, row, {**report, **which})
         return findings.parsed(is_complete=not faults)
+
+    def _distinct_tables(self) -> list[_Table]:
+        """Return the tables but those whose rows are in an earlier one: the report of a test's other side."""
+        tables: list[_Table] = []
+        holding: dict[tuple[str, ...], list[_Table]] = defaultdict(list)
+        for table in self._tables:
+            first = next(iter(table.rows), None)
+            candidates = [] if first is None else holding[first]
+            if not any(table.rows.keys() <= other.rows.keys() for other in candidates):
+                tables.append(table)
+                for row in table.rows:
+                    holding[row].append(table)
+        return tables
 
     @staticmethod
     def _measure(

@@ -14,7 +14,6 @@ from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Findings
 from tare.workloads.peers import PeerBenchmark, peer_stage, port_parameter
-from tare.workloads.text import plain
 
 
 def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
@@ -103,8 +102,9 @@ class Qperf(PeerBenchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the values of each test (see model.Workload.parse)."""
-        log = _Log()
-        for line in plain(lines, on_torn=log.read_torn):
+        findings = Findings(_FOMS)
+        log = _Log(findings)
+        for line in findings.lines(lines, on_torn=log.read_torn):
             log.read(line)
         return log.parsed(self.tests)
 
@@ -123,7 +123,8 @@ class _Result:
 class _Log:
     """The tests of a log, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self._results: list[_Result] = []
         self._is_cut = False
 
@@ -132,6 +133,7 @@ class _Log:
         if line.endswith(":"):
             if (head := _HEAD.fullmatch(line)) is not None:
                 self._results.append(_Result(head[1]))
+                self._findings.keep()
                 return
         elif " = " in line:
             if self._results and (value := _VALUE.fullmatch(line)) is not None:
@@ -148,6 +150,7 @@ class _Log:
             self._is_cut = True
 
     def _read_value(self, result: _Result, value: re.Match[str]) -> None:
+        self._findings.keep()
         fom = _FIGURES.get(value["name"])
         number = float(value["number"].replace(",", ""))
         if fom == "latency" and value["unit"] in _SECONDS:
@@ -162,7 +165,7 @@ class _Log:
 
     def parsed(self, asked: tuple[str, ...]) -> Parsed:
         """Return the figures of all tests, numbered by `run` where one is there several times."""
-        findings = Findings(_FOMS)
+        findings = self._findings
         faults = [f"{one.test}: {one.complaint or 'no result'}" for one in self._results if not one.figures]
         faults += [f"{test} was asked for and is missing" for test in asked if test not in self._names]
         faults += [] if self._results else ["the output holds no test of qperf"]
@@ -170,10 +173,11 @@ class _Log:
         for fault in faults:
             findings.problem(fault)
         repeats = Counter(result.test for result in self._results)
+        is_repeated = max(repeats.values(), default=0) > 1
         seen: Counter[str] = Counter()
         for result in self._results:
             seen[result.test] += 1
-            at = {"run": seen[result.test]} if max(repeats.values()) > 1 else {}
+            at = {"run": seen[result.test]} if is_repeated else {}
             for fom, value in result.figures:
                 findings.measure(fom, value, test=result.test, **at)
         return findings.parsed(is_complete=not faults, is_end_told=bool(asked))

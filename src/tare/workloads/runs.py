@@ -19,7 +19,10 @@ class Run:
 class Runs:
     """The runs of an output in the order in which they began."""
 
-    def __init__(self) -> None:
+    def __init__(self, findings: Findings, n_figures: int) -> None:
+        """Begin with none; each is going to have at most `n_figures`, for which `findings` has room."""
+        self._findings = findings
+        self._n_figures = n_figures
         self._runs: list[Run] = []
 
     @property
@@ -39,14 +42,16 @@ class Runs:
         if last is None or last.is_finished or last.figures:
             last = Run()
             self._runs.append(last)
+            self._findings.keep(self._n_figures)
         return last
 
-    def report(self, findings: Findings, *, end: str, nothing: str) -> bool:
-        """Add figures and problems to `findings`; return whether the output is complete.
+    def report(self, *, end: str, nothing: str) -> bool:
+        """Add figures and problems to the findings; return whether the output is complete.
 
         A run that was cut off and followed by another does not count. `end` says what the last run lacks
         when it is not finished, `nothing` what the output lacks when it holds no run.
         """
+        findings = self._findings
         runs = [run for run in self._runs if run.is_finished or run is self._runs[-1]]
         for number, run in enumerate(runs, 1):
             for fom, value in run.figures.items():

@@ -10,7 +10,6 @@ from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Findings
 from tare.workloads.peers import PeerBenchmark, peer_stage, port_parameter
-from tare.workloads.text import plain
 
 _HEADER_BYTES = 14
 """The smallest message: its own header (MsgHeader in message.h)."""
@@ -100,8 +99,9 @@ class Sockperf(PeerBenchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the summaries of this kind of mode (see model.Workload.parse)."""
-        log = _ThroughputLog(self.foms) if self.mode == "throughput" else _LatencyLog(self.foms)
-        for line in plain(lines, on_torn=log.read_torn):
+        findings = Findings(self.foms)
+        log = _ThroughputLog(findings) if self.mode == "throughput" else _LatencyLog(findings)
+        for line in findings.lines(lines, on_torn=log.read_torn):
             if "sockperf: " in line:
                 log.read(line)
         return log.parsed()
@@ -113,23 +113,25 @@ class _Log(abc.ABC):
     last: re.Pattern[str]
     """The last line of a summary."""
 
-    def __init__(self, foms: Iterable[Fom]) -> None:
-        self._findings = Findings(foms)
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self._runs: list[list[tuple[str, float, dict[str, float]]]] = []
         self._is_open = False
         self.n_messages = 0
-        self._errors: list[str] = []
+        self._errors: dict[str, None] = {}
 
     def read(self, line: str) -> None:
         """Take in one of sockperf's own lines."""
         if "ERROR" in line or "No messages were received" in line or "No valid observations" in line:
-            self._errors.append(line[line.index("sockperf: ") :].strip()[:200])
+            self._errors.setdefault(line[line.index("sockperf: ") :].strip()[:200])
+            self._findings.keep()
         else:
             for fom, value, at in self.figures(line):
                 if not self._is_open:
                     self._runs.append([])
                 self._is_open = True
                 self._runs[-1].append((fom, value, at))
+                self._findings.keep()
             if self._is_open and self.last.search(line):
                 self._is_open = False
 
@@ -145,7 +147,7 @@ class _Log(abc.ABC):
     def parsed(self) -> Parsed:
         """Return the figures of all runs, numbered by `run` where there are several."""
         findings = self._findings
-        faults = list(dict.fromkeys(self._errors))
+        faults = list(self._errors)
         if self._is_open:
             faults.append("the summary breaks off")
         elif not self._runs and not faults:
@@ -175,8 +177,8 @@ _PLACE = re.compile(
 class _LatencyLog(_Log):
     last = re.compile(r"---> <MIN> observation = *[0-9]{1,12}\.[0-9]{3}$")
 
-    def __init__(self, foms: Iterable[Fom]) -> None:
-        super().__init__(foms)
+    def __init__(self, findings: Findings) -> None:
+        super().__init__(findings)
         self._kind = "latency"
 
     def figures(self, line: str) -> Iterator[tuple[str, float, dict[str, float]]]:

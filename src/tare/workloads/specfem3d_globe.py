@@ -16,7 +16,7 @@ from tare.workloads.application import edited, folder_faults, serial
 from tare.workloads.benchmark import Benchmark, Findings
 from tare.workloads.ending import Ending
 from tare.workloads.runs import Runs
-from tare.workloads.text import figure, plain
+from tare.workloads.text import figure
 
 _FOMS = (
     Fom(
@@ -129,8 +129,9 @@ class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the log of the mesher or of the solver (see model.Workload.parse)."""
-        log = _Log(self.foms)
-        for line in plain(log.ending.watch(lines)):
+        findings = Findings(self.foms)
+        log = _Log(findings)
+        for line in findings.lines(log.ending.watch(lines)):
             log.read(line)
         return log.parsed()
 
@@ -263,10 +264,10 @@ _FIGURES = {
 class _Log:
     """The runs of mesher and solver that one log holds."""
 
-    def __init__(self, foms: Iterable[Fom]) -> None:
-        self._findings = Findings(foms)
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self.ending = Ending()
-        self._programs = {"mesher": Runs(), "solver": Runs()}
+        self._programs = {name: Runs(findings, len(_FIGURES)) for name in ("mesher", "solver")}
         self._awaited: str | None = None
         self._read: tuple[str, float] | None = None
         self._last_words = ""
@@ -319,7 +320,7 @@ class _Log:
         for program, runs in self._programs.items():
             if runs.last is not None:
                 end = f"the output lacks the {program}'s closing line; it did not come to its end"
-                complete.append(runs.report(self._findings, end=end, nothing=""))
+                complete.append(runs.report(end=end, nothing=""))
                 complete.append("mesher_time" in runs.last.figures or "elapsed" in runs.last.figures)
         if not complete:
             self._findings.problem("the output holds no run of SPECFEM3D_GLOBE")

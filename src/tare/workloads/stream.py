@@ -16,7 +16,7 @@ import msgspec
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.benchmark import Benchmark, Findings, tell_apart
-from tare.workloads.text import aborts, figure, plain
+from tare.workloads.text import aborts, figure
 
 _KERNELS = ("copy", "scale", "add", "triad")
 _MEGABYTES = {"MB/s": 1.0, "GB/s": 1000.0, "MiB/s": 1.048576, "GiB/s": 1073.741824}
@@ -57,8 +57,9 @@ class StreamBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the rates of all copies of STREAM, or the rows of gpu_stream."""
-        log = _Log(self)
-        for line in plain(lines, on_torn=log.read):
+        findings = Findings(self.foms)
+        log = _Log(findings, self.copies)
+        for line in findings.lines(lines, on_torn=log.read):
             log.read(line)
         return log.parsed()
 
@@ -70,9 +71,9 @@ class _Log:
     n-th row of each kernel counts as run n; which rank it was, nobody knows.
     """
 
-    def __init__(self, workload: StreamBenchmark) -> None:
-        self._findings = Findings(workload.foms)
-        self._copies = workload.copies
+    def __init__(self, findings: Findings, copies: int | None) -> None:
+        self._findings = findings
+        self._copies = copies
         self._scale: float | None = None
         self._width: int | None = None
         self._heads = self._banners = self._versions = self._verdicts = 0
@@ -119,6 +120,7 @@ class _Log:
             self._findings.problem(f"STREAM's table has a broken row: {' '.join(line.split())}")
         else:
             self._rates[match[1].lower()].append(rate * self._scale)
+            self._findings.keep()
 
     def _read_gpu_row(self, line: str) -> None:
         match = _GPU_ROW.fullmatch(line)
@@ -127,6 +129,7 @@ class _Log:
         else:
             place = match[1].lower(), int(match[2]), int(match[3])
             self._gpu[place] = float(match[4]) * _MEGABYTES["GB/s"]
+            self._findings.keep()
 
     def parsed(self) -> Parsed:
         """Return every rate, and whether all tables are whole."""

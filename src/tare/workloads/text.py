@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
+from tare.workloads.room import Room
+
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 """Control sequences of a terminal (ECMA-48): CSI, OSC and two-character ones."""
 
@@ -19,7 +21,11 @@ _BATCH = 256
 
 
 def plain(
-    lines: Iterable[str], on_torn: Callable[[str], None] | None = None, *, keeps_blanks: bool = False
+    lines: Iterable[str],
+    on_torn: Callable[[str], None] | None = None,
+    *,
+    keeps_blanks: bool = False,
+    room: Room | None = None,
 ) -> Iterator[str]:
     """Yield `lines` as they would be read on paper, without line ends and the blanks before them.
 
@@ -28,6 +34,7 @@ def plain(
     short: it is left out, because half a number looks like a number; `on_torn` is given it instead, for
     formats that show whether a line is whole. Lines that never had ends (``splitlines``) are all kept.
     `keeps_blanks`, which keeps tags too, is for patterns that were not written for this parser.
+    Soon after `room` is full, the lines end; those that are left are counted, not yielded.
     """
     source = iter(lines)
     first = next(source, None)
@@ -38,12 +45,19 @@ def plain(
     while batch:
         text = "".join(batch)
         is_torn = has_ends and text.count("\n") < len(batch)
-        if is_torn or keeps_blanks or "\r" in text or "\x1b" in text or "]<std" in text:
+        if is_torn or "\r" in text or "\x1b" in text or "]<std" in text:
             yield from _clean(batch, on_torn, has_ends=has_ends, keeps_blanks=keeps_blanks)
+        elif keeps_blanks:
+            yield from [line.rstrip("\n") for line in batch]
         else:
             yield from map(str.rstrip, batch)
         if is_torn:
             return
+        if room is not None:
+            room.count(len(batch))
+            if room.is_full:
+                room.leave_out(source)
+                return
         batch = list(islice(source, _BATCH))
 
 

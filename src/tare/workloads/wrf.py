@@ -32,7 +32,7 @@ from tare.workloads.application import (
 )
 from tare.workloads.benchmark import Findings, tell_apart
 from tare.workloads.ending import Ending
-from tare.workloads.text import figure, plain
+from tare.workloads.text import figure
 
 _FOMS = (
     Fom(
@@ -103,8 +103,9 @@ class Wrf(Application, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read rsl.error.0000 or rsl.out.0000 (see model.Workload.parse)."""
-        log = _Log(self.ranks)
-        for line in plain(log.ending.watch(lines)):
+        findings = Findings(_FOMS)
+        log = _Log(findings, self.ranks)
+        for line in findings.lines(log.ending.watch(lines)):
             log.read(line)
         return log.parsed()
 
@@ -175,11 +176,11 @@ class _Forecast:
 class _Log:
     """The runs of one log, and the errors that WRF names."""
 
-    def __init__(self, ranks: int | None) -> None:
+    def __init__(self, findings: Findings, ranks: int | None) -> None:
         self._asked_ranks = ranks
         self._ranks: set[int] = set()
         self._io_ranks = 0
-        self._findings = Findings(_FOMS)
+        self._findings = findings
         self.ending = Ending()
         self._forecasts: list[_Forecast] = []
         self._fatal: str | None = None
@@ -212,6 +213,7 @@ class _Log:
         last = self._forecasts[-1] if self._forecasts else None
         if last is None or last.is_finished or last.domains:
             self._forecasts.append(_Forecast())
+            self._findings.keep(len(_FOMS))
 
     @property
     def _open(self) -> _Forecast:
@@ -223,7 +225,10 @@ class _Log:
         if match := _MAIN.fullmatch(line):
             seconds = figure(match[2])
             if seconds is not None:
-                self._open.domains[int(match[1])].take(seconds)
+                domains, number = self._open.domains, int(match[1])
+                if number not in domains:
+                    self._findings.keep(len(_FOMS))
+                domains[number].take(seconds)
             return
         match = _OUTPUT.fullmatch(line)
         if match or "Timing for processing" in line:

@@ -16,9 +16,8 @@ import msgspec
 
 from tare.model.case import Case, Layout
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.benchmark import Benchmark
+from tare.workloads.benchmark import Benchmark, Findings
 from tare.workloads.microbench.output import STATISTICS, Log
-from tare.workloads.text import plain
 
 _LARGEST_BYTES = 1 << 30
 """What the program can send: MPI-3 counts are ints."""
@@ -225,8 +224,9 @@ class Microbench(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the rows of these operations (see model.Workload.parse)."""
-        log = Log(self.foms, self.operations, self.ranks)
-        for line in plain(lines, on_torn=log.read):  # a brace shows that a line is whole
+        findings = Findings(self.foms)
+        log = Log(findings, self.foms, self.operations, self.ranks)
+        for line in findings.lines(lines, on_torn=log.read):  # a brace shows that a line is whole
             log.read(line)
         return log.parsed()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -119,17 +120,18 @@ class _Run:
             yield "the output lacks its last line; the program did not come to its end"
         elif self.n_expected != len(self.rows):
             yield f"the output holds {len(self.rows)} of {self.n_expected} rows"
-        places = [(row.op, row.bytes) for row in self.rows]
-        for op, size in dict.fromkeys(place for place in places if places.count(place) > 1):
-            yield f"{op} at {size} bytes is there {places.count((op, size))} times"
+        for (op, size), count in Counter((row.op, row.bytes) for row in self.rows).items():
+            if count > 1:
+                yield f"{op} at {size} bytes is there {count} times"
 
 
 class Log:
     """The runs of one output; only the rows of `operations` become measurements."""
 
-    def __init__(self, foms: Iterable[Fom], operations: Sequence[str], ranks: int | None) -> None:
-        foms = tuple(foms)
-        self._findings = Findings(foms)
+    def __init__(
+        self, findings: Findings, foms: Iterable[Fom], operations: Sequence[str], ranks: int | None
+    ) -> None:
+        self._findings = findings
         self._units = {fom.name: fom.unit for fom in foms}
         self._operations = operations
         self._ranks = ranks
@@ -150,7 +152,7 @@ class Log:
             self._break(f"the output has a broken line: {line[start:].strip()[:120]}")
             return
         if isinstance(found, _Header):
-            self._runs.append(_Run(found))
+            self._begin(_Run(found))
             if found.version != _VERSION:
                 self._break(f"the output is of version {found.version} of the program, not {_VERSION}")
         elif isinstance(found, _Row):
@@ -160,6 +162,7 @@ class Log:
 
     def _read_row(self, row: _Row) -> None:
         self._open().rows.append(row)
+        self._findings.keep(len(STATISTICS))
         if row.op in self._operations and row.unit != self._units[f"{row.figure}_p50"]:
             self._break(f"{row.op} at {row.bytes} bytes is in {row.unit}")
         elif not row.is_in_order():
@@ -168,8 +171,12 @@ class Log:
     def _open(self) -> _Run:
         """Return the run under way; what comes after an end or without a header is one without a header."""
         if not self._runs or self._runs[-1].n_expected is not None:
-            self._runs.append(_Run(None))
+            self._begin(_Run(None))
         return self._runs[-1]
+
+    def _begin(self, run: _Run) -> None:
+        self._runs.append(run)
+        self._findings.keep()
 
     def _break(self, problem: str) -> None:
         self._findings.problem(problem)

@@ -1,0 +1,50 @@
+"""How much of one output is kept: a log that is appended to for ever must not fill the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+MOST_FIGURES = 100_000
+"""Of one output. The longest real one that is known holds 7310: perftest, a report every 12 s for a day."""
+
+
+class Room:
+    """The room that a parser has for what it finds, and the lines for which there was none.
+
+    A figure takes one place; so does what holds none yet, such as the head of a table or of a run, because
+    a log may be made of nothing else.
+    """
+
+    def __init__(self, most: int = MOST_FIGURES) -> None:
+        self._most = most
+        self._n_taken = 0
+        self._n_read = 0
+        self._n_left_out = 0
+
+    def take(self, n_places: int = 1) -> None:
+        """Take places for something that is kept until the end of the output."""
+        self._n_taken += n_places
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more was taken than there is, so that reading has to stop."""
+        return self._n_taken > self._most
+
+    def count(self, n_lines: int) -> None:
+        """Count lines that were read."""
+        self._n_read += n_lines
+
+    def leave_out(self, lines: Iterable[str]) -> None:
+        """Count what is left of `lines`, which nobody reads."""
+        self._n_left_out += sum(1 for _ in lines)
+
+    @property
+    def fault(self) -> str | None:
+        """Return what was left out, and the cure; None where everything was read."""
+        if not self._n_left_out:
+            return None
+        n_lines = self._n_read + self._n_left_out
+        return (
+            f"the output holds more than {self._most} figures, which is not one run but many: it was read to "
+            f"line {self._n_read} of {n_lines}, as if it ended there; split it into files of fewer runs"
+        )
