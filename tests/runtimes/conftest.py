@@ -1,4 +1,7 @@
-"""A root file system made of this machine's own programs, and the runtimes that can really start it here."""
+"""A root file system made of this machine's own programs, and the runtimes that can really start it here.
+
+Docker's daemon, where root can start one, is that of a lab's node: so it touches nothing of this machine.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,22 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tare import plugins
-from tare.backends.containers import Host, sweep
+from tare.backends.containers import Host, find_labelled, sweep
 from tare.backends.process import ProcessBackend
+from tare.errors import LabError
+from tare.lab import AGENT, Lab, docker, start
 from tare.lab.containers import engine_conf, oci_runtime, storage_conf
 from tare.model.backend import Exit, Job
 from tare.model.launch import Engine, Invocation
-from tare.model.site import ContainerOptions, Platform
+from tare.model.site import ContainerOptions, LabSpec, Platform
 
 RUNTIMES = ("native", "charliecloud", "podman", "docker")
 LABEL = "contract:0:0:"
@@ -26,12 +32,24 @@ LABEL = "contract:0:0:"
 _PROGRAMS = tuple(path for path in ("/usr", "/bin", "/lib", "/lib64") if Path(path).exists())
 
 
-class Subject(msgspec.Struct, frozen=True):
-    """A runtime under test, what it makes containers of, and a backend that starts it."""
+class Place(msgspec.Struct, frozen=True):
+    """What a runtime under test makes containers of, and where: on this machine, or on a lab's node."""
 
     platform: Platform
+    host: Host = Host(None, ())
+    env: dict[str, str] = {}
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """A runtime under test, where it is, and a backend that starts it."""
+
+    place: Place
     backend: ProcessBackend
     folder: Path
+
+    @property
+    def platform(self) -> Platform:
+        return self.place.platform
 
     def run(
         self, *argv: str, env: dict[str, str] | None = None, timeout_s: float = 60.0, name: str = "run"
@@ -40,7 +58,8 @@ class Subject(msgspec.Struct, frozen=True):
         wrap = plugins.runtime(self.platform.runtime).wrap
         program = wrap(Invocation(argv=argv, env=env or {}), self.platform, str(self.folder))
         label = f"{LABEL}{name};"
-        job = Job(label=label, invocation=program, host=None, folder=self.folder, timeout_s=timeout_s)
+        host = self.place.host.name
+        job = Job(label=label, invocation=program, host=host, folder=self.folder, timeout_s=timeout_s)
         return self.backend.run(job)
 
     @property
@@ -48,12 +67,12 @@ class Subject(msgspec.Struct, frozen=True):
         return (self.folder / "stdout").read_bytes()
 
     @property
-    def containers(self) -> str:
+    def containers(self) -> dict[str, str]:
         """What the runtime's engine knows of containers of Tare; nothing where it has no engine."""
         engine = plugins.runtime(self.platform.runtime)
         if not isinstance(engine, Engine):
-            return ""
-        return subprocess.run(engine.find(self.platform), capture_output=True, text=True, check=True).stdout
+            return {}
+        return find_labelled(engine, self.platform, self.place.host, self.place.env)
 
 
 def _charliecloud(folder: Path) -> Platform:
@@ -73,16 +92,19 @@ def _podman(folder: Path) -> Platform:
     return Platform(runtime="podman", container=ContainerOptions(rootfs=str(_rootfs(folder)), binds=binds))
 
 
-def _docker(folder: Path) -> Platform:
-    if shutil.which("docker") is None:
-        pytest.skip("no docker; run: apt install docker.io")
+def _docker(folder: Path, lab: Lab) -> Place:
+    """Return a node of `lab` with a daemon that has an image of this machine's programs."""
+    host, env = Host("n1", (str(AGENT),)), {**os.environ, **lab.env}
     made = subprocess.run(
-        ["sh", "-c", f"tar -C {_rootfs(folder)} -c . | docker import -"], capture_output=True, text=True
+        host.command(["sh", "-c", f"tar -C {_rootfs(folder)} -c . | docker import -"]),
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    if made.returncode != 0:
-        pytest.skip(f"docker answers not: {made.stderr.strip()}")
     binds = tuple(f"{path}:{path}:ro" for path in _PROGRAMS)
-    return Platform(runtime="docker", container=ContainerOptions(image=made.stdout.strip(), binds=binds))
+    options = ContainerOptions(image=made.stdout.strip(), binds=binds)
+    return Place(Platform(runtime="docker", container=options), host, env)
 
 
 def _rootfs(folder: Path) -> Path:
@@ -97,34 +119,64 @@ def _rootfs(folder: Path) -> Path:
     return root
 
 
-PLATFORMS: dict[str, Callable[[Path], Platform]] = {
-    "native": lambda folder: Platform(),
-    "charliecloud": _charliecloud,
-    "podman": _podman,
-    "docker": _docker,
-}
+@pytest.fixture(scope="session")
+def shared() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
 
 
 @pytest.fixture(scope="session")
-def engines_of_our_own() -> Iterator[None]:
+def podman_of_our_own(shared: ExitStack) -> None:
     """Let podman keep its state where it is in nobody's way."""
-    home = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))  # sockets of podman need a short path
+    home = _short_folder(shared)
     (home / "containers.conf").write_text(engine_conf(home, oci_runtime() or "runc"))
     (home / "storage.conf").write_text(storage_conf(home, Path("/none")))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CONTAINERS_CONF", str(home / "containers.conf"))
-        patch.setenv("CONTAINERS_STORAGE_CONF", str(home / "storage.conf"))
-        yield
-    shutil.rmtree(home)
+    patch = shared.enter_context(pytest.MonkeyPatch.context())
+    patch.setenv("CONTAINERS_CONF", str(home / "containers.conf"))
+    patch.setenv("CONTAINERS_STORAGE_CONF", str(home / "storage.conf"))
 
 
 @pytest.fixture(scope="session")
-def known_platforms() -> Iterator[dict[str, Platform]]:
-    """The platforms by their runtimes' names; what docker was given for them is taken back."""
-    known: dict[str, Platform] = {}
-    yield known
-    if (docker := known.get("docker")) and docker.container:
-        subprocess.run(["docker", "image", "rm", "--force", docker.container.source], capture_output=True)
+def docker_lab(shared: ExitStack) -> Lab:
+    """A lab of one node on which docker's daemon runs; both end with this process, however it ends."""
+    if docker.missing():
+        pytest.skip(f"no docker here; {docker.CURE}")
+    if os.geteuid() != 0:
+        pytest.skip("docker's daemon takes root")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(_short_folder(shared)))
+        try:
+            lab = shared.enter_context(start(LabSpec(nodes=1, networks={}), owned=True))
+            lab.add_docker(["n1"])
+        except LabError as error:
+            pytest.skip(f"docker does not run here: {error}")
+    return lab
+
+
+def _short_folder(shared: ExitStack) -> Path:
+    """Return a new folder whose path leaves room for the sockets of engines (unix(7))."""
+    folder = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
+    shared.callback(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def places() -> dict[str, Place]:
+    """Where each runtime that was asked for is, by its name."""
+    return {}
+
+
+def _place_of(name: str, folder: Path, request: pytest.FixtureRequest) -> Place:
+    match name:
+        case "charliecloud":
+            return Place(_charliecloud(folder))
+        case "podman":
+            request.getfixturevalue("podman_of_our_own")
+            return Place(_podman(folder))
+        case "docker":
+            return _docker(folder, request.getfixturevalue("docker_lab"))
+        case _:
+            return Place(Platform())
 
 
 @pytest.fixture(params=RUNTIMES)
@@ -132,17 +184,18 @@ def subject(
     request: pytest.FixtureRequest,
     tmp_path: Path,
     tmp_path_factory: pytest.TempPathFactory,
-    known_platforms: dict[str, Platform],
-    engines_of_our_own: None,
+    places: dict[str, Place],
 ) -> Iterator[Subject]:
     """Each runtime in turn, that is here; it must leave neither a process nor a container."""
     name = request.param
-    if name not in known_platforms:
-        known_platforms[name] = PLATFORMS[name](tmp_path_factory.mktemp(name))
+    if name not in places:
+        places[name] = _place_of(name, tmp_path_factory.mktemp(name), request)
+    place = places[name]
     work = tmp_path / "a working 'folder'"
     work.mkdir()
-    with ProcessBackend(label=LABEL) as backend:
-        one = Subject(known_platforms[name], backend, work)
+    hosts = [] if place.host.name is None else [place.host.name]
+    with ProcessBackend(label=LABEL, agent=place.host.agent, hosts=hosts, env=place.env) as backend:
+        one = Subject(place, backend, work)
         trial = one.run("/bin/true")
         if trial.code != 0 and name != "native":
             pytest.skip(f"{name} starts nothing here: {(work / 'stderr').read_text().strip()}")
@@ -150,5 +203,5 @@ def subject(
         assert backend.clean(LABEL) == 0
         engine = plugins.runtime(name)
         if isinstance(engine, Engine):  # what was killed before it started, as a campaign does at its end
-            sweep(engine, one.platform, [Host(None, ())], {}, lambda label: label.startswith(LABEL))
-        assert one.containers == ""
+            sweep(engine, one.platform, [place.host], place.env, lambda label: label.startswith(LABEL))
+        assert one.containers == {}

@@ -89,7 +89,7 @@ def test_a_time_out_ends_all_of_it(subject: Subject) -> None:
     assert ended.is_timeout
     assert subject.output == b"begun\n"
     assert marked(LABEL) == []
-    assert subject.containers == ""
+    assert subject.containers == {}
 
 
 def test_a_program_that_ignores_signals_is_ended(subject: Subject) -> None:
@@ -119,7 +119,7 @@ def test_two_at_a_time_do_not_meet(subject: Subject, tmp_path: Path) -> None:
 
     def run(folder: Path) -> None:
         folder.mkdir()
-        other = Subject(subject.platform, subject.backend, folder)
+        other = Subject(subject.place, subject.backend, folder)
         codes.append(other.run("/bin/sh", "-c", "pwd", name=folder.name).code)
 
     threads = [threading.Thread(target=run, args=(folder,)) for folder in folders]

@@ -93,13 +93,8 @@ def _clean_clusters(name: str, is_dry: bool) -> int:
 
 def _remove_containers(is_dry: bool) -> int:
     """Remove containers of dead campaigns from this machine's engines, and from the lab's."""
-    running = lab.find()
-    places = [(Host(None, ()), dict(os.environ))]
-    if running is not None and running.has_containers:
-        host = Host(running.topology.nodes[0], (str(lab.AGENT),))
-        places.append((host, {**os.environ, **running.env}))
     count = 0
-    for name in ("podman", "docker"):
+    for name, places in _engine_places().items():
         engine, platform = plugins.runtime(name), Platform(runtime=name, container=ContainerOptions())
         if shutil.which(name) is None or not isinstance(engine, Engine):
             continue
@@ -111,3 +106,19 @@ def _remove_containers(is_dry: bool) -> int:
             if not is_dry:
                 sweep(engine, platform, [host], env, marks.is_orphaned)
     return count
+
+
+def _engine_places() -> dict[str, list[tuple[Host, dict[str, str]]]]:
+    """Return where each engine keeps containers: the lab has one podman for all hosts, and a docker each."""
+    here = (Host(None, ()), dict(os.environ))
+    running = lab.find()
+    if running is None:
+        return {"podman": [here], "docker": [here]}
+    env = {**os.environ, **running.env}
+    hosts = {name: Host(name, (str(lab.AGENT),)) for name in running.topology.hosts}
+    podman = [hosts[running.topology.nodes[0]]] if running.has_containers else []
+    docker = [hosts[name] for name in running.docker_hosts]
+    return {
+        "podman": [here, *((host, env) for host in podman)],
+        "docker": [here, *((host, env) for host in docker)],
+    }

@@ -51,7 +51,9 @@ def make_crew(
     with ExitStack() as stack:
         env = lab
         if env is None:
-            env = stack.enter_context(lab_env(loaded.composer.site, [platforms[name] for name in used]))
+            env = stack.enter_context(
+                lab_env(loaded.composer.site, [platforms[name] for name in used], _hosts_of(loaded))
+            )
         crews: dict[str, Crew] = {}
         for backend in dict.fromkeys(platforms[name].backend for name in used):
             if backend not in makers:
@@ -212,8 +214,11 @@ def job_script(loaded: Loaded, case: Case) -> str:
 
 
 @contextmanager
-def lab_env(site: Site, platforms: Sequence[Platform]) -> Iterator[Mapping[str, str]]:
-    """Yield the environment through which the agent finds the lab: the one that is up, or one of our own."""
+def lab_env(site: Site, platforms: Sequence[Platform], hosts: Sequence[str]) -> Iterator[Mapping[str, str]]:
+    """Yield the environment through which the agent finds the lab: the one that is up, or one of our own.
+
+    It gains what `platforms` need of it; docker on `hosts` alone.
+    """
     spec = site.lab
     if spec is None:
         yield {}
@@ -228,7 +233,16 @@ def lab_env(site: Site, platforms: Sequence[Platform]) -> Iterator[Mapping[str, 
             running.add_slurm()
         if any(platform.runtime == "podman" for platform in platforms):
             running.add_containers()
+        if dockers := [platform.container for platform in platforms if platform.runtime == "docker"]:
+            running.add_docker(hosts, [options.source for options in dockers if options])
         yield running.env
+
+
+def _hosts_of(loaded: Loaded) -> list[str]:
+    """Return where docker starts ranks: the hosts of its cases, or any node where Slurm chooses them."""
+    composer = loaded.composer
+    cases = [case for case in loaded.plan.cases if composer.site.platforms[case.platform].runtime == "docker"]
+    return sorted({host for case in cases for host in composer.hosts(case) or composer.site.nodes})
 
 
 def _traffic(files: NodeFiles) -> Traffic:

@@ -99,7 +99,9 @@ def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
     if unknown:
         raise click.UsageError(f"{name} has no platform {unknown[0]!r}; it has {', '.join(site.platforms)}")
     platforms = {one: site.platforms[one] for one in chosen or site.platforms}
-    with lab_env(site, list(platforms.values())) as env:
+    network = next(iter(site.networks.values()), None)  # with which platforms are tried
+    hosts = [network.host_of(node) if network else node for node in site.nodes[:2]]
+    with lab_env(site, list(platforms.values()), hosts) as env:
         prefix = marks.new_prefix("doctor")
         with ProcessBackend(label=prefix, agent=site.agent, hosts=site.nodes, env=env) as backend:
             yield from check_hosts(Situation(site, Path.cwd(), backend))

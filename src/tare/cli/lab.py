@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tare.model.site import LabSpec
 
 _NOT_UP_EXIT_CODE = 3
-_SERVICES = ("slurm", "containers")
+_SERVICES = ("slurm", "containers", "docker")
 
 name_option = click.option(
     "--name", default="lab", show_default=True, help="Which lab, where there are several."
@@ -62,7 +62,7 @@ def _services(context: click.Context, parameter: click.Parameter, value: str) ->
     callback=_services,
     default="",
     metavar="NAMES",
-    help="What else runs in it, separated by commas: slurm, containers (podman, as root).",
+    help="What else runs in it, as root, separated by commas: slurm, containers (podman), docker.",
 )
 @name_option
 def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], name: str) -> None:
@@ -74,6 +74,7 @@ def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], nam
     Examples:
       tare lab up --nodes 2
       tare lab up --with slurm,containers
+      tare lab up --nodes 2 --with docker
     """
     from tare import lab
 
@@ -95,6 +96,9 @@ def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], nam
     if "containers" in services:
         running.add_containers()
         click.echo("Containers are up; try: tare lab exec n1 -- podman info\n")
+    if "docker" in services:
+        running.add_docker(running.topology.nodes, lab.known_images())
+        click.echo("Docker is up on the nodes; try: tare lab exec n1 -- docker images\n")
     _print_hosts(running)
 
 

@@ -3,6 +3,7 @@
 `start` builds a lab and `find` finds a running one; `AGENT` starts commands on its hosts, as ssh would.
 """
 
+from tare.lab.docker import known_images
 from tare.lab.lab import AGENT, Lab, find, start
 
-__all__ = ["AGENT", "Lab", "find", "start"]
+__all__ = ["AGENT", "Lab", "find", "known_images", "start"]

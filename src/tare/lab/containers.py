@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import subprocess
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 from tare.errors import LabError
+from tare.lab.services import Hosts, find_program, run, write
 
 CURE = "on Debian: apt install podman runc"
 
@@ -31,20 +29,6 @@ _LONGEST = 48
 """Where a path is longer, podman 4.3 waits 20 s for each container: its sockets' paths (unix(7)) are cut."""
 
 _IMAGES = Path("/var/lib/containers/storage")
-_SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
-
-
-class Hosts(Protocol):
-    """The part of a lab that containers need: see lab.Lab."""
-
-    @property
-    def folder(self) -> Path:
-        """Return where it lies, the same path inside as outside."""
-        ...
-
-    def command(self, host: str, argv: Sequence[str]) -> list[str]:
-        """Return the command that runs exactly `argv` on `host`."""
-        ...
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -58,7 +42,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 def oci_runtime() -> str | None:
     """Return what podman starts containers with; runc first, since it knows every kind of cgroups."""
-    return shutil.which("runc", path=_SBIN) or shutil.which("crun", path=_SBIN)
+    return find_program("runc") or find_program("crun")
 
 
 def missing() -> list[str]:
@@ -80,17 +64,15 @@ def bring_up(lab: Hosts, host: str) -> None:
             f"podman has no room for sockets in {lab.folder}; set XDG_RUNTIME_DIR to a shorter path"
         )
     forget_cgroups()
-    _favour()
-    _run(lab, host, ["mkdir", "-p", str(home)])
-    texts = {
-        "containers.conf": engine_conf(home, oci_runtime() or ""),
-        "storage.conf": storage_conf(home, _IMAGES),
-    }
-    for name, text in texts.items():
-        _run(lab, host, ["sh", "-c", 'cat >"$1"', "sh", str(home / name)], text)
+    favour()
+    run(lab, host, ["mkdir", "-p", str(home / "trial")])
+    write(lab, host, home / "containers.conf", engine_conf(home, oci_runtime() or ""))
+    write(lab, host, home / "storage.conf", storage_conf(home, _IMAGES))
     variables = [f"{name}={value}" for name, value in environment(lab.folder).items()]
-    _run(lab, host, ["mkdir", "-p", str(home / "trial")])
-    _run(lab, host, ["env", *variables, "podman", "run", *_trial(home / "trial")])
+    try:
+        run(lab, host, ["env", *variables, "podman", "run", *_trial(home / "trial")])
+    except LabError as error:
+        raise LabError(f"the lab runs no containers: {str(error).rpartition(chr(10))[2]}") from error
 
 
 def forget_cgroups() -> None:
@@ -108,7 +90,7 @@ def forget_cgroups() -> None:
                 path.rmdir()
 
 
-def _favour() -> None:
+def favour() -> None:
     """Give all containers together the weight of a session that the backend favours, where that can be."""
     for pattern, weight in _WEIGHTS:
         path = _CGROUPS / pattern.format(CGROUP)
@@ -151,11 +133,3 @@ def storage_conf(home: Path, images: Path) -> str:
     if (images / "vfs-images").is_dir():
         lines += ["[storage.options]", f'additionalimagestores = ["{images}"]']
     return "\n".join([*lines, ""])
-
-
-def _run(lab: Hosts, host: str, argv: Sequence[str], text: str = "") -> None:
-    done = subprocess.run(
-        lab.command(host, argv), input=text, capture_output=True, check=False, text=True, cwd="/"
-    )
-    if done.returncode != 0:
-        raise LabError(f"the lab runs no containers: {done.stderr.strip().rpartition(chr(10))[2]}")

@@ -18,7 +18,7 @@ from typing import IO, NoReturn, cast
 import msgspec
 
 from tare.errors import LabError, UsageError
-from tare.lab import containers, slurm, state
+from tare.lab import containers, docker, slurm, state
 from tare.lab.holder import Report, Request
 from tare.lab.topology import Topology, lay_out
 from tare.model.site import LabSpec
@@ -28,6 +28,7 @@ AGENT = Path(__file__).with_name("agent")
 
 _HAS_SLURM = "has-slurm"  # in its folder, as seen from outside
 _HAS_CONTAINERS = "has-containers"
+_HAS_DOCKER = "has-docker"  # a folder, with a file for each host that has a daemon
 _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 20.0
 
@@ -71,6 +72,8 @@ class Lab:
             env["SLURM_CONF"] = str(slurm.conf_path(self.folder))
         if self.has_containers:
             env |= containers.environment(self.folder)
+        if self.docker_hosts:
+            env |= docker.environment(self.folder)
         return env
 
     @property
@@ -96,6 +99,22 @@ class Lab:
         if not self.has_containers:
             containers.bring_up(self, self.topology.nodes[0])
             (self.folder / _HAS_CONTAINERS).touch()
+
+    @property
+    def docker_hosts(self) -> tuple[str, ...]:
+        """Return the hosts on which docker has a daemon."""
+        folder = self.folder / _HAS_DOCKER
+        return tuple(sorted(path.name for path in folder.iterdir())) if folder.is_dir() else ()
+
+    def add_docker(self, hosts: Sequence[str], images: Sequence[str] = ()) -> None:
+        """Give each of `hosts` a daemon of docker, and those of `images` that are root file systems.
+
+        What is there already stays. Raises LabError with what stopped it.
+        """
+        docker.bring_up(self, hosts, images)
+        (self.folder / _HAS_DOCKER).mkdir(exist_ok=True)
+        for host in hosts:
+            (self.folder / _HAS_DOCKER / host).touch()
 
     def is_running(self) -> bool:
         """Return whether it still is."""
@@ -123,7 +142,7 @@ class Lab:
 
     def stop(self) -> None:
         """End every process of the lab, and with them its links and mounts; nothing when it has ended."""
-        had_containers = self.has_containers  # the keeper removes the folder
+        had_containers = self.has_containers or bool(self.docker_hosts)  # the keeper removes the folder
         _kill(self.record.holder)
         if self._keeper is not None:
             if self._keeper.stdin is not None:

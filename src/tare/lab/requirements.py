@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.lab import containers, rootfs
+from tare.lab import containers, docker, rootfs
 from tare.lab.mpi import DISTRIBUTIONS, is_installed, mpi_folder
 
 MINIMUM_PYTHON = (3, 11)
@@ -48,6 +48,14 @@ def _containers() -> tuple[Requirement, ...]:
             found=f"{', '.join(lacking)} missing" if lacking else containers.oci_runtime() or "",
             why="the platforms podman-… of the lab, as root",
             cure=containers.CURE,
+        ),
+        Requirement(
+            name="docker",
+            is_met=not docker.missing(),
+            is_needed=False,
+            found=f"{', '.join(docker.missing())} missing" if docker.missing() else "works",
+            why="the platforms docker-… of the lab, as root",
+            cure=docker.CURE,
         ),
         Requirement(
             name="charliecloud",

@@ -8,33 +8,18 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 from tare.errors import LabError
+from tare.lab.services import Hosts, find_program, run, write
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sinfo")
 CURE = "on Debian: apt install slurmctld slurmd slurm-client munge"
 
 _READY_TIMEOUT_S = 30.0
-_SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # often not in an ordinary user's PATH
-
-
-class Hosts(Protocol):
-    """The part of a lab that Slurm needs: see lab.Lab."""
-
-    @property
-    def folder(self) -> Path:
-        """Return where it lies, the same path inside as outside."""
-        ...
-
-    def command(self, host: str, argv: Sequence[str]) -> list[str]:
-        """Return the command that runs exactly `argv` on `host`."""
-        ...
 
 
 def conf_path(folder: Path) -> Path:
@@ -44,7 +29,7 @@ def conf_path(folder: Path) -> Path:
 
 def missing() -> list[str]:
     """Return the programs that Slurm needs and that this machine lacks."""
-    return [name for name in PROGRAMS if _find(name) is None]
+    return [name for name in PROGRAMS if find_program(name) is None]
 
 
 def bring_up(lab: Hosts, nodes: Sequence[str], addresses: Sequence[str]) -> None:
@@ -57,14 +42,14 @@ def bring_up(lab: Hosts, nodes: Sequence[str], addresses: Sequence[str]) -> None
     if lacking := missing():
         raise LabError(f"Slurm needs {', '.join(lacking)}, which this machine lacks; {CURE}")
     home = conf_path(lab.folder).parent
-    _run(lab, nodes[0], ["mkdir", "-p", *(str(home / name) for name in ("state", "spool", "log", "munge"))])
-    _write(lab, nodes[0], home / "slurm.conf", configuration(home, nodes, addresses))
+    run(lab, nodes[0], ["mkdir", "-p", *(str(home / name) for name in ("state", "spool", "log", "munge"))])
+    write(lab, nodes[0], home / "slurm.conf", configuration(home, nodes, addresses))
     # /dev/shm is private to each node; /tmp is not, and the folders of two nodes' PMIx would collide there.
-    _write(lab, nodes[0], home / "mpi.conf", "PMIxCliTmpDirBase=/dev/shm\n")
+    write(lab, nodes[0], home / "mpi.conf", "PMIxCliTmpDirBase=/dev/shm\n")
     _start_munge(lab, nodes[0], home / "munge")
-    _run(lab, nodes[0], [_program("slurmctld"), "-i", "-f", str(home / "slurm.conf")])
+    run(lab, nodes[0], [_program("slurmctld"), "-i", "-f", str(home / "slurm.conf")])
     for node in nodes:
-        _run(lab, node, [_program("slurmd"), "-N", node, "-f", str(home / "slurm.conf")])
+        run(lab, node, [_program("slurmd"), "-N", node, "-f", str(home / "slurm.conf")])
     _wait_until_idle(lab, nodes, home)
 
 
@@ -112,11 +97,11 @@ def configuration(home: Path, nodes: Sequence[str], addresses: Sequence[str]) ->
 
 def _start_munge(lab: Hosts, node: str, folder: Path) -> None:
     key = folder / "key"
-    _run(lab, node, ["sh", "-c", f"umask 077; head -c 1024 /dev/urandom >{shlex.quote(str(key))}"])
+    run(lab, node, ["sh", "-c", f"umask 077; head -c 1024 /dev/urandom >{shlex.quote(str(key))}"])
     files = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
     options = [f"--{option}={folder / name}" for option, name in files.items()]
     # --force: munged distrusts folders that others may write to, such as /tmp above ours.
-    _run(lab, node, [_program("munged"), "--force", *options])
+    run(lab, node, [_program("munged"), "--force", *options])
 
 
 def _wait_until_idle(lab: Hosts, nodes: Sequence[str], home: Path) -> None:
@@ -135,28 +120,9 @@ def _wait_until_idle(lab: Hosts, nodes: Sequence[str], home: Path) -> None:
         if seen == f"{len(nodes)} idle":
             return
         time.sleep(0.05)
-    log = _run(lab, nodes[0], ["sh", "-c", f"tail -n 3 {shlex.quote(str(home))}/log/*.log"])
+    log = run(lab, nodes[0], ["sh", "-c", f"tail -n 3 {shlex.quote(str(home))}/log/*.log"])
     raise LabError(f"Slurm did not come up within {_READY_TIMEOUT_S:g} s: {seen}; its logs end with: {log}")
 
 
-def _write(lab: Hosts, node: str, path: Path, text: str) -> None:
-    _run(lab, node, ["sh", "-c", 'cat >"$1"', "sh", str(path)], text)
-
-
-def _run(lab: Hosts, node: str, argv: Sequence[str], text: str = "") -> str:
-    """Run a command on a node, giving it `text`; return what it said. Raises LabError when it fails."""
-    done = subprocess.run(
-        lab.command(node, argv), input=text, capture_output=True, check=False, text=True, cwd="/"
-    )
-    if done.returncode != 0:
-        why = done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}"
-        raise LabError(f"{Path(argv[0]).name} on {node}: {why}")
-    return done.stdout.strip()
-
-
 def _program(name: str) -> str:
-    return _find(name) or name
-
-
-def _find(name: str) -> str | None:
-    return shutil.which(name) or shutil.which(name, path=":".join(_SBIN))
+    return find_program(name) or name
