@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +11,7 @@ import numpy.typing as npt
 from tare.stats.equivalence import difference_p_values
 from tare.stats.intervals import MIN_BLOCKS, Floats
 from tare.stats.ratios import Design, Ratios, log_ratios
-
-_MOST_AVERAGES = 500_000
-"""Walsh averages held at once: 4 MB, which stay in the cache."""
+from tare.stats.walsh import walsh_order_statistics
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,15 +43,13 @@ def rank_ratios(reference: Floats, contender: Floats, confidence: float = 0.95) 
     found = RankRatios(*(np.full(logs.shape[1], np.nan) for _ in range(4)))
     for n in np.unique(n_common[n_common >= MIN_BLOCKS]).tolist():
         k, reached = _least_rank(n, confidence)
-        for columns in _parts(np.flatnonzero(n_common == n), n):
-            averages = _walsh_averages(logs[:n, columns])
-            last = averages.shape[1] - 1
-            middle = [last // 2, (last + 1) // 2]
-            averages.partition([k, *middle, last - k], axis=1)  # half the time of sorting them
-            found.ratio[columns] = np.exp(averages[:, middle].mean(axis=1))
-            found.low[columns] = np.exp(averages[:, k])
-            found.high[columns] = np.exp(averages[:, last - k])
-            found.confidence[columns] = reached
+        columns = np.flatnonzero(n_common == n)
+        last = n * (n + 1) // 2 - 1
+        ranks = (k, last // 2, (last + 1) // 2, last - k)
+        low, one, other, high = walsh_order_statistics(np.ascontiguousarray(logs[:n, columns].T), ranks).T
+        found.ratio[columns] = np.exp((one + other) / 2)
+        found.low[columns], found.high[columns] = np.exp(low), np.exp(high)
+        found.confidence[columns] = reached
     return found
 
 
@@ -75,21 +70,6 @@ def disagreements(by_t: Ratios, by_ranks: RankRatios) -> npt.NDArray[np.bool_]:
     ranks_exclude = (by_ranks.low > 1) | (by_ranks.high < 1)
     is_both = (by_t.design == Design.PAIRED) & np.isfinite(by_t.low) & np.isfinite(by_ranks.ratio)
     return np.asarray(is_both & (is_outside | (excludes != ranks_exclude)))
-
-
-def _walsh_averages(logs: Floats) -> Floats:
-    """Return the mean of each pair of rows and of each row with itself: a row a column of `logs`."""
-    one, other = np.triu_indices(len(logs))
-    by_column = np.ascontiguousarray(logs.T)
-    averages: Floats = (by_column[:, one] + by_column[:, other]) / 2
-    return averages
-
-
-def _parts(columns: npt.NDArray[np.intp], n: int) -> Iterator[npt.NDArray[np.intp]]:
-    """Yield `columns` in parts whose Walsh averages fit into memory."""
-    step = max(1, _MOST_AVERAGES // (n * (n + 1) // 2))
-    for start in range(0, len(columns), step):
-        yield columns[start : start + step]
 
 
 def _least_rank(n: int, confidence: float) -> tuple[int, float]:
