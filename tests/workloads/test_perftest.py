@@ -158,6 +158,24 @@ def test_a_test_of_a_fixed_time_is_read() -> None:
     assert {one.fom: one.value for one in parsed.measurements} == {"latency": 3.88, "transactions": 128993.46}
 
 
+def test_bandwidth_in_mib_is_read_as_that_in_mb_was() -> None:
+    """Since 23.10 perftest calls its 2²⁰ bytes MiB."""
+    heads = HEADS.replace("Gb/sec", "MiB/sec")
+    found = parse(
+        "write_bw",
+        f"{RULE}{heads} 65536      5000             150.50             100.25        0.0016\n{RULE}",
+    )
+    assert found.is_complete and not found.problems
+    assert figures(found, "bandwidth", bytes=65536) == [100.25 * MIB_GBIT]
+    assert figures(found, "bandwidth_peak", bytes=65536) == [150.50 * MIB_GBIT]
+
+
+def test_a_table_whose_main_column_is_unknown_is_not_complete() -> None:
+    found = parse("write_bw", TEXT.replace("Gb/sec", "parsec"))
+    assert not found.is_complete
+    assert "the table has an unknown column: BW average[parsec]" in found.problems
+
+
 def test_columns_of_service_levels_and_ports_do_not_shift_the_others() -> None:
     heads = (
         HEADS.replace("#bytes", "#bytes    #sl").rstrip("\n") + "   BW Port1[Gb/sec]   MsgRate Port1[Mpps]\n"

@@ -14,7 +14,7 @@ from tare.workloads.benchmark import Findings
 from tare.workloads.peers import PeerBenchmark, peer_stage, port_parameter
 
 _MIB_GBIT = 8 * 2**20 / 1e9
-"""perftest's MB is 2²⁰ bytes (print_full_bw_report in perftest_parameters.c); Gb is 10⁹ bits."""
+"""perftest's MB is 2²⁰ bytes, and is called MiB since 23.10 (perftest_parameters.h); Gb is 10⁹ bits."""
 
 
 def _fom(name: str, unit: str, better: Better, summary: str, *by: str, is_primary: bool = False) -> Fom:
@@ -38,8 +38,10 @@ _LATENCY = (
 
 _FIGURES: Mapping[str, tuple[str, float, float | None]] = {
     "BW average[MB/sec]": ("bandwidth", _MIB_GBIT, None),
+    "BW average[MiB/sec]": ("bandwidth", _MIB_GBIT, None),
     "BW average[Gb/sec]": ("bandwidth", 1, None),
     "BW peak[MB/sec]": ("bandwidth_peak", _MIB_GBIT, None),
+    "BW peak[MiB/sec]": ("bandwidth_peak", _MIB_GBIT, None),
     "BW peak[Gb/sec]": ("bandwidth_peak", 1, None),
     "MsgRate[Mpps]": ("message_rate", 1, None),
     "t_min[usec]": ("latency_min", 1, None),
@@ -233,6 +235,9 @@ class _Log:
             self._open = _Table(heads)
             self._tables.append(self._open)
             self._findings.keep()
+            for head in heads:
+                if head.startswith(self._mark) and head not in _FIGURES:
+                    self._problems.setdefault(f"the table has an unknown column: {head}")
 
     def _read_row(self, table: _Table, text: str) -> None:
         cells = text.rstrip("-")  # a test that is ended by hand closes in the middle of the line
