@@ -1,8 +1,7 @@
 """Let every rank say where it is before it becomes its program. Pure.
 
 A launcher may ignore what it does not understand; what ranks found when they started is what was measured.
-What transport an MPI chose is not asked for: libraries say it amid a program's own output, and launchers name
-it, so that an MPI fails that does not have it.
+Libraries are asked, too, which transport they chose between nodes: by launchers, each in its MPI's own way.
 """
 
 from __future__ import annotations
@@ -22,6 +21,15 @@ ASKED = "asked"
 """The file that makes the folder of the ranks' words."""
 
 
+MOST_WITNESSES = 128
+"""With more ranks, libraries are not asked: each would say some hundred lines while it starts."""
+
+
+def words_folder(stage: str) -> str:
+    """Return the folder, in an attempt's, into which libraries write what they chose."""
+    return f"transport/{stage}"
+
+
 def ranks_folder(stage: Stage) -> str:
     """Return the folder, in an attempt's, in which the ranks of a stage say where they are."""
     return f"ranks/{stage.name}"
@@ -32,10 +40,12 @@ def is_attested(stage: Stage, platform: Platform) -> bool:
     return stage.is_mpi and platform.launcher != "none" and platform.backend in {"process", "slurm"}
 
 
-def with_files(stage: Stage) -> Stage:
-    """Return `stage` with the files that attested ranks need."""
+def with_files(stage: Stage, *, is_heard: bool = False) -> Stage:
+    """Return `stage` with the files that attested ranks need, and libraries where they are asked."""
     text = Path(__file__).with_name("attest.sh").read_text()
     files = {**stage.files, SCRIPT: text, f"{ranks_folder(stage)}/{ASKED}": ""}
+    if is_heard:
+        files[f"{words_folder(stage.name)}/{ASKED}"] = ""
     return msgspec.structs.replace(stage, files=files)
 
 

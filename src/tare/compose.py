@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.attest import attested, is_attested, with_files
+from tare.attest import MOST_WITNESSES, attested, is_attested, with_files, words_folder
 from tare.errors import UsageError
 from tare.model.case import Case, Layout
 from tare.model.kubernetes import HOSTFILE, WORK, KubernetesOptions
@@ -62,11 +62,25 @@ class Composer(msgspec.Struct, frozen=True):
         return tuple((self._with_files(case, stage), self._invocation(case, stage, work)) for stage in stages)
 
     def _with_files(self, case: Case, stage: Stage) -> Stage:
-        return with_files(stage) if self.is_attested(case, stage) else stage
+        if not self.is_attested(case, stage):
+            return stage
+        return with_files(stage, is_heard=self.is_heard(case, stage))
 
     def is_attested(self, case: Case, stage: Stage) -> bool:
         """Return whether the ranks of `stage` say where they are when they start."""
         return self.site.is_attested and is_attested(stage, self.site.platforms[case.platform])
+
+    def is_heard(self, case: Case, stage: Stage) -> bool:
+        """Return whether the libraries of `stage` say which transport they chose between nodes."""
+        layout = stage.layout or case.layout
+        return (
+            self.site.is_heard
+            and self.is_attested(case, stage)
+            and self.workloads[case.workload].needs_transport
+            and case.network is not None
+            and layout.nodes > 1
+            and layout.ranks <= MOST_WITNESSES
+        )
 
     def _invocation(self, case: Case, stage: Stage, work: Path | None) -> Invocation:
         self._require_storage(case, stage)
@@ -94,7 +108,8 @@ class Composer(msgspec.Struct, frozen=True):
         if engine is None:
             program = runtime.wrap(program, platform, folder)
         if stage.is_mpi and not (stage.is_pair and platform.kubernetes):  # a pair of pods needs no MPI
-            program = self._launch(program, case, layout, engine)
+            words = f"{folder}/{words_folder(stage.name)}" if self.is_heard(case, stage) else None
+            program = self._launch(program, case, layout, engine, words)
         if engine is None:
             return program
         prefix = self.container_prefix(case.platform)
@@ -112,7 +127,9 @@ class Composer(msgspec.Struct, frozen=True):
             platform, container=msgspec.structs.replace(platform.container, binds=binds)
         )
 
-    def _launch(self, program: Invocation, case: Case, layout: Layout, engine: Engine | None) -> Invocation:
+    def _launch(
+        self, program: Invocation, case: Case, layout: Layout, engine: Engine | None, words: str | None
+    ) -> Invocation:
         platform = self.site.platforms[case.platform]
         agent = (str(engine.agent),) if engine else self.site.agent
         placement = Placement(
@@ -125,6 +142,7 @@ class Composer(msgspec.Struct, frozen=True):
             management=self.site.management,
             slots_per_node=self.site.slots(layout.nodes),
             is_allocated=self.is_queued(case),
+            words=words,
         )
         if platform.kubernetes is not None:
             placement = self._in_pods(placement, case, platform.kubernetes)

@@ -173,6 +173,7 @@ def _body(
                 "folder": attempt.folder if attempt else None,
                 "elapsed_s": attempt.elapsed_s if attempt and not attempt.source else None,
                 "transport": attempt.transport if attempt else "",
+                "chosen": attempt.chosen if attempt else "",
                 "workload": cases[run.case].workload,
                 **{
                     name: value

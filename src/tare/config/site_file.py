@@ -154,7 +154,8 @@ class _SiteReader:
             lab=lab,
             shared_cores=_cores() if lab else None,
             memory_bytes=file.memory,
-            is_attested=file.attest,
+            is_attested=file.attest is not False,
+            is_heard=file.attest is True,
             is_counting_packets=file.packets,
         )
 

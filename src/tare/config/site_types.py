@@ -215,7 +215,12 @@ class SiteFile(_File, frozen=True, kw_only=True):
         list[Word], Meta(description="Interfaces of start-up traffic only.", examples=[["mgmt0"]])
     ] = []
     attest: Annotated[
-        bool, Meta(description="Ranks say where they start; a run with ranks elsewhere is invalid.")
+        bool | Literal["placement"],
+        Meta(
+            description="Ranks say where they start, and their MPI which transport it chose; a run where "
+            "either is not as asked is invalid. 'placement' for the first alone.",
+            examples=["placement"],
+        ),
     ] = True
     packets: Annotated[
         bool, Meta(description="Count packets of a case's network by size; needs CAP_NET_RAW on the nodes.")

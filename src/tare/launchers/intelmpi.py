@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tare.launchers.asking import ask_intelmpi
 from tare.launchers.hydra import hydra_command
 from tare.launchers.placing import library_folder
 from tare.model.case import Binding
@@ -29,7 +30,7 @@ class IntelMpi:
 
     def launch(self, program: Invocation, placement: Placement) -> Invocation:
         """Return the command that starts `program` (see model.Launcher)."""
-        own = _PIN[placement.layout.bind] | _library(placement)
+        own = _PIN[placement.layout.bind] | _library(placement) | ask_intelmpi(placement)
         if placement.network is not None:
             own |= network_environment(placement.network)
         if placement.layout.ranks_per_node > placement.slots_per_node:

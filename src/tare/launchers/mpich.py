@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tare.launchers.asking import ask_mpich
 from tare.launchers.hydra import hydra_command
 from tare.launchers.placing import Fabric, fabric_of
 from tare.model.case import Binding, Layout
@@ -16,11 +17,12 @@ class Mpich:
 
     def launch(self, program: Invocation, placement: Placement) -> Invocation:
         """Return the command that starts `program` (see model.Launcher)."""
+        network = network_environment(placement.network) if placement.network else {}
         return hydra_command(
             self.name,
             program,
             placement,
-            own=network_environment(placement.network) if placement.network else {},
+            own=ask_mpich(placement) | network,
             options=["-bind-to", _binding(placement.layout)],
             agent_words_variable="HYDRA_LAUNCHER_EXTRA_ARGS",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tare.errors import UsageError
+from tare.launchers.asking import ask_openmpi
 from tare.launchers.placing import (
     Fabric,
     executable,
@@ -47,7 +48,8 @@ class OpenMpi4:
         hold what a command line of Open MPI cannot.
         """
         layout, dialect = placement.layout, self._dialect
-        env = rank_environment(self.name, program, placement, _network_env(placement.network))
+        own = ask_openmpi(placement) | _network_env(placement.network)
+        env = rank_environment(self.name, program, placement, own)
         hosts = remote_hosts(self.name, placement)
         argv = [executable(placement, self._program(placement))]
         if placement.platform.prefix:

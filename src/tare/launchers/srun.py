@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tare.errors import UsageError
 from tare.launchers import intelmpi, mpich, openmpi
+from tare.launchers.asking import ask_mpich, ask_openmpi
 from tare.launchers.placing import rank_environment
 from tare.model.case import Binding
 from tare.model.launch import Invocation, Placement
@@ -32,7 +33,8 @@ class Srun:
         argv += [f"--ntasks-per-node={layout.ranks_per_node}", f"--cpus-per-task={layout.threads}"]
         argv += [f"--cpu-bind={_BIND[layout.bind]}", "--distribution=block", "--kill-on-bad-exit=1"]
         argv += program.argv
-        own = _network(placement.network) if placement.network else {}
+        own = ask_mpich(placement) | ask_openmpi(placement)
+        own |= _network(placement.network) if placement.network else {}
         return Invocation(argv=tuple(argv), env=rank_environment(self.name, program, placement, own))
 
 

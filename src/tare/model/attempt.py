@@ -82,9 +82,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     blame and the run may be tried again. `started_at` is seconds since the epoch (time(2)), None where
     an imported run does not tell. `source` is set for imported runs: Tare did not make those.
     `transport` and `placement` are the evidence that the network carried the data and that ranks were where
-    they should be. `environment` is the hash of the environment that it ran in; `load` the one-minute load
-    average of this machine when it started. `telemetry` holds what its nodes did meanwhile, by the names of
-    model.telemetry.FIGURES.
+    they should be; `chosen` is what the MPI's libraries said of the transport that they chose, empty where
+    they said nothing. `environment` is the hash of the environment that it ran in; `load` the one-minute
+    load average of this machine when it started. `telemetry` holds what its nodes did meanwhile, by the
+    names of model.telemetry.FIGURES.
     """
 
     case: str
@@ -102,6 +103,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     series: list[Series] = []
     traffic: Traffic = {}
     transport: str = ""
+    chosen: str = ""
     placement: str = ""
     load: float | None = None
     environment: str | None = None

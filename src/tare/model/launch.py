@@ -29,7 +29,8 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     them by the time that the command runs, and the launcher asks it. `agent` is the command that starts
     another on a host (see Site). `network` is the one that must carry the data; None leaves the choice to
     the MPI. `hostfile` names the file that lists the hosts, one a line, where they are known by the time that
-    the command runs; there are then no `hosts`.
+    the command runs; there are then no `hosts`. `words` is the folder into which the MPI's libraries write
+    which transport they chose, or else they say it on standard error; None where they are not asked.
     """
 
     hosts: tuple[str, ...]
@@ -42,6 +43,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     slots_per_node: int = 1
     is_allocated: bool = False
     hostfile: str | None = None
+    words: str | None = None
 
 
 class Launcher(Protocol):

@@ -215,7 +215,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     The first platform, network and storage path are what a study gets when it names none.
     `staging` is a folder of every node to which working folders are copied; None where the nodes share them.
     `memory_bytes` is how much memory each node has, where the site tells.
-    Ranks say where they are when they start, where the site `is_attested` (see tare.attest).
+    Ranks say where they are when they start, where the site `is_attested` (see tare.attest), and their
+    libraries which transport they chose where it also `is_heard`.
     Packets of a case's network are counted by size where it `is_counting_packets`.
     `shared_cores` is set where the nodes are not machines of their own, as in the lab: so many cores are
     all that they have together.
@@ -234,6 +235,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     staging: str | None = None
     memory_bytes: int | None = None
     is_attested: bool = True
+    is_heard: bool = True
     is_counting_packets: bool = False
 
     def fact(self, fact: SiteFact) -> int | None:

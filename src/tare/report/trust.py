@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from tare.answers.calibration import Calibration
+from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
 from tare.model.comparison import Estimate
 from tare.report.accounting import Account
@@ -112,15 +113,26 @@ def _transport_sentence(campaign: Campaign) -> str:
     if not runs:
         return "No measured run spans several nodes over a named network; there was nothing to prove."
     proven = [one for one in runs if one.transport]
+    words = _words_sentence(runs)
     if len(proven) == len(runs):
         return (
             f"Proven on every one of {count(len(runs), 'measured run')}: byte counters show that the network "
-            "which was asked for carried the data."
+            f"which was asked for carried the data. {words}"
         )
     return (
         f"Proven on {len(proven)} of {count(len(runs), 'measured run')} by byte counters; "
-        f"not on the other {len(runs) - len(proven)}."
+        f"not on the other {len(runs) - len(proven)}. {words}"
     )
+
+
+def _words_sentence(runs: Sequence[Attempt]) -> str:
+    """Return on how many of `runs` the MPI itself told its transport."""
+    told = sum(1 for one in runs if one.chosen)
+    if told == len(runs):
+        return "On each, the MPI itself says that it chose it."
+    if told:
+        return f"On {told} of them the MPI itself says that it chose it; on the others it said nothing."
+    return "Which transport the MPI chose is not known in its own words."
 
 
 def _order_sentence(campaign: Campaign) -> str:

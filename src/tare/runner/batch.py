@@ -20,7 +20,7 @@ from tare.model.telemetry import Host, Settle, Span
 from tare.runner.cache import StageCache
 from tare.runner.execution import difference
 from tare.runner.judging import StagesEnd, judge
-from tare.runner.staging import Staged, compose_stages, drop_if_empty, keep, require_room, stage_all
+from tare.runner.staging import Staged, compose_stages, keep, require_room, settle_outputs, stage_all
 
 
 class _Flight(NamedTuple):
@@ -172,7 +172,7 @@ class BatchCrew:
         n_ran = names.index(landing.step) + 1 if landing.step in names else 0
         lacking = ""
         for number, one in enumerate(flight.stages[:n_ran], 1):
-            drop_if_empty(flight.task.folder / one.stderr)
+            settle_outputs(one, flight.task.folder)
             if number < n_ran or landing.exit.code == 0:
                 lacking = lacking or keep(cache, one, flight.task.folder)
         return flight.stages[max(n_ran, 1) - 1], lacking

@@ -17,7 +17,7 @@ from tare.model.case import Case, Run
 from tare.model.plan import Plan
 from tare.runner.cache import StageCache
 from tare.runner.judging import StagesEnd, judge
-from tare.runner.staging import Staged, drop_if_empty, keep, require_room, stage_all
+from tare.runner.staging import Staged, keep, require_room, settle_outputs, stage_all
 from tare.runner.telemetry import Telemetry, Unwatched, Watched
 
 
@@ -121,7 +121,7 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
             with watched.stage(one.stage.name):
                 ended = self.backend.run(job)
             elapsed_s += ended.elapsed_s
-            drop_if_empty(work / one.stderr)
+            settle_outputs(one, work)
             lacking = keep(cache, one, work) if ended.code == 0 else ""
             if ended.code != 0 or ended.is_timeout or ended.fault or lacking:
                 break

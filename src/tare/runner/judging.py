@@ -17,6 +17,8 @@ from tare.model.case import Case
 from tare.model.workload import Parsed, Workload
 from tare.runner.placement import attest
 from tare.runner.transport import prove
+from tare.runner.witness.hearing import read_words
+from tare.runner.witness.verdict import contradiction, describe
 
 _TAIL = 300  # characters of an output that a reason quotes
 
@@ -46,7 +48,7 @@ def judge(
     """Return `attempt` with its state and, where it is done, what was measured in the folder `work`."""
     workload = composer.workloads[case.workload]
     outcome = judge_exit(end, timeout_s, work)
-    evidence = ""
+    evidence = chosen = ""
     parsed = Parsed()
     if outcome is None:
         parsed = parse_output(workload.expecting(case), work)
@@ -63,6 +65,8 @@ def judge(
         evidence = proof.evidence
         if proof.fault:
             outcome = Outcome(State.INVALID, proof.fault, check="transport")
+        else:
+            chosen, outcome = judge_words(case, composer, work)
     placement = ""
     if outcome.state is State.DONE:
         placement, outcome = judge_ranks(case, composer, work)
@@ -75,6 +79,7 @@ def judge(
         check=outcome.check,
         is_infrastructure=outcome.is_infrastructure,
         transport=evidence,
+        chosen=chosen,
         placement=placement,
         series=gather_series(parsed.measurements, better) if is_done else [],
     )
@@ -132,6 +137,21 @@ def judge_figures(workload: Workload, parsed: Parsed) -> Outcome:
     if workload.foms and not parsed.measurements:
         return Outcome(State.INVALID, "the output holds no figure of merit", check="output")
     return Outcome(State.DONE)
+
+
+def judge_words(case: Case, composer: Composer, work: Path) -> tuple[str, Outcome]:
+    """Return what the libraries said of the transport, and whether that is the network of the case."""
+    words = [
+        word
+        for stage in composer.workloads[case.workload].stages(case)
+        if composer.is_heard(case, stage)
+        for word in read_words(work, stage.name)
+    ]
+    chosen = describe(words)
+    fault = contradiction(composer.site.networks[case.network], words) if case.network else None
+    if fault:
+        return chosen, Outcome(State.INVALID, fault, check="transport")
+    return chosen, Outcome(State.DONE)
 
 
 def judge_ranks(case: Case, composer: Composer, work: Path) -> tuple[str, Outcome]:

@@ -15,6 +15,7 @@ from tare.model.case import Case
 from tare.model.launch import Invocation
 from tare.model.workload import Stage
 from tare.runner.cache import StageCache, stage_keys
+from tare.runner.witness.hearing import gather
 
 _LEAST_ROOM = 64 * 1024  # bytes; with less, an output may be cut short without anybody noticing
 
@@ -77,7 +78,13 @@ def require_room(folder: Path) -> None:
         raise DiskFull(folder)
 
 
-def drop_if_empty(path: Path) -> None:
+def settle_outputs(staged: Staged, work: Path) -> None:
+    """Part what the libraries of a stage that ended said from what its program did."""
+    gather(work, staged.stage.name, staged.stdout, staged.stderr)
+    _drop_if_empty(work / staged.stderr)
+
+
+def _drop_if_empty(path: Path) -> None:
     """Remove an output that nobody wrote to."""
     if path.exists() and path.stat().st_size == 0:
         path.unlink()

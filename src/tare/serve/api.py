@@ -67,6 +67,7 @@ def runs(request: Request) -> Response:
                 "started_at": one.started_at,
                 "elapsed_s": one.elapsed_s,
                 "transport": one.transport,
+                "chosen": one.chosen,
                 "folder": one.folder,
             }
             for one in found[start : start + _MOST_RUNS]

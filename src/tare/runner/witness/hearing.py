@@ -1,0 +1,81 @@
+"""Gather what libraries said while a stage ran, and take it out of what the program itself said."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from tare.attest import ASKED, words_folder
+from tare.runner.witness import intelmpi, libfabric, openmpi, ucx
+from tare.runner.witness.word import Word
+
+_LIBRARIES = (openmpi, ucx, libfabric, intelmpi)
+_MOST_LINES_OF_OUTPUT = 1000  # of standard output, where Intel MPI speaks before the program does
+
+
+def gather(work: Path, stage: str, stdout: str, stderr: str) -> None:
+    """Keep the telling lines of `stage` in ``transport/STAGE.txt``, and the rest out of its standard error.
+
+    A line that says what an earlier one has said is dropped. What libraries complain of stays in, or comes
+    to, standard error. Nothing is done where no library was asked.
+    """
+    folder = work / words_folder(stage)
+    if not (folder / ASKED).exists():
+        return
+    files = sorted(path for path in folder.iterdir() if path.name != ASKED)
+    complaints = [line for path in files for line in _lines(path) if not _is_chatter(line)]
+    heard: dict[Word, str] = {}
+    for lines in (
+        *map(_lines, files),
+        _lines(work / stderr),
+        islice(_lines(work / stdout), _MOST_LINES_OF_OUTPUT),
+    ):
+        for word, line in _telling(lines):
+            heard.setdefault(word, line)
+    if heard:
+        _path(work, stage).write_text("".join(heard.values()), errors="surrogateescape")
+    _keep_out(work / stderr, complaints)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def read_words(work: Path, stage: str) -> tuple[Word, ...]:
+    """Return what was gathered of `stage`; nothing where no library said anything."""
+    return tuple(word for word, _ in _telling(_lines(_path(work, stage))))
+
+
+def _path(work: Path, stage: str) -> Path:
+    folder = work / words_folder(stage)
+    return folder.with_name(f"{folder.name}.txt")
+
+
+def _telling(lines: Iterable[str]) -> Iterator[tuple[Word, str]]:
+    for line in lines:
+        for library in _LIBRARIES:
+            word = library.tell(line)
+            if word is not None:
+                yield word, line
+                break
+
+
+def _is_chatter(line: str) -> bool:
+    return any(library.is_chatter(line) for library in _LIBRARIES)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a file, whatever bytes they hold; none of a file that is not there."""
+    try:
+        with path.open(errors="surrogateescape") as file:
+            yield from file
+    except FileNotFoundError:
+        return
+
+
+def _keep_out(stderr: Path, complaints: Iterable[str]) -> None:
+    """Write standard error anew, without chatter and with `complaints` that libraries wrote elsewhere."""
+    rest = stderr.with_name(f"{stderr.name}.rest")
+    with rest.open("w", errors="surrogateescape") as file:
+        file.writelines(line for line in _lines(stderr) if not _is_chatter(line))
+        file.writelines(complaints)
+    rest.replace(stderr)

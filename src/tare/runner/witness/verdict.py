@@ -1,0 +1,66 @@
+"""Hold what libraries said of their transport against the network that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from tare.model.site import Network
+from tare.runner.witness.word import Word
+
+_OVER_SOCKETS = frozenset({"tcp", "sockets", "net", "udp"})
+_UCX = frozenset({"verbs", "ucx", "mlx"})
+"""Providers that reach InfiniBand and RoCE, through UCX or themselves."""
+
+
+def describe(words: Collection[Word]) -> str:
+    """Return what the libraries said, such as ``UCX: tcp over eth0``; empty where they said nothing."""
+    told = []
+    for library in dict.fromkeys(one.library for one in words):
+        mine = [one for one in words if one.library == library]
+        ways = sorted({one.transport for one in mine if one.transport and not one.is_local})
+        cards = sorted(set(_interfaces(mine)))
+        if ways:
+            told.append(f"{library}: {', '.join(ways)}" + (f" over {', '.join(cards)}" if cards else ""))
+    return "; ".join(told)
+
+
+def contradiction(network: Network, words: Collection[Word]) -> str | None:
+    """Return why what the libraries said is not `network`, or None: it is, or they said too little.
+
+    Between nodes. The interface is compared where sockets carry the data; RDMA devices have names of
+    their own, such as mlx5_0:1.
+    """
+    for library in dict.fromkeys(one.library for one in words):
+        mine = [one for one in words if one.library == library]
+        ways = {one.transport for one in mine if one.transport and not one.is_local}
+        if not ways:
+            if any(one.is_local for one in mine):
+                return f"{library} chose no way between nodes, only shared memory within them"
+            continue
+        wrong = sorted(way for way in ways if not _is_way(way, network.provider))
+        if wrong:
+            return f"{library} chose {', '.join(wrong)}, and the network asks for {network.provider}"
+        if ways <= _OVER_SOCKETS:
+            others = sorted(set(_interfaces(mine)) - {network.interface})
+            if others:
+                return (
+                    f"{library} chose {', '.join(others)} for {', '.join(sorted(ways))}, and the network is "
+                    f"{network.interface}"
+                )
+    return None
+
+
+def _is_way(way: str, provider: str) -> bool:
+    if provider == "ucx":
+        return True
+    if provider in _UCX:
+        return way not in _OVER_SOCKETS and way not in {"shm", "self"}
+    return way in _OVER_SOCKETS if provider in _OVER_SOCKETS else way == provider
+
+
+def _interfaces(words: Collection[Word]) -> Iterator[str]:
+    """Yield the interfaces that were taken; of those that libfabric was offered, the chosen ones."""
+    chosen = {one.address for one in words if one.address and not one.is_offered}
+    for one in words:
+        if one.interface and not one.is_local and (not one.is_offered or one.address in chosen):
+            yield one.interface
