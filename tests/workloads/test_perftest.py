@@ -165,7 +165,8 @@ def test_bandwidth_in_mib_is_read_as_that_in_mb_was() -> None:
         "write_bw",
         f"{RULE}{heads} 65536      5000             150.50             100.25        0.0016\n{RULE}",
     )
-    assert found.is_complete and not found.problems
+    assert found.is_complete
+    assert not found.problems
     assert figures(found, "bandwidth", bytes=65536) == [100.25 * MIB_GBIT]
     assert figures(found, "bandwidth_peak", bytes=65536) == [150.50 * MIB_GBIT]
 
