@@ -48,17 +48,19 @@ def up(place: Path, nodes: int) -> None:
     """
     place.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with ControlPlane(place) as cluster:
-        cluster.apply_definitions()
-        with SimulatedNodes(cluster, nodes, lambda namespace, pod: b"a simulated pod writes nothing\n"):
-            (place / _PID).write_text(str(os.getpid()))
-            click.echo(f"export KUBECONFIG={cluster.kubeconfig}")
-            try:
-                signal.pause()
-            except KeyboardInterrupt:
-                click.echo("kubelab: ending", err=True)
-            finally:
-                (place / _PID).unlink(missing_ok=True)
+    with ControlPlane(place) as cluster, SimulatedNodes(cluster, nodes, _write_log):
+        (place / _PID).write_text(str(os.getpid()))
+        click.echo(f"export KUBECONFIG={cluster.kubeconfig}")
+        try:
+            signal.pause()
+        except KeyboardInterrupt:
+            click.echo("kubelab: ending", err=True)
+        finally:
+            (place / _PID).unlink(missing_ok=True)
+
+
+def _write_log(namespace: str, pod: str) -> bytes:
+    return f"{namespace}/{pod} is simulated, and writes nothing\n".encode()
 
 
 @main.command()

@@ -27,7 +27,8 @@ class ControlPlane:
     """A cluster without nodes, whose state and logs are in `folder`. Use it as a context manager.
 
     It listens at `address`, on free ports; `inside` is put before each command, such as the nsenter of a
-    network namespace that has this address. Requests of the users `audited` are written to `audit_log`.
+    network namespace that has this address. MPIJobs and NetworkAttachmentDefinitions are defined unless it
+    `is_bare`. Requests of the users `audited` are written to `audit_log`.
     Raises KubelabError where it is not built, or does not come up.
     """
 
@@ -38,10 +39,12 @@ class ControlPlane:
         address: str = "127.0.0.1",
         inside: Sequence[str] = (),
         audited: Sequence[str] = (),
+        is_bare: bool = False,
     ) -> None:
         self.folder = folder.resolve()
         self.address = address
         self.inside = tuple(inside)
+        self._is_bare = is_bare
         self.authority = Authority(self.folder / "pki")
         self._binaries = programs()
         etcd_port, peer_port, self.port = _free_ports(3)
@@ -116,22 +119,28 @@ class ControlPlane:
         """Apply manifests, YAML. Raises KubelabError."""
         self.kubectl("apply", "--server-side", "-f", "-", stdin=text)
 
-    def apply_definitions(self) -> None:
-        """Define MPIJobs and NetworkAttachmentDefinitions, and wait until the API server serves them."""
-        for manifest in definitions(self.kubectl("get", "--raw", "/openapi/v3/api/v1")):
-            self.apply(manifest)
-        self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-
     def _start(self) -> None:
         self._etcd.start()
         self.restart_api_server()
+        if not self._is_bare:  # before the controllers, whose garbage collector seldom looks for new kinds
+            self._define()
         for follower in self._followers:
             follower.start()
         # Pods are refused until their namespace has this account, of the controller manager.
         self._followers[0].wait_until(self._has_account, "making accounts")
 
+    def _define(self) -> None:
+        """Define what is no part of Kubernetes, and wait until the API server serves it."""
+        for manifest in definitions(self.kubectl("get", "--raw", "/openapi/v3/api/v1")):
+            self.apply(manifest)
+        self._api_server.wait_until(self._has_definitions, "serving what was defined")
+
     def _has_account(self) -> bool:
         return self._kubectl("get", "serviceaccount", "default").returncode == 0
+
+    def _has_definitions(self) -> bool:
+        kinds = ("mpijobs.kubeflow.org", "network-attachment-definitions.k8s.cni.cncf.io")
+        return all(self._kubectl("get", kind).returncode == 0 for kind in kinds)
 
     def _kubectl(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         command = [*self.inside, str(self._binaries.kubelab), "kubectl", f"--kubeconfig={self.kubeconfig}"]

@@ -1,0 +1,213 @@
+"""A real API server, controllers and scheduler, with simulated nodes and a double of the MPI Operator."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+import yaml
+
+from cli.conftest import TARE, Tare, tare
+from kubelab.control_plane import ControlPlane
+from kubelab.processes import Daemon, KubelabError
+from kubelab.simulated_nodes import SimulatedNodes
+from kubernetes_cluster.simulated_pods import RANKS_PER_NODE, SimulatedPods
+
+__all__ = ["tare"]
+
+USER = "runner"
+"""Whom the tests run Tare as: somebody with the rights of deploy/kubernetes, and no others."""
+ROLES = Path(__file__).parents[2] / "deploy" / "kubernetes"
+OURS = "app.kubernetes.io/managed-by=tare"
+_N_NODES = 4
+_STUDY = """\
+study: pods
+question: Do pods cost anything?
+site: site.yaml
+workloads:
+  echo:
+    command: [echo, "value: 1.0"]
+    mpi: true
+    needs_transport: false
+    foms: [{{name: value, unit: s, better: lower, regex: 'value: (\\S+)'}}]
+factors: {{workload: [echo]}}
+nodes: {nodes}
+ranks_per_node: {ranks}
+repeats: {repeats}
+"""
+Doc = dict[str, Any]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run these last: what is wrong elsewhere should not have to wait for a cluster."""
+    here = Path(__file__).parent
+    items.sort(key=lambda item: item.path.is_relative_to(here))
+
+
+class Request(NamedTuple):
+    """A request that Tare made, as the API server's audit log tells it."""
+
+    verb: str
+    resource: str
+    namespace: str
+    code: int
+
+
+class Lab(NamedTuple):
+    """What is up."""
+
+    control_plane: ControlPlane
+    pods: SimulatedPods
+    folder: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Return the file by which Tare connects."""
+        return self.control_plane.kubeconfig_for(USER)
+
+    def requests(self, namespace: str) -> list[Request]:
+        """Return the requests that Tare has made in a namespace and ended; watches count once."""
+        found = []
+        for line in self.control_plane.audit_log.read_text().splitlines():
+            event = msgspec.json.decode(line)
+            about = event.get("objectRef", {})
+            if event["stage"] != "ResponseComplete" or about.get("namespace", namespace) != namespace:
+                continue
+            code = event.get("responseStatus", {}).get("code", 0)
+            found.append(Request(event["verb"], about.get("resource", ""), about.get("namespace", ""), code))
+        return found
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("cluster")
+    try:
+        control_plane = ControlPlane(folder, audited=[USER])
+    except KubelabError as error:
+        pytest.skip(str(error))
+    with control_plane:
+        pods = SimulatedPods(control_plane.kubeconfig)
+        command = [sys.executable, "-m", "kubelab.operator", "--kubeconfig", str(control_plane.kubeconfig)]
+        operator = Daemon("operator", command, folder / "operator.log")
+        operator.start()
+        with SimulatedNodes(control_plane, _N_NODES, pods.write_log):
+            yield Lab(control_plane, pods, folder)
+        operator.kill()
+
+
+_numbers = count(1)
+
+
+@pytest.fixture
+def namespace(lab: Lab) -> Iterator[str]:
+    """Make a namespace in which the user may do what deploy/kubernetes grants."""
+    name = f"bench-{next(_numbers)}"
+    lab.control_plane.kubectl("create", "namespace", name)
+    grant(lab, name)
+    lab.control_plane.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name)
+    yield name
+    lab.control_plane.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def grant(lab: Lab, namespace: str) -> None:
+    """Give the user the rights that deploy/kubernetes gives to Tare's account."""
+    for file in ("role.yaml", "neighbours.yaml"):
+        for one in yaml.safe_load_all((ROLES / file).read_text()):
+            if one["kind"] in {"Role", "RoleBinding"}:
+                one["metadata"]["namespace"] = namespace
+            if one["kind"] in {"RoleBinding", "ClusterRoleBinding"}:
+                group = "rbac.authorization.k8s.io"
+                one["subjects"] = [{"kind": "User", "name": USER, "apiGroup": group}]
+            lab.control_plane.apply(json.dumps(one))
+
+
+class Campaign:
+    """A study of `repeats` runs in a namespace, and the command that carries it out."""
+
+    def __init__(self, lab: Lab, namespace: str, folder: Path, tare: Tare) -> None:
+        self.lab, self.namespace, self.folder, self._tare = lab, namespace, folder, tare
+        self.study, self.site, self.out = folder / "study.yaml", folder / "site.yaml", folder / "c"
+
+    def write(
+        self,
+        *,
+        nodes: int = 2,
+        repeats: int = 3,
+        launcher: Mapping[str, str] | None = None,
+        worker: Mapping[str, str] | None = None,
+        networks: Doc | None = None,
+        **options: object,
+    ) -> Campaign:
+        """Write study and site; `launcher` and `worker` are annotations that steer the simulated pods."""
+        platform: Doc = {
+            "backend": "kubernetes",
+            "launcher": "openmpi4",
+            "kubernetes": {
+                "image": "i", "namespace": self.namespace, "in_flight": 3,
+                "kubeconfig": str(self.lab.kubeconfig), "merge": _steered(nodes, launcher, worker), **options,
+            },
+        }  # fmt: skip
+        site = {
+            "site": "k", "nodes": ["a", "b"], "slots_per_node": RANKS_PER_NODE,
+            "platforms": {"pods": platform}, "networks": networks or {"sdn": {"interface": "eth0"}},
+        }  # fmt: skip
+        self.site.write_text(yaml.safe_dump(site))
+        self.study.write_text(_STUDY.format(nodes=nodes, ranks=RANKS_PER_NODE, repeats=repeats))
+        return self
+
+    def run(self) -> subprocess.CompletedProcess[str]:
+        return self._tare("run", self.study, "--out", self.out)
+
+    def start(self) -> subprocess.Popen[bytes]:
+        command = [TARE, "run", str(self.study), "--out", str(self.out)]
+        with (self.folder / "run.log").open("ab") as log:
+            return subprocess.Popen(command, stdout=log, stderr=log)
+
+    def counts(self) -> Doc:
+        found: Doc = json.loads(self._tare("status", self.out, "--json").stdout)["counts"]
+        return {name: count for name, count in found.items() if count}
+
+    def status(self) -> str:
+        """Return what `tare status` says, on one line."""
+        return " ".join(self._tare("status", self.out).stdout.split())
+
+    def objects(self, kinds: str = "mpijobs,jobs,pods,services,secrets") -> list[str]:
+        """Return all that is in the namespace, made by whomever, but for what every namespace has."""
+        kubectl = self.lab.control_plane.kubectl
+        ours = kubectl("get", "configmaps", "-n", self.namespace, "-l", OURS, "-o", "name").split()
+        return ours + kubectl("get", kinds, "-n", self.namespace, "-o", "name").split()
+
+    def n_created(self, resource: str = "mpijobs") -> int:
+        """Return how many objects Tare has created."""
+        made = [one for one in self.lab.requests(self.namespace) if one.verb == "create" and one.code == 201]
+        return len([one for one in made if one.resource == resource])
+
+
+def _steered(
+    nodes: int, launcher: Mapping[str, str] | None, worker: Mapping[str, str] | None
+) -> dict[str, object]:
+    def annotated(steering: Mapping[str, str]) -> dict[str, object]:
+        told = {f"kubelab/{name}": value for name, value in steering.items()}
+        return {"template": {"metadata": {"annotations": told}}}
+
+    if nodes == 1:
+        return {"spec": annotated(launcher)} if launcher else {}
+    given = {"Launcher": launcher, "Worker": worker}
+    replicas = {role: annotated(steering) for role, steering in given.items() if steering}
+    return {"spec": {"mpiReplicaSpecs": replicas}} if replicas else {}
+
+
+@pytest.fixture
+def campaign(lab: Lab, namespace: str, tmp_path: Path, tare: Tare) -> Campaign:
+    return Campaign(lab, namespace, tmp_path, tare)
+
+
+Until = Callable[[Callable[[], object]], None]

@@ -1,0 +1,87 @@
+"""Campaigns against the real API, controllers and scheduler of Kubernetes; their pods are simulated."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+
+from cli.conftest import Tare
+from kubernetes_cluster.conftest import Campaign
+
+PATIENCE_S = 60
+
+
+def until(is_so: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
+    end = time.monotonic() + patience_s
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def is_clean(campaign: Campaign) -> bool:
+    return campaign.objects() == []
+
+
+@pytest.mark.parametrize(("nodes", "resource"), [(2, "mpijobs"), (1, "jobs")])
+def test_a_campaign_runs_and_leaves_nothing(campaign: Campaign, nodes: int, resource: str) -> None:
+    done = campaign.write(nodes=nodes).run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert campaign.counts() == {"done": 3}
+    assert campaign.n_created(resource) == 3
+    refused = [one for one in campaign.lab.requests(campaign.namespace) if one.code == 403]
+    assert refused == [], "deploy/kubernetes grants too little"
+    for environment in (campaign.out / "environments").glob("*.json"):
+        facts = json.loads(environment.read_text())
+        told = {facts[node]["kubernetes.kubelet"] for node in facts if node.startswith("sim-")}
+        assert told == {"kwok"}
+    until(lambda: is_clean(campaign))
+
+
+def test_a_campaign_outlives_the_api_server(campaign: Campaign) -> None:
+    """What ends while nobody answers is not lost, and nothing is made twice."""
+    with campaign.write(repeats=6, launcher={"runs-for": "2s"}).start() as runner:
+        until(lambda: campaign.n_created() == 3)
+        campaign.lab.control_plane.kill_api_server()
+        time.sleep(3)
+        campaign.lab.control_plane.restart_api_server()
+        assert runner.wait(timeout=120) == 0, (campaign.folder / "run.log").read_text()
+    assert campaign.counts() == {"done": 6}
+    assert campaign.n_created() == 6
+    until(lambda: is_clean(campaign))
+
+
+def test_a_killed_campaign_goes_on_with_what_it_left(campaign: Campaign) -> None:
+    with campaign.write(launcher={"runs-for": "4s"}).start() as runner:
+        until(lambda: campaign.n_created() == 3)
+        os.kill(runner.pid, signal.SIGKILL)
+    done = campaign.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert campaign.counts() == {"done": 3}
+    assert campaign.n_created() == 3, "nothing is run twice"
+    until(lambda: is_clean(campaign))
+
+
+def test_an_interrupted_campaign_leaves_nothing(campaign: Campaign) -> None:
+    with campaign.write(launcher={"runs-for": "60s"}).start() as runner:
+        until(lambda: campaign.n_created() == 3)
+        runner.send_signal(signal.SIGINT)
+        assert runner.wait(timeout=60) == 130
+    until(lambda: is_clean(campaign))
+
+
+def test_clean_deletes_what_a_dead_campaign_left(campaign: Campaign, tare: Tare) -> None:
+    with campaign.write(launcher={"runs-for": "60s"}).start() as runner:
+        until(lambda: campaign.n_created() == 3)
+        alive = tare("clean", "--site", campaign.site, "--dry-run")
+        os.kill(runner.pid, signal.SIGKILL)
+    assert "MPIJob" not in alive.stdout, "a campaign that runs has no leftovers"
+    found = tare("clean", "--site", campaign.site, "--dry-run")
+    assert found.stdout.count("MPIJob/tare-") == 3, found.stdout + found.stderr
+    assert len([one for one in campaign.objects("mpijobs") if "mpijob" in one]) == 3
+    assert tare("clean", "--site", campaign.site).returncode == 0
+    until(lambda: is_clean(campaign))
