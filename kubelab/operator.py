@@ -181,13 +181,23 @@ class MpiOperator:
         if not job.is_suspended:
             for number in range(job.n_workers):
                 if job.worker_name(number) not in workers:
-                    self._create(objects.worker(job, number))
+                    self._make_worker(job, number)
         n_wanted = 0 if job.is_suspended else job.n_workers
         is_early = sum(pod.is_ready for pod in workers.values()) < n_wanted
         if launcher is None and not (is_early and job.spec.launcher_creation_policy == "WaitForWorkersReady"):
             self._create(objects.launcher(job))
             launcher = self._seen.launchers.get(job.metadata.key)
         return launcher
+
+    def _make_worker(self, job: MpiJob, number: int) -> None:
+        """Create a worker; why it may not be, such as a quota, an event says, as the operator's."""
+        try:
+            self._create(objects.worker(job, number))
+        except Refusal as refusal:
+            if job.metadata.uid not in self._refused:
+                self._refused.add(job.metadata.uid)
+                self._event(job, "Warning", "MPIJobFailed", f"worker pod created failed: {refusal}")
+            raise
 
     def _discover(self, job: MpiJob, workers: dict[str, Pod]) -> None:
         """Keep the script that tells which workers run."""
