@@ -60,6 +60,20 @@ SITUATIONS: dict[str, Placement] = {
         platform=Platform(prefix="/usr"),
         network=Network(interface="fab0"),
     ),
+    "libraries-are-asked": Placement(
+        hosts=("n1", "n2"),
+        layout=Layout(nodes=2, ranks=2),
+        platform=Platform(env={"UCX_LOG_LEVEL": "debug"}),
+        network=Network(interface="fab0"),
+        words="/c/attempts/1/transport/run",
+    ),
+    "libraries-are-asked-about-infiniband": Placement(
+        hosts=("n1", "n2"),
+        layout=Layout(nodes=2, ranks=2),
+        platform=Platform(),
+        network=Network(interface="ib0", provider="verbs"),
+        words="/c/attempts/1/transport/run",
+    ),
     "psm3": Placement(
         hosts=("n1", "n2"),
         layout=Layout(nodes=2, ranks=2),

@@ -63,10 +63,9 @@ def judge(
             management=site.management,
         )
         evidence = proof.evidence
+        chosen, outcome = judge_words(case, composer, work)
         if proof.fault:
             outcome = Outcome(State.INVALID, proof.fault, check="transport")
-        else:
-            chosen, outcome = judge_words(case, composer, work)
     placement = ""
     if outcome.state is State.DONE:
         placement, outcome = judge_ranks(case, composer, work)

@@ -26,14 +26,14 @@ def gather(work: Path, stage: str, stdout: str, stderr: str) -> None:
         return
     files = sorted(path for path in folder.iterdir() if path.name != ASKED)
     complaints = [line for path in files for line in _lines(path) if not _is_chatter(line)]
-    heard: dict[Word, str] = {}
+    heard: dict[tuple[Word, ...], str] = {}
     for lines in (
         *map(_lines, files),
         _lines(work / stderr),
         islice(_lines(work / stdout), _MOST_LINES_OF_OUTPUT),
     ):
-        for word, line in _telling(lines):
-            heard.setdefault(word, line)
+        for words, line in _telling(lines):
+            heard.setdefault(words, line)
     if heard:
         _path(work, stage).write_text("".join(heard.values()), errors="surrogateescape")
     _keep_out(work / stderr, complaints)
@@ -42,7 +42,7 @@ def gather(work: Path, stage: str, stdout: str, stderr: str) -> None:
 
 def read_words(work: Path, stage: str) -> tuple[Word, ...]:
     """Return what was gathered of `stage`; nothing where no library said anything."""
-    return tuple(word for word, _ in _telling(_lines(_path(work, stage))))
+    return tuple(word for words, _ in _telling(_lines(_path(work, stage))) for word in words)
 
 
 def _path(work: Path, stage: str) -> Path:
@@ -50,13 +50,12 @@ def _path(work: Path, stage: str) -> Path:
     return folder.with_name(f"{folder.name}.txt")
 
 
-def _telling(lines: Iterable[str]) -> Iterator[tuple[Word, str]]:
+def _telling(lines: Iterable[str]) -> Iterator[tuple[tuple[Word, ...], str]]:
+    """Yield each line that tells something, after what it tells."""
     for line in lines:
-        for library in _LIBRARIES:
-            word = library.tell(line)
-            if word is not None:
-                yield word, line
-                break
+        words = tuple(word for library in _LIBRARIES for word in library.tell(line))
+        if words:
+            yield words, line
 
 
 def _is_chatter(line: str) -> bool:

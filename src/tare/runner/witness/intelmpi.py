@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from tare.runner.witness.word import Word
 
@@ -14,16 +15,15 @@ _PROVIDER = re.compile(r"libfabric provider: (?P<provider>[^\s;]+)")
 _CARD = re.compile(r"\d+ +\d+ +(?P<interface>[A-Za-z]\S*)\s*$")
 
 
-def tell(line: str) -> Word | None:
-    """Return what `line` says of a provider or of a card, if anything."""
+def tell(line: str) -> Iterator[Word]:
+    """Yield what `line` says of a provider or of a card, if anything."""
     said = _LINE.match(line)
     if said is None:
-        return None
+        return
     if provider := _PROVIDER.match(said["text"]):
-        return Word(library=LIBRARY, transport=provider["provider"])
-    if card := _CARD.match(said["text"]):
-        return Word(library=LIBRARY, interface=card["interface"])
-    return None
+        yield Word(library=LIBRARY, transport=provider["provider"])
+    elif card := _CARD.match(said["text"]):
+        yield Word(library=LIBRARY, interface=card["interface"])
 
 
 def is_chatter(line: str) -> bool:

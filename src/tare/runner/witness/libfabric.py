@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from tare.runner.witness.word import Word
 
 LIBRARY = "libfabric"
 
 _LINE = re.compile(r"libfabric:\d+:.*?\w+\(\):\d+<(?P<level>\w+)> (?P<text>.*)")
-# src/fabric.c says which provider's fabric is opened, prov/util/src/util_attr.c which address it takes.
+# src/fabric.c says which provider's fabric is opened (not in version 1.17, which then tells too little);
+# prov/util/src/util_attr.c which address it takes.
 _USING = re.compile(r"Using (?P<provider>\S+) provider\b")
 _OFFERED = re.compile(r"Available addr: (?P<address>\S+), iface name: (?P<interface>[^\s,]+)")
 _CHOSEN = re.compile(r"Chosen addr for using: (?P<address>[^\s,]+)")
@@ -17,21 +19,21 @@ _UTILITIES = re.compile(r"(?:ofi_|off_|lnx)")
 _MERELY_TOLD = frozenset({"info", "trace", "debug"})
 
 
-def tell(line: str) -> Word | None:
-    """Return what `line` says of a provider or of an interface, if anything."""
+def tell(line: str) -> Iterator[Word]:
+    """Yield what `line` says of a provider or of an interface, if anything."""
     said = _LINE.match(line)
     if said is None:
-        return None
+        return
     text = said["text"]
     if using := _USING.match(text):
         core = [one for one in using["provider"].split(";") if not _UTILITIES.match(one)]
-        return Word(library=LIBRARY, transport=core[0], is_local=core[0] == "shm") if core else None
-    if offered := _OFFERED.match(text):
+        for provider in core[:1]:
+            yield Word(library=LIBRARY, transport=provider, is_local=provider == "shm")
+    elif offered := _OFFERED.match(text):
         address, interface = offered["address"], offered["interface"]
-        return Word(library=LIBRARY, address=address, interface=interface, is_offered=True)
-    if chosen := _CHOSEN.match(text):
-        return Word(library=LIBRARY, address=chosen["address"])
-    return None
+        yield Word(library=LIBRARY, address=address, interface=interface, is_offered=True)
+    elif chosen := _CHOSEN.match(text):
+        yield Word(library=LIBRARY, address=chosen["address"])
 
 
 def is_chatter(line: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from tare.runner.witness.word import Word
 
@@ -17,25 +18,27 @@ _CHATTER = re.compile(
     r"mca: base: (?:components_(?:register|open)|close): "
     r"|mca: bml: Using "
     r"|select: (?:initializing|init of component) "
-    r"|btl: ?tcp: (?:Using interface|0x[0-9a-f]+: if |exchange: |attempting to connect|now connected"
-    r"|connect\(\) to \S+ completed)"
+    r"|btl: ?tcp: (?:Using interface|0x[0-9a-f]+: if |exchange: |path from |attempting to connect"
+    r"|now connected|connect\(\) to \S+ completed|Searching for |Found match|Match incoming connection)"
 )
+_EXCLUDED = "sppp"
+"""What version 4 says that it uses where it goes through its list of exclusions, which holds this name."""
+
 _WITHIN_NODE = frozenset({"self", "vader", "sm", "smcuda"})
 
 
-def tell(line: str) -> Word | None:
-    """Return what `line` says of a transport, if anything."""
+def tell(line: str) -> Iterator[Word]:
+    """Yield what `line` says of a transport, if anything."""
     said = _LINE.match(line)
     if said is None:
-        return None
+        return
     host, text = said["host"], said["text"]
     if using := _USING.match(text):
         btl = using["btl"]
         is_local = btl in _WITHIN_NODE and _short(using["peer"]) == _short(host)
-        return Word(library=LIBRARY, host=host, transport=btl, is_local=is_local)
-    if named := _INTERFACE.match(text):
-        return Word(library=LIBRARY, host=host, interface=named["v4"] or named["v5"])
-    return None
+        yield Word(library=LIBRARY, host=host, transport=btl, is_local=is_local)
+    elif (named := _INTERFACE.match(text)) and named["v4"] != _EXCLUDED:
+        yield Word(library=LIBRARY, host=host, interface=named["v4"] or named["v5"])
 
 
 def is_chatter(line: str) -> bool:

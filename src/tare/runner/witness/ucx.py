@@ -21,14 +21,13 @@ _WITHIN_NODE = frozenset({"self", "sysv", "posix", "cma", "knem", "xpmem"})
 _MERELY_TOLD = frozenset({"INFO", "DIAG", "DEBUG", "TRACE"})
 
 
-def tell(line: str) -> Word | None:
-    """Return the lane of `line` that leads to other nodes or, where none does, the one that does not."""
+def tell(line: str) -> Iterator[Word]:
+    """Yield each lane that `line` names."""
     said = _LINE.match(line)
     found = _LANES.match(said["text"]) if said else None
-    if said is None or found is None:
-        return None
-    words = [_word(said["host"], *lane, found["reach"]) for lane in _lanes(found["lanes"])]
-    return next((one for one in words if not one.is_local), words[0] if words else None)
+    if said and found:
+        for lane in dict.fromkeys(_lanes(found["lanes"])):
+            yield _word(said["host"], *lane, found["reach"])
 
 
 def is_chatter(line: str) -> bool:
