@@ -30,6 +30,20 @@ def test_the_fastest_and_slowest_rank_are_read() -> None:
     ]
 
 
+def test_bandwidths_of_version_2_have_six_decimals() -> None:
+    heads = "# Size\t\tBandwidth (MB/s) "
+    text = table("Bandwidth Test (Version 2.1)", heads, {size: f"{size * 0.4:.6f}" for size in SIZES[1:]})
+    parsed = parse("bw", text)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed, "bandwidth", bytes=8) == [3.2]
+    assert not parse("bw", text.replace("3.200000", "3.2000")).is_complete
+
+
+def test_the_title_of_an_alltoall_may_go_without_hyphens() -> None:
+    text = BCAST.replace("Broadcast Latency Test v5.8", "Alltoallv Latency Test v5.3.2")
+    assert parse("alltoallv", text).is_complete
+
+
 @pytest.mark.parametrize("n_rows", [0, 1, 5, 23])
 def test_a_table_that_ends_early_is_not_complete(n_rows: int) -> None:
     text = "".join(LATENCY.splitlines(keepends=True)[: 2 + n_rows])

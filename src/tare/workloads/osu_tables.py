@@ -1,7 +1,7 @@
 """Read the tables of the OSU micro-benchmarks, versions 2 to 7 (util/osu_util_mpi.c: print_stats and so on).
 
-A table is a title, heads of columns and rows of numbers with two decimals; nothing closes it, so that only
-its last message size tells whether it is whole.
+A table is a title, heads of columns and rows of numbers with two decimals (bandwidths of version 2 have
+six); nothing closes it, so that only its last message size tells whether it is whole.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ _VALIDATION = "validation"
 
 _TITLE = re.compile(
     r"""(?P<label> \s* (?: \S+ [:\]] \s? )? ) (?P<hash> \# )? \s*
-    (?: OSU | OMB-Py ) \s+ (?P<name> \S.*? ) \s+ Test (?: \s+ v? (?P<version> [0-9]+ [0-9.]* \S* ) )? \s*""",
+    (?: OSU | OMB-Py ) \s+ (?P<name> \S.*? ) \s+ Test
+    (?: \s+ (?: v | \(Version\  )? (?P<version> [0-9]+ [0-9.]* \S*? ) \)? )? \s*""",
     re.VERBOSE,
 )
 _SIZED_HEADS = re.compile(r"[#\s]*Size\b.*", re.DOTALL)
@@ -77,9 +78,8 @@ class Sizes(msgspec.Struct, frozen=True):
 def benchmark_key(title: str) -> str:
     """Return the part of a title that names the benchmark, alike for all versions, devices and spellings."""
     name = re.sub(r"-(?:cuda|openacc|rocm|managed|cxl)\b(?: managed)?", "", title.lower())
-    name = re.sub(
-        r"\s+", " ", name.replace("personalized exchange ", "").replace("nonblocking", "non-blocking")
-    )
+    name = name.replace("personalized exchange ", "").replace("nonblocking", "non-blocking")
+    name = re.sub(r"\s+", " ", name.replace("alltoall", "all-to-all"))
     return name.removeprefix("mpi ").removeprefix("one sided ")
 
 
@@ -150,7 +150,9 @@ class _Table:
 
     @staticmethod
     def _field(name: str) -> str:
-        return r"([0-9]{1,15}\.[0-9]{2})" if name in COLUMNS or _TAIL.fullmatch(name) else r"(\S+)"
+        if name in COLUMNS or _TAIL.fullmatch(name):
+            return r"([0-9]{1,15}\.[0-9]{2}(?:[0-9]{4})?)"
+        return r"(\S+)"
 
     def faults(self, expected: Expectation) -> Iterator[str]:
         """Yield how the rows fall short of what they should be."""
