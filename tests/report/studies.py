@@ -13,6 +13,7 @@ from tare.model.workload import Better, Fom
 from tare.report.accounting import account
 from tare.report.content import Content, ReportAnswers, content
 from tare.report.page import render
+from tare.report.painting import Here
 from tare.report.sentence import Answer, answer_all
 from tare.report.sides import lay_out
 from tare.report.trust import facts, noises
@@ -38,7 +39,7 @@ def facts_of(campaign: Campaign) -> dict[str, str]:
 
 
 def content_of(campaign: Campaign) -> Content:
-    return content(campaign, answers_of(campaign))
+    return content(campaign, answers_of(campaign), painter=Here())
 
 
 def page_of(campaign: Campaign) -> str:

@@ -22,7 +22,7 @@ DOCUMENT = "\\documentclass{article}\n\\usepackage{booktabs}%s\n\\begin{document
 
 
 def tables(campaign: Campaign) -> str:
-    return render_latex(content(campaign, answers_of(campaign), is_drawn=False))
+    return render_latex(content(campaign, answers_of(campaign)))
 
 
 def tokens(text: str) -> list[str]:

@@ -24,7 +24,7 @@ def read(text: str) -> Page:
 
 
 def summary(campaign: Campaign) -> Page:
-    return read(render_markdown(content(campaign, answers_of(campaign), is_drawn=False), ".."))
+    return read(render_markdown(content(campaign, answers_of(campaign)), ".."))
 
 
 def test_the_answer_comes_first_and_then_a_table_of_costs_with_signs() -> None:

@@ -16,10 +16,10 @@ from report.studies import HOSTILE, answers_of, content_of, hostile, page_of, th
 from support.synthetic import make_campaign, make_case
 from tare.errors import UsageError
 from tare.model.attempt import State
-from tare.report import Format, write_report
 from tare.report.listing import MOST_ROWS
 from tare.report.page import json_block, render
 from tare.report.wording import ratio
+from tare.report.writing import Format, write_report
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import webbrowser
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
@@ -67,24 +67,30 @@ def command(
       tare report campaigns/demo --calibration campaigns/calibrate-lab
     """
     from tare.collectors.sampler import read_timeline
-    from tare.report import Format, ReportAnswers, chart_scripts, write_report
+    from tare.report.content import ReportAnswers
+    from tare.report.painting import Here, painter_beside
+    from tare.report.writing import Format, write_report
     from tare.store.campaign import read_campaign
 
     wanted = set(Format) if "all" in formats else {Format(one) for one in formats or ("html",)}
     if is_opened and Format.HTML not in wanted:
         raise UsageError("--open shows the page; add --format html")
-    campaign = read_campaign(folder)
     target = output or folder / "report"
-    with ThreadPoolExecutor(max_workers=1) as meanwhile:
-        if Format.HTML in wanted:
-            meanwhile.submit(chart_scripts)
+    with painter_beside() if Format.HTML in wanted else contextlib.nullcontext(Here()) as painter:
+        campaign = read_campaign(folder)
         answers = ReportAnswers.of(campaign, read_campaign(calibrated) if calibrated else None)
-    try:
-        files = write_report(
-            campaign, answers, target, template, wanted, lambda one: read_timeline(folder / one.folder)
-        )
-    except OSError as error:
-        raise CampaignError.from_os(target, error) from error
+        try:
+            files = write_report(
+                campaign,
+                answers,
+                target,
+                template,
+                wanted,
+                lambda one: read_timeline(folder / one.folder),
+                painter,
+            )
+        except OSError as error:
+            raise CampaignError.from_os(target, error) from error
     page = files.get(Format.HTML)
     if as_json:
         charts = sorted(str(path) for path in (target / "charts").iterdir()) if page else []

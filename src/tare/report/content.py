@@ -36,6 +36,7 @@ from tare.report.heatmap import HeatMap, heat_maps, quoted
 from tare.report.listing import Listing
 from tare.report.look import unchecked
 from tare.report.packets import PacketSizes, packet_sizes
+from tare.report.painting import Painter
 from tare.report.panels import measured_panels, ratio_panels, scale_panels
 from tare.report.runs import RunRow, moment, run_listing, run_rows
 from tare.report.scaling import ScalingBlock, efficiency_panels, scaling_blocks, speedup_panels
@@ -148,10 +149,10 @@ def content(
     campaign: Campaign,
     answers: ReportAnswers,
     *,
-    is_drawn: bool = True,
+    painter: Painter | None = None,
     read_timeline: ReadTimeline = lambda attempt: None,
 ) -> Content:
-    """Return all that the page says about `campaign`; without figures where nothing `is_drawn`.
+    """Return all that the page says about `campaign`; without figures where there is no `painter`.
 
     `read_timeline` finds what the nodes of an attempt did over time.
     """
@@ -176,8 +177,10 @@ def content(
         heat_maps=tuple(maps),
         maps_left_out=maps_left_out,
         places_left_out=left_out(len(places), len(sides.places), "workloads and scales"),
-        figures=tuple(_figures(campaign, answers, sides, at_places(campaign, sides, places), read_timeline))
-        if is_drawn
+        figures=tuple(
+            _figures(campaign, answers, sides, at_places(campaign, sides, places), read_timeline, painter)
+        )
+        if painter
         else (),
         scaling=tuple(scaling_blocks(answers.scalings, sides)),
         curves=curve_tables(answers.curves, sides),
@@ -204,6 +207,7 @@ def _figures(
     sides: Sides,
     cases: frozenset[str],
     read_timeline: ReadTimeline,
+    painter: Painter,
 ) -> list[Figure]:
     estimates_shown = estimates_at(answers.estimates, cases)
     groups = {
@@ -221,7 +225,7 @@ def _figures(
     reference = sides.reference.name if sides.reference else "the reference"
     timelines = courses(campaign, sides, cases, read_timeline)
     with unchecked():
-        return figures(groups, reference, campaign.plan.margin) + watched_figure(timelines)
+        return figures(groups, reference, campaign.plan.margin, painter) + watched_figure(timelines, painter)
 
 
 def _question(sides: Sides) -> str:

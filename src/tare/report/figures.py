@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Mapping, Sequence
 
 from tare.report.charts import (
@@ -20,6 +19,7 @@ from tare.report.charts import (
 )
 from tare.report.course_charts import course_charts
 from tare.report.forest import describe_forest, forest_charts
+from tare.report.painting import Painter, Picture
 from tare.report.panels import Line, Panel, Point
 from tare.report.telemetry import Course, describe_course
 from tare.report.wording import NARROW, listed, percent, words
@@ -31,8 +31,6 @@ MOST_PANELS = 12
 _MOST_PIXELS = 1_200_000
 """Of all panels of a PNG: painting them takes longest of all that a report does."""
 
-_LONG_DECIMALS = re.compile(r"(\d\.\d\d)\d+")
-
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
@@ -43,9 +41,7 @@ class Figure:
     text: str
     specs: tuple[str, ...]
     descriptions: tuple[str, ...]
-    svg: str
-    png: bytes
-    pdf: bytes
+    picture: Picture
     panels: tuple[Panel, ...]
 
     @property
@@ -59,7 +55,9 @@ class Figure:
         return self.name in _OF_SCALE or all(panel.x == "nodes" for panel in self.panels)
 
 
-def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float) -> list[Figure]:
+def figures(
+    groups: Mapping[str, Sequence[Panel]], reference: str, margin: float, painter: Painter
+) -> list[Figure]:
     """Return a figure for each group with panels.
 
     Groups are ``figures``, ``time``, ``rate``, ``ratio``, ``nodes``, ``speedup``, ``efficiency`` and
@@ -106,16 +104,23 @@ def figures(groups: Mapping[str, Sequence[Panel]], reference: str, margin: float
         ),
     }
     drawn = [
-        _figure(name, title, f"{text} {_left_out(groups[name])}".rstrip(), groups[name][:MOST_PANELS], style)
+        _figure(
+            painter,
+            name,
+            title,
+            f"{text} {_left_out(groups[name])}".rstrip(),
+            groups[name][:MOST_PANELS],
+            style,
+        )
         for name, (style, title, text) in kinds.items()
         if groups.get(name)
     ]
     if groups.get("figures"):
-        drawn.insert(0, _forest(groups["figures"][:MOST_PANELS], reference, margin))
+        drawn.insert(0, _forest(painter, groups["figures"][:MOST_PANELS], reference, margin))
     return drawn
 
 
-def watched_figure(found: Sequence[Course]) -> list[Figure]:
+def watched_figure(found: Sequence[Course], painter: Painter) -> list[Figure]:
     """Return the figure of what nodes did against time, or none."""
     if not found:
         return []
@@ -126,7 +131,7 @@ def watched_figure(found: Sequence[Course]) -> list[Figure]:
     charts = course_charts(found)
     told = tuple(describe_course(one) for one in found)
     title = "What the nodes did meanwhile"
-    return [_drawn("telemetry", title, text, [one.panel for one in found], charts, told, 8)]
+    return [_drawn(painter, "telemetry", title, text, [one.panel for one in found], charts, told, 8)]
 
 
 def _left_out(panels: Sequence[Panel]) -> str:
@@ -149,8 +154,11 @@ def _ratio_style(reference: str, margin: float) -> Style:
     return Style(f"ratio to {reference}", is_ratio=True, margin=margin)
 
 
-def _figure(name: str, title: str, text: str, panels: Sequence[Panel], style: Style) -> Figure:
+def _figure(
+    painter: Painter, name: str, title: str, text: str, panels: Sequence[Panel], style: Style
+) -> Figure:
     return _drawn(
+        painter,
         name,
         title,
         text,
@@ -161,17 +169,18 @@ def _figure(name: str, title: str, text: str, panels: Sequence[Panel], style: St
     )
 
 
-def _forest(panels: Sequence[Panel], reference: str, margin: float) -> Figure:
+def _forest(painter: Painter, panels: Sequence[Panel], reference: str, margin: float) -> Figure:
     text = (
         f"1 is {reference}; right of it is worse, whichever way a figure improves. The grey band is "
         "the margin; lines are the intervals."
     )
     charts = forest_charts(panels, margin)
     told = tuple(describe_forest(panel) for panel in panels)
-    return _drawn("figures", f"Next to {reference}, figure by figure", text, panels, charts, told, 8)
+    return _drawn(painter, "figures", f"Next to {reference}, figure by figure", text, panels, charts, told, 8)
 
 
 def _drawn(
+    painter: Painter,
     name: str,
     title: str,
     text: str,
@@ -181,20 +190,13 @@ def _drawn(
     right: int,
 ) -> Figure:
     """Return a figure with its charts as specs, pictures and words; `right` is room for names, in pixels."""
-    import vl_convert
-
-    whole = side_by_side(charts, right)
-    svg = vl_convert.vegalite_to_svg(whole, vl_version=vegalite_version())
-    svg = _LONG_DECIMALS.sub(r"\1", svg)
     return Figure(
         name=name,
         title=title,
         text=text,
         specs=tuple(alone(chart) for chart in charts),
         descriptions=descriptions,
-        svg=svg,
-        png=vl_convert.svg_to_png(svg, scale=_scale(len(charts))),
-        pdf=vl_convert.svg_to_pdf(svg),
+        picture=painter.paint(side_by_side(charts, right), _scale(len(charts))),
         panels=tuple(panels),
     )
 
@@ -202,10 +204,3 @@ def _drawn(
 def _scale(n_panels: int) -> float:
     """Return pixels for each unit of a picture: two, and fewer where many panels would make too many."""
     return min(2.0, math.sqrt(_MOST_PIXELS / (n_panels * WIDTH * HEIGHT)))
-
-
-def vegalite_version() -> str:
-    """Return the version of Vega-Lite that Altair writes, as vl-convert names it: ``6.4``."""
-    import altair as alt
-
-    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])

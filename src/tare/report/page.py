@@ -6,6 +6,7 @@ import base64
 import functools
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,12 @@ from tare.model.campaign import Campaign
 from tare.report.content import Content
 from tare.report.evidence import MOST_RUNS, pack_all
 from tare.report.evidence import PAGE_LIMIT as EVIDENCE_LIMIT
-from tare.report.figures import Figure, vegalite_version
+from tare.report.figures import Figure
 from tare.report.listing import MOST_ROWS
 from tare.report.packing import pack
 from tare.report.palette import dark_by_light, sign_of, tone_of
 from tare.report.runs import telling
+from tare.report.scripts import chart_scripts
 from tare.report.templates import html_environment
 from tare.report.wording import count, number, percent, ratio, visible
 from tare.units import format_bytes
@@ -41,18 +43,23 @@ _ROW_SIZE = 60
 """Characters that a packed run takes in the page, about."""
 
 _JOINTS = re.compile(r"(?<=[._/])(?=\w)|(?<=[a-z])(?=[A-Z])")
-_EXPORT = "window.vegaEmbed = vegaEmbed;"
 
 
-def render(campaign: Campaign, found: Content, template: Path | None = None, home: str = "..") -> str:
-    """Return the page as HTML; `home` is the way from it to the campaign folder.
+def render(
+    campaign: Campaign,
+    found: Content,
+    template: Path | None = None,
+    home: str = "..",
+    live: Callable[[], str] = chart_scripts,
+) -> str:
+    """Return the page as HTML; `home` is the way from it to the campaign folder, `live` finds Vega's scripts.
 
     Raises jinja2.TemplateError.
     """
     environment = _environment(template)
-    scripts = [_script(text) for text in _scripts(environment, found)]
+    scripts = [_script(text) for text in _scripts(environment, found, live)]
     specs = pack([figure.specs for figure in found.figures])
-    pictures = sum(len(figure.svg) for figure in found.figures) * 4 // 3
+    pictures = sum(len(figure.picture.svg) for figure in found.figures) * 4 // 3
     carried = sum(map(len, (*scripts, specs))) + pictures + _ROW_SIZE * len(found.runs)
     room = max(0, min(EVIDENCE_LIMIT, PAGE_LIMIT - carried))
     return environment.get_template("template.html").render(
@@ -85,7 +92,7 @@ def json_block(value: object) -> Markup:
 
 def picture(figure: Figure) -> str:
     """Return a figure as a data URI: as an image its ids and scripts cannot meet the page's."""
-    return "data:image/svg+xml;base64," + base64.b64encode(figure.svg.encode()).decode("ascii")
+    return "data:image/svg+xml;base64," + base64.b64encode(figure.picture.svg.encode()).decode("ascii")
 
 
 def breakable(text: str) -> Markup:
@@ -112,21 +119,9 @@ def _environment(template: Path | None) -> Environment:
     return environment
 
 
-def _scripts(environment: Environment, found: Content) -> list[str]:
+def _scripts(environment: Environment, found: Content, live: Callable[[], str]) -> list[str]:
     own = environment.get_template("page.js").render()
-    return [chart_scripts(), own] if found.figures else [own]
-
-
-@functools.cache
-def chart_scripts() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, with no address to fetch anything from.
-
-    Bundling them takes a second, all of it outside of Python: `tare report` does it meanwhile.
-    """
-    import vl_convert
-
-    bundle: str = vl_convert.javascript_bundle(_EXPORT, vl_version=vegalite_version())
-    return bundle
+    return [live(), own] if found.figures else [own]
 
 
 def _script(text: str) -> str:

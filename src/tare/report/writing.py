@@ -12,6 +12,7 @@ from tare.model.campaign import Campaign
 from tare.report import latex, markdown
 from tare.report.content import Content, ReportAnswers, content
 from tare.report.page import render
+from tare.report.painting import Here, Painter
 from tare.report.telemetry import ReadTimeline
 
 
@@ -36,19 +37,24 @@ def write_report(
     template: Path | None = None,
     formats: Collection[Format] = (Format.HTML,),
     read_timeline: ReadTimeline = lambda attempt: None,
+    painter: Painter | None = None,
 ) -> dict[Format, Path]:
     """Write the report into `folder`, with ``charts/`` where a page is asked for; return the files by format.
 
     `template` is a folder whose files take the place of those of the same name in TEMPLATES. `read_timeline`
-    finds what the nodes of an attempt did over time.
+    finds what the nodes of an attempt did over time; `painter` makes the pictures, here where there is none.
     Raises UsageError when it holds none of them, or one that Jinja cannot read.
     """
     from jinja2 import TemplateError
 
-    found = content(campaign, answers, is_drawn=Format.HTML in formats, read_timeline=read_timeline)
+    painter = painter or Here()
+    drawn_by = painter if Format.HTML in formats else None
+    found = content(campaign, answers, painter=drawn_by, read_timeline=read_timeline)
     home = Path(os.path.relpath(campaign.folder.resolve(), folder.resolve())).as_posix()
     try:
-        texts = {one: _text(one, campaign, found, template, home) for one in Format if one in formats}
+        texts = {
+            one: _text(one, campaign, found, template, home, painter) for one in Format if one in formats
+        }
     except TemplateError as error:
         raise UsageError(f"template {template or 'of the report'}: {error}; mend the template") from error
     folder.mkdir(parents=True, exist_ok=True)
@@ -59,10 +65,12 @@ def write_report(
     return {one: folder / NAMES[one] for one in texts}
 
 
-def _text(kind: Format, campaign: Campaign, found: Content, template: Path | None, home: str) -> str:
+def _text(
+    kind: Format, campaign: Campaign, found: Content, template: Path | None, home: str, painter: Painter
+) -> str:
     match kind:
         case Format.HTML:
-            return render(campaign, found, template, home)
+            return render(campaign, found, template, home, painter.scripts)
         case Format.MARKDOWN:
             return markdown.render_markdown(found, home, template)
         case Format.LATEX:
@@ -72,6 +80,6 @@ def _text(kind: Format, campaign: Campaign, found: Content, template: Path | Non
 def _write_charts(found: Content, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     for figure in found.figures:
-        (folder / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8")
-        (folder / f"{figure.name}.png").write_bytes(figure.png)
-        (folder / f"{figure.name}.pdf").write_bytes(figure.pdf)
+        (folder / f"{figure.name}.svg").write_text(figure.picture.svg, encoding="utf-8")
+        (folder / f"{figure.name}.png").write_bytes(figure.picture.png)
+        (folder / f"{figure.name}.pdf").write_bytes(figure.picture.pdf)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tare.collectors.sampler import read_timeline
 from tare.report.content import ReportAnswers, content
 from tare.report.page import render
+from tare.report.painting import Here
 from tare.serve.watch import Watched
 from tare.store.campaign import read_campaign
 
@@ -26,5 +27,10 @@ def full_report(watched: Watched) -> str:
 def _render(watched: Watched) -> str:
     campaign = read_campaign(watched.folder)
     answers = ReportAnswers.of(campaign)
-    found = content(campaign, answers, read_timeline=lambda one: read_timeline(campaign.folder / one.folder))
+    found = content(
+        campaign,
+        answers,
+        painter=Here(),
+        read_timeline=lambda one: read_timeline(campaign.folder / one.folder),
+    )
     return render(campaign, found)
