@@ -17,8 +17,9 @@ STUDIES := network-tools:iperf3+iperf+qperf storage:fio hpcc-fabrics:hpcc gromac
   lammps-networks:lmp openfoam-fabrics:simpleFoam slurm:srun+squeue mpi-versions:mpicc.openmpi
 
 # Programs of Debian that studies and tests really run, where they are there.
-DEBIAN := charliecloud chromium fio gromacs hpcc iperf iperf3 lammps libopenmpi-dev munge openfoam \
-  openfoam-examples openmpi-bin openssh-server prometheus qperf slurm-client slurmctld slurmd sockperf sysstat
+DEBIAN := charliecloud chromium docker.io fio gromacs hpcc iperf iperf3 lammps libopenmpi-dev mariadb-server-core \
+  mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server podman prometheus qperf runc slurm-client \
+  slurmctld slurmd slurmdbd sockperf sysstat
 
 .PHONY: setup demo studies test lint bench observer screenshots programs kubelab clean
 .DELETE_ON_ERROR:
@@ -55,6 +56,8 @@ studies: setup
 
 test: setup lint
 	$(TARE) lab setup --mpi mpich,openmpi
+	@if [ "$$(id -u)" = 0 ] && type mmdebstrap podman >/dev/null 2>&1; then \
+	  $(TARE) lab rootfs || echo "without a root file system, studies in containers are not tested"; fi
 	@if $(TARE) doctor; then echo "this machine can build a lab: no test of it may be skipped"; \
 	  $(VENV)/bin/python -m pytest --require-lab; else $(VENV)/bin/python -m pytest; fi
 

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,8 +14,13 @@ import pytest
 import yaml
 
 from cli.conftest import TARE, Tare
-from tare.lab import containers
+from cli.test_crash import wait_for
+from tare.backends import marks
+from tare.cli.crews import campaign_mark
+from tare.lab import containers, docker
 from tare.lab.rootfs import is_built, rootfs_folder
+from tare.model.attempt import State
+from tare.store.campaign import read_campaign
 
 ROOTFS = rootfs_folder() / "debian"
 
@@ -27,7 +31,7 @@ pytestmark = [
 ]
 
 
-def write_study(folder: Path, platforms: list[str], script: str, timeout: str = "60 s") -> Path:
+def write_study(folder: Path, platforms: list[str], script: str, repeats: int = 1) -> Path:
     path = folder / "study.yaml"
     study = {
         "study": "boxes",
@@ -52,17 +56,24 @@ def write_study(folder: Path, platforms: list[str], script: str, timeout: str = 
         "workload": "ranks",
         "network": "overlay",
         "nodes": 2,
-        "repeats": 1,
-        "timeout": timeout,
+        "repeats": repeats,
+        "timeout": "90 s",
     }
     path.write_text(yaml.safe_dump(study))
     return path
 
 
+HAS_DOCKER = not docker.missing()
+needs_docker = pytest.mark.skipif(not HAS_DOCKER, reason=f"no docker; {docker.CURE}")
+
 SCRIPT = """
 if [ / -ef /proc/1/root/ ]; then inside=0; else inside=1; fi
 echo "rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE: $inside"
 """
+
+
+MEET = ": >up.$OMPI_COMM_WORLD_RANK; case $PWD in */2.1) sleep 60 ;; esac"
+"""Says that a rank is up; in the first try at the second run, it never ends."""
 
 
 @pytest.fixture
@@ -78,13 +89,19 @@ def standing_lab(tare: Tare, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     shutil.rmtree(folder)
 
 
-def containers_in_the_lab(tare: Tare) -> list[str]:
-    return tare("lab", "exec", "n1", "--", "podman", "ps", "--all", "--quiet").stdout.split()
+def containers_in_the_lab(tare: Tare, *, only_running: bool = False) -> list[str]:
+    """Return the containers of podman, and of the dockers of both hosts that studies here use."""
+    words = ["ps", "--quiet", *([] if only_running else ["--all"])]
+    found = tare("lab", "exec", "n1", "--", "podman", *words).stdout.split()
+    for host in ("n1-pod", "n2-pod") if HAS_DOCKER else ():
+        found += tare("lab", "exec", host, "--", "docker", *words).stdout.split()
+    return found
 
 
 @pytest.mark.usefixtures("standing_lab")
 def test_ranks_of_every_shape_run_inside_and_know_each_other(tare: Tare, tmp_path: Path) -> None:
     platforms = ["debian", "podman-rank", "podman-node", "charliecloud"]
+    platforms += ["docker-rank", "docker-node"] if HAS_DOCKER else []
     done = tare("run", write_study(tmp_path, platforms, SCRIPT), "--out", tmp_path / "c")
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads(tare("export", tmp_path / "c", "--format", "json").stdout)["rows"]
@@ -107,21 +124,37 @@ def test_what_ranks_ran_in_is_recorded(tare: Tare, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("standing_lab")
-@pytest.mark.parametrize("platform", ["podman-rank", "podman-node"])
-def test_kill_9_leaves_no_container_and_the_campaign_goes_on(
+@pytest.mark.parametrize(
+    "platform",
+    [
+        "charliecloud",
+        "podman-rank",
+        "podman-node",
+        pytest.param("docker-rank", marks=needs_docker),
+        pytest.param("docker-node", marks=needs_docker),
+    ],
+)
+def test_kill_9_leaves_nothing_and_the_campaign_goes_on_where_it_was(
     tare: Tare, tmp_path: Path, platform: str
 ) -> None:
-    study = write_study(tmp_path, [platform], f"[ -e {tmp_path}/c/go ] || sleep 60; {SCRIPT}")
-    command = [TARE, "run", str(study), "--out", str(tmp_path / "c")]
-    runner = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    wait_for_containers(tare)
+    """The second of two runs is under way; the first is not run again."""
+    campaign = tmp_path / "c"
+    script = f"{MEET}; {SCRIPT}"
+    study = write_study(tmp_path, [platform], script, repeats=2)
+    runner = subprocess.Popen([TARE, "run", str(study), "--out", str(campaign)], stdout=subprocess.DEVNULL)
+    wait_for(lambda: len(list(campaign.glob("attempts/*/2.1/up.*"))) == 2, within_s=60)
+    assert marks.marked(campaign_mark(campaign))
     runner.kill()
     runner.wait()
-    wait_until_none_runs(tare)
-    (tmp_path / "c/go").touch()
-    assert tare("run", tmp_path / "c").returncode == 0
+    wait_for(lambda: not containers_in_the_lab(tare, only_running=True))
+    wait_for(lambda: not marks.marked(campaign_mark(campaign)))
+    assert tare("run", campaign).returncode == 0
+    assert [(one.block, one.attempt, one.state) for one in read_campaign(campaign).measured()] == [
+        (1, 1, State.DONE),
+        (2, 2, State.DONE),
+    ]
     assert containers_in_the_lab(tare) == []
-    assert "nothing is left behind" in tare("clean").stdout
+    assert tare("clean").stdout == "nothing is left behind\n"
 
 
 @pytest.mark.usefixtures("standing_lab")
@@ -136,20 +169,6 @@ def test_clean_removes_a_container_that_never_started(tare: Tare) -> None:
     assert len(containers_in_the_lab(tare)) == 1
     assert "removed container" in tare("clean").stdout
     assert containers_in_the_lab(tare) == []
-
-
-def wait_until_none_runs(tare: Tare, within_s: float = 30) -> None:
-    deadline = time.monotonic() + within_s
-    while tare("lab", "exec", "n1", "--", "podman", "ps", "--quiet").stdout.split():
-        assert time.monotonic() < deadline, "a container runs on"
-        time.sleep(0.1)
-
-
-def wait_for_containers(tare: Tare, within_s: float = 60) -> None:
-    deadline = time.monotonic() + within_s
-    while not containers_in_the_lab(tare):
-        assert time.monotonic() < deadline, "no container comes"
-        time.sleep(0.1)
 
 
 @pytest.mark.usefixtures("standing_lab")

@@ -21,6 +21,13 @@ PACKAGES = ("openmpi-bin", "iproute2", "hpcc")
 SUITE = "bookworm"
 CURE = "on Debian: apt install mmdebstrap"
 
+_RECIPE = "etc/tare-rootfs"
+"""The file in it that says what it was built of."""
+_IDS_CURE = (
+    "an ordinary user needs newuidmap (apt install uidmap) and user ids of their own; as root: usermod "
+    "--add-subuids 100000-165535 --add-subgids 100000-165535 $USER"
+)
+
 
 class Rootfs(msgspec.Struct, frozen=True, kw_only=True):
     """A root file system: where it lies, its size, and how long it took to build, 0 where it was there."""
@@ -47,25 +54,39 @@ def build(
     suite: str = SUITE,
     folder: Path | None = None,
 ) -> Rootfs:
-    """Build a root file system with `packages` of Debian's `suite`, unless one of that name is there.
+    """Build a root file system with `packages` of Debian's `suite`, unless just that one is there.
 
-    An ordinary user builds it in a user namespace. Raises InfrastructureError with mmdebstrap's own words.
+    One that was not built here is left alone. An ordinary user builds it in a user namespace, and owns all
+    that is in it. Raises InfrastructureError with mmdebstrap's own words.
     """
     if not name or "/" in name or name.startswith("."):
         raise UsageError(f"{name!r} cannot be the name of a folder; use letters, digits and -")
     folder = folder or rootfs_folder()
     path = folder / name
+    recipe = _recipe(packages, suite)
     started = time.monotonic()
-    is_new = not is_built(path)
+    is_new = not is_built(path) or _recipe_of(path) not in {recipe, None}
     if is_new:
         if shutil.which("mmdebstrap") is None:
             raise InfrastructureError(f"mmdebstrap is missing; {CURE}")
-        _build(path, packages, suite)
+        _build(path, packages, suite, recipe)
     elapsed_s = time.monotonic() - started if is_new else 0.0
     return Rootfs(path=path, size_bytes=size_of(path), elapsed_s=elapsed_s)
 
 
-def _build(path: Path, packages: Sequence[str], suite: str) -> None:
+def _recipe(packages: Sequence[str], suite: str) -> str:
+    return f"{suite} {' '.join(sorted(packages))}\n"
+
+
+def _recipe_of(path: Path) -> str | None:
+    """Return what the root file system was built of; None where it does not say, as others' do not."""
+    try:
+        return (path / _RECIPE).read_text()
+    except OSError:
+        return None
+
+
+def _build(path: Path, packages: Sequence[str], suite: str, recipe: str) -> None:
     """Build it beside `path`, and move it there when it is whole."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,26 +96,50 @@ def _build(path: Path, packages: Sequence[str], suite: str) -> None:
             f"cannot write to {path.parent}: {error.strerror}; set TARE_ROOTFS to a folder of yours"
         ) from error
     root = scratch / "root"
+    root.mkdir()
     command = ["mmdebstrap", "--quiet", "--variant=essential", f"--include={','.join(packages)}"]
-    if os.geteuid() != 0:
-        command.append("--mode=unshare")
     try:
-        done = subprocess.run(
-            [*command, suite, str(root)],
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        if done.returncode != 0:
-            said = [line for line in done.stderr.splitlines() if line.startswith("E:")] or [
-                done.stderr.strip()
-            ]
-            raise InfrastructureError(f"mmdebstrap builds no root file system: {said[0]}")
+        if os.geteuid() == 0:
+            _run([*command, suite, str(root)])
+        else:
+            _run_unpacking([*command, "--mode=unshare", "--format=tar", suite, "-"], root)
+        (root / _RECIPE).write_text(recipe)
+        root.chmod(0o755)
         shutil.rmtree(path, ignore_errors=True)
         root.rename(path)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise _failure(done.stderr)
+
+
+def _run_unpacking(command: Sequence[str], root: Path) -> None:
+    """Unpack what `command` prints: the files in it belong to other users of its user namespace.
+
+    Nobody else may make devices; containers have those of their hosts.
+    """
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as building:
+        unpack = ["tar", "-C", str(root), "--no-same-owner", "--exclude=./dev/*", "-xf", "-"]
+        unpacked = subprocess.run(unpack, stdin=building.stdout, capture_output=True, text=True, check=False)
+        _, said = building.communicate()
+    if building.returncode != 0:
+        raise _failure(said)
+    if unpacked.returncode != 0:
+        raise InfrastructureError(f"the root file system cannot be unpacked: {unpacked.stderr.strip()}")
+
+
+def _failure(said: str) -> InfrastructureError:
+    """Return an error with the words of mmdebstrap that matter, and the cure for want of user ids."""
+    errors = [line for line in said.splitlines() if line.startswith("E:")] or [said.strip()]
+    wants_ids = any(word in errors[0] for word in ("/etc/subuid", "newuidmap", "unshare"))
+    cure = f"; {_IDS_CURE}" if wants_ids and os.geteuid() != 0 else ""
+    return InfrastructureError(f"mmdebstrap builds no root file system: {errors[0]}{cure}")
 
 
 def size_of(path: Path) -> int:
