@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 30.0
 _WATCH_S = 300  # how long the server keeps a watch before it ends it, well
-_CONFLICT, _GONE, _NOT_FOUND = 409, 410, 404
+_FORBIDDEN, _NOT_FOUND, _CONFLICT, _GONE = 403, 404, 409, 410
 _MAY_PASS = {429, 500, 502, 503, 504}
 
 
@@ -45,6 +45,8 @@ CRDS = Resource(
     "apis/apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", False
 )
 
+_MADE_BY = {MPI_JOBS.kind: "the MPI Operator", ATTACHMENTS.kind: "Multus"}
+"""Who brings the kinds that are no part of Kubernetes."""
 WRITTEN = {one.kind: one for one in (PODS, CONFIG_MAPS, JOBS, MPI_JOBS, ATTACHMENTS)}
 """What Tare creates, by kind."""
 
@@ -125,6 +127,9 @@ class Cluster:
         except Refusal as refusal:
             if refusal.status == _CONFLICT:
                 return False
+            if refusal.status == _NOT_FOUND and kind in _MADE_BY:  # the path, or the namespace in it
+                cure = f"is {_MADE_BY[kind]} installed, and is there a namespace {namespace}?"
+                raise Refusal(refusal.status, f"{refusal}; {cure}") from refusal
             raise
         return True
 
@@ -237,6 +242,8 @@ def _failure(status: int, content: bytes) -> BackendError:
     except msgspec.MsgspecError:
         message = content[:200].decode(errors="replace")
     said = f"the API server says {status}: {' '.join(message.split())}"
+    if status == _FORBIDDEN and " cannot " in message:  # and not for a quota
+        said += "; apply deploy/kubernetes, or ask for a Role with that right"
     return Outage(said) if status in _MAY_PASS else Refusal(status, said)
 
 
