@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
@@ -27,6 +28,7 @@ USER = "runner"
 ROLES = Path(__file__).parents[2] / "deploy" / "kubernetes"
 OURS = "app.kubernetes.io/managed-by=tare"
 _N_NODES = 4
+_PATIENCE_S = 60
 _STUDY = """\
 study: pods
 question: Do pods cost anything?
@@ -210,4 +212,14 @@ def campaign(lab: Lab, namespace: str, tmp_path: Path, tare: Tare) -> Campaign:
     return Campaign(lab, namespace, tmp_path, tare)
 
 
-Until = Callable[[Callable[[], object]], None]
+def until(is_so: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + _PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def until_clean(campaign: Campaign) -> None:
+    """Wait until nothing is left in the campaign's namespace: what owns the rest is deleted first."""
+    until(lambda: campaign.objects() == [])

@@ -6,25 +6,11 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
 
 import pytest
 
 from cli.conftest import Tare
-from kubernetes_cluster.conftest import Campaign
-
-PATIENCE_S = 60
-
-
-def until(is_so: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
-    end = time.monotonic() + patience_s
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
-def is_clean(campaign: Campaign) -> bool:
-    return campaign.objects() == []
+from kubernetes_cluster.conftest import Campaign, until, until_clean
 
 
 @pytest.mark.parametrize(("nodes", "resource"), [(2, "mpijobs"), (1, "jobs")])
@@ -39,7 +25,7 @@ def test_a_campaign_runs_and_leaves_nothing(campaign: Campaign, nodes: int, reso
         facts = json.loads(environment.read_text())
         told = {facts[node]["kubernetes.kubelet"] for node in facts if node.startswith("sim-")}
         assert told == {"kwok"}
-    until(lambda: is_clean(campaign))
+    until_clean(campaign)
 
 
 def test_a_campaign_outlives_the_api_server(campaign: Campaign) -> None:
@@ -52,7 +38,7 @@ def test_a_campaign_outlives_the_api_server(campaign: Campaign) -> None:
         assert runner.wait(timeout=120) == 0, (campaign.folder / "run.log").read_text()
     assert campaign.counts() == {"done": 6}
     assert campaign.n_created() == 6
-    until(lambda: is_clean(campaign))
+    until_clean(campaign)
 
 
 def test_a_killed_campaign_goes_on_with_what_it_left(campaign: Campaign) -> None:
@@ -63,7 +49,7 @@ def test_a_killed_campaign_goes_on_with_what_it_left(campaign: Campaign) -> None
     assert done.returncode == 0, done.stdout + done.stderr
     assert campaign.counts() == {"done": 3}
     assert campaign.n_created() == 3, "nothing is run twice"
-    until(lambda: is_clean(campaign))
+    until_clean(campaign)
 
 
 def test_an_interrupted_campaign_leaves_nothing(campaign: Campaign) -> None:
@@ -71,7 +57,7 @@ def test_an_interrupted_campaign_leaves_nothing(campaign: Campaign) -> None:
         until(lambda: campaign.n_created() == 3)
         runner.send_signal(signal.SIGINT)
         assert runner.wait(timeout=60) == 130
-    until(lambda: is_clean(campaign))
+    until_clean(campaign)
 
 
 def test_clean_deletes_what_a_dead_campaign_left(campaign: Campaign, tare: Tare) -> None:
@@ -84,4 +70,4 @@ def test_clean_deletes_what_a_dead_campaign_left(campaign: Campaign, tare: Tare)
     assert found.stdout.count("MPIJob/tare-") == 3, found.stdout + found.stderr
     assert len([one for one in campaign.objects("mpijobs") if "mpijob" in one]) == 3
     assert tare("clean", "--site", campaign.site).returncode == 0
-    until(lambda: is_clean(campaign))
+    until_clean(campaign)

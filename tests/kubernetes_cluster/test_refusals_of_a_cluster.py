@@ -1,0 +1,100 @@
+"""What a real cluster says no to, and what never comes up: told in a way that leads to the cure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Tare
+from kubelab.control_plane import ControlPlane
+from kubernetes_cluster.conftest import USER, Campaign, Lab, until_clean
+from kubernetes_cluster.simulated_pods import SimulatedPods
+
+
+def failed(campaign: Campaign, what: str) -> None:
+    """Run a campaign of one run that must fail, for this reason; nothing of it may stay."""
+    done = campaign.run()
+    assert done.returncode in {1, 3}, f"{done.returncode}: {done.stdout} {done.stderr}"
+    said = " ".join((done.stdout + done.stderr).split())
+    assert what in said + campaign.status()
+    until_clean(campaign)
+
+
+def test_a_pod_that_fits_no_node_says_so(campaign: Campaign) -> None:
+    failed(campaign.write(repeats=1, cpus=64, timeouts={"scheduled": 2}), "4 Insufficient cpu")
+
+
+def test_too_few_nodes_for_workers_that_keep_apart_say_so(campaign: Campaign) -> None:
+    campaign.write(repeats=1, node_selector={"kubernetes.io/hostname": "sim-0"}, timeouts={"scheduled": 2})
+    failed(campaign, "didn't match pod anti-affinity rules")
+
+
+def test_an_image_that_cannot_be_pulled_is_the_infrastructure_s_fault(campaign: Campaign) -> None:
+    campaign.write(repeats=1, worker={"waits": "ImagePullBackOff"}, timeouts={"pulled": 1})
+    failed(campaign, "waits: ImagePullBackOff")
+    assert campaign.n_created() > 1, "it is tried again"
+
+
+def test_workers_that_do_not_get_ready_are_named(campaign: Campaign) -> None:
+    campaign.write(repeats=1, worker={"ready-after": "600s"}, timeouts={"pulled": 1, "ready": 1})
+    failed(campaign, "not ready")
+
+
+def test_a_launcher_that_fails_without_a_record_is_told(lab: Lab, campaign: Campaign) -> None:
+    campaign.write(repeats=1, launcher={"exit-code": "139"})
+    lab.pods.is_silent = True
+    try:
+        failed(campaign, "ended with exit code 139")
+    finally:
+        lab.pods.is_silent = False
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_quota_of_pods_is_named(lab: Lab, campaign: Campaign, nodes: int) -> None:
+    """A quota refuses pods, whose maker hears of it; Tare finds it in events."""
+    lab.control_plane.kubectl("create", "quota", "few", "--hard=pods=0", "-n", campaign.namespace)
+    campaign.write(repeats=1, nodes=nodes, timeouts={"scheduled": 4})
+    failed(campaign, "exceeded quota: few")
+
+
+def test_a_quota_of_jobs_is_named(lab: Lab, campaign: Campaign) -> None:
+    hard = "--hard=count/mpijobs.kubeflow.org=0"
+    lab.control_plane.kubectl("create", "quota", "none", hard, "-n", campaign.namespace)
+    failed(campaign.write(repeats=1), "exceeded quota: none")
+
+
+def test_a_field_that_does_not_exist_is_refused_not_dropped(campaign: Campaign) -> None:
+    failed(
+        campaign.write(repeats=1, merge={"spec": {"slotPerWorker": 2}}), 'unknown field "spec.slotPerWorker"'
+    )
+
+
+def test_a_field_of_pods_that_does_not_exist_is_refused_too(campaign: Campaign) -> None:
+    wrong = {"spec": {"mpiReplicaSpecs": {"Worker": {"template": {"spec": {"hostNetwrok": True}}}}}}
+    failed(campaign.write(repeats=1, merge=wrong), "hostNetwrok")
+
+
+def test_a_right_that_is_missing_is_named(lab: Lab, campaign: Campaign) -> None:
+    lab.control_plane.kubectl("delete", "rolebinding", "tare", "-n", campaign.namespace)
+    failed(campaign.write(repeats=1), f'User "{USER}" cannot list resource "jobs"')
+
+
+def test_a_namespace_that_does_not_exist_is_named(lab: Lab, tmp_path: Path, tare: Tare) -> None:
+    campaign = Campaign(lab, "nowhere", tmp_path, tare).write(
+        repeats=1, kubeconfig=str(lab.control_plane.kubeconfig)
+    )
+    failed(campaign, 'namespaces "nowhere" not found')
+
+
+def test_a_cluster_without_the_operator_is_told(tmp_path: Path, tare: Tare, lab: Lab) -> None:
+    with ControlPlane(tmp_path / "bare", is_bare=True) as bare:
+        without = Lab(bare, SimulatedPods(bare.kubeconfig), tmp_path)
+        campaign = Campaign(without, "default", tmp_path, tare)
+        campaign.write(repeats=1, kubeconfig=str(bare.kubeconfig))
+        done = campaign.run()
+        assert done.returncode != 0
+        assert "is the MPI Operator installed" in campaign.status()
+        doctor = tare("doctor", "--site", campaign.site)
+        assert doctor.returncode == 3
+        assert "there are no MPIJobs" in doctor.stdout
