@@ -1,0 +1,149 @@
+"""The images of real pods, built of Debian's packages and PyPI's MPI, as archives: no registry is needed."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from kubelab.processes import KubelabError
+from tare.lab.mpi import install
+
+PAUSE, MPI = "docker.io/kubelab/pause:1", "docker.io/kubelab/mpi:1"
+INTEL_MPI = "/opt/intelmpi"
+"""Where the image has Intel MPI, and its benchmarks."""
+
+_SUITE = "bookworm"
+_PACKAGES = ("openmpi-bin", "openssh-server", "openssh-client", "hpcc", "iperf3", "iproute2", "libstdc++6")
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_SOURCES = Path(__file__).parent
+_UNUSED = ("usr/share/man", "usr/share/doc", "usr/share/locale")
+_INTEL_PROGRAMS = ("IMB-MPI1", "mpiexec.hydra", "hydra_bstrap_proxy", "hydra_pmi_proxy")
+_INTEL_LIBRARIES = ("libmpi.so.12", "libfabric.so.1", "libtcp-fi.so", "librxm-fi.so", "libshm-fi.so")
+_SETTINGS = {
+    "etc/ssh/ssh_config.d/mpi.conf": (
+        "Host *\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n"
+    ),
+    "etc/ssh/sshd_config.d/mpi.conf": "StrictModes no\nPermitRootLogin yes\n",
+    "sshd_config": (
+        "Port 2222\nHostKey /home/mpiuser/.ssh/id_rsa\nPidFile /home/mpiuser/sshd.pid\nStrictModes no\n"
+    ),
+}
+
+
+class Images(NamedTuple):
+    """The archives: what holds a pod, and what runs MPI in it."""
+
+    pause: Path
+    mpi: Path
+
+
+def folder() -> Path:
+    """Return where the images belong: a folder for each state of what they are made of."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    content = (_SUITE, _PACKAGES, _UNUSED, _INTEL_PROGRAMS, _INTEL_LIBRARIES, _SETTINGS)
+    digest = hashlib.blake2b(repr(content).encode(), digest_size=8)
+    digest.update((_SOURCES / "pause.c").read_bytes())
+    return cache / "tare" / "kubelab" / f"images-{digest.hexdigest()}"
+
+
+def images() -> Images:
+    """Return the images, and build those that are missing. Raises KubelabError."""
+    home = folder()
+    home.mkdir(parents=True, exist_ok=True)
+    made = Images(home / "pause.tar", home / "mpi.tar")
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for path, build in zip(made, (_build_pause, _build_mpi), strict=True):
+            if not path.exists():
+                with tempfile.TemporaryDirectory(dir=home) as scratch:
+                    build(Path(scratch)).rename(path)
+    return made
+
+
+def _build_pause(scratch: Path) -> Path:
+    _run("gcc", "-O2", "-static", "-o", str(scratch / "pause"), str(_SOURCES / "pause.c"))
+    root = scratch / "root.tar"
+    with tarfile.open(root, "w") as archive:
+        archive.add(scratch / "pause", "pause")
+    return _archive(PAUSE, root, scratch / "image.tar", ["/pause"])
+
+
+def _build_mpi(scratch: Path) -> Path:
+    """Build it with mmdebstrap(1). Programs run as root or as mpiuser, 1000, whose sshd needs no rights."""
+    _stage(scratch)
+    hooks = [
+        'chroot "$1" useradd --uid 1000 --create-home --shell /bin/bash mpiuser',
+        f'copy-in "{scratch}/opt" /',
+        f'copy-in "{scratch}/etc" /',
+        f'upload "{scratch}/sshd_config" /home/mpiuser/.sshd_config',
+        'chroot "$1" chown -R mpiuser:mpiuser /home/mpiuser',
+        'mkdir -p "$1/run/sshd"',
+    ]
+    options = [f"--customize-hook={hook}" for hook in hooks]
+    options += [f"--dpkgopt=path-exclude=/{path}/*" for path in _UNUSED]
+    root = scratch / "root.tar"
+    _run(
+        "mmdebstrap", "--variant=minbase", f"--include={','.join(_PACKAGES)}", *options, _SUITE, str(root)
+    )  # fmt: skip
+    return _archive(MPI, root, scratch / "image.tar", ["/bin/bash"])
+
+
+def _stage(scratch: Path) -> None:
+    """Lay out what Debian does not have: the settings of ssh, and what is needed of Intel MPI."""
+    for path, text in _SETTINGS.items():
+        (scratch / path).parent.mkdir(parents=True, exist_ok=True)
+        (scratch / path).write_text(text)
+    [prefix] = install(["intelmpi"])
+    within = scratch / INTEL_MPI.lstrip("/")
+    for source in _parts(prefix):
+        target = within / source.relative_to(prefix)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, target)
+
+
+def _parts(prefix: Path) -> Iterator[Path]:
+    yield from (prefix / "bin" / name for name in _INTEL_PROGRAMS)
+    yield from (prefix / "lib" / name for name in _INTEL_LIBRARIES)
+    yield from (prefix / "opt/mpi/etc").glob("tuning_generic*")
+
+
+def _archive(name: str, layer: Path, path: Path, command: Sequence[str]) -> Path:
+    """Write one layer as an image that containerd imports (Docker's image specification 1.2)."""
+    with layer.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    config = json.dumps({
+        "architecture": "amd64",
+        "os": "linux",
+        "config": {"Cmd": command, "Env": [f"PATH={_PATH}"]},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
+        "history": [{"created_by": "kubelab"}],
+    }).encode()  # fmt: skip
+    config_name = f"{hashlib.sha256(config).hexdigest()}.json"
+    manifest = json.dumps([{"Config": config_name, "RepoTags": [name], "Layers": ["layer.tar"]}]).encode()
+    with tarfile.open(path, "w") as archive:
+        for member, content_bytes in ((config_name, config), ("manifest.json", manifest)):
+            info = tarfile.TarInfo(member)
+            info.size = len(content_bytes)
+            archive.addfile(info, io.BytesIO(content_bytes))
+        archive.add(layer, "layer.tar")
+    return path
+
+
+def _run(*command: str) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        raise KubelabError(f"{command[0]} is missing; 'make programs' installs it") from error
+    if done.returncode:
+        said = "\n".join(done.stderr.splitlines()[-15:])
+        raise KubelabError(f"{command[0]} failed:\n{said}")

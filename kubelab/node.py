@@ -1,0 +1,235 @@
+"""A real node: namespaces of its own, and in them containerd, kubelet and the plug-ins of pod networks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from kubelab import control_groups, fabric, images
+from kubelab.build import programs
+from kubelab.control_plane import ControlPlane
+from kubelab.processes import Daemon, KubelabError
+
+_PLUGINS = Path("/usr/lib/cni")
+_DOUBLES = ("multus", "whereabouts")
+_TUNED = {
+    "vm/overcommit_memory": 1,
+    "vm/panic_on_oom": 0,
+    "kernel/panic": 10,
+    "kernel/panic_on_oops": 1,
+    "kernel/keys/root_maxkeys": 1_000_000,
+    "kernel/keys/root_maxbytes": 25_000_000,
+}
+"""What a kubelet sets of the kernel's parameters (container_manager_linux.go): the machine's own."""
+_SETTLE = """\
+set -e
+hostname {name}
+mount --make-rshared /
+mount -t tmpfs tmpfs /run
+mount --bind {folder}/lib /var/lib
+mount --bind {folder}/log /var/log
+cd {folder}/sysctl
+for file in */* */*/*; do [ ! -f $file ] || mount --bind $file /proc/sys/$file; done
+cd /
+mkdir /run/lock
+: >/run/settled
+exec sleep infinity
+"""
+_CONTAINERD = """\
+version = 2
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{pause}"
+  stream_server_address = "127.0.0.1"
+  restrict_oom_score_adj = true  # without CAP_SYS_RESOURCE no lower one can be set
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "{folder}/plugins"
+    conf_dir = "{folder}/networks"
+    max_conf_num = 1
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      SystemdCgroup = false
+"""
+
+
+class Node:
+    """The node `number` of `n_nodes`, with its state and logs in a folder below the cluster's.
+
+    It sees the machine's files but for /run, /var/lib and /var/log, so that all its programs may use the
+    paths that they are used to. Its uplink sends no faster than `rate`.
+    """
+
+    def __init__(self, cluster: ControlPlane, number: int, n_nodes: int, rate: str, group: str) -> None:
+        self.name = f"node{number}"
+        self._cluster = cluster
+        self._number, self._n_nodes, self._rate = number, n_nodes, rate
+        self._folder = cluster.folder / self.name
+        self._group = f"{group}/{self.name}"
+        holding = ["unshare", "--net", "--mount", "--uts", "--propagation", "private", "sh", "-c"]
+        script = _SETTLE.format(name=self.name, folder=self._folder)
+        self._holder = Daemon(self.name, [*holding, script], cluster.folder / f"{self.name}.log")
+        self._daemons: list[Daemon] = []
+
+    def start(self) -> None:
+        """Start it all. The thread that calls this must outlive the node (see Daemon)."""
+        self._lay_out()
+        control_groups.make(self._group)
+        self._holder.start()
+        pid = self._pid
+        self._holder.wait_until(Path(f"/proc/{pid}/root/run/settled").exists, "settled")
+        fabric.plug_in(self._number, pid, self._n_nodes, self._rate)
+        containerd = self._daemon("containerd", "containerd", "-c", str(self._folder / "containerd.toml"))
+        containerd.start()
+        containerd.wait_until(lambda: self._ctr("version").returncode == 0, "answering")
+
+    def load(self, archives: Sequence[Path]) -> None:
+        """Give it images."""
+        for archive in archives:
+            done = self._ctr("images", "import", str(archive))
+            if done.returncode:
+                raise KubelabError(f"{self.name}: {archive.name}: {done.stderr.strip()}")
+
+    def join(self) -> None:
+        """Start the kubelet, which makes it a node of the cluster."""
+        config = self._cluster.kubeconfig_for(f"system:node:{self.name}", ["system:nodes"])
+        kubelet = self._daemon(
+            "kubelet", str(programs().kubelab), "kubelet", f"--config={self._folder / 'kubelet.yaml'}",
+            f"--kubeconfig={config}", f"--hostname-override={self.name}",
+            f"--node-ip={fabric.address(self._number)}",
+        )  # fmt: skip
+        kubelet.start()
+
+    def wait_until_ready(self) -> None:
+        """Wait until the cluster says that it is ready. Raises KubelabError."""
+        self._daemons[-1].wait_until(self._is_ready, "ready")
+
+    def stop(self) -> None:
+        """End its daemons; what they started ends with the namespace of processes that the lab is in."""
+        for daemon in reversed([self._holder, *self._daemons]):
+            daemon.kill()
+
+    @property
+    def _pid(self) -> int:
+        pid = self._holder.pid
+        if pid is None:
+            raise KubelabError(f"{self.name} is gone")
+        return pid
+
+    def _is_ready(self) -> bool:
+        path = "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}"
+        select = f"--field-selector=metadata.name={self.name}"
+        return self._cluster.kubectl("get", "nodes", select, "-o", path) == "True"
+
+    def _ctr(self, *words: str) -> subprocess.CompletedProcess[str]:
+        command = [*self._inside(), "ctr", "-n", "k8s.io", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def _inside(self) -> list[str]:
+        return ["nsenter", "-t", str(self._pid), "--net", "--mount", "--uts", "--wd=/"]
+
+    def _daemon(self, name: str, *command: str) -> Daemon:
+        log = self._cluster.folder / f"{self.name}-{name}.log"
+        daemon = Daemon(f"{name} of {self.name}", command, log, self._inside())
+        self._daemons.append(daemon)
+        return daemon
+
+    def _lay_out(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)  # of a cluster that is gone
+        for name in ("lib", "log", "networks", "sysctl"):
+            (self._folder / name).mkdir(parents=True)
+        (self._folder / "lib/kubelet").mkdir()
+        for name, value in _TUNED.items():
+            path = self._folder / "sysctl" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{value}\n")
+        (self._folder / "plugins").symlink_to(lay_plugins(self._cluster.folder))
+        (self._folder / "networks/10-pods.conflist").write_text(json.dumps(self._pod_network()))
+        text = _CONTAINERD.format(pause=images.PAUSE, folder=self._folder)
+        (self._folder / "containerd.toml").write_text(text)
+        (self._folder / "resolv.conf").write_text(f"nameserver {fabric.HOST}\n")
+        (self._folder / "kubelet.yaml").write_text(yaml.safe_dump(self._kubelet_config()))
+
+    def _pod_network(self) -> dict[str, object]:
+        admin = self._cluster.authority.issue("admin", "admin", ["system:masters"])
+        pods = {
+            "cniVersion": "0.4.0",
+            "name": "pods",
+            "type": "bridge",
+            "bridge": "cni0",
+            "isGateway": True,
+            "hairpinMode": True,
+            "mtu": 1450,  # as where the packets of pods travel in others (VXLAN)
+            "ipam": {
+                "type": "host-local",
+                "ranges": [[{"subnet": fabric.pod_subnet(self._number)}]],
+                "routes": [{"dst": "0.0.0.0/0"}],
+            },
+        }
+        multus = {
+            "type": "multus",
+            "delegate": pods,
+            "server": self._cluster.url,
+            "ca": str(self._cluster.authority.certificate),
+            "certificate": str(admin.certificate),
+            "key": str(admin.key),
+            "state": "/var/lib/multus",
+        }
+        return {"cniVersion": "0.4.0", "name": "pods", "plugins": [multus]}
+
+    def _kubelet_config(self) -> dict[str, object]:
+        own = fabric.address(self._number)
+        names = [f"DNS:{self.name}", f"IP:{own}", "IP:127.0.0.1"]
+        user = f"system:node:{self.name}"
+        serving = self._cluster.authority.issue(f"{self.name}-serving", user, ["system:nodes"], names)
+        return {
+            "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "kind": "KubeletConfiguration",
+            "address": own,
+            "authentication": {
+                "anonymous": {"enabled": False},
+                "webhook": {"enabled": True},
+                "x509": {"clientCAFile": str(self._cluster.authority.certificate)},
+            },
+            "authorization": {"mode": "Webhook"},
+            "tlsCertFile": str(serving.certificate),
+            "tlsPrivateKeyFile": str(serving.key),
+            "cgroupDriver": "cgroupfs",
+            "cgroupRoot": f"/{self._group}",
+            "failCgroupV1": False,
+            "failSwapOn": False,
+            "oomScoreAdj": 0,
+            "clusterDNS": [fabric.HOST],
+            "clusterDomain": "cluster.local",
+            "resolvConf": str(self._folder / "resolv.conf"),
+            "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
+            "imageMinimumGCAge": "24h",
+            "evictionHard": {
+                "memory.available": "100Mi",
+                "nodefs.available": "1%",
+                "imagefs.available": "1%",
+            },
+            "serializeImagePulls": False,
+        }
+
+
+def lay_plugins(folder: Path) -> Path:
+    """Put the plug-ins of pod networks into a folder that all nodes share; return it."""
+    plugins = folder / "plugins"
+    if not _PLUGINS.is_dir():
+        raise KubelabError(f"{_PLUGINS} is missing; on Debian: apt install containernetworking-plugins")
+    plugins.mkdir(exist_ok=True)
+    for program in _PLUGINS.iterdir():
+        (plugins / program.name).unlink(missing_ok=True)
+        (plugins / program.name).symlink_to(program)
+    for name in _DOUBLES:
+        text = Path(__file__).with_name(f"{name}.py").read_text()
+        (plugins / name).write_text(f"#!{sys.executable}\n{text}")
+        (plugins / name).chmod(0o755)
+    (plugins / "whereabouts.json").unlink(missing_ok=True)
+    return plugins

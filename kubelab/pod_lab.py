@@ -1,0 +1,134 @@
+"""A cluster with real nodes on this machine: namespaces, control plane, DNS, operator, nodes.
+
+It runs in namespaces of network, mounts and processes: its end, however it comes, ends all that it started,
+and nothing of it can reach the machine's network. Needs root.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from kubelab import control_groups, fabric
+from kubelab.build import programs
+from kubelab.control_plane import ControlPlane
+from kubelab.images import images
+from kubelab.node import Node
+from kubelab.processes import Daemon, KubelabError
+
+NODES, RATE = 2, "200mbit"
+PID = "kubelab.pid"
+_INSIDE = "inside.pid"
+_PROGRAMS = ("containerd", "runc", "ip", "tc", "nsenter", "unshare", "setpriv", "ssh-keygen")
+_COREFILE = """\
+.:53 {{
+  bind {host}
+  errors
+  cache 2
+  kubernetes cluster.local in-addr.arpa {{
+    kubeconfig {kubeconfig}
+    pods insecure
+    ttl 2
+  }}
+}}
+"""
+
+
+def isolated(command: list[str]) -> list[str]:
+    """Return what runs `command` in namespaces of its own, and ends all in them with it."""
+    kinds = ["--net", "--mount", "--pid", "--ipc"]
+    ends = ["--fork", "--kill-child", "--mount-proc", "--propagation", "private"]
+    return ["setpriv", "--pdeathsig", "KILL", "--", "unshare", *kinds, *ends, *command]
+
+
+@contextmanager
+def pod_lab(folder: Path, n_nodes: int = NODES, rate: str = RATE) -> Iterator[ControlPlane]:
+    """Hold a cluster with `n_nodes` real nodes in the namespaces that the caller is in, which are its own.
+
+    Images and programs are there already. Raises KubelabError.
+    """
+    group = control_groups.name_of(folder)
+    with ExitStack() as stack:
+        fabric.lay_switches()
+        cluster = stack.enter_context(ControlPlane(folder, address=fabric.HOST))
+        for daemon in (_dns(cluster), _operator(cluster)):
+            daemon.start()
+            stack.callback(daemon.kill)
+        nodes = [Node(cluster, number, n_nodes, rate, group) for number in range(n_nodes)]
+        for node in nodes:
+            stack.callback(node.stop)
+            node.start()
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda node: node.load(images()), nodes))
+        for node in nodes:
+            node.join()
+        for node in nodes:
+            node.wait_until_ready()
+        yield cluster
+
+
+def hold(folder: Path, n_nodes: int, rate: str) -> int:
+    """Run `python -m kubelab hold-pods` in namespaces of its own until it ends; return its exit code.
+
+    Raises KubelabError where this machine lacks something.
+    """
+    check()
+    programs()
+    images()
+    words = [str(folder), "--nodes", str(n_nodes), "--rate", rate]
+    command = isolated([sys.executable, "-m", "kubelab", "hold-pods", *words])
+    group = control_groups.name_of(folder)
+    control_groups.remove(group)  # of one that was killed
+    process = subprocess.Popen(command)
+    (folder / PID).write_text(str(os.getpid()))
+    (folder / _INSIDE).write_text(str(process.pid))
+    try:
+        return process.wait()
+    finally:
+        if process.poll() is None:  # its end is that of all other processes there, and waits for them
+            os.kill(_first_process(process.pid), signal.SIGKILL)
+            process.wait()
+        (folder / PID).unlink(missing_ok=True)
+        control_groups.remove(group)
+
+
+def inside(folder: Path, command: list[str]) -> list[str]:
+    """Return what runs `command` in the network of the cluster in `folder`. Raises KubelabError."""
+    try:
+        first = _first_process(int((folder / _INSIDE).read_text()))
+    except (OSError, ValueError) as error:
+        raise KubelabError(f"no cluster with real nodes is up in {folder}") from error
+    return ["nsenter", "-t", str(first), "--net", "--", *command]
+
+
+def _first_process(outer: int) -> int:
+    """Return the first process of the namespace that process `outer` made, as it is called outside."""
+    [child] = Path(f"/proc/{outer}/task/{outer}/children").read_text().split()
+    return int(child)
+
+
+def check() -> None:
+    """Raise KubelabError, with the cure, where this machine cannot have real nodes."""
+    if os.geteuid() != 0:
+        raise KubelabError("real nodes need root")
+    path = os.environ.get("PATH", os.defpath)
+    missing = [one for one in _PROGRAMS if not any(Path(part, one).exists() for part in path.split(":"))]
+    if missing:
+        raise KubelabError(f"{', '.join(missing)} are missing; 'make programs' installs them")
+
+
+def _dns(cluster: ControlPlane) -> Daemon:
+    path = cluster.folder / "Corefile"
+    path.write_text(_COREFILE.format(host=fabric.HOST, kubeconfig=cluster.kubeconfig))
+    return Daemon("coredns", [str(programs().coredns), "-conf", str(path)], cluster.folder / "coredns.log")
+
+
+def _operator(cluster: ControlPlane) -> Daemon:
+    command = [sys.executable, "-m", "kubelab.operator", "--kubeconfig", str(cluster.kubeconfig)]
+    return Daemon("mpi-operator", command, cluster.folder / "mpi-operator.log")
