@@ -32,7 +32,7 @@ factors: {workload: [WORKLOAD]}
 network: host
 nodes: NODES
 ranks_per_node: RANKS
-bind: core
+bind: BIND
 repeats: 1
 timeout: 30 s
 """
@@ -47,12 +47,14 @@ def run(
     workload: str = "ranks",
     nodes: int = 2,
     ranks: int = 1,
+    bind: str = "core",
 ) -> Attempt:
     """Run one attempt in the lab whose platform has these variables."""
     text = (Path(TARE).parents[2] / "src/tare/sites/lab.yaml").read_text()
     changed = text.replace("    launcher: intelmpi\n", f"    launcher: intelmpi\n    env: {env}\n", 1)
     (folder / "site.yaml").write_text(changed + rest)
     study = STUDY.replace("WORKLOAD", workload).replace("NODES", str(nodes)).replace("RANKS", str(ranks))
+    study = study.replace("BIND", bind)
     (folder / "study.yaml").write_text(study)
     tare("run", folder / "study.yaml", "--out", folder / "c")
     (attempt,) = read_campaign(folder / "c").attempts
@@ -71,6 +73,21 @@ def test_ranks_that_were_to_be_bound_and_are_not_are_invalid(tare: Tare, tmp_pat
     attempt = run(tare, tmp_path, env='{I_MPI_PIN: "0"}', nodes=1, ranks=2)
     assert (attempt.state, attempt.check) == (State.INVALID, "placement")
     assert "both run on CPU 0" in attempt.reason
+
+
+def test_ranks_that_are_bound_and_were_not_to_be_are_invalid(tare: Tare, tmp_path: Path) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("this machine has one core, which ranks must share")
+    env = '{I_MPI_PIN: "1", I_MPI_PIN_DOMAIN: "1"}'
+    attempt = run(tare, tmp_path, env=env, nodes=1, ranks=2, bind="none")
+    assert (attempt.state, attempt.check) == (State.INVALID, "placement")
+    assert "are bound, to CPUs 0 and 1" in attempt.reason
+
+
+def test_threads_that_a_platform_sets_by_itself_are_invalid(tare: Tare, tmp_path: Path) -> None:
+    attempt = run(tare, tmp_path, env='{OMP_NUM_THREADS: "2"}', bind="none")
+    assert (attempt.state, attempt.check) == (State.INVALID, "placement")
+    assert "OMP_NUM_THREADS of rank 0 is 2" in attempt.reason
 
 
 def test_a_site_may_turn_it_off(tare: Tare, tmp_path: Path) -> None:

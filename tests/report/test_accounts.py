@@ -123,7 +123,23 @@ def test_transport_is_called_proven_only_when_every_run_was() -> None:
     whole = facts_of(msgspec.structs.replace(campaign, attempts=proven))
     part = facts_of(msgspec.structs.replace(campaign, attempts=(*proven[:-1], campaign.attempts[-1])))
     assert whole["Transport"].startswith("Proven on every one of 6 measured runs")
-    assert part["Transport"] == "Proven on 5 of 6 measured runs by byte counters; not on the other 1."
+    assert part["Transport"] == (
+        "Proven on 5 of 6 measured runs by byte counters; not on the other 1. "
+        "Which transport the MPI chose is not known in its own words."
+    )
+
+
+def test_what_the_mpi_says_itself_is_told_beside_the_counters() -> None:
+    campaign = make_campaign(blocks=3)
+    said = tuple(
+        msgspec.structs.replace(one, transport="fab0 carried it", chosen="UCX: tcp over fab0")
+        for one in campaign.attempts
+    )
+    silent = msgspec.structs.replace(said[0], chosen="")
+    whole = facts_of(msgspec.structs.replace(campaign, attempts=said))
+    part = facts_of(msgspec.structs.replace(campaign, attempts=(silent, *said[1:])))
+    assert whole["Transport"].endswith("On each, the MPI itself says that it chose it.")
+    assert "On 5 of them the MPI itself says that it chose it" in part["Transport"]
 
 
 def test_noise_and_load_are_told_in_figures() -> None:

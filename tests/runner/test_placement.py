@@ -21,10 +21,12 @@ STAGE = Stage(argv=("app",))
 MPICH = Platform(launcher="mpich")
 
 
-def say(folder: Path, host: str, rank: int | str, size: int | str, cpus: str) -> None:
+def say(
+    folder: Path, host: str, rank: int | str, size: int | str, cpus: str, threads: int | str = ""
+) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{rank}.{host}.{len(list(folder.iterdir()))}").write_text(
-        f"host {host}\nrank {rank}\nsize {size}\nthreads 1\nCpus_allowed_list: {cpus}\n"
+        f"host {host}\nrank {rank}\nsize {size}\nthreads {threads}\nCpus_allowed_list: {cpus}\n"
     )
 
 
@@ -156,3 +158,35 @@ def test_only_ranks_that_an_mpi_starts_are_attested() -> None:
     assert not is_attested(STAGE, Platform(launcher="none"))
     assert not is_attested(Stage(argv=("app",), is_mpi=False), MPICH)
     assert SCRIPT in with_files(STAGE).files
+
+
+def test_threads_are_those_of_the_layout(tmp_path: Path) -> None:
+    layout = Layout(nodes=1, ranks=2, ranks_per_node=2, threads=2)
+    for rank in range(2):
+        say(tmp_path, "n1", rank, 2, "0-3", threads="2,4")
+    told = "2 ranks on each of 1 hosts, each free to run on 4 CPUs, with 2 threads"
+    assert attest(tmp_path, layout, slots=4) == (told, None)
+    say(tmp_path / "other", "n1", 0, 2, "0-3", threads=2)
+    say(tmp_path / "other", "n1", 1, 2, "0-3", threads=8)
+    fault = attest(tmp_path / "other", layout, slots=4).fault
+    assert fault is not None
+    assert fault.startswith("OMP_NUM_THREADS of rank 1 is 8, and the layout has 2")
+
+
+def test_threads_need_cpus_whatever_the_binding(tmp_path: Path) -> None:
+    """Open MPI binds a rank to a core unless it is told otherwise, and with it all of its threads."""
+    for bind in Binding:
+        layout = Layout(nodes=1, ranks=1, ranks_per_node=1, threads=4, bind=bind)
+        say(tmp_path / bind, "n1", 0, 1, "0", threads=4)
+        assert attest(tmp_path / bind, layout, slots=4).fault == (
+            "rank 0 has 4 threads, and may run on CPUs 0 only"
+        )
+
+
+def test_ranks_that_are_bound_and_were_not_to_be_are_a_fault(tmp_path: Path) -> None:
+    layout = Layout(nodes=1, ranks=2, ranks_per_node=2)
+    say(tmp_path, "n1", 0, 2, "0")
+    say(tmp_path, "n1", 1, 2, "1")
+    assert attest(tmp_path, layout, slots=2).fault == (
+        "ranks 0 and 1 on n1 are bound, to CPUs 0 and 1; the layout asks for no binding"
+    )

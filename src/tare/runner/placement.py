@@ -16,12 +16,16 @@ _MOST_NAMED = 5
 
 
 class Seat(NamedTuple):
-    """What one rank said: its host, its number and the size of its world, and the CPUs it may run on."""
+    """What one rank said: its host, its number and the size of its world, and the CPUs it may run on.
+
+    `threads` is how many OpenMP is told to start in it; None where it is told nothing.
+    """
 
     host: str
     rank: int | None
     size: int | None
     cpus: frozenset[int]
+    threads: int | None = None
 
 
 class Attestation(NamedTuple):
@@ -40,9 +44,9 @@ def attest(folder: Path, layout: Layout, *, slots: int, has_own_names: bool = Fa
     seats = read_seats(folder, layout.ranks)
     if not seats:
         return Attestation()
-    fault = _wrong_ranks(seats, layout)
+    fault = _wrong_ranks(seats, layout) or _wrong_threads(seats, layout)
     if fault is None and not has_own_names:
-        fault = _wrong_nodes(seats, layout)
+        fault = _wrong_nodes(seats, layout) or _bound_unasked(seats, layout)
         if fault is None and layout.ranks_per_node * layout.threads <= slots:
             fault = _wrong_binding(seats, layout)
     return Attestation(_evidence(seats), fault)
@@ -62,7 +66,13 @@ def read_seats(folder: Path, n_expected: int) -> list[Seat]:
 def _read_seat(path: Path) -> Seat:
     told = dict(line.partition(" ")[::2] for line in path.read_text(errors="replace").splitlines())
     cpus = told.get("Cpus_allowed_list:", "")
-    return Seat(told.get("host", ""), _whole(told.get("rank")), _whole(told.get("size")), parse_cpus(cpus))
+    return Seat(
+        host=told.get("host", ""),
+        rank=_whole(told.get("rank")),
+        size=_whole(told.get("size")),
+        cpus=parse_cpus(cpus),
+        threads=_whole(told.get("threads", "").partition(",")[0]),  # of the outermost of nested regions
+    )
 
 
 def parse_cpus(text: str) -> frozenset[int]:
@@ -91,6 +101,16 @@ def _wrong_ranks(seats: Sequence[Seat], layout: Layout) -> str | None:
     return f"ranks are told a world of {sizes.pop()}, not of {layout.ranks}" if sizes else None
 
 
+def _wrong_threads(seats: Sequence[Seat], layout: Layout) -> str | None:
+    for one in seats:
+        if one.threads not in {None, layout.threads}:
+            return (
+                f"OMP_NUM_THREADS of rank {one.rank} is {one.threads}, and the layout has {layout.threads} "
+                "threads a rank; set threads in the study, not the variable"
+            )
+    return None
+
+
 def _wrong_nodes(seats: Sequence[Seat], layout: Layout) -> str | None:
     found = Counter(one.host for one in seats)
     full, rest = divmod(layout.ranks, layout.ranks_per_node)
@@ -101,15 +121,32 @@ def _wrong_nodes(seats: Sequence[Seat], layout: Layout) -> str | None:
     return f"ranks lie {told}; the layout asks for {layout.ranks_per_node} on each of {layout.nodes} nodes"
 
 
-def _wrong_binding(seats: Sequence[Seat], layout: Layout) -> str | None:
-    if layout.bind is not Binding.CORE:
+def _bound_unasked(seats: Sequence[Seat], layout: Layout) -> str | None:
+    """Return the fault where ranks were to share what a host lets them have, and do not."""
+    if layout.bind is not Binding.NONE:
         return None
-    taken: dict[tuple[str, int], int | None] = {}
+    first: dict[str, Seat] = {}
+    for one in seats:
+        other = first.setdefault(one.host, one)
+        if other.cpus != one.cpus:
+            both = f"ranks {other.rank} and {one.rank} on {one.host} are bound"
+            cpus = f"{_listed(other.cpus)} and {_listed(one.cpus)}"
+            return f"{both}, to CPUs {cpus}; the layout asks for no binding"
+    return None
+
+
+def _wrong_binding(seats: Sequence[Seat], layout: Layout) -> str | None:
     for one in seats:
         if 0 < len(one.cpus) < layout.threads:
             return (
                 f"rank {one.rank} has {layout.threads} threads, and may run on CPUs {_listed(one.cpus)} only"
             )
+    return _overlapping(seats) if layout.bind is Binding.CORE else None
+
+
+def _overlapping(seats: Sequence[Seat]) -> str | None:
+    taken: dict[tuple[str, int], int | None] = {}
+    for one in seats:
         for cpu in one.cpus:
             other = taken.setdefault((one.host, cpu), one.rank)
             if other != one.rank:
@@ -121,7 +158,9 @@ def _wrong_binding(seats: Sequence[Seat], layout: Layout) -> str | None:
 def _evidence(seats: Sequence[Seat]) -> str:
     hosts = Counter(one.host for one in seats)
     ranks = _range(hosts.values(), "rank")
-    return f"{ranks} on each of {len(hosts)} hosts, each free to run on {_range(map(_n_cpus, seats), 'CPU')}"
+    told = f"{ranks} on each of {len(hosts)} hosts, each free to run on {_range(map(_n_cpus, seats), 'CPU')}"
+    threads = {one.threads for one in seats} - {None, 1}
+    return f"{told}, with {threads.pop()} threads" if threads else told
 
 
 def _n_cpus(seat: Seat) -> int:
