@@ -134,6 +134,55 @@ def test_the_example_is_complete() -> None:
     assert only(parsed, "total_time", operation="remove") == 0.120998
 
 
+VERSION_2 = """\
+IOR-2.10.3: MPI Coordinated Test of Parallel I/O
+
+Run began: Mon Feb  6 09:00:00 2012
+Command line used: IOR -v -w -r -f tests
+Machine: Linux one
+
+Summary:
+	api                = POSIX
+	repetitions        = 1
+
+access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter
+------    ---------  ---------- ---------  --------   --------   --------   --------   ----
+write     510.25     1024.00    64.00      0.001000   1.900000   0.000100   2.010000   0
+read      620.50     1024.00    64.00      0.001000   1.600000   0.000100   1.650000   0
+
+Operation  Max (MiB)  Min (MiB)  Mean (MiB)   Std Dev  Max (OPs)  Min (OPs)  Mean (OPs)   Std Dev  Mean (s)  \
+Op grep #Tasks tPN reps  fPP reord reordoff reordrand seed segcnt blksiz xsize aggsize
+
+---------  ---------  ---------  ----------   -------  ---------  ---------  ----------   -------  --------
+write         510.25     510.25      510.25      0.00    8164.00    8164.00     8164.00      0.00   2.01000 \
+16 8 1 0 0 1 0 0 1 1048576 65536 1073741824 0 POSIX EXCEL
+read          620.50     620.50      620.50      0.00    9928.00    9928.00     9928.00      0.00   1.65000 \
+16 8 1 0 0 1 0 0 1 1048576 65536 1073741824 0 POSIX EXCEL
+
+Max Write: 510.25 MiB/sec (535.04 MB/sec)
+Max Read:  620.50 MiB/sec (650.64 MB/sec)
+
+Run finished: Mon Feb  6 09:00:05 2012
+"""
+
+
+def test_version_2_is_read() -> None:
+    parsed = parse(VERSION_2)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert only(parsed, "bandwidth", operation="write") == 510.25
+    assert only(parsed, "iops", operation="read") == 9928
+    assert not parse(VERSION_2[: VERSION_2.index("Run finished")]).is_complete
+
+
+def test_tests_that_version_2_does_not_number_are_told_apart() -> None:
+    first, last = VERSION_2.index("Summary:"), VERSION_2.index("Run finished")
+    second = VERSION_2[first:last].replace("510.25", "512.00").replace("620.50", "640.00")
+    parsed = parse(VERSION_2[:last] + second + VERSION_2[last:])
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert only(parsed, "bandwidth", operation="read", test=0) == 620.5
+    assert only(parsed, "bandwidth", operation="read", test=1) == 640
+
+
 def test_the_io500_application_prints_rows_only() -> None:
     parsed = parse(IO500)
     assert (parsed.is_complete, parsed.problems) == (True, ())

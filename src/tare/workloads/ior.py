@@ -2,7 +2,8 @@
 
 A test prints a row for every repetition and direction (ior-output.c: PrintReducedResult), rounded, under a
 head that names the columns; then ``Max Write`` and ``Max Read``, and a summary of all tests with decimals.
-Versions differ in the columns of both. The io500 application calls IOR as a library and prints only rows.
+Versions differ in the columns of both; version 2 sums up each test before its ``Max Write``, and does not
+number them. The io500 application calls IOR as a library and prints only rows.
 """
 
 from __future__ import annotations
@@ -160,7 +161,8 @@ class _Log:
             self._read_row(line.split())
         elif line.startswith(("access ", "Operation ")):
             self._is_summary = line[0] == "O"
-            self._columns = line.replace(" (", "(").replace("Std Dev", "StdDev").split()
+            heads = line.partition(" Op grep ")[0]  # heads of version 2 that its rows do not fit
+            self._columns = heads.replace(" (", "(").replace("Std Dev", "StdDev").split()
         elif (
             line.startswith(_ERROR_WORDS)
             or "ncorrect data on" in line  # what it read is not what it wrote
@@ -172,7 +174,7 @@ class _Log:
             self._columns = []
         elif "MPI_A" in line and aborts(line):
             self._findings.problem("a rank called MPI_Abort")
-        elif self._runs and line[:1] in "CTMFr\t":
+        elif self._runs and line[:1] in "CTMFRSr\t":
             self._read_option(self._runs[-1], line)
 
     def read_end(self, line: str) -> None:
@@ -185,7 +187,7 @@ class _Log:
         self._findings.keep(1 + sum(test.n_figures for test in run.tests.values()))
 
     def _read_option(self, run: _Run, line: str) -> None:
-        if line.startswith("Finished"):
+        if line.startswith(("Finished", "Run finished: ")):
             run.is_finished = True
         elif line.startswith("Command line"):
             run.asked = _directions(line)
@@ -197,6 +199,8 @@ class _Log:
         elif match := _TEST.match(line):
             run.test(int(match[1]))
             self._findings.keep()
+        elif line == "Summary:" and ((last := run.last_test) is None or last.summary):
+            run.test(len(run.tests))
         elif (match := _REPETITIONS.fullmatch(line)) and (test := run.last_test):
             test.repetitions = int(match[1])
 
@@ -205,13 +209,16 @@ class _Log:
         if not self._runs or not self._columns or not is_row:
             return
         run, direction = self._runs[-1], words[0]
+        if self._is_summary and words[-1] == "EXCEL":  # the end of version 2's rows
+            words = words[: len(self._columns)]
         if len(words) != len(self._columns):
             self._findings.problem(f"IOR's table has a broken row: {' '.join(words)[:200]}")
             return
         row = dict(zip(self._columns, words, strict=True))
         self._findings.keep(len(words))
         if self._is_summary:
-            number = int(row["Test#"]) if row.get("Test#", "").isdigit() else 0
+            last = run.last_test.number if run.last_test else 0
+            number = int(row["Test#"]) if row.get("Test#", "").isdigit() else last
             run.test(number).summary.setdefault(direction, {}).update(_figures(row, _SUMMARY_COLUMNS))
         else:
             test = run.last_test or run.test(0)
