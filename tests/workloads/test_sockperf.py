@@ -44,6 +44,21 @@ def figures(parsed: Parsed) -> dict[tuple[str, Scalar | None], float]:
     return {(one.fom, one.at.get("percentile")): one.value for one in parsed.measurements}
 
 
+def test_percentiles_flush_right_are_read() -> None:
+    text = PING_PONG.replace("percentile 99.900", "percentile  99.90")
+    assert figures(parse("ping_pong", text))["latency_percentile", 99.9] == 17.022
+
+
+def test_gigabytes_are_a_thousand_of_sockperf_s_megabytes() -> None:
+    summary = "sockperf: Summary: Message Rate is 9000 [msg/sec], Packet Rate is about 18000 [pkt/sec] (2 ip"
+    summary += " frags / msg)\nsockperf: Summary: BandWidth is 1.125 GBps (9.000 Gbps)\n"
+    parsed = parse("throughput", summary)
+    assert (parsed.is_complete, figures(parsed)) == (
+        True,
+        {("message_rate", None): 9000, ("bandwidth", None): 1125},
+    )
+
+
 def test_a_ping_pong_is_read(corpus: Path) -> None:
     parsed = parse(
         "ping_pong", (corpus / "sockperf/01-pingpong-and-throughput-one-log.extract.txt").read_text()

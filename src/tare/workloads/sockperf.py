@@ -169,7 +169,7 @@ _MEAN = re.compile(
 )
 _DROPPED = re.compile(r"# dropped messages = ([0-9]{1,15});")
 _PLACE = re.compile(
-    r"---> (?:<(?P<end>MAX|MIN)> observation|percentile (?P<percentile>[0-9]{1,2}\.[0-9]+))"
+    r"---> (?:<(?P<end>MAX|MIN)> observation|percentile +(?P<percentile>[0-9]{1,2}\.[0-9]+))"
     r" = *(?P<value>[0-9]{1,12}\.[0-9]{3})$"
 )
 
@@ -205,7 +205,9 @@ class _LatencyLog(_Log):
 
 
 _MESSAGES = re.compile(r"Summary: Message Rate is ([0-9]{1,15}) \[msg/sec\]")
-_BANDWIDTH = re.compile(r"Summary: BandWidth is ([0-9]{1,12}\.[0-9]{3}) MBps \([0-9.]+ Mbps\)")
+_BANDWIDTH = re.compile(r"Summary: BandWidth is ([0-9]{1,12}\.[0-9]{3}) ([MG])Bps \([0-9.]+ [MG]bps\)")
+_MEBIBYTES = {"M": 1, "G": 1000}
+"""What sockperf calls GB (--giga-size) are a thousand of its MB, which are 2²⁰ bytes (client.cpp)."""
 
 
 class _ThroughputLog(_Log):
@@ -216,7 +218,7 @@ class _ThroughputLog(_Log):
         if (messages := _MESSAGES.search(line)) is not None:
             yield "message_rate", float(messages[1]), {}
         elif (bandwidth := _BANDWIDTH.search(line)) is not None:
-            yield "bandwidth", float(bandwidth[1]), {}
+            yield "bandwidth", float(bandwidth[1]) * _MEBIBYTES[bandwidth[2]], {}
 
 
 def _workload(name: str, mode: str, summary: str, foms: tuple[Fom, ...], *more: Parameter) -> Sockperf:
