@@ -45,6 +45,13 @@ def figures(parsed: Parsed, fom: str) -> list[float]:
     return [one.value for one in parsed.measurements if one.fom == fom]
 
 
+def test_femtoseconds_of_electrons_are_converted() -> None:
+    parsed = parse(LOG.replace("9263.229 tau/day", "2000000.000 fs/day, 0.000012 hours/fs"))
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed, "ns_per_day") == [2]
+    assert figures(parsed, "hours_per_ns") == [pytest.approx(12)]
+
+
 # Real output
 
 FINISHED: dict[str, dict[str, list[float]]] = {

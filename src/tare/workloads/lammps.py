@@ -72,6 +72,8 @@ _RATES = {
     "ns/day": ("ns_per_day", 1.0),
     "tau/day": ("tau_per_day", 1.0),
     "hours/ns": ("hours_per_ns", 1.0),
+    "fs/day": ("ns_per_day", 1e6),
+    "hours/fs": ("hours_per_ns", 1e-6),
     "timesteps/s": ("timesteps_per_s", 1.0),
     "atom-step/s": ("atom_steps_per_s", 1e6),
     "katom-step/s": ("atom_steps_per_s", 1e3),
