@@ -55,6 +55,12 @@ def figures(parsed: Parsed, fom: str) -> dict[object, float]:
     return {one.at["operation"]: one.value for one in parsed.measurements if one.fom == fom}
 
 
+def test_versions_before_1_9_do_not_read_files() -> None:
+    without = "".join(line for line in OUTPUT.splitlines(keepends=True) if "File read" not in line)
+    assert not parse(without).is_complete
+    assert parse(without.replace("mdtest-3.3.0+dev", "mdtest-1.8.4")).is_complete
+
+
 # Real output
 
 EXPECTED = {
