@@ -269,6 +269,23 @@ def test_tables_of_other_benchmarks_are_left_alone() -> None:
     assert parse("PingPing", text).is_complete
 
 
+def test_pairs_at_once_are_a_benchmark_of_their_own() -> None:
+    def table(groups: int) -> str:
+        return f"""\
+# Benchmarking Multi-PingPong
+# ( {groups} groups of 2 processes each running simultaneous )
+# Group  0:     0    1
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec
+            8         1000         1.10         1.50         1.20        {groups}.25
+"""
+
+    text = f"# Intel(R) MPI Benchmarks 2019, MPI-1 part\n{table(2)}{table(4)}{FOOTER}\n"
+    parsed = parse("Multi-PingPong", text)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert only(parsed, "bandwidth", bytes=8, ranks=8) == 4.25
+    assert parse("PingPong", text).problems[0] == "the output holds no table of PingPong"
+
+
 def test_output_without_the_table_says_so() -> None:
     parsed = parse("Alltoall", PINGPONG)
     assert (parsed.is_complete, parsed.measurements) == (False, ())
@@ -364,6 +381,13 @@ def test_a_smallest_size_leaves_the_empty_message_out() -> None:
     (stage,) = workload.stages(case_of(workload, min_bytes=8, max_bytes=65536, iterations=50, time_s=0.5))
     command = "IMB-MPI1 -npmin 2 -msglog 3:16 -zero_size off -iter 50 -time 0.5 PingPong"
     assert " ".join(stage.argv) == command
+
+
+def test_pairs_at_once_are_asked_for_by_an_option() -> None:
+    workload = IMB["Multi-PingPing"]
+    (stage,) = workload.stages(case_of(workload, Layout(nodes=2, ranks=8, ranks_per_node=4)))
+    assert stage.argv[-3:] == ("-multi", "0", "PingPing")
+    assert stage.layout == Layout(nodes=2, ranks=8, ranks_per_node=4)
 
 
 def test_a_barrier_is_given_no_sizes() -> None:

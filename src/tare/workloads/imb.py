@@ -50,6 +50,8 @@ _BENCHMARKS = (
     ("PingPing", _ONE_WAY, "Two ranks send to each other at the same time."),
     ("PingPingSpecificSource", _ONE_WAY, "PingPing with receives that name the sender."),
     ("PingPingAnySource", _ONE_WAY, "PingPing with receives from any rank."),
+    ("Multi-PingPong", _NEIGHBOURS, "PingPong of all pairs of ranks at once (-multi 0)."),
+    ("Multi-PingPing", _NEIGHBOURS, "PingPing of all pairs of ranks at once (-multi 0)."),
     ("Uniband", _PAIRS, "Half of the ranks flood the other half: total bandwidth and message rate."),
     ("Biband", _PAIRS, "Both halves of the ranks flood each other: total bandwidth and message rate."),
     ("Sendrecv", _NEIGHBOURS, "All ranks form a ring: send to the right, receive from the left."),
@@ -70,6 +72,8 @@ _BENCHMARKS = (
     ("Barrier", _SYNCHRONISATION, "MPI_Barrier: the time in which all ranks meet."),
 )  # fmt: skip
 """IMB's name of each benchmark, the columns of its table, and what it measures."""
+
+_MULTIPLE = "Multi-"
 
 _SIZES = (
     Parameter(
@@ -126,6 +130,11 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
         return "#bytes" in self.columns
 
     @property
+    def is_multiple(self) -> bool:
+        """Whether it runs on many pairs of ranks at once, which IMB is told by an option."""
+        return self.benchmark.startswith(_MULTIPLE)
+
+    @property
     def least_bytes(self) -> int:
         """The smallest message that is not empty."""
         return _least_bytes(self.benchmark)
@@ -135,7 +144,7 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
         ranks = case.layout.ranks
         if ranks < 2:
             yield f"{self.name} needs 2 ranks or more, and the case has {ranks}; set ranks: 2, or nodes: 2"
-        elif self.columns == _PAIRS and ranks % 2:
+        elif (self.columns == _PAIRS or self.is_multiple) and ranks % 2:
             yield f"{self.name} pairs its ranks, and {ranks} is odd; set ranks: {ranks + 1}"
         if self.has_sizes:
             smallest, largest = _sizes(case)
@@ -163,7 +172,8 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
             argv += ["-zero_size", "off"] if smallest else []
         argv += ["-iter", str(case.parameters["iterations"])]
         argv += ["-time", f"{float(case.parameters['time_s']):g}"]
-        return (Stage(argv=(*argv, self.benchmark), layout=layout),)
+        argv += ["-multi", "0"] if self.is_multiple else []
+        return (Stage(argv=(*argv, self.benchmark.removeprefix(_MULTIPLE)), layout=layout),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the tables of this benchmark, and whether IMB came to its end (see model.Workload.parse)."""
@@ -188,6 +198,7 @@ _MARK = re.compile(
     | (?P<limit>     Minimum | Maximum ) \ message\ length\ in\ bytes: \s+ (?P<bytes> [0-9]{1,15} ) $
     | Benchmarking\  (?P<benchmark> \S+ )
     | \#processes\ =\  (?P<ranks> [0-9]{1,9} ) $
+    | \(\ (?P<groups> [0-9]{1,9} )\ groups\ of\ (?P<members> [0-9]{1,9} )\ processes\b
     )""",
     re.VERBOSE,
 )
@@ -258,6 +269,8 @@ class _Log:
             self._limits[mark["limit"]] = int(mark["bytes"])
         elif mark["benchmark"]:
             self._open = self._new_table() if mark["benchmark"] == self._workload.benchmark else None
+        elif self._open is not None and mark["groups"]:
+            self._open.ranks = int(mark["groups"]) * int(mark["members"])
         elif self._open is not None:
             self._open.ranks = int(mark["ranks"])
 
