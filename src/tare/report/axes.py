@@ -5,13 +5,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from tare.report.grammar import Spec, quantity
 from tare.report.panels import IN_TIME, ZERO_AT, Panel
 from tare.report.wording import is_size, words
-
-if TYPE_CHECKING:
-    import altair as alt
 
 _X_TITLES = {"bytes": "message size, bytes", IN_TIME: "block, in the order of time"}
 
@@ -19,6 +16,7 @@ _BYTES_LABEL = (
     "datum.value < 1 ? '0' : datum.value < 1024 ? format(datum.value, 'd') : datum.value < 1048576"
     " ? format(datum.value / 1024, 'd') + ' Ki' : format(datum.value / 1048576, 'd') + ' Mi'"
 )
+_RATIO_LABEL = "'× ' + format(datum.value, '~g')"
 _ABOVE = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)
 _BELOW = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02)
 _ROUND = (1, 2, 5)
@@ -75,55 +73,45 @@ def x_title(panel: Panel) -> str:
     return _X_TITLES.get(panel.x, words(panel.x))
 
 
-def x_axis(panel: Panel, domain: Domain) -> alt.X:
+def x_axis(panel: Panel, domain: Domain) -> Spec:
     """Return the x of a panel with its axis; a logarithmic one counts in doublings."""
-    import altair as alt
-
-    title = x_title(panel)
+    axis: Spec = {"title": x_title(panel), "labelOverlap": True}
     if is_size(panel.x):
-        axis = alt.Axis(
-            title=title, values=_byte_ticks(domain), labelExpr=_BYTES_LABEL, labelOverlap="greedy"
-        )
+        axis |= {"values": _byte_ticks(domain), "labelExpr": _BYTES_LABEL, "labelOverlap": "greedy"}
+    elif panel.x == IN_TIME:
+        axis |= {"tickMinStep": 1, "format": "d"}
     else:
         xs = sorted({point.x for line in panel.lines for point in line.points})
-        axis = alt.Axis(title=title, values=xs, labelExpr="format(datum.value, '~g')", labelOverlap=True)
-    return alt.X("x:Q", scale=_scale(domain, 2), axis=axis)
+        axis |= {"values": xs, "labelExpr": "format(datum.value, '~g')"}
+    return quantity("x", scale=scale(domain, 2), axis=axis)
 
 
-def y_axis(domain: Domain, *, is_ratio: bool, is_share: bool = False) -> alt.Y:
+def y_axis(domain: Domain, *, is_ratio: bool, is_share: bool = False) -> Spec:
     """Return the y of a panel with its axis; its title is in the panel's own."""
-    import altair as alt
-
+    axis: Spec = {"title": None}
     if is_ratio:
-        label = "'× ' + format(datum.value, '~g')"
-        axis = alt.Axis(title=None, values=_ratio_ticks(domain), labelExpr=label)
+        axis |= {"values": _ratio_ticks(domain), "labelExpr": _RATIO_LABEL}
     elif is_share:
-        axis = alt.Axis(title=None, tickCount=5, format=".0%")
+        axis |= {"tickCount": 5, "format": ".0%"}
     elif domain.is_log:
-        axis = alt.Axis(title=None, values=_value_ticks(domain), format="~r")
+        axis |= {"values": _value_ticks(domain), "format": "~r"}
     else:
-        axis = alt.Axis(title=None, tickCount=5, format="~r")
-    return alt.Y("y:Q", scale=_scale(domain, 10), axis=axis)
+        axis |= {"tickCount": 5, "format": "~r"}
+    return quantity("y", scale=scale(domain, 10), axis=axis)
 
 
-def ratio_x_axis(domain: Domain, field: str) -> alt.X:
+def ratio_x_axis(domain: Domain, field: str) -> Spec:
     """Return an x of factors about 1, for charts whose y is something else."""
-    import altair as alt
-
-    label = "'× ' + format(datum.value, '~g')"
-    axis = alt.Axis(
-        title=None, values=_ratio_ticks(domain), labelExpr=label, grid=True, domain=False, ticks=False
+    axis: Spec = {"title": None, "values": _ratio_ticks(domain), "labelExpr": _RATIO_LABEL}
+    return quantity(
+        field, scale=scale(domain, 10), axis=axis | {"grid": True, "domain": False, "ticks": False}
     )
-    return alt.X(f"{field}:Q", scale=_scale(domain, 10), axis=axis)
 
 
-def _scale(domain: Domain, base: int) -> alt.Scale:
-    import altair as alt
-
-    ends = [domain.low, domain.high]
-    if domain.is_log:
-        return alt.Scale(domain=ends, nice=False, type="log", base=base)
-    return alt.Scale(domain=ends, nice=False, zero=False)
+def scale(domain: Domain, base: int) -> Spec:
+    """Return how values of `domain` become places; a logarithmic one has ticks at powers of `base`."""
+    ends: Spec = {"domain": [domain.low, domain.high], "nice": False}
+    return ends | ({"type": "log", "base": base} if domain.is_log else {"zero": False})
 
 
 def _byte_ticks(x: Domain) -> list[float]:

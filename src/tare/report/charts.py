@@ -1,4 +1,4 @@
-"""From panels to charts: one grammar for the screen, for paper and for slides (Altair, Vega-Lite)."""
+"""From panels to charts: one grammar for the screen, for paper and for slides (Vega-Lite)."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import dataclasses
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from tare.report import palette
 from tare.report.axes import Domain, x_axis, x_domain, x_title, y_axis, y_domain
+from tare.report.grammar import COLOUR, SHAPE, Chart, Row, Spec, end, layer, name, quantity, tooltip
 from tare.report.labels import end_labels
-from tare.report.look import look
+from tare.report.look import LOOK
 from tare.report.panels import Line, Panel
 from tare.report.wording import SPACE
-
-if TYPE_CHECKING:
-    import altair as alt
 
 HEIGHT = 230
 WIDTH = 330
@@ -31,26 +28,7 @@ _SUBTITLE_CHARACTERS = 52
 """What a line above a panel has room for, where three stand in a row."""
 
 _MOST_LABEL_ROOM = 140
-Row = dict[str, object]
-"""One mark of a chart, as Vega reads it."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Chart:
-    """The grammar of one panel, and its rows by the name under which the grammar finds them.
-
-    They stay apart until they are JSON: Altair copies and checks whatever it is given, many times over.
-    """
-
-    grammar: Row
-    rows: dict[str, list[Row]]
-
-    @classmethod
-    def of(cls, grammar: alt.LayerChart, rows: dict[str, list[Row]]) -> Chart:
-        """Return a chart that Altair wrote, as Vega-Lite without its look."""
-        spec: Row = grammar.to_dict(validate=False)
-        del spec["$schema"], spec["config"]
-        return cls(spec, rows)
+_HAS_INTERVAL = "isValid(datum.low)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +68,7 @@ def panel_charts(panels: Sequence[Panel], style: Style) -> list[Chart]:
 
 def alone(chart: Chart) -> str:
     """Return a chart that stands on its own, as Vega-Lite in JSON."""
-    whole = {"datasets": chart.rows, "config": look(), "padding": 4}
+    whole = {"datasets": chart.rows, "config": LOOK, "padding": 4}
     return msgspec.json.encode(chart.grammar | whole).decode()
 
 
@@ -104,19 +82,17 @@ def side_by_side(charts: Sequence[Chart], right: int) -> str:
         "columns": 3,
         "spacing": 28,
         "padding": {"left": 4, "top": 4, "bottom": 4, "right": right},
-        "config": look(),
-        "datasets": {name: rows for chart in charts for name, rows in chart.rows.items()},
+        "config": LOOK,
+        "datasets": {data: rows for chart in charts for data, rows in chart.rows.items()},
     }
     return msgspec.json.encode(whole).decode()
 
 
-def title_of(panel: Panel) -> alt.TitleParams:
+def title_of(panel: Panel) -> Spec:
     """Return the title of a panel, on as many lines as it takes: a longer line would squeeze the chart."""
-    import altair as alt
-
     lines = textwrap.wrap(_TOGETHER.sub(rf"\1{SPACE}\2", panel.title), _TITLE_CHARACTERS)
     below = textwrap.wrap(panel.subtitle, _SUBTITLE_CHARACTERS)
-    return alt.TitleParams(lines if len(lines) > 1 else panel.title, subtitle=below)
+    return {"text": lines if len(lines) > 1 else panel.title, "subtitle": below}
 
 
 def label_room(panels: Sequence[Panel]) -> int:
@@ -133,29 +109,33 @@ def _heights(panel: Panel) -> list[float]:
     ]
 
 
-def _chart(panel: Panel, style: Style, x: Domain, y: Domain, name: str) -> Chart:
-    import altair as alt
-
+def _chart(panel: Panel, style: Style, x: Domain, y: Domain, prefix: str) -> Chart:
     rows = {
-        f"{name}-axes": [_axes_row(panel, style, x, y)],
-        f"{name}-points": [row for line in panel.lines for row in _rows(line, style)],
+        f"{prefix}-axes": [_axes_row(panel, style, x, y)],
+        f"{prefix}-points": [row for line in panel.lines for row in _rows(line, style)],
     }
-    layers = [_axes(panel, style, x, y, f"{name}-axes")]
-    layers += _reference_layers(style, f"{name}-axes") if style.is_ratio else []
+    layers = [_axes(panel, style, x, y, f"{prefix}-axes")]
+    layers += _reference_layers(style, f"{prefix}-axes") if style.is_ratio else []
     if panel.guide:
-        rows[f"{name}-guide"] = [{"x": x, "y": y} for x, y in panel.guide.ends]
-        layers.append(_guide_layer(f"{name}-guide"))
-    layers += _line_layers(style, panel, f"{name}-points")
+        rows[f"{prefix}-guide"] = [{"x": x, "y": y} for x, y in panel.guide.ends]
+        layers.append(_guide_layer(f"{prefix}-guide"))
+    layers += _line_layers(style, panel, f"{prefix}-points")
     if style.has_lines:
-        rows[f"{name}-names"] = _label_rows(panel, y)
-        layers.append(_labels(f"{name}-names"))
-    grammar = alt.LayerChart(layer=layers).properties(
-        height=HEIGHT,
-        width="container",
-        title=title_of(panel),
-        description=describe(panel, style),
-    )
-    return Chart.of(grammar, rows)
+        rows[f"{prefix}-names"] = _label_rows(panel, y)
+        layers.append(_labels(f"{prefix}-names"))
+    return framed(panel, layers, rows, HEIGHT, describe(panel, style))
+
+
+def framed(panel: Panel, layers: list[Spec], rows: dict[str, list[Row]], height: int, told: str) -> Chart:
+    """Return layers as one chart under the title of their panel, `told` in words."""
+    grammar: Spec = {
+        "layer": layers,
+        "height": height,
+        "width": "container",
+        "title": title_of(panel),
+        "description": told,
+    }
+    return Chart(grammar, rows)
 
 
 def _axes_row(panel: Panel, style: Style, x: Domain, y: Domain) -> Row:
@@ -168,74 +148,52 @@ def _axes_row(panel: Panel, style: Style, x: Domain, y: Domain) -> Row:
     return {"x": x.low, "y": y.low, "one": 1.0, "low": 1 / margin, "high": margin, "to": end}
 
 
-def _axes(panel: Panel, style: Style, x: Domain, y: Domain, data: str) -> alt.Chart:
+def _axes(panel: Panel, style: Style, x: Domain, y: Domain, data: str) -> Spec:
     """Return an invisible layer that carries both axes, so that the others need not repeat them."""
-    import altair as alt
-
-    invisible = alt.Chart(alt.NamedData(name=data)).mark_point(opacity=0)
-    axes: alt.Chart = invisible.encode(
-        x=x_axis(panel, x), y=y_axis(y, is_ratio=style.is_ratio, is_share=style.is_share)
-    )
-    return axes
+    axes: Spec = {"x": x_axis(panel, x), "y": y_axis(y, is_ratio=style.is_ratio, is_share=style.is_share)}
+    return layer(data, {"type": "point", "opacity": 0}, axes)
 
 
-def _reference_layers(style: Style, data: str) -> list[alt.Chart]:
+def _reference_layers(style: Style, data: str) -> list[Spec]:
     """Return the margin in which a ratio counts as 1, and the line at 1."""
-    import altair as alt
-
-    base = alt.Chart(alt.NamedData(name=data)).encode(x=alt.X("x:Q"), x2=alt.X2("to:Q"))
-    line = base.mark_rule(color=palette.INK.light, strokeWidth=2.2).encode(y=alt.Y("one:Q"))
+    across: Spec = {"x": quantity("x"), "x2": end("to")}
+    ink: Spec = {"type": "rule", "color": palette.INK.light, "strokeWidth": 2.2}
+    line = layer(data, ink, across | {"y": quantity("one")})
     if not style.margin:
         return [line]
-    return [
-        base.mark_rect(color=palette.BAND.light, opacity=1).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
-        line,
-    ]
+    band: Spec = {"type": "rect", "color": palette.BAND.light, "opacity": 1}
+    return [layer(data, band, across | {"y": quantity("low"), "y2": end("high")}), line]
 
 
-def _guide_layer(data: str) -> alt.Chart:
+def _guide_layer(data: str) -> Spec:
     """Return a dashed line in the colour of what is not data."""
-    import altair as alt
-
-    line = alt.Chart(alt.NamedData(name=data)).mark_line(
-        color=palette.MUTED.light, strokeWidth=1.2, strokeDash=[5, 4]
-    )
-    layer: alt.Chart = line.encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
-    return layer
+    mark: Spec = {"type": "line", "color": palette.MUTED.light, "strokeWidth": 1.2, "strokeDash": [5, 4]}
+    return layer(data, mark, {"x": quantity("x"), "y": quantity("y")})
 
 
-def _line_layers(style: Style, panel: Panel, data: str) -> list[alt.Chart]:
+def _line_layers(style: Style, panel: Panel, data: str) -> list[Spec]:
     """Return bands, lines and points; each row carries the colour, shape and width of its side."""
-    import altair as alt
-
-    base = alt.Chart(alt.NamedData(name=data)).encode(
-        x=alt.X("x:Q"), y=alt.Y("y:Q"), color=alt.Color("colour:N", scale=None)
-    )
-    banded = base.transform_filter("isValid(datum.low)")
+    base: Spec = {"x": quantity("x"), "y": quantity("y"), "color": COLOUR}
+    apart: Spec = {"detail": [name("side"), name("segment")]}  # a line breaks where a point is missing
     layers = []
     if any(point.low is not None for line in panel.lines for point in line.points):
-        ends = {"y": alt.Y("low:Q"), "y2": alt.Y2("high:Q")}
+        ends: Spec = {"y": quantity("low"), "y2": end("high")}
         if style.has_lines:
-            layers.append(banded.mark_area(opacity=0.16, line=False).encode(detail=_apart(), **ends))
+            band: Spec = {"type": "area", "opacity": 0.16, "line": False}
+            layers.append(layer(data, band, base | ends | apart, _HAS_INTERVAL))
         else:
-            layers.append(banded.mark_rule(opacity=0.5).encode(**ends))
+            layers.append(layer(data, {"type": "rule", "opacity": 0.5}, base | ends, _HAS_INTERVAL))
     if style.has_lines:
-        width = alt.StrokeWidth("width:Q", scale=None)
-        layers.append(base.mark_line().encode(detail=_apart(), strokeWidth=width))
-    tips = [("side", "side"), ("at", x_title(panel)), ("value", "value"), ("interval", "interval")]
-    tooltip = [alt.Tooltip(f"{name}:N", title=title) for name, title in [*tips, ("n", "blocks")]]
-    points = base.mark_point(filled=True, size=20 if style.has_lines else 46, opacity=1)
-    layers.append(points.encode(tooltip=tooltip, shape=alt.Shape("shape:N", scale=None)))
+        width: Spec = {"strokeWidth": quantity("width", scale=None)}
+        layers.append(layer(data, {"type": "line"}, base | apart | width))
+    where = ("at", x_title(panel))
+    tips = tooltip(("side", "side"), where, ("value", "value"), ("interval", "interval"), ("n", "blocks"))
+    point_mark: Spec = {"type": "point", "filled": True, "size": 20 if style.has_lines else 46, "opacity": 1}
+    layers.append(layer(data, point_mark, base | {"tooltip": tips, "shape": SHAPE}))
     if any(point.is_odd for line in panel.lines for point in line.points):
-        layers.append(base.transform_filter("datum.odd").mark_point(shape="circle", size=210, opacity=1))
+        ring: Spec = {"type": "point", "shape": "circle", "size": 210, "opacity": 1}
+        layers.append(layer(data, ring, base, "datum.odd"))
     return layers
-
-
-def _apart() -> list[alt.Detail]:
-    """Return what tells lines apart: a line of one side breaks where a point is missing."""
-    import altair as alt
-
-    return [alt.Detail("side:N"), alt.Detail("segment:N")]
 
 
 def _rows(line: Line, style: Style) -> list[Row]:
@@ -272,26 +230,22 @@ def _label_rows(panel: Panel, y: Domain) -> list[Row]:
         ends.append((panel.guide.name, palette.MUTED, panel.guide.ends[-1][1]))
     shares = end_labels([y.share(height) for _, _, height in ends], least=15 / HEIGHT)
     return [
-        {"x": last, "y": y.at(share), "name": name, "colour": tone.light}
-        for (name, tone, _), share in zip(ends, shares, strict=True)
+        {"x": last, "y": y.at(share), "name": side_name, "colour": tone.light}
+        for (side_name, tone, _), share in zip(ends, shares, strict=True)
     ]
 
 
-def _labels(data: str) -> alt.Chart:
+def _labels(data: str) -> Spec:
     """Return the sides' names, right of where the lines end, which need no legend then."""
-    import altair as alt
-
-    names = alt.Chart(alt.NamedData(name=data)).mark_text(
-        align="left",
-        dx=9,
-        fontSize=_LABEL_SIZE,
-        fontWeight="bold",
-        limit=_MOST_LABEL_ROOM - 6,
-    )
-    labels: alt.Chart = names.encode(
-        x=alt.X("x:Q"), y=alt.Y("y:Q"), text=alt.Text("name:N"), color=alt.Color("colour:N", scale=None)
-    )
-    return labels
+    mark: Spec = {
+        "type": "text",
+        "align": "left",
+        "dx": 9,
+        "fontSize": _LABEL_SIZE,
+        "fontWeight": "bold",
+        "limit": _MOST_LABEL_ROOM - 6,
+    }
+    return layer(data, mark, {"x": quantity("x"), "y": quantity("y"), "text": name("name"), "color": COLOUR})
 
 
 def describe(panel: Panel, style: Style) -> str:

@@ -34,7 +34,6 @@ from tare.report.figures import Figure, figures, watched_figure
 from tare.report.forest import forest_panels
 from tare.report.heatmap import HeatMap, heat_maps, quoted
 from tare.report.listing import Listing
-from tare.report.look import unchecked
 from tare.report.packets import PacketSizes, packet_sizes
 from tare.report.painting import Painter
 from tare.report.panels import measured_panels, ratio_panels, scale_panels
@@ -224,8 +223,8 @@ def _figures(
     }
     reference = sides.reference.name if sides.reference else "the reference"
     timelines = courses(campaign, sides, cases, read_timeline)
-    with unchecked():
-        return figures(groups, reference, campaign.plan.margin, painter) + watched_figure(timelines, painter)
+    drawn = figures(groups, reference, campaign.plan.margin, painter)
+    return drawn + watched_figure(timelines, painter)
 
 
 def _question(sides: Sides) -> str:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tare.report import palette
-from tare.report.charts import HEIGHT, Chart, Row, title_of
+from tare.report.charts import HEIGHT, framed
+from tare.report.grammar import Chart, Row, Spec, end, layer, quantity, tooltip
 from tare.report.telemetry import Course, describe_course
-
-if TYPE_CHECKING:
-    import altair as alt
 
 _LEAST_OPACITY = 0.35
 
@@ -27,57 +24,45 @@ def course_charts(courses: Sequence[Course]) -> list[Chart]:
     ]
 
 
-def _chart(course: Course, highest: float, name: str) -> Chart:
-    import altair as alt
-
-    end = max(epoch.end for epoch in course.epochs)
+def _chart(course: Course, highest: float, prefix: str) -> Chart:
+    end_s = max(epoch.end for epoch in course.epochs)
     colour = palette.tone_of(course.panel.lines[0].side).light
     epochs: list[Row] = [
         {"x": one.begin, "x2": one.end, "y": 0, "y2": highest or 1.0, "block": one.block}
         for one in course.epochs
     ]
-    grammar = alt.LayerChart(
-        layer=[
-            _epoch_layer(f"{name}-epochs", end, highest or 1.0, course),
-            _bar_layer(f"{name}-bars", colour),
-        ]
-    ).properties(
-        height=HEIGHT,
-        width="container",
-        title=title_of(course.panel),
-        description=describe_course(course),
-    )
-    return Chart.of(grammar, {f"{name}-epochs": epochs, f"{name}-bars": _bar_rows(course)})
+    layers = [
+        _epoch_layer(f"{prefix}-epochs", end_s, highest or 1.0, course),
+        _bar_layer(f"{prefix}-bars", colour),
+    ]
+    rows = {f"{prefix}-epochs": epochs, f"{prefix}-bars": _bar_rows(course)}
+    return framed(course.panel, layers, rows, HEIGHT, describe_course(course))
 
 
-def _epoch_layer(data: str, end: float, highest: float, course: Course) -> alt.Chart:
-    import altair as alt
-
+def _epoch_layer(data: str, end_s: float, highest: float, course: Course) -> Spec:
     y_title = "% of all cores" if course.panel.unit == "%" else "bytes a second"
-    x = alt.X("x:Q", title="time of the runs, s", scale=alt.Scale(domain=[0, end], nice=False))
-    y_axis = alt.Axis(format="~s", title=y_title)
-    y = alt.Y("y:Q", axis=y_axis, scale=alt.Scale(domain=[0, highest], nice=True))
-    shade = alt.Chart(alt.NamedData(name=data)).mark_rect(color=palette.BAND.light, opacity=1)
-    layer: alt.Chart = shade.encode(
-        x=x, x2=alt.X2("x2:Q"), y=y, y2=alt.Y2("y2:Q"), tooltip=[alt.Tooltip("block:N", title="block")]
-    )
-    return layer
+    encoding: Spec = {
+        "x": quantity("x", title="time of the runs, s", scale={"domain": [0, end_s], "nice": False}),
+        "x2": end("x2"),
+        "y": quantity(
+            "y", axis={"format": "~s", "title": y_title}, scale={"domain": [0, highest], "nice": True}
+        ),
+        "y2": end("y2"),
+        "tooltip": tooltip(("block", "block")),
+    }
+    return layer(data, {"type": "rect", "color": palette.BAND.light, "opacity": 1}, encoding)
 
 
-def _bar_layer(data: str, colour: str) -> alt.Chart:
-    import altair as alt
-
-    tips = [alt.Tooltip("host:N", title="host"), alt.Tooltip("value:N", title="value")]
-    bars = alt.Chart(alt.NamedData(name=data)).mark_rect(color=colour)
-    layer: alt.Chart = bars.encode(
-        x=alt.X("x:Q"),
-        x2=alt.X2("x2:Q"),
-        y=alt.Y("y:Q"),
-        y2=alt.Y2("y2:Q"),
-        opacity=alt.Opacity("shade:Q", scale=None),
-        tooltip=tips,
-    )
-    return layer
+def _bar_layer(data: str, colour: str) -> Spec:
+    encoding: Spec = {
+        "x": quantity("x"),
+        "x2": end("x2"),
+        "y": quantity("y"),
+        "y2": end("y2"),
+        "opacity": quantity("shade", scale=None),
+        "tooltip": tooltip(("host", "host"), ("value", "value")),
+    }
+    return layer(data, {"type": "rect", "color": colour}, encoding)
 
 
 def _bar_rows(course: Course) -> list[Row]:

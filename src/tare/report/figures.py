@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from tare.report.charts import (
     HEIGHT,
     WIDTH,
-    Chart,
     Style,
     alone,
     describe,
@@ -19,6 +18,7 @@ from tare.report.charts import (
 )
 from tare.report.course_charts import course_charts
 from tare.report.forest import describe_forest, forest_charts
+from tare.report.grammar import Chart
 from tare.report.painting import Painter, Picture
 from tare.report.panels import Line, Panel, Point
 from tare.report.telemetry import Course, describe_course

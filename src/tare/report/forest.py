@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from tare.model.comparison import Comparison
 from tare.model.workload import Better
 from tare.report import palette
 from tare.report.axes import Domain, ratio_x_axis, y_domain
-from tare.report.charts import Chart, Row, title_of
+from tare.report.charts import framed
+from tare.report.grammar import COLOUR, SHAPE, Chart, Row, Spec, end, layer, name, quantity, tooltip
 from tare.report.panels import Line, Panel, Point
 from tare.report.sides import Place, Side, Sides
 from tare.report.wording import cost_interval, cost_with_interval, ratio, words
-
-if TYPE_CHECKING:
-    import altair as alt
 
 _LEAST_FIGURES = 2
 _ROW = 17
@@ -92,53 +89,42 @@ def _lines(by_side: Mapping[Side, Sequence[Point]], sides: Sides) -> tuple[Line,
     return tuple(Line(side, tuple(by_side[side])) for side in sides.contenders if side in by_side)
 
 
-def _chart(panel: Panel, domain: Domain, margin: float, name: str) -> Chart:
-    import altair as alt
-
+def _chart(panel: Panel, domain: Domain, margin: float, prefix: str) -> Chart:
     rows: list[Row] = [_row(line, point) for line in panel.lines for point in line.points]
     foms = list(dict.fromkeys(str(row["fom"]) for row in rows))
     n_rows = max(len(foms), 1) * max(len(panel.lines), 1)
     band: list[Row] = [{"low": 1 / (1 + margin), "high": 1 + margin, "one": 1.0}]
-    grammar = alt.LayerChart(
-        layer=[*_band_layers(f"{name}-band", domain), *_point_layers(f"{name}-points", foms)]
-    ).properties(
-        height=n_rows * _ROW + len(foms) * 8,
-        width="container",
-        title=title_of(panel),
-        description=describe_forest(panel),
+    return framed(
+        panel,
+        [*_band_layers(f"{prefix}-band", domain), *_point_layers(f"{prefix}-points", foms)],
+        {f"{prefix}-points": rows, f"{prefix}-band": band},
+        n_rows * _ROW + len(foms) * 8,
+        describe_forest(panel),
     )
-    return Chart.of(grammar, {f"{name}-points": rows, f"{name}-band": band})
 
 
-def _band_layers(data: str, domain: Domain) -> list[alt.Chart]:
-    import altair as alt
-
-    base = alt.Chart(alt.NamedData(name=data))
+def _band_layers(data: str, domain: Domain) -> list[Spec]:
+    band: Spec = {"type": "rect", "color": palette.BAND.light, "opacity": 1}
+    line: Spec = {"type": "rule", "color": palette.INK.light, "strokeWidth": 2.2}
     return [
-        base.mark_rect(color=palette.BAND.light, opacity=1).encode(
-            x=ratio_x_axis(domain, "low"), x2=alt.X2("high:Q")
-        ),
-        base.mark_rule(color=palette.INK.light, strokeWidth=2.2).encode(x=alt.X("one:Q")),
+        layer(data, band, {"x": ratio_x_axis(domain, "low"), "x2": end("high")}),
+        layer(data, line, {"x": quantity("one")}),
     ]
 
 
-def _point_layers(data: str, foms: list[str]) -> list[alt.Chart]:
-    import altair as alt
-
-    axis = alt.Axis(title=None, labelLimit=190, grid=True)
-    base = alt.Chart(alt.NamedData(name=data)).encode(
-        y=alt.Y("fom:N", sort=foms, axis=axis, scale=alt.Scale(paddingInner=0.3)),
-        yOffset=alt.YOffset("row:O"),
-        color=alt.Color("colour:N", scale=None),
-    )
-    tips = [("side", "side"), ("fom", "figure"), ("ratio", "ratio"), ("cost", "cost"), ("n", "blocks")]
-    tooltip = [alt.Tooltip(f"{name}:N", title=title) for name, title in tips]
-    points = base.mark_point(filled=True, size=52, opacity=1)
+def _point_layers(data: str, foms: list[str]) -> list[Spec]:
+    axis: Spec = {"title": None, "labelLimit": 190, "grid": True}
+    base: Spec = {
+        "y": name("fom", sort=foms, axis=axis, scale={"paddingInner": 0.3}),
+        "yOffset": {"field": "row", "type": "ordinal"},
+        "color": COLOUR,
+    }
+    tips = tooltip(("side", "side"), ("fom", "figure"), ("ratio", "ratio"), ("cost", "cost"), ("n", "blocks"))
+    interval: Spec = {"x": quantity("low"), "x2": end("high")}
+    point: Spec = {"type": "point", "filled": True, "size": 52, "opacity": 1}
     return [
-        base.mark_rule(strokeWidth=1.8)
-        .transform_filter("isValid(datum.low)")
-        .encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
-        points.encode(x=alt.X("y:Q"), shape=alt.Shape("shape:N", scale=None), tooltip=tooltip),
+        layer(data, {"type": "rule", "strokeWidth": 1.8}, base | interval, "isValid(datum.low)"),
+        layer(data, point, base | {"x": quantity("y"), "shape": SHAPE, "tooltip": tips}),
     ]
 
 

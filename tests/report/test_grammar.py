@@ -1,0 +1,55 @@
+"""Charts are Vega-Lite: each kind holds against its schema, which Altair carries."""
+
+from __future__ import annotations
+
+import json
+
+import altair
+import jsonschema
+import pytest
+
+from report.studies import content_of, three_networks
+from support.scales import make_application, usl
+from support.synthetic import make_campaign
+from tare.report.charts import alone
+from tare.report.content import Content
+from tare.report.course_charts import course_charts
+from tare.report.panels import Line, Panel, Point
+from tare.report.scripts import VEGALITE
+from tare.report.sides import Side
+from tare.report.telemetry import Bar, Course, Epoch
+
+KINDS = ("figures", "time", "rate", "ratio", "nodes", "speedup", "efficiency", "blocks", "telemetry")
+
+
+@pytest.fixture(scope="module")
+def by_kind() -> dict[str, str]:
+    """Return a chart of each kind."""
+    scaled = make_application({"host": usl(6, 0.02, 0.0001), "overlay": usl(6, 0.02, 0.02)})
+    numbers = make_campaign(ratio=1.5, noise=0.001, sizes=(65536,))
+    contents: list[Content] = [content_of(one) for one in (three_networks(), scaled, numbers)]
+    drawn = {figure.name: figure.specs[0] for found in contents for figure in found.figures}
+    return drawn | {"telemetry": alone(course_charts([course()])[0])}
+
+
+def course() -> Course:
+    side = Side("host", is_reference=True, index=0)
+    point = Point(x=0, y=50, low=None, high=None, at="0 s", value="50 %", interval="", n_blocks=1)
+    panel = Panel("pingpong · 2 nodes", "CPU", (Line(side, (point,)),), "time", "%")
+    return Course(panel, (Epoch(0, 2, 1),), (Bar(0, 1, 0, 50, "n1"),), ("n1",))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_chart_is_valid(by_kind: dict[str, str], kind: str) -> None:
+    altair.LayerChart.from_dict(json.loads(by_kind[kind]))
+
+
+def test_a_misspelt_channel_is_not() -> None:
+    chart = json.loads(alone(course_charts([course()])[0]))
+    chart["layer"][0]["encoding"]["x"]["scales"] = {}
+    with pytest.raises(jsonschema.ValidationError, match="scales"):
+        altair.LayerChart.from_dict(chart)
+
+
+def test_the_schema_is_of_the_version_that_charts_are_drawn_with() -> None:
+    assert altair.SCHEMA_VERSION.removeprefix("v").startswith(VEGALITE.split(".")[0] + ".")
