@@ -46,6 +46,13 @@ Final Summary::Results are valid but execution time (sec) is=60.5
 Final Summary::Official results execution time (sec) must be at least=1800
 """
 
+NVIDIA = """\
+Total Time: 7.1e+01 sec
+SpMV  =  178.3 GF (1123.1 GB/s Effective)   22.3 GF_per ( 140.4 GB/s Effective)
+total =   89.5 GF ( 676.7 GB/s Effective)   11.2 GF_per (  84.6 GB/s Effective)
+final =   62.5 GF ( 472.6 GB/s Effective)    7.8 GF_per (  59.1 GB/s Effective)
+"""
+
 YAML = """\
 HPCG-Benchmark version: 3.0
 Release date: November 11, 2015
@@ -95,6 +102,14 @@ def parse(text: str) -> Parsed:
 def only(parsed: Parsed, fom: str, **at: int | str) -> float:
     (value,) = [one.value for one in parsed.measurements if one.fom == fom and at.items() <= one.at.items()]
     return value
+
+
+def test_a_summary_that_does_not_call_itself_valid_is_not_complete() -> None:
+    parsed = parse(NVIDIA)
+    assert {one.fom: one.value for one in parsed.measurements} == {"raw": 89.5, "rating": 62.5}
+    assert not parsed.is_complete
+    assert "does not say whether the result is VALID" in parsed.problems[0]
+    assert parse(NVIDIA + REPORT) == parse(REPORT)
 
 
 # Real output

@@ -2,12 +2,14 @@
 
 Its report has three shapes (ReportResults.cpp): the YAML of 2.x and 3.0 (``key: value``, indented below the
 name of the section), the text of 3.1 (``section::key=value``), and the standard output of some optimised
-builds (``section key value``). Each is written at the very end, from one rank.
+builds (``section key value``). Each is written at the very end, from one rank. NVIDIA's builds also sum up on
+standard output (``final =  202.6 GF (…``), before the report or, in old ones, in its stead.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from tare.model.case import Case
@@ -58,7 +60,7 @@ _LAST_WORDS = (
 )
 """How the lines begin that follow a rating, at least one of them in every version."""
 
-_FIRST_LETTERS = frozenset({" ", "_", "#", "H", "C", *(name[0] for name in _SECTIONS)})
+_FIRST_LETTERS = frozenset({" ", "_", "#", "H", "C", "t", "f", *(name[0] for name in _SECTIONS)})
 """How lines of a report begin; all others are passed over quickly."""
 
 _KERNELS = {"DDOT": "ddot", "WAXPBY": "waxpby", "SpMV": "spmv", "MG": "mg", "SymGS": "symgs"}
@@ -105,6 +107,10 @@ _FIGURES: Mapping[tuple[str, str], tuple[str, str | None]] = {
     **{(_TIMES, kernel): ("kernel_time", name) for kernel, name in _KERNELS.items()},
 }
 """Section and key to the figure of merit and its kernel."""
+
+_SUM = re.compile(r"(total|final) = +([0-9]+\.[0-9]) GF \( *[0-9.]+ GB/s Effective\) .*")
+_SUMS = {"total": "raw", "final": "rating"}
+"""NVIDIA's name of each rate: of the iterations alone, and with all overheads."""
 
 _DESCRIPTION = """\
 Solves a sparse system of nx × ny × nz equations a rank by preconditioned conjugate gradients, for time_s
@@ -163,6 +169,7 @@ class _Log:
         self._reports: list[_Report] = []
         self._section = ""
         self._has_residuals = False
+        self._sums: dict[str, float] = {}
 
     def read(self, line: str) -> None:
         """Take in a line."""
@@ -186,6 +193,8 @@ class _Log:
             self._read_value(self._section, key.strip(), value.strip())
         elif line.startswith(_SECTIONS):
             self._read_words(line)
+        elif line[0] in "tf" and (rate := _SUM.fullmatch(line)):
+            self._sums[_SUMS[rate[1]]] = float(rate[2])
         elif "Residual [" in line:
             self._has_residuals = True
             if "nan]" in line or "inf]" in line:
@@ -223,6 +232,10 @@ class _Log:
         findings, reports = self._findings, self._reports
         if not reports and self._has_residuals:
             findings.problem("this is HPCG's log of residuals; the rating is in HPCG-Benchmark*.txt")
+        elif not reports and self._sums:
+            for fom, value in self._sums.items():
+                findings.measure(fom, value)
+            findings.problem("NVIDIA's summary does not say whether the result is VALID; HPCG's report does")
         elif not reports:
             findings.problem("the output holds no report of HPCG")
         for number, report in enumerate(reports, start=1):
