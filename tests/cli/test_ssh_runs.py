@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -88,6 +91,84 @@ def test_staged_folders_go_to_the_nodes_and_come_back(
         assert (folder / "stdout").read_text().startswith(f"{nodes}/tare-")
         assert "command.json" in (folder / "files").read_text()
     assert list(nodes.iterdir()) == []
+
+
+@pytest.fixture
+def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where it is on record what was staged."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state/tare/staged"
+
+
+def start_and_kill(study: Path, campaign: Path, nodes: Path, *, with_guard: bool) -> None:
+    """Kill tare as soon as its program runs in a staged folder; before, the guard that would clean up."""
+    runner = subprocess.Popen([TARE, "run", str(study), "--out", str(campaign)], cwd=study.parent)
+    _until(lambda: bool(list(nodes.glob("tare-*/up"))))
+    for guard in _guards(runner.pid) if with_guard else ():
+        os.kill(guard, signal.SIGKILL)
+    runner.kill()
+    runner.wait()
+
+
+def _guards(runner: int) -> list[int]:
+    children = Path(f"/proc/{runner}/task/{runner}/children").read_text().split()
+    return [int(pid) for pid in children if b"marks.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+STAGED = "test -e {go} || (echo up >up; sleep 60); echo value: 1"
+
+
+def test_a_staged_folder_goes_when_tare_is_killed(
+    agent: tuple[str, ...], tare: Tare, tmp_path: Path, records: Path
+) -> None:
+    nodes, campaign = tmp_path / "on nodes", tmp_path / "c"
+    study = write(tmp_path, agent, STAGED.format(go=tmp_path / "go"), staging=f"staging: {nodes}")
+    start_and_kill(study, campaign, nodes, with_guard=False)
+    _until(lambda: list(nodes.iterdir()) == [] and list(records.iterdir()) == [])
+    (tmp_path / "go").touch()
+    assert tare("run", campaign).returncode == 0
+    assert {one.state for one in read_campaign(campaign).measured()} == {State.DONE}
+    assert tare("clean").stdout == "nothing is left behind\n"
+
+
+def test_clean_removes_a_staged_folder_that_even_the_guard_left(
+    agent: tuple[str, ...], tare: Tare, tmp_path: Path, records: Path
+) -> None:
+    """As after a restart of the machine that tare ran on."""
+    nodes, campaign = tmp_path / "on nodes", tmp_path / "c"
+    study = write(tmp_path, agent, STAGED.format(go=tmp_path / "go"), staging=f"staging: {nodes}")
+    start_and_kill(study, campaign, nodes, with_guard=True)
+    (left,) = nodes.iterdir()
+    assert f"would remove folder {left} of n1" in tare("clean", "--dry-run").stdout
+    assert left.exists()
+    assert f"removed folder {left} of n1" in tare("clean").stdout
+    assert list(nodes.iterdir()) == []
+    assert tare("clean").stdout == "nothing is left behind\n"
+
+
+def test_clean_keeps_on_record_what_it_cannot_reach(
+    agent: tuple[str, ...], tare: Tare, tmp_path: Path, records: Path
+) -> None:
+    records.mkdir(parents=True)
+    left = {"label": "dead:999999999:1:x;", "agent": agent, "hosts": ["away"], "place": "/nowhere/tare-1"}
+    (records / "1.json").write_text(json.dumps(left))
+    done = tare("clean")
+    assert "/nowhere/tare-1 of away cannot be removed now" in done.stderr
+    assert "nothing" not in done.stdout
+    assert (records / "1.json").exists()
+
+
+def test_clean_leaves_what_a_living_tare_has_staged(
+    agent: tuple[str, ...], tare: Tare, tmp_path: Path, records: Path
+) -> None:
+    place = tmp_path / "tare-1"
+    place.mkdir()
+    records.mkdir(parents=True)
+    label = marks.new_prefix("alive") + "x;"
+    staged = {"label": label, "agent": agent, "hosts": ["n1"], "place": str(place)}
+    (records / "1.json").write_text(json.dumps(staged))
+    assert tare("clean").stdout == "nothing is left behind\n"
+    assert place.exists()
 
 
 def test_a_host_that_asks_for_a_password_ends_the_campaign_with_the_cure(

@@ -112,7 +112,8 @@ def main() -> None:
     """Guard a runner: wait for the end of its pipe on standard input, then end what it left.
 
     Called as ``marks.py LABEL FOLDER [AGENT… -- HOST…]``; the sockets of ssh's connections in FOLDER are
-    closed, and it is removed. Survives the signals that end the runner.
+    closed, and it is removed. What was staged to the hosts is removed last. Survives the signals that end the
+    runner.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -135,6 +136,7 @@ def main() -> None:
                 words = [agent[0], "-F", "none", "-o", f"ControlPath={path}", "-O", "exit", "tare"]
                 subprocess.call(words)
         shutil.rmtree(folder, ignore_errors=True)
+    subprocess.call([sys.executable, "-P", "-m", "tare.backends.staged", label])
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from tare.backends import marks
 from tare.backends.openssh import explain
 from tare.backends.reach import Reach
 from tare.backends.remote import remote_command, unframe
+from tare.backends.staged import Staged, on_record
 from tare.errors import BackendError
 from tare.model.backend import Exit, Job
 
@@ -48,6 +49,7 @@ class ProcessBackend:
         self._label = label
         self._env = {**os.environ, **(env or {})}
         self._hosts = list(hosts) if agent else []
+        self._agent = tuple(agent)
         self._reach = Reach(agent, self._env)
         self._guard: subprocess.Popen[bytes] | None = None
         self._children = f"/proc/self/task/{threading.get_native_id()}/children"
@@ -104,16 +106,17 @@ class ProcessBackend:
         command, log = self._reach.job(job.host, remote_command(job))
         if job.place is None:
             return self._conclude(job, self._run(job, command), log)
-        transfer = self._reach.transfer(job.hosts or (job.host,), job.place)
-        try:
-            transfer.send(job.folder)
-            ended = self._conclude(job, self._run(job, command), log)
-            if ended.fault is None:
-                transfer.fetch(job.folder)
-        except BackendError as error:
-            return Exit(fault=str(error))
-        finally:
-            transfer.remove()
+        hosts = job.hosts or (job.host,)
+        transfer = self._reach.transfer(hosts, job.place)
+        staged = Staged(label=job.label, agent=self._agent, hosts=hosts, place=str(job.place))
+        with on_record(staged, transfer.remove):
+            try:
+                transfer.send(job.folder)
+                ended = self._conclude(job, self._run(job, command), log)
+                if ended.fault is None:
+                    transfer.fetch(job.folder)
+            except BackendError as error:
+                return Exit(fault=str(error))
         return ended
 
     def _run(self, job: Job, argv: Sequence[str]) -> Exit:

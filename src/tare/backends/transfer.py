@@ -46,9 +46,9 @@ class Transfer:
             pack = self._on(host, f"printf '%s\\n' {_BEGIN}; tar -C {self._place} -cf - .")
             self._pipe(pack, unpack, host, begin=_BEGIN)
 
-    def remove(self) -> None:
-        """Remove the folder from every host; a host that is away keeps it."""
-        for host in self._hosts:
+    def remove(self) -> bool:
+        """Remove the folder from the hosts; return whether it is gone from all: one that is away keeps it."""
+        codes = [
             subprocess.run(
                 self._on(host, f"rm -rf -- {self._place}"),
                 stdin=subprocess.DEVNULL,
@@ -56,7 +56,10 @@ class Transfer:
                 check=False,
                 env=self._env,
                 timeout=_TIMEOUT_S,
-            )
+            ).returncode
+            for host in self._hosts
+        ]
+        return not any(codes)
 
     def _on(self, host: str, script: str) -> list[str]:
         return [*self._agent, host, script]

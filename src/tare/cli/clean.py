@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from tare import lab, plugins
-from tare.backends import marks
+from tare.backends import marks, staged
 from tare.backends.containers import Host, find_labelled, sweep
 from tare.backends.slurm.commands import Slurm
 from tare.backends.slurm.leftovers import leftovers
@@ -24,7 +24,7 @@ from tare.store.journal import is_held
 @click.option("--dry-run", is_flag=True, help="Only list it.")
 @click.option("--site", metavar="SITE", help="Look into the clusters of this site too.")
 def command(dry_run: bool, site: str | None) -> None:
-    """End what dead campaigns left behind: processes, containers and Slurm jobs; forget labs that have ended.
+    """End what dead campaigns left behind: processes, containers, Slurm jobs, folders; forget ended labs.
 
     Tare cleans up after itself, also when it is killed, but for jobs in a queue: going on with their
     campaign takes them over. This ends them, and looks again for the rest.
@@ -34,7 +34,9 @@ def command(dry_run: bool, site: str | None) -> None:
       tare clean --dry-run
       tare clean --site openshift.yaml
     """
-    found = _end_processes(dry_run) + _end_jobs(dry_run) + _remove_containers(dry_run)
+    found = (
+        _end_processes(dry_run) + _end_jobs(dry_run) + _remove_containers(dry_run) + _remove_staged(dry_run)
+    )
     found += _clean_clusters(site, dry_run) if site is not None else 0
     if not found:
         click.echo("nothing is left behind")
@@ -106,6 +108,19 @@ def _remove_containers(is_dry: bool) -> int:
             if not is_dry:
                 sweep(engine, platform, [host], env, marks.is_orphaned)
     return count
+
+
+def _remove_staged(is_dry: bool) -> int:
+    """Remove the working folders that dead campaigns copied to hosts."""
+    leftover = staged.recorded(marks.is_orphaned)
+    for one in leftover:
+        is_gone = not is_dry and staged.remove(one)
+        where = f"folder {one.place} of {', '.join(one.hosts)}"
+        if is_dry or is_gone:
+            click.echo(f"{'would remove' if is_dry else 'removed'} {where}")
+        else:
+            click.echo(f"tare: {where} cannot be removed now; try again when the hosts answer", err=True)
+    return len(leftover)
 
 
 def _engine_places() -> dict[str, list[tuple[Host, dict[str, str]]]]:

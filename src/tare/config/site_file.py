@@ -149,7 +149,7 @@ class _SiteReader:
             networks=networks or (lab.site_networks() if lab else {}),
             storage={name: self._folder(path, ("storage", name)) for name, path in file.storage.items()},
             agent=self._agent(file) or (() if lab or nodes == _THIS_MACHINE else ("ssh",)),
-            staging=self._staging(file),
+            staging=self._staging(file, lab),
             management=management,
             lab=lab,
             shared_cores=_cores() if lab else None,
@@ -285,9 +285,11 @@ class _SiteReader:
             self._fault(path, f"{shown(text)} is not SOURCE[:TARGET[:ro]] with paths from /; write /a:/b:ro")
         return expanded
 
-    def _staging(self, file: SiteFile) -> str | None:
+    def _staging(self, file: SiteFile, lab: LabSpec | None) -> str | None:
         if file.staging is None:
             return None
+        if lab is not None:
+            self._fault(("staging",), "nodes of a lab share the files of this machine; remove it")
         folder = self._expand(file.staging, ("staging",))
         if not folder.startswith("/"):
             self._fault(("staging",), f"{shown(folder)} is relative, and to nothing; write /…")
