@@ -137,7 +137,8 @@ def check(
     `family` together. A campaign that must be complete and is not fails. Raises UsageError where a rule
     names what the campaign does not have, or a limit has the wrong unit.
     """
-    selection = Selection(campaign, reference)
+    named = {bound.call.fom or "" for rule in rules for bound in bounds_of(rule.violation)}
+    selection = Selection(campaign, reference, named)
     trials = [list(_trials(rule, selection)) for rule in rules]
     if family is Family.CHECK:
         findings = iter(_judge([trial for of_rule in trials for trial in of_rule], confidence))

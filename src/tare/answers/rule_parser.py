@@ -41,7 +41,7 @@ _SPACE = re.compile(r"\s*")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _VALUE = re.compile(r"""[\w.+:/@%-]+|"[^"]*"|'[^']*'""")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_UNIT = re.compile(r"(?!(?:and|or|not)\b)(?:%|[A-Za-zµ][\w/-]*)")
+_UNIT = re.compile(r"(?!(?:and|or|not)\b)(?:%|1?/[A-Za-zµ]+|[A-Za-zµ][\w/-]*)")
 _OP = re.compile(r">=|<=|>|<")
 _EQUALITY = re.compile(r"==|!=|=")
 _EXAMPLE = "overhead(network=overlay) > 5 %"

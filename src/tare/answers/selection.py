@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +18,7 @@ from tare.answers.rules import Call, Function, Rule, Selector
 from tare.answers.table import Cell, Table, tabulate
 from tare.model.campaign import Campaign
 from tare.model.case import Case
+from tare.model.telemetry import FIGURES, PREFIX
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Better
 from tare.stats.intervals import Floats
@@ -57,11 +58,16 @@ NOTHING = Sample((), Quantity((), lambda _confidence: Bounds(np.empty(0), np.emp
 
 
 class Selection:
-    """Finds what rules speak of in one campaign. `reference` takes the place of the study's own."""
+    """Finds what rules speak of in one campaign. `reference` takes the place of the study's own.
 
-    def __init__(self, campaign: Campaign, reference: Settings | None = None) -> None:
+    Telemetry is looked at where it is among the `foms` that the rules name.
+    """
+
+    def __init__(
+        self, campaign: Campaign, reference: Settings | None = None, foms: Collection[str] = ()
+    ) -> None:
         self._plan = campaign.plan
-        self._table: Table = tabulate(campaign)
+        self._table: Table = tabulate(campaign, foms)
         self._campaign = campaign
         self._reference = reference
 
@@ -111,7 +117,7 @@ class Selection:
             place = at | dict(cells[0].at) if _is_pointwise(call, case) else at
             match = _match(case, cells[0], place)
             yield _Side(msgspec.structs.replace(match, reference=reference, note=note), below, above)
-        if case.id in self._table.columns or pair.reference_case.id in self._table.columns:
+        if self._has_numbers(call, pair.reference_case.id, case.id):
             return
         nothing = np.full(len(self._table.values), np.nan)
         for absent in self._unmeasured(case, at, call):
@@ -152,7 +158,11 @@ class Selection:
 
     def _unmeasured(self, case: Case, at: dict[str, Scalar], call: Call) -> list[Match]:
         """Return what `case` would be judged by, had any run of it been measured; never a silent pass."""
-        if case.id in self._table.columns or not _suits(case.settings, call.selectors, is_complete=False):
+        if not _suits(case.settings, call.selectors, is_complete=False):
+            return []
+        if call.fom and call.fom.startswith(PREFIX):
+            return self._untold(case, at, call)
+        if case.id in self._table.columns:
             return []
         coordinates: dict[str, Scalar] = {
             one.name: "|".join(one.values) for one in call.selectors if one.name not in case.settings
@@ -163,12 +173,34 @@ class Selection:
             if self._is_wanted(fom.name, call, case.workload) and coordinates.keys() <= set(fom.by)
         ]
 
+    def _untold(self, case: Case, at: dict[str, Scalar], call: Call) -> list[Match]:
+        """Return the figure of telemetry that no run of `case` has, though others may."""
+        figure = FIGURES.get((call.fom or "").removeprefix(PREFIX))
+        has_points = any(one.name not in case.settings for one in call.selectors)
+        if figure is None or has_points or self._has_numbers(call, case.id):
+            return []
+        return [Match(case=case.id, fom=call.fom or "", unit=figure.unit, better=figure.better, at=at)]
+
+    def _has_numbers(self, call: Call, *cases: str) -> bool:
+        """Return whether any of `cases` has what `call` speaks of: a measured run, or its telemetry."""
+        if call.fom and call.fom.startswith(PREFIX):
+            return any(cell.fom == call.fom for cell in self._table.cells(*cases))
+        return any(case in self._table.columns for case in cases)
+
     def _is_wanted(self, fom: str, call: Call, workload: str) -> bool:
         primary = primary_foms(self._plan, workload)
-        return fom == call.fom if call.fom else not primary or fom in primary
+        if call.fom:
+            return fom == call.fom
+        return fom in primary if primary else not fom.startswith(PREFIX)
 
     def _require_known(self, rule: Rule, call: Call) -> None:
         foms = self._foms()
+        if call.fom is not None and call.fom.removeprefix(PREFIX) in FIGURES and call.fom not in foms:
+            message = (
+                f"no run has {call.fom}: its nodes were not watched, or have nothing of the kind; see "
+                "docs/telemetry.md"
+            )
+            raise rule.fault(call.fom_column, message)
         if call.fom is not None and call.fom not in foms:
             message = f"unknown figure of merit {call.fom!r}; {_cure(call.fom, foms)}"
             raise rule.fault(call.fom_column, message)
