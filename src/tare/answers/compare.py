@@ -140,11 +140,15 @@ def overview(
     A workload without a primary FOM is shown by its first. The verdicts are those of `aggregates`, so that
     the same row never has two: what holds of a whole family holds of a part of it.
     """
-    shown: dict[str, Comparison] = {}
-    found = aggregates(
-        campaign, reference=reference, margin=margin, confidence=confidence, correction=correction
+    return overview_of(
+        aggregates(campaign, reference=reference, margin=margin, confidence=confidence, correction=correction)
     )
-    for one in found:
+
+
+def overview_of(aggregates: Sequence[Comparison]) -> list[Comparison]:
+    """Return those of the `aggregates` that an overview shows: one for each contender's case."""
+    shown: dict[str, Comparison] = {}
+    for one in aggregates:
         held = shown.get(one.contender_case)
         if held is None or (one.is_primary and not held.is_primary):
             shown[one.contender_case] = one

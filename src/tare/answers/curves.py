@@ -196,10 +196,11 @@ def _crossovers(found: Sequence[_Curve], table: Table, plan: Plan, confidence: f
 
 
 def _crossovers_of(one: _Curve, other: _Curve, table: Table, confidence: float) -> Iterator[Crossover]:
-    xs = [x for x in one.xs if x in other.xs and x > 0]
+    places = [dict(zip(curve.xs, curve.columns, strict=True)) for curve in (one, other)]
+    xs = [x for x in one.xs if x in places[1] and x > 0]
     if len(xs) < 2:
         return
-    below, above = (table.values[:, [curve.columns[curve.xs.index(x)] for x in xs]] for curve in (one, other))
+    below, above = (table.values[:, [columns[x] for x in xs]] for columns in places)
     n_blocks = int(np.isfinite(below * above).sum(axis=0).max())
     is_lower = one.cell.better is Better.LOWER
     differing = [name for name in one.settings if one.settings[name] != other.settings.get(name)]

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from tare.answers.calibration import Calibration, calibration
-from tare.answers.compare import aggregates, comparisons, overview
+from tare.answers.compare import aggregates, comparisons, overview_of
 from tare.answers.curves import Curves, curves
 from tare.answers.estimate import estimates
 from tare.answers.explanation import Reason, explanations
@@ -72,11 +72,12 @@ class ReportAnswers:
     @classmethod
     def of(cls, campaign: Campaign, calibrated: Campaign | None = None) -> ReportAnswers:
         """Return all the answers that a report of `campaign` gives; `calibrated` is an A/A campaign."""
+        by_figure = aggregates(campaign)
         return cls(
             estimates=estimates(campaign),
             comparisons=comparisons(campaign),
-            aggregates=aggregates(campaign),
-            overview=overview(campaign),
+            aggregates=by_figure,
+            overview=overview_of(by_figure),
             headlines=headlines(campaign),
             trust=trust(campaign),
             variabilities=variabilities(campaign),

@@ -75,7 +75,7 @@ def geometric_intervals(values: Floats, confidence: float) -> Intervals:
     with np.errstate(divide="ignore", invalid="ignore"):
         found = moments(np.log(values) - np.log(first))
     error, freedom = standard_errors(found)
-    half = half_widths(found, confidence)
+    half = t_factors(freedom, confidence) * error
     return Intervals(
         n_blocks=found.n_blocks,
         centre=first * np.exp(found.mean),
@@ -90,7 +90,7 @@ def arithmetic_intervals(values: Floats, confidence: float) -> Intervals:
     """Return the arithmetic mean of each column with its interval: v̄ ± t(n−1) s/√n (Student 1908)."""
     found = moments(values)
     error, freedom = standard_errors(found)
-    half = half_widths(found, confidence)
+    half = t_factors(freedom, confidence) * error
     return Intervals(found.n_blocks, found.mean, found.mean - half, found.mean + half, error, freedom)
 
 
@@ -115,6 +115,8 @@ def t_factors(freedom: Floats, confidence: float) -> Floats:
     """
     from scipy.special import stdtrit  # 0.3 s to import, against 0.6 s for scipy.stats
 
+    if freedom.size and (freedom == freedom.flat[0]).all():
+        return np.full_like(freedom, stdtrit(max(float(freedom.flat[0]), 1.0), 0.5 + confidence / 2))
     distinct, which = np.unique(np.maximum(freedom, 1.0), return_inverse=True)
     quantiles: Floats = stdtrit(distinct, 0.5 + confidence / 2)[which]
     return quantiles
