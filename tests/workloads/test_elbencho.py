@@ -76,6 +76,37 @@ def both(parsed: Parsed, fom: str, phase: str = "WRITE", **at: int) -> tuple[flo
     return only(parsed, f"{fom}_first", phase=phase, **at), only(parsed, fom, phase=phase, **at)
 
 
+HUMAN = """\
+OPERATION   RESULT TYPE         FIRST DONE   LAST DONE
+=========== ================    ==========   =========
+SYNC        Elapsed time     :         0ms         0ms
+---
+WRITE       Elapsed time     :   1m24.135s   2h3m4s
+            IOPS             :        3627        2788
+            Throughput MiB/s :        3628        2789
+            Total MiB        :      305224      306992
+            IO latency       : [ min=402us avg=1.25ms max=2.50s ]
+            IO lat % us      : [ 1%<=215 50%<=512 75%<=609 99%<=1024 ]
+---
+"""
+
+
+def test_times_with_units_are_read() -> None:
+    parsed = parse(HUMAN)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert only(parsed, "time_first", phase="WRITE") == 84135
+    assert only(parsed, "time", phase="WRITE") == 1000 * (2 * 3600 + 3 * 60 + 4)
+    assert only(parsed, "latency", phase="WRITE") == 1250
+    assert only(parsed, "latency_max", phase="WRITE") == 2.5e6
+    assert only(parsed, "bandwidth", phase="WRITE") == 2789
+
+
+def test_a_time_that_is_none_is_a_problem() -> None:
+    parsed = parse(HUMAN.replace("2h3m4s", "2h3m4"))
+    assert [one for one in parsed.measurements if one.fom == "time"] == []
+    assert "time at phase WRITE is nan, which is no measurement" in parsed.problems
+
+
 # Real output
 
 

@@ -2,12 +2,13 @@
 
 A phase (MKDIRS, WRITE, READ …) has two columns: when the first thread was done, and when the last was
 (Statistics.cpp: printPhaseResults…). In text a phase is a block of labelled rows that ends with ``---``; in
-CSV (--csvfile) it is a row, and in JSON (--jsonfile) a line.
+CSV (--csvfile) it is a row, and in JSON (--jsonfile) a line. Since 3.0, times in text have a unit each.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -52,10 +53,17 @@ class Table:
 
 # Text
 
-_BLOCK = re.compile(r"([A-Z][A-Z0-9_+-]*)\s+Elapsed ms\s+:\s+([0-9]+)\s+([0-9]+)")
+_BLOCK = re.compile(
+    r"([A-Z][A-Z0-9_+-]*)\s+Elapsed (?:ms\s+:\s+([0-9]+)\s+([0-9]+)|time\s+:\s+(\S+)\s+(\S+))"
+)
+_ELAPSED = re.compile(r"(?:([0-9]{1,9})h)?(?:([0-9]{1,2})m)?([0-9]{1,2}(?:\.[0-9]{3})?)s|([0-9]{1,3})ms")
+"""UnitTk::elapsedMSToHumanStr: ``26ms``, ``1.001s``, ``2m3.456s``, ``3h25m45s``."""
 _VALUES = re.compile(r"\s+([0-9]+)\s+([0-9]+)")
-_LATENCY = re.compile(r"(\w+)( rd| wr)? lat us")
-_LATENCIES = re.compile(r"\s+\[ min=([0-9]+) avg=([0-9]+) max=([0-9]+) \]")
+_LATENCY = re.compile(r"(\w+)( rd| wr)? lat(?: us|ency)")
+_LATENCIES = re.compile(
+    r"\s+\[ min=[0-9.]+(?:[mu]?s)? avg=([0-9]+(?:\.[0-9]+)?)([mu]?s)? max=([0-9]+(?:\.[0-9]+)?)([mu]?s)? \]"
+)
+_MICROSECONDS = {None: 1.0, "us": 1.0, "ms": 1e3, "s": 1e6}
 _LABELS: Mapping[str, tuple[str, bool, float]] = {
     "IOPS": ("iops", False, 1),
     "IOPS write": ("iops", False, 1),
@@ -64,6 +72,8 @@ _LABELS: Mapping[str, tuple[str, bool, float]] = {
     "MiB/s write": ("bandwidth", False, 1),
     "MiB/s read": ("bandwidth", True, 1),
     "Throughput MB/s": ("bandwidth", False, 1e6 / MEBIBYTE),
+    "MB/s write": ("bandwidth", False, 1e6 / MEBIBYTE),
+    "MB/s read": ("bandwidth", True, 1e6 / MEBIBYTE),
     **{
         f"{entries}/s{mix}": ("entries", mix == " read", 1)
         for entries in ("Files", "Dirs", "Objects", "Buckets")
@@ -91,10 +101,10 @@ class TextReader:
         """Take in a line that is no row of a block."""
         if line == "---":
             self._close()
-        elif "Elapsed ms" in line:
+        elif "Elapsed " in line:
             if match := _BLOCK.fullmatch(line):
                 self.is_mixed |= self._open is not None
-                first, last = float(match[2]), float(match[3])
+                first, last = _milliseconds(match[2] or match[4]), _milliseconds(match[3] or match[5])
                 self._open = Phase(match[1], {("time_first", False): first, ("time", False): last})
         elif line.startswith("OPERATION "):
             self.is_mixed |= self._open is not None
@@ -116,7 +126,7 @@ class TextReader:
             if values := _LATENCIES.fullmatch(text):
                 name = "latency" if match[1] == "IO" else "entry_latency"
                 is_read = match[2] == " rd"
-                mean, longest = float(values[2]), float(values[3])
+                mean, longest = (float(values[at]) * _MICROSECONDS[values[at + 1]] for at in (1, 3))
                 self._record(label, {(name, is_read): mean, (f"{name}_max", is_read): longest})
         elif (
             self._open is not None
@@ -170,6 +180,19 @@ class TextReader:
                 self.tables[-1].add(masters[-1])
             else:
                 yield f"phase {name} has {len(group)} results of {self.services} services and their master"
+
+
+def _milliseconds(text: str) -> float:
+    """Return an elapsed time, NaN where it is none; a bare number counts milliseconds."""
+    if text.isdecimal():
+        return float(text)
+    match = _ELAPSED.fullmatch(text)
+    if match is None:
+        return math.nan
+    if match[4]:
+        return float(match[4])
+    seconds = 3600 * int(match[1] or 0) + 60 * int(match[2] or 0) + float(match[3])
+    return round(1000 * seconds, 6)
 
 
 def split(phases: Iterable[Phase]) -> list[Table]:
