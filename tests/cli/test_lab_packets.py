@@ -35,7 +35,7 @@ _HEADERS = 20 + 32  # of IPv4, and of TCP with its time stamps
 
 def test_the_packets_of_an_overlay_are_smaller_by_its_headers(tare: Tare, tmp_path: Path) -> None:
     text = (Path(TARE).parents[2] / "src/tare/sites/lab.yaml").read_text()
-    (tmp_path / "site.yaml").write_text(f"{text}\npackets: true\n")
+    (tmp_path / "site.yaml").write_text(f"{text}\ntelemetry: {{packets: true}}\n")
     (tmp_path / "study.yaml").write_text(STUDY)
     done = tare("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
     assert done.returncode == 0, done.stdout + done.stderr

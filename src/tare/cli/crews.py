@@ -115,6 +115,7 @@ def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], jobs: int) 
             environment=_environment(folder, loaded, backend, env),
             label=prefix,
             telemetry=counting_packets(
+                loaded.plan.telemetry,
                 Watching(loaded.plan.telemetry, samplers, settle),
                 PacketCounters(
                     label=f"{prefix}packets;", agent=backend.agent, env=env, on_start=backend.keep

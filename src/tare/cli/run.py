@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import msgspec
@@ -17,30 +17,32 @@ from tare.cli.status import account, ending_lines, is_all_done, summary_line
 from tare.model.attempt import State
 from tare.model.campaign import Campaign
 from tare.model.plan import Plan
-from tare.model.telemetry import Watching
+from tare.model.watching import LEAST_PERIOD_S
 from tare.units import Dimension, parse_quantity
 
 if TYPE_CHECKING:
     from tare.answers.ending import Ending
 
-_LEAST_PERIOD_S = 0.01
+
+class Period(NamedTuple):
+    """The seconds between samples that an option asks for; None for not at all."""
+
+    period_s: float | None
 
 
-def telemetry_period(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> Watching | None:
-    """Return ``1s`` or ``off`` as how to watch, for click; None where nothing is said."""
+def telemetry_period(context: click.Context, parameter: click.Parameter, value: str | None) -> Period | None:
+    """Return ``1s`` or ``off`` as a period, for click; None where nothing is said."""
     if value is None:
         return None
     if value == "off":
-        return Watching(period_s=None)
+        return Period(None)
     try:
         period_s = parse_quantity(value, Dimension.SECONDS)
     except ValueError as error:
         raise click.BadParameter(f"{error}, or off", context, parameter) from error
-    if period_s < _LEAST_PERIOD_S:
+    if period_s < LEAST_PERIOD_S:
         raise click.BadParameter(f"{value!r} is too often; use 10ms or more, or off", context, parameter)
-    return Watching(period_s=period_s)
+    return Period(period_s)
 
 
 @click.command()
@@ -64,6 +66,11 @@ def telemetry_period(
     metavar="PERIOD|off",
     help="How often nodes are sampled, such as 100ms; off for not at all.  [default: 1s, or the study's]",
 )
+@click.option(
+    "--packets/--no-packets",
+    default=None,
+    help="Count packets by size on each case's network, or do not.  [default: what the study says]",
+)
 def command(
     study: Path,
     out: Path | None,
@@ -71,7 +78,8 @@ def command(
     blocks: int | None,
     retry_failed: bool,
     jobs: int,
-    telemetry: Watching | None,
+    telemetry: Period | None,
+    packets: bool | None,
 ) -> None:
     """Run STUDY, a study file, or go on with STUDY, a campaign folder.
 
@@ -84,15 +92,14 @@ def command(
       tare run campaigns/demo                          go on after an interruption
       tare run campaigns/demo --extend --blocks 12     five more blocks
       tare run study.yaml --jobs 4                     four runs at a time, on different nodes
+      tare run study.yaml --telemetry off --packets    no samples; packets by size
     """
     from tare.answers.ending import ending
 
     loaded = wiring.load(study, blocks)
     if study.is_dir() and blocks is None and not extend:
         loaded = wiring.load(study, blocks_begun_with(study, loaded))
-    if telemetry is not None:
-        watching = msgspec.structs.replace(loaded.plan.telemetry, period_s=telemetry.period_s)
-        loaded = loaded._replace(plan=msgspec.structs.replace(loaded.plan, telemetry=watching))
+    loaded = loaded._replace(plan=_watched_otherwise(loaded.plan, telemetry, packets))
     folder = study if study.is_dir() else out or _default_folder(loaded.plan)
     click.echo(f"campaign {folder}")
     display = make_progress(loaded.plan.varied)
@@ -104,6 +111,16 @@ def command(
     _print_summary(campaign, counts, end)
     if not is_all_done(counts, end):
         raise click.exceptions.Exit(1)
+
+
+def _watched_otherwise(plan: Plan, period: Period | None, packets: bool | None) -> Plan:
+    """Return `plan` with its nodes watched as options ask; None is no wish."""
+    watching = plan.telemetry
+    if period is not None:
+        watching = msgspec.structs.replace(watching, period_s=period.period_s)
+    if packets is not None:
+        watching = msgspec.structs.replace(watching, is_counting_packets=packets)
+    return msgspec.structs.replace(plan, telemetry=watching)
 
 
 def _default_folder(plan: Plan) -> Path:

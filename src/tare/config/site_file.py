@@ -19,6 +19,7 @@ from tare.config.faults import Faults, nearest, shown
 from tare.config.faults import Path as KeyPath
 from tare.config.kubernetes_file import kubernetes_options, pod_network
 from tare.config.site_types import LabFile, LabNetworkFile, PlatformFile, SiteFile
+from tare.config.watching import watching
 from tare.errors import UsageError
 from tare.model.kubernetes import KubernetesOptions
 from tare.model.site import (
@@ -31,6 +32,7 @@ from tare.model.site import (
     Site,
     SlurmOptions,
 )
+from tare.model.watching import Watching
 
 BUILT_IN = ("local", "lab")
 _LAB_MANAGEMENT = ("mgmt0",)
@@ -156,7 +158,7 @@ class _SiteReader:
             memory_bytes=file.memory,
             is_attested=file.attest is not False,
             is_heard=file.attest is True,
-            is_counting_packets=file.packets,
+            telemetry=watching(file.telemetry, Watching(), self.root, self.faults),
         )
 
     def _fault(self, path: KeyPath, message: str) -> None:

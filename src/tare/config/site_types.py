@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from tare.config.fields import BitRate, Bytes, Count, Name, Variables, Word, Words
+from tare.config.fields import BitRate, Bytes, Count, Name, Seconds, Variables, Word, Words
 from tare.config.kubernetes_types import KubernetesFile, PodNetworkFile
 from tare.model.site import ContainerShape, LabNetworkKind, SlurmMode
 
@@ -141,6 +141,23 @@ class NetworkFile(_File, frozen=True, kw_only=True):
     ] = PodNetworkFile()
 
 
+class TelemetryFile(_File, frozen=True, kw_only=True):
+    """How nodes are watched while a case runs."""
+
+    period: Annotated[
+        Seconds | Literal["off"] | None,
+        Meta(description="Seconds between samples, or off. Default: the site's, else 1 s.", examples=["1 s"]),
+    ] = None
+    packets: Annotated[
+        bool | None,
+        Meta(
+            description="Count the packets of a case's network by size; needs CAP_NET_RAW on the nodes. "
+            "Default: the site's, else false.",
+            examples=[True],
+        ),
+    ] = None
+
+
 class LabNetworkFile(_File, frozen=True, kw_only=True):
     """One network of the lab."""
 
@@ -222,7 +239,10 @@ class SiteFile(_File, frozen=True, kw_only=True):
             examples=["placement"],
         ),
     ] = True
-    packets: Annotated[
-        bool, Meta(description="Count packets of a case's network by size; needs CAP_NET_RAW on the nodes.")
-    ] = False
+    telemetry: Annotated[
+        TelemetryFile,
+        Meta(
+            description="How nodes are watched, unless a study says otherwise.", examples=[{"period": "10 s"}]
+        ),
+    ] = TelemetryFile()
     lab: Annotated[LabFile | None, Meta(description="The lab to build for it.")] = None

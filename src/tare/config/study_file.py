@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from tare.config.conditions import ConditionReader, levels_of
 from tare.config.decode import decode
 from tare.config.document import START, MapNode, Node, ScalarNode, child, decode_text, read_document
@@ -17,12 +19,13 @@ from tare.config.levels import LevelReader, named_workloads
 from tare.config.reference import ReferenceReader
 from tare.config.settings import Vocabulary
 from tare.config.site_file import SiteSource, read_site
-from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyFile, TelemetryFile
+from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyFile, StudyTelemetryFile
+from tare.config.watching import watching
 from tare.errors import Fault, FileFaults, UsageError
 from tare.model.site import Site
 from tare.model.study import DESIGN_SETTINGS, Budget, Level, Repeats, Scaling, Study
-from tare.model.telemetry import Watching
 from tare.model.values import Scalar
+from tare.model.watching import Watching
 from tare.model.workload import InlineDefinition, Workload
 from tare.units import Dimension, parse_quantity
 
@@ -197,16 +200,21 @@ class _StudyReader:
             self.faults.add(node, ("repeats",), message)
         return Repeats(min=least, max=most, until=file.until, budget=self._budget(node, file.budget))
 
-    def _telemetry(self, root: MapNode, file: TelemetryFile) -> Watching:
-        for number, name in enumerate(file.unwatched):
+    def _telemetry(self, root: MapNode, file: StudyTelemetryFile) -> Watching:
+        """Return the site's way to watch with what the study changes."""
+        for number, name in enumerate(file.unwatched or ()):
             if self.site is not None and name not in self.site.platforms:
                 node = child(child(root, "telemetry"), "unwatched") or root
                 message = (
                     f"the site has no platform {shown(name)}; use one of {', '.join(self.site.platforms)}"
                 )
                 self.faults.add(node, ("telemetry", "unwatched", number), message)
-        period_s = None if isinstance(file.period, str) else file.period
-        return Watching(period_s=period_s, unwatched=tuple(file.unwatched))
+        if file.packets and self.site is not None and not self.site.networks:
+            node = child(child(root, "telemetry"), "packets") or root
+            message = "the site names no network whose packets could be counted; add 'networks' to it"
+            self.faults.add(node, ("telemetry", "packets"), message)
+        found = watching(file, self.site.telemetry if self.site else Watching(), root, self.faults)
+        return msgspec.structs.replace(found, unwatched=tuple(file.unwatched or ()))
 
     def _budget(self, repeats: Node, file: str | BudgetFile | None) -> Budget:
         if file is None:

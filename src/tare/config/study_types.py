@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from tare.config.fields import Count, Fraction, Name, Scalar, Seconds, Variables, Word, Words
+from tare.config.site_types import TelemetryFile
 from tare.model.case import Binding
 from tare.model.workload import Better, ParameterKind
 
@@ -143,17 +144,13 @@ class WorkloadFile(_File, frozen=True, kw_only=True):
     ] = None
 
 
-class TelemetryFile(_File, frozen=True, kw_only=True):
-    """How nodes are watched while a case runs."""
+class StudyTelemetryFile(TelemetryFile, frozen=True, kw_only=True, omit_defaults=True):
+    """How nodes are watched while a case runs, where it is not as the site says."""
 
-    period: Annotated[
-        Seconds | Literal["off"], Meta(description="Seconds between samples, or off.", examples=["1 s"])
-    ] = 1.0
     unwatched: Annotated[
-        list[Name],
+        list[Name] | None,
         Meta(description="Platforms that are not watched, to tell what it costs.", examples=[["bare"]]),
-    ] = []
-    packets: Annotated[Scalar, Meta(description="Whether to count packets by size.", examples=[True])] = False
+    ] = None
 
 
 class StudyFile(_File, frozen=True, kw_only=True):
@@ -227,8 +224,8 @@ class StudyFile(_File, frozen=True, kw_only=True):
         Meta(description="Whether to run the reference alone, against itself, as 'tare calibrate' does."),
     ] = False
     telemetry: Annotated[
-        TelemetryFile, Meta(description="How nodes are watched.", examples=[{"period": "1 s"}])
-    ] = TelemetryFile()
+        StudyTelemetryFile, Meta(description="How nodes are watched.", examples=[{"period": "1 s"}])
+    ] = StudyTelemetryFile()
     workloads: Annotated[
         dict[Name, WorkloadFile], Meta(description="Workloads that this study declares.")
     ] = {}

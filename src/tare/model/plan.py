@@ -9,8 +9,8 @@ import msgspec
 
 from tare.model.case import Case
 from tare.model.study import Repeats, Scaling
-from tare.model.telemetry import Watching
 from tare.model.values import Settings
+from tare.model.watching import Watching
 from tare.model.workload import Fom
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from tare.model.kubernetes import KubernetesOptions, PodNetwork
+from tare.model.watching import Watching
 
 
 class SiteFact(enum.StrEnum):
@@ -217,7 +218,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     `memory_bytes` is how much memory each node has, where the site tells.
     Ranks say where they are when they start, where the site `is_attested` (see tare.attest), and their
     libraries which transport they chose where it also `is_heard`.
-    Packets of a case's network are counted by size where it `is_counting_packets`.
+    `telemetry` is how its nodes are watched unless a study says otherwise.
     `shared_cores` is set where the nodes are not machines of their own, as in the lab: so many cores are
     all that they have together.
     """
@@ -236,7 +237,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int | None = None
     is_attested: bool = True
     is_heard: bool = True
-    is_counting_packets: bool = False
+    telemetry: Watching = Watching()
 
     def fact(self, fact: SiteFact) -> int | None:
         """Return what the site tells of `fact`; None where it tells nothing."""

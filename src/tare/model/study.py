@@ -7,8 +7,8 @@ from typing import Protocol
 import msgspec
 
 from tare.model.case import Binding
-from tare.model.telemetry import Watching
 from tare.model.values import Settings
+from tare.model.watching import Watching
 from tare.model.workload import InlineDefinition
 
 DESIGN_SETTINGS = (

@@ -15,20 +15,6 @@ PREFIX = "telemetry."
 """What the name of every figure of merit of telemetry begins with."""
 
 
-class Watching(msgspec.Struct, frozen=True):
-    """How nodes are watched: a sample every `period_s`, None for not at all.
-
-    Platforms in `unwatched` are not: so can be told what watching costs.
-    """
-
-    period_s: float | None = 1.0
-    unwatched: tuple[str, ...] = ()
-
-    def period_of(self, platform: str) -> float | None:
-        """Return the seconds between samples on a platform; None where it is not watched."""
-        return None if platform in self.unwatched else self.period_s
-
-
 class Epoch(msgspec.Struct, frozen=True):
     """When a stage ran, in seconds since the epoch of time(2), by the clock of the head."""
 

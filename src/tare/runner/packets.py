@@ -10,6 +10,7 @@ import msgspec
 
 from tare.compose import Composer
 from tare.model.case import Case
+from tare.model.watching import Watching
 from tare.runner.telemetry import Telemetry, Watched
 
 Count = Callable[[Mapping[str | None, str]], AbstractContextManager[dict[str | None, str]]]
@@ -17,8 +18,9 @@ Count = Callable[[Mapping[str | None, str]], AbstractContextManager[dict[str | N
 
 
 class CountingPackets(msgspec.Struct, frozen=True):
-    """Counts where the site asks for it; `telemetry` watches as ever, and `keep` stores what was said."""
+    """Counts where `settings` ask for it; `telemetry` watches as ever, and `keep` stores what was said."""
 
+    settings: Watching
     telemetry: Telemetry
     count: Count
     keep: Callable[[Path, Mapping[str, str]], None]
@@ -27,7 +29,7 @@ class CountingPackets(msgspec.Struct, frozen=True):
     def watch(self, composer: Composer, case: Case, work: Path) -> Iterator[Watched]:
         """Watch, and count (see runner.telemetry.Telemetry)."""
         with self.telemetry.watch(composer, case, work) as watched:
-            if case.network is None or not composer.site.is_counting_packets:
+            if case.network is None or not self.settings.counts_packets(case.platform):
                 yield watched
                 return
             interface = composer.site.networks[case.network].interface

@@ -13,7 +13,7 @@ import msgspec
 from tare.compose import Composer
 from tare.model.case import Case
 from tare.model.telemetry import Epoch, Host, Settle, Span, Watch, Watcher
-from tare.model.telemetry import Watching as Settings
+from tare.model.watching import Watching as Settings
 
 
 class Watched(Protocol):

@@ -1,0 +1,26 @@
+"""How nodes are watched, of a site and of a study: each key for itself overrides what was before."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tare.config.document import Node, child
+from tare.config.faults import Faults
+from tare.config.site_types import TelemetryFile
+from tare.model.watching import LEAST_PERIOD_S, Watching
+
+
+def watching(file: TelemetryFile, before: Watching, root: Node, faults: Faults) -> Watching:
+    """Return `before` with what `file`, the section ``telemetry`` of `root`, says otherwise."""
+    found = before
+    if isinstance(file.period, str):
+        found = msgspec.structs.replace(found, period_s=None)
+    elif file.period is not None:
+        if file.period < LEAST_PERIOD_S:
+            node = child(child(root, "telemetry"), "period") or root
+            message = f"{file.period:g} s is too often; use 10 ms or more, or off"
+            faults.add(node, ("telemetry", "period"), message)
+        found = msgspec.structs.replace(found, period_s=file.period)
+    if file.packets is not None:
+        found = msgspec.structs.replace(found, is_counting_packets=file.packets)
+    return found
