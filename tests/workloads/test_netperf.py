@@ -47,6 +47,14 @@ bytes  Bytes  bytes    bytes   secs.    per sec
 16384  87380  1        1       10.00    12345.67
 16384  87380
 """
+OMNI = """\
+MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 () port 0 AF_INET to 10.0.0.2 () port 0 AF_INET : demo
+Mean         99th         Transaction Throughput
+Latency      Percentile   Rate        Units
+Microseconds Latency      Tran/s
+             Microseconds
+62.50        90           16000.500   Trans/s
+"""
 KEYVAL = """\
 MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 () port 0 AF_INET to n1 () port 0 AF_INET : first burst 0
 MEAN_LATENCY=71.20
@@ -122,10 +130,12 @@ def test_output_cut_anywhere_is_not_complete_with_fewer_figures(corpus: Path, na
         (
             "TCP_STREAM",
             STREAM.replace("941.42", "941.42   5.50  6.50  1.100   1.200"),
-            {"throughput": 941.42},
+            {"throughput": 941.42, "cpu_local": 5.5, "cpu_remote": 6.5},
         ),
         ("UDP_STREAM", UDP_STREAM, {"throughput": 644.61, "throughput_sent": 646.97}),
         ("TCP_RR", RR, {"transactions": 12345.67}),
+        ("TCP_RR", RR.replace("bytes  Bytes", "bytes  bytes"), {"transactions": 12345.67}),
+        ("TCP_RR", OMNI, {"transactions": 16000.5, "latency": 62.5, "latency_percentile": 90}),
         ("TCP_RR", KEYVAL, {"transactions": 14012.5, "latency": 71.2, "latency_percentile": 90}),
         (
             "TCP_RR",
@@ -139,6 +149,19 @@ def test_tables_and_keyval_are_read(test: str, text: str, expected: dict[str, fl
         parsed = parse(test, given_text)
         assert (parsed.is_complete, parsed.problems) == (True, ())
         assert {one.fom: one.value for one in parsed.measurements} == pytest.approx(expected)
+
+
+def test_a_table_may_begin_with_a_percentile() -> None:
+    rows = [line.split(maxsplit=1) for line in ("50th 99th", "Percentile Percentile", "Latency Latency")]
+    table = "".join(f"{left:13}{right}\n" for left, right in [*rows, ("Microseconds", "Microseconds")])
+    parsed = parse("TCP_RR", OMNI.splitlines()[0] + "\n" + table + "40           90\n")
+    assert figures(parsed) == {("latency_percentile", 50.0): 40, ("latency_percentile", 99.0): 90}
+
+
+def test_what_netperf_says_when_it_fails_is_told() -> None:
+    words = "netperf: send_omni: send_data failed: Network is unreachable"
+    parsed = parse("TCP_STREAM", STREAM.splitlines()[0] + f"\n{words}\n")
+    assert parsed.problems == (f"netperf says {words}",)
 
 
 def test_a_test_of_another_kind_is_not_taken() -> None:

@@ -1,6 +1,7 @@
 """Read what netperf prints: tables, and the CSV (-o) and keyval (-k) of its omni tests, versions 2.4 to 2.7.
 
-The tables are those of nettest_bsd.c, the names of CSV and keyval those of nettest_omni.c.
+The classic tables are those of nettest_bsd.c, the names of CSV and keyval those of nettest_omni.c. Its tables
+(-O) have the names of CSV, each broken into lines above its column.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import csv
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 
 from tare.model.values import Scalar
 from tare.model.workload import Fom, Parsed
@@ -33,6 +35,8 @@ _NAMES: Mapping[str, tuple[str, float | None]] = {
     **{
         f"{one}th Percentile Latency Microseconds": ("latency_percentile", float(one)) for one in (50, 90, 99)
     },
+    "TRANSACTION_RATE": ("transactions", None),
+    "Transaction Rate Tran/s": ("transactions", None),
     "LOCAL_TRANSPORT_RETRANS": ("retransmits", None),
     "Local Transport Retransmissions": ("retransmits", None),
     "LOCAL_CPU_UTIL": ("cpu_local", None),
@@ -45,6 +49,8 @@ _NAMES: Mapping[str, tuple[str, float | None]] = {
 _TITLE = re.compile(r"(?:MIGRATED )?(?P<test>(?:TCP|UDP|SCTP)[ _A-Za-z/0-9]{0,40}?) TEST (?:from|to) ")
 _KEYVAL = re.compile(r"([A-Z][A-Z0-9_]+)=(.*)")
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
+_COMPLAINT = re.compile(r"netperf: \w+: .* (?:failed|error)|send_data: |establish control: are you sure")
+_MOST_HEAD_LINES = 8
 _UNIT = re.compile(r"10\^[369]bits/s|[KMG]?Bytes */s")
 _LONG = {"REQUEST/RESPONSE": "RR", "CONNECT/REQUEST/RESPONSE": "CRR", "CONNECT/REQUEST": "CC"}
 
@@ -106,21 +112,37 @@ class _Log:
         self._results: list[_Result] = []
         self._heads: list[str] = []
         self._table: _Table | None = None
+        self._above: list[str] = []
+        """The lines above a table of an omni test, from a title on."""
 
     def read(self, line: str) -> None:
         """Take in one line."""
         first = line.lstrip()[:1]
         if first.isdigit() or (first == "-" and self._heads):
-            self._read_numbers(line.strip())
+            if self._above and self._table is None and not self._heads:
+                self._read_omni(line)
+            else:
+                self._read_numbers(line.strip())
         elif " TEST " in line and (title := _TITLE.search(line)) is not None:
             self._flush()
             self._begin(test_name(title["test"]))
+            self._above = [""]
         elif "=" in line and (pair := _KEYVAL.fullmatch(line.strip())) is not None:
             self._read_pair(pair[1], pair[2])
+        elif self._results and _COMPLAINT.match(line):
+            self._results[-1].faults.append(f"netperf says {line[:200]}")
+            self._findings.keep()
         elif "," in line or self._heads:
             self._read_names(line)
-        elif "bits/s" in line or "Bytes" in line or "per sec" in line:
+        elif first:
+            self._read_head(line)
+
+    def _read_head(self, line: str) -> None:
+        """Take in a line above a table, or one that is none of netperf's."""
+        if "bits/s" in line or "Bytes" in line or "per sec" in line:
             self._table = _Table.of(line) or self._table
+        if 0 < len(self._above) <= _MOST_HEAD_LINES:
+            self._above.append(line)
 
     def end(self) -> list[_Result]:
         """Return all tests."""
@@ -142,7 +164,7 @@ class _Log:
             result = self._results[-1]
             result.figures += _figures(result.values)
             result.values = {}
-        self._heads, self._table = [], None
+        self._heads, self._table, self._above = [], None, []
 
     def _read_pair(self, name: str, value: str) -> None:
         if self._results and name in self._results[-1].values:  # another test, without a title (-P 0)
@@ -181,6 +203,29 @@ class _Log:
                     self._begin(self._last().test)
                 self._last().figures.append(figure)
 
+    def _read_omni(self, line: str) -> None:
+        """Take in a row of an omni test's table, or one more line above it that begins with a digit."""
+        names, cells = _names(self._above), line.split()
+        if not _NUMBER.fullmatch(cells[0]):
+            self._read_head(line)
+        elif len(names) == len(cells):
+            self._last().figures += _figures(dict(zip(names, cells, strict=True)))
+            self._findings.keep(len(names))
+            self._above = []
+
+
+def _names(above: list[str]) -> list[str]:
+    """Return the names above the columns of a table, from top to bottom.
+
+    A column begins where some line goes on after a blank in all of them.
+    """
+    width = max(map(len, above), default=0)
+    lines = [line.ljust(width) for line in above]
+    ends = [at for at in range(width) if all(line[at] == " " for line in lines)]
+    starts = [0, *(at + 1 for at in ends if at + 1 < width and at + 1 not in set(ends))]
+    columns = [[line[start:end].strip() for line in lines] for start, end in pairwise([*starts, width])]
+    return [" ".join(filter(None, column)) for column in columns]
+
 
 def _figures(values: Mapping[str, str]) -> Iterator[tuple[str, float, float | None]]:
     """Yield the figures among the values of an omni test."""
@@ -208,7 +253,7 @@ class _Table:
     def of(cls, heads: str) -> _Table | None:
         """Return the table below this line of heads, if it is the last one of a table's."""
         words = heads.split()
-        if words[:5] == ["bytes", "Bytes", "bytes", "bytes", "secs."] and "per sec" in heads:
+        if [word.lower() for word in words[:5]] == [*["bytes"] * 4, "secs."] and "per sec" in heads:
             return cls("rate")
         unit = _UNIT.search(heads)
         if unit is None or words[:2] != ["bytes", "bytes"]:
@@ -217,14 +262,23 @@ class _Table:
         return cls("datagrams" if "#" in words else "stream", factor)
 
     def figures(self, row: list[str]) -> Iterator[tuple[str, float, float | None]]:
-        """Yield the figures of a row of numbers; further columns are those of processor use."""
+        """Yield the figures of a row of numbers."""
         if not all(map(_NUMBER.fullmatch, row)):
             return
         if self.kind == "rate" and len(row) >= 6:
             yield "transactions", float(row[5]), None
+            yield from self._processors(row[6:])
         elif self.kind == "stream" and len(row) >= 5:
             yield "throughput", float(row[4]) * self.factor, None
+            yield from self._processors(row[5:])
         elif self.kind == "datagrams" and len(row) >= 6 and "." in row[2]:
             yield "throughput_sent", float(row[5]) * self.factor, None
         elif self.kind == "datagrams" and len(row) >= 4 and "." in row[1]:
             yield "throughput", float(row[3]) * self.factor, None
+
+    @staticmethod
+    def _processors(columns: list[str]) -> Iterator[tuple[str, float, float | None]]:
+        """Yield what -c and -C add: use of the processors of both sides, before their time for each unit."""
+        if len(columns) == len(("% local", "% remote", "us local", "us remote")):
+            yield "cpu_local", float(columns[0]), None
+            yield "cpu_remote", float(columns[1]), None
