@@ -12,7 +12,7 @@ from tare.model.case import Case
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Fom, Measurement, Parameter, Parsed
 from tare.workloads.room import Room
-from tare.workloads.text import plain
+from tare.workloads.text import Sieve, plain
 
 _MOST_PROBLEMS = 20
 """Enough to see what is wrong; a broken log of any length stays small in memory."""
@@ -68,9 +68,11 @@ class Findings:
         on_torn: Callable[[str], None] | None = None,
         *,
         keeps_blanks: bool = False,
+        watch: Callable[[list[str], str], None] | None = None,
+        sieve: Sieve | None = None,
     ) -> Iterator[str]:
         """Yield the lines of `output` (see text.plain) until more is kept than there is room for."""
-        return plain(output, on_torn, keeps_blanks=keeps_blanks, room=self._room)
+        return plain(output, on_torn, keeps_blanks=keeps_blanks, watch=watch, sieve=sieve, room=self._room)
 
     def keep(self, n_figures: int = 1) -> None:
         """Take room for figures that are kept until `parsed`, or for a table or run that may get some."""

@@ -31,8 +31,8 @@ _KILL = re.compile(
 )
 
 
-_WORDS = (
-    "MPI_A", "TERMINATION", "signal ", "forrtl",
+_ABORT_WORDS = ("MPI_A", "TERMINATION", "signal ", "forrtl")
+_KILL_WORDS = (
     "CANCELLED", "TIME LIMIT", "kill", "exception type=", "Segmentation fault", "Bus error", "Killed",
 )  # fmt: skip
 """One of these words is in every line that matches."""
@@ -52,29 +52,30 @@ class Ending:
         self._kill = ""
 
     def watch(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines of a log as they are, and take in those that speak of an end.
-
-        Few do, so that a batch of lines without any of the words goes by unread.
-        """
+        """Yield the lines of a log as they are, and take in those that speak of an end."""
         source = iter(lines)
         while batch := list(islice(source, _BATCH)):
-            text = "".join(batch)
-            if words := [word for word in _WORDS if word in text]:
-                for line in batch:
-                    if any(word in line for word in words):
-                        for part in plain([line]):
-                            self.read(part)
+            self.look(batch, "".join(batch))
             yield from batch
+
+    def look(self, batch: list[str], text: str) -> None:
+        """Take in those of a log's lines that speak of an end; `text` is all of them together.
+
+        Few do, so that a batch without any of the words goes by unread.
+        """
+        sought = (() if self._abort else _ABORT_WORDS) + (() if self._kill else _KILL_WORDS)
+        if words := [word for word in sought if word in text]:
+            for line in batch:
+                if any(word in line for word in words):
+                    for part in plain([line]):
+                        self.read(part)
 
     def read(self, line: str) -> None:
         """Take in a line of the log."""
-        if "MPI_A" in line or "TERMINATION" in line or "signal " in line or "forrtl" in line:
+        if any(word in line for word in _ABORT_WORDS):
             if not self._abort and (aborts(line) or _ABORT.search(line)):
                 self._abort = line.strip()[:200]
-        elif (
-            "CANCELLED" in line or "TIME LIMIT" in line or "kill" in line or "exception type=" in line
-            or "Segmentation fault" in line or "Bus error" in line or "Killed" in line
-        ) and not self._kill and _KILL.search(line):  # fmt: skip
+        elif not self._kill and any(word in line for word in _KILL_WORDS) and _KILL.search(line):
             self._kill = line.strip()[:200]
 
     def report(self, findings: Findings, *, is_complete: bool) -> None:

@@ -118,7 +118,9 @@ class _Log:
     def read(self, line: str) -> None:
         """Take in a line."""
         first = line[:1]
-        if first == "f" and line.startswith("fio: "):
+        if first == " " and self._json.is_open:
+            self._json.add(line)
+        elif first == "f" and line.startswith("fio: "):
             self._read_word(line)
         elif self._json.is_open or first == "{":
             self._json.read(line)

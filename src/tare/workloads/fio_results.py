@@ -95,48 +95,49 @@ class _Document(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Document).decode
-_JSON_LINE = re.compile(r'\s+["{}\[\]]|\s+-?[0-9.e+-]+,?$|}')
+_JSON_LINE = re.compile(r'\s*[{}]|\s+["\[\]]|\s+-?[0-9.e+-]+,?$')
 """How fio's lines look within a document; others are words of other programs."""
-_NO_NUMBER = re.compile(r"(:\s*)-?(?:nan|inf)\b")
-
-
-def _is_json(line: str) -> bool:
-    """Return whether a line may be of a document; most begin with the name of a member."""
-    return (line[:1] == " " and line.lstrip()[:1] == '"') or _JSON_LINE.match(line) is not None
+_NO_NUMBER = re.compile(r"(: *)-?(?:nan|inf)\b")
+_NO_NUMBERS = (" nan", " inf", "-nan", "-inf", ":nan", ":inf")
+"""One of these is in every text that matches, and unlike the pattern they are found fast."""
 
 
 class JsonReader:
-    """The documents in a log; `faults` says which could not be read."""
+    """The documents in a log; `faults` says which could not be read.
+
+    `is_open` says that a document has begun and not ended.
+    """
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self.runs: list[list[Job]] = []
         self.faults: list[str] = []
-        self._lines: list[str] | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a document has begun and not ended."""
-        return self._lines is not None
+        self.is_open = False
+        self._lines: list[str] = []
 
     def read(self, line: str) -> None:
         """Take in a line that begins a document, or one after that."""
-        if line[:1] == "{":
+        first = line[:1]
+        if first == "{":
             self.finish()
-            self._lines = [line]
+            self.is_open, self._lines = True, [line]
             if line.endswith("}"):
                 self._decode()
-        elif self._lines is not None and _is_json(line):
-            self._lines.append(line)
-            if line[:1] == "}":
+        elif _JSON_LINE.match(line):
+            self.add(line)
+            if first == "}":
                 self._decode()
-            elif len(self._lines) > _MOST_LINES:
-                self.finish()
+
+    def add(self, line: str) -> None:
+        """Take in a line of the document that is open."""
+        self._lines.append(line)
+        if len(self._lines) > _MOST_LINES:
+            self.finish()
 
     def finish(self) -> None:
         """Give up the document that is open."""
-        if self._lines is not None:
-            self._lines = None
+        if self.is_open:
+            self.is_open, self._lines = False, []
             self._fail("a JSON document of fio is cut short")
 
     def _fail(self, fault: str) -> None:
@@ -144,13 +145,17 @@ class JsonReader:
         self._findings.keep()
 
     def _decode(self) -> None:
-        text, self._lines = "\n".join(self._lines or ()), None
-        if "nan" in text or "inf" in text:
+        lines, self.is_open, self._lines = self._lines, False, []
+        text = "\n".join(lines)
+        if any(word in text for word in _NO_NUMBERS):
             text, count = _NO_NUMBER.subn(r"\1null", text)
             if count:
                 self._fail(f"fio printed {count} values that are no numbers")
         try:
-            document = _decode(text)
+            try:
+                document = _decode(text)
+            except msgspec.DecodeError:  # words of other programs, set in as the members are
+                document = _decode("\n".join(filter(_JSON_LINE.match, text.split("\n"))))
         except (msgspec.MsgspecError, UnicodeEncodeError) as error:
             self._fail(f"a JSON document of fio is broken: {error}")
         else:

@@ -28,7 +28,7 @@ from tare.workloads.benchmark import Findings
 from tare.workloads.ending import Ending
 from tare.workloads.gromacs_input import box_edge_nm, minimisation, simulation, topology
 from tare.workloads.runs import Runs
-from tare.workloads.text import figure
+from tare.workloads.text import Sieve, figure
 
 _FOMS = (
     Fom(
@@ -145,7 +145,7 @@ class Gromacs(Application, frozen=True, kw_only=True):
         """Read md.log, or what mdrun prints (see model.Workload.parse)."""
         findings = Findings(_FOMS)
         log = _Log(findings, self.ranks)
-        for line in findings.lines(log.ending.watch(lines)):
+        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE):
             log.read(line)
         return log.parsed()
 
@@ -180,6 +180,11 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 _HEADS = frozenset({"     ", "Perfo", " Aver", " Part", "Finis", "Progr", "Log f", "Recei", "start", "Using"})
 """The first characters of the lines that matter."""
+
+_SIEVE = Sieve(
+    "Performance:|Log file opened|Received the|starting mdrun|Using ",
+    "Program", "Time:", "(ns/day)", "(steps/hour)", "mbalance:", ":-)",
+)  # fmt: skip
 
 _TIME = re.compile(r" +Time: +([0-9]+\.[0-9]{3}) +([0-9]+\.[0-9]{3}) +[0-9]+\.[0-9]")
 _FIGURES = re.compile(r"Performance:((?: +[0-9]+\.[0-9]{1,3})+)")

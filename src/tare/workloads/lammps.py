@@ -30,7 +30,7 @@ from tare.workloads.application import (
 )
 from tare.workloads.benchmark import Findings, tell_apart
 from tare.workloads.ending import Ending
-from tare.workloads.text import figure
+from tare.workloads.text import Sieve, figure
 
 _FOMS = (
     Fom(
@@ -149,7 +149,7 @@ class Lammps(Application, frozen=True, kw_only=True):
         """Read what LAMMPS prints, or log.lammps (see model.Workload.parse)."""
         findings = Findings(_FOMS)
         log = _Log(findings, self.ranks)
-        for line in findings.lines(log.ending.watch(lines)):
+        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE):
             log.read(line)
         return log.parsed()
 
@@ -213,6 +213,8 @@ fix 1 all nve
 
 _HEADS = frozenset({"LAMM", "Loop", "Perf", "Tota", "ERRO", "Last", "Dang"})
 """The first characters of the lines that matter; that of the use of processors starts with a figure."""
+
+_SIEVE = Sieve("|".join(sorted(_HEADS)), "% CPU")
 
 _VERSION = re.compile(r"LAMMPS \((?:[0-9]{1,2} )?\w+ ?([0-9]{4})\b.*\)")
 _LOOP = re.compile(r"Loop time of (\S+) on \d+ procs(?: \(.*\))? for (\d+) steps with \d+ atoms")

@@ -33,7 +33,7 @@ from tare.workloads.application import (
 from tare.workloads.benchmark import Findings
 from tare.workloads.ending import Ending
 from tare.workloads.runs import Runs
-from tare.workloads.text import figure
+from tare.workloads.text import Sieve, figure
 
 _FOMS = (
     Fom(
@@ -122,7 +122,7 @@ class Namd(Application, frozen=True, kw_only=True):
         """Read what NAMD prints (see model.Workload.parse)."""
         findings = Findings(_FOMS)
         log = _Log(findings, self.ranks)
-        for line in findings.lines(log.ending.watch(lines)):
+        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE):
             log.read(line)
         return log.parsed()
 
@@ -160,6 +160,9 @@ _PERFORMANCE = re.compile(r"PERFORMANCE: \d+ +averaging (\S+) ns/day, \S+ sec/st
 _WALL = re.compile(r"WallClock: (\S+) +CPUTime: (\S+) +Memory: \S+ [kM]B")
 _RANKS = re.compile(r"Info: Running on (\d+) processors\b")
 _HEADS = frozenset({"Info", "PERF", "Wall", "ERRO", "FATA"})
+_SIEVE = Sieve(
+    "Info: (?:Benchmark|NAMD|Running)|PERF|Wall|ERRO", "FATAL ERROR", "CmiAbort", "Charm++ fatal error"
+)
 
 
 class _Log:

@@ -33,7 +33,7 @@ from tare.workloads.openfoam_case import (
     mesh_edits,
 )
 from tare.workloads.runs import Runs
-from tare.workloads.text import figure
+from tare.workloads.text import Sieve, figure
 
 _FOMS = (
     Fom(
@@ -139,7 +139,7 @@ class MotorBike(Application, frozen=True, kw_only=True):
         """Read the log of a solver, or of a whole Allrun (see model.Workload.parse)."""
         findings = Findings(_FOMS)
         log = _Log(findings, self.ranks)
-        for line in findings.lines(log.ending.watch(lines)):
+        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE):
             log.read(line)
         return log.parsed()
 
@@ -180,6 +180,7 @@ def _mesh(case: Case) -> Iterator[Stage]:
 _HEADS = frozenset({"Exec", "Time", "End", "nPro"})
 """The first characters of the lines that matter in a run that goes well."""
 
+_SIEVE = Sieve("Exec|Time = |End|nProcs", "FOAM FATAL", "::sig", "nan", "inf,")
 _TIMES = re.compile(r"ExecutionTime = ([0-9][-+.0-9e]*) s(?:  ClockTime = ([0-9][-+.0-9e]*) s)?")
 _RANKS = re.compile(r"nProcs : ([0-9]+)")
 _FATAL = re.compile(r"(?:\[[0-9]+\] )?--> FOAM FATAL (?:IO )?ERROR.*")

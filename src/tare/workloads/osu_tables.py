@@ -55,7 +55,8 @@ _TITLE = re.compile(
 _SIZED_HEADS = re.compile(r"[#\s]*Size\b.*", re.DOTALL)
 _SIZELESS_HEADS = re.compile(r"[#\s]*(?:Avg |Overall|Latency)\s?\S*\(us\).*")
 _GAP = re.compile(r"\t+\s*|\s{2,}")
-_ASKED = re.compile(r"\bosu_\w+.*?\s(?:-m|--message-size)[ =](?:([0-9]{1,15}):)?([0-9]{1,15})(?=\s|$)")
+_SIZE_OPTION = re.compile(r"\s(?:-m|--message-size)[ =](?:([0-9]{1,15}):)?([0-9]{1,15})(?=\s|$)")
+_ASKED = re.compile(r"\bosu_\w+.*?" + _SIZE_OPTION.pattern)
 _LIMITED = re.compile(r"Limiting max message size to: ([0-9]{1,15})")
 _NUMBER_LIKE = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
 
@@ -103,7 +104,7 @@ def parse_tables(lines: Iterable[str], expected: Expectation, foms: Iterable[Fom
     foms = tuple(foms)
     findings = Findings(foms)
     log = _Log(expected, frozenset(fom.name for fom in foms), findings)
-    for line in findings.lines(lines, on_torn=log.read_torn):
+    for line in findings.lines(lines, on_torn=log.read_torn, watch=log.ending.look):
         log.read(line)
     return log.parsed()
 
@@ -209,7 +210,7 @@ class _Log:
         self._open: _Table | None = None
         self._asked: Sizes | None = None
         self._limit: int | None = None
-        self._ending = Ending()
+        self.ending = Ending()
 
     def read(self, line: str) -> None:
         """Take in one line: title, heads, row, or what happened between them."""
@@ -225,11 +226,10 @@ class _Log:
                 return
             if line.startswith("DATA VALIDATION ERROR"):
                 self._findings.problem(f"OMB found wrong data: {line.strip()}")
-        self._ending.read(line)
         if "Test" in line and ("OSU " in line or "OMB-Py" in line):
             self._read_title(line)
         elif "osu_" in line:
-            if asked := _ASKED.search(line):
+            if _SIZE_OPTION.search(line) and (asked := _ASKED.search(line)):
                 self._asked = Sizes(int(asked[1] or self._expected.least), int(asked[2]))
         elif limited := "Limiting max" in line and _LIMITED.search(line):
             self._limit = int(limited[1])
@@ -312,7 +312,7 @@ class _Log:
             self._measure(table, at)
             self._measure_small_mean(table, at)
         is_complete = bool(self._tables) and not faults
-        self._ending.report(findings, is_complete=is_complete)
+        self.ending.report(findings, is_complete=is_complete)
         payload = (
             sum(int(row[0]) for table in self._tables for row in table.rows) if expected.has_sizes else 0
         )

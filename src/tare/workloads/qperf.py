@@ -131,7 +131,7 @@ class _Log:
     def read(self, line: str) -> None:
         """Take in the head of a test, one of its values, or what it says instead."""
         if line.endswith(":"):
-            if (head := _HEAD.fullmatch(line)) is not None:
+            if (head := _HEAD.fullmatch(line.lstrip())) is not None:
                 self._results.append(_Result(head[1]))
                 self._findings.keep()
                 return

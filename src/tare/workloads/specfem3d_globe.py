@@ -131,7 +131,7 @@ class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
         """Read the log of the mesher or of the solver (see model.Workload.parse)."""
         findings = Findings(self.foms)
         log = _Log(findings)
-        for line in findings.lines(log.ending.watch(lines)):
+        for line in findings.lines(lines, watch=log.ending.look):
             log.read(line)
         return log.parsed()
 
@@ -288,9 +288,10 @@ class _Log:
                 if program.capitalize() in line:
                     runs.begin()
         elif "aborting MPI" in line:
-            self._findings.problem(f"SPECFEM3D_GLOBE ended with an error: {self._last_words or line.strip()}")
-        if text := line.strip():
-            self._last_words = text[:200]
+            words = (self._last_words or line).strip()[:200]
+            self._findings.problem(f"SPECFEM3D_GLOBE ended with an error: {words}")
+        if line:
+            self._last_words = line
 
     def _program(self, fom: str) -> Runs:
         return self._programs["mesher" if fom == "mesher_time" else "solver"]

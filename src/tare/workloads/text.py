@@ -20,11 +20,33 @@ _BATCH = 256
 """How many lines are looked through at once; usual ones are some tens of kilobytes together."""
 
 
+class Sieve:
+    """The lines that a parser looks at, so that the others of a long log go by many at a time.
+
+    `heads` is a regex of how they begin. Lines that hold one of `words` matter too; they are few, so that all
+    lines of a batch with such a word go through, and those of the next one, which may go on with its matter.
+    """
+
+    def __init__(self, heads: str, *words: str) -> None:
+        self._lines = re.compile(f"\n((?:{heads})[^\n]*)")
+        self._words = words
+
+    def has_word(self, text: str) -> bool:
+        """Return whether one of the words is in `text`."""
+        return any(word in text for word in self._words)
+
+    def pick(self, text: str) -> list[str]:
+        """Return the lines of `text` that begin as those do which matter."""
+        return self._lines.findall("\n" + text)
+
+
 def plain(
     lines: Iterable[str],
     on_torn: Callable[[str], None] | None = None,
     *,
     keeps_blanks: bool = False,
+    watch: Callable[[list[str], str], None] | None = None,
+    sieve: Sieve | None = None,
     room: Room | None = None,
 ) -> Iterator[str]:
     """Yield `lines` as they would be read on paper, without line ends and the blanks before them.
@@ -34,7 +56,8 @@ def plain(
     short: it is left out, because half a number looks like a number; `on_torn` is given it instead, for
     formats that show whether a line is whole. Lines that never had ends (``splitlines``) are all kept.
     `keeps_blanks`, which keeps tags too, is for patterns that were not written for this parser.
-    Soon after `room` is full, the lines end; those that are left are counted, not yielded.
+    `watch` is given each batch of lines as they are, and the text of them together. Of lines that the `sieve`
+    keeps back, some may be left out. Soon after `room` is full, the lines end; those left are counted.
     """
     source = iter(lines)
     first = next(source, None)
@@ -42,15 +65,21 @@ def plain(
         return
     has_ends = first.endswith("\n")
     batch = [first.removeprefix("\ufeff"), *islice(source, _BATCH)]
+    is_near = False
     while batch:
         text = "".join(batch)
+        if watch is not None:
+            watch(batch, text)
         is_torn = has_ends and text.count("\n") < len(batch)
-        if is_torn or "\r" in text or "\x1b" in text or "]<std" in text:
+        if is_torn or not has_ends or "\r" in text or "\x1b" in text or ("<" in text and "]<std" in text):
             yield from _clean(batch, on_torn, has_ends=has_ends, keeps_blanks=keeps_blanks)
         elif keeps_blanks:
-            yield from [line.rstrip("\n") for line in batch]
-        else:
+            yield from [line[:-1] for line in batch]
+        elif sieve is None:
             yield from map(str.rstrip, batch)
+        else:
+            was_near, is_near = is_near, sieve.has_word(text)
+            yield from map(str.rstrip, batch if is_near or was_near else sieve.pick(text))
         if is_torn:
             return
         if room is not None:

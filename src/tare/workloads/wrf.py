@@ -32,7 +32,7 @@ from tare.workloads.application import (
 )
 from tare.workloads.benchmark import Findings, tell_apart
 from tare.workloads.ending import Ending
-from tare.workloads.text import figure
+from tare.workloads.text import Sieve, figure
 
 _FOMS = (
     Fom(
@@ -105,7 +105,7 @@ class Wrf(Application, frozen=True, kw_only=True):
         """Read rsl.error.0000 or rsl.out.0000 (see model.Workload.parse)."""
         findings = Findings(_FOMS)
         log = _Log(findings, self.ranks)
-        for line in findings.lines(log.ending.watch(lines)):
+        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE):
             log.read(line)
         return log.parsed()
 
@@ -131,8 +131,11 @@ def _changes(case: Case) -> Iterator[str]:
     yield rf"/^[[:space:]]*&time_control/Ia\{lines}"
 
 
-_MAIN = re.compile(r"(?:d\d\d \S+ +)?Timing for main\b.* on domain +(\d+): +(\S+) elapsed seconds\.?")
+_MAIN = re.compile(r"(?:d\d\d \S+ +)?Timing for main\b")
+_STEP = re.compile(r" *(\d+): +(?:([0-9]+\.[0-9]+)|(\S+)) elapsed seconds\.?")
+"""What follows the last `` on domain `` of a line that begins as those of steps do."""
 _OUTPUT = re.compile(r"(?:d\d\d \S+ +)?Timing for Writing\b.* for domain +\d+: +(\S+) elapsed seconds\.?")
+_SIEVE = Sieve(r"(?:d\d\d \S+ +)? *Timing for|taskid: 0", "FATAL CALLED", "SUCCESS", "asks", "cfl")
 _RANKS = re.compile(r" *Ntasks in X +(\d+) *, *ntasks in Y +(\d+)")
 _IO_RANKS = re.compile(r" *Quilting with +(\d+) groups of +(\d+) I/O tasks\.?")
 _FATAL = re.compile(r"FATAL CALLED FROM FILE: +(\S+) +LINE: +(\d+)")
@@ -222,8 +225,9 @@ class _Log:
         return self._forecasts[-1]
 
     def _read_timing(self, line: str) -> None:
-        if match := _MAIN.fullmatch(line):
-            seconds = figure(match[2])
+        head, _, step = line.rpartition(" on domain ")
+        if (head.startswith("Timing for main:") or _MAIN.match(head)) and (match := _STEP.fullmatch(step)):
+            seconds = float(match[2]) if match[2] else figure(match[3])
             if seconds is not None:
                 domains, number = self._open.domains, int(match[1])
                 if number not in domains:

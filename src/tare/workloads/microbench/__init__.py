@@ -226,7 +226,8 @@ class Microbench(Benchmark, frozen=True, kw_only=True):
         """Read the rows of these operations (see model.Workload.parse)."""
         findings = Findings(self.foms)
         log = Log(findings, self.foms, self.operations, self.ranks)
-        for line in findings.lines(lines, on_torn=log.read):  # a brace shows that a line is whole
+        # A brace shows that the last line is whole.
+        for line in findings.lines(lines, on_torn=log.read, watch=log.ending.look):
             log.read(line)
         return log.parsed()
 

@@ -136,14 +136,13 @@ class Log:
         self._operations = operations
         self._ranks = ranks
         self._runs: list[_Run] = []
-        self._ending = Ending()
+        self.ending = Ending()
         self._is_broken = False
 
     def read(self, line: str) -> None:
         """Take in a line of the output."""
         start = line.find(_MARK)
         if start < 0:
-            self._ending.read(line)
             return
         text = line[start : line.rfind("}") + 1]
         try:
@@ -198,6 +197,6 @@ class Log:
                     findings.measure(f"{row.figure}_{name}", value, **row.at, **tell_apart(number, len(runs)))
         check_ranks(findings, {run.header.ranks for run in runs if run.header}, self._ranks)
         is_complete = not faults and not self._is_broken
-        self._ending.report(findings, is_complete=is_complete)
+        self.ending.report(findings, is_complete=is_complete)
         payload_bytes = sum(row.payload_bytes for rows in counted for row in rows)
         return findings.parsed(is_complete=is_complete, payload_bytes=payload_bytes if any(counted) else None)
