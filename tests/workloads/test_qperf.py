@@ -114,6 +114,10 @@ def test_what_is_no_bandwidth_is_no_figure(line: str) -> None:
     assert (parsed.is_complete, parsed.measurements, parsed.problems) == (False, (), ("tcp_bw: no result",))
 
 
+def test_a_test_behind_a_blank_is_read() -> None:
+    assert figures(parse(TEXT.replace("tcp_lat:", " tcp_lat:"))) == figures(parse(TEXT))
+
+
 def test_a_failed_test_says_why() -> None:
     parsed = parse("tcp_bw:\n127.0.0.1: failed to connect\n")
     assert parsed.problems == ("tcp_bw: 127.0.0.1: failed to connect",)
