@@ -104,6 +104,14 @@ def only(parsed: Parsed, fom: str, **at: int | str) -> float:
     return value
 
 
+@pytest.mark.parametrize(
+    ("report", "banner"), [(YAML, "HPCG-Benchmark version: 3.0"), (REPORT, "HPCG-Benchmark")]
+)
+def test_reports_of_intel_s_builds_have_names_of_their_own(report: str, banner: str) -> None:
+    text = "HPCG result is VALID with a GFLOP/s rating of 0.183324\n" + report
+    assert parse(text.replace(banner, banner.replace("HPCG-Benchmark", "n104-8p-1t"), 1)) == parse(report)
+
+
 def test_a_summary_that_does_not_call_itself_valid_is_not_complete() -> None:
     parsed = parse(NVIDIA)
     assert {one.fom: one.value for one in parsed.measurements} == {"raw": 89.5, "rating": 62.5}

@@ -60,7 +60,7 @@ _LAST_WORDS = (
 )
 """How the lines begin that follow a rating, at least one of them in every version."""
 
-_FIRST_LETTERS = frozenset({" ", "_", "#", "H", "C", "t", "f", *(name[0] for name in _SECTIONS)})
+_FIRST_LETTERS = frozenset({" ", "_", "#", "H", "C", "n", "t", "f", *(name[0] for name in _SECTIONS)})
 """How lines of a report begin; all others are passed over quickly."""
 
 _KERNELS = {"DDOT": "ddot", "WAXPBY": "waxpby", "SpMV": "spmv", "MG": "mg", "SymGS": "symgs"}
@@ -107,6 +107,9 @@ _FIGURES: Mapping[tuple[str, str], tuple[str, str | None]] = {
     **{(_TIMES, kernel): ("kernel_time", name) for kernel, name in _KERNELS.items()},
 }
 """Section and key to the figure of merit and its kernel."""
+
+_INTEL_BANNER = re.compile(r"n[0-9]+-[0-9]+p-[0-9]+t(?: version: .*)?")
+"""How reports of Intel's builds begin, which name themselves after the run's size, ranks and threads."""
 
 _SUM = re.compile(r"(total|final) = +([0-9]+\.[0-9]) GF \( *[0-9.]+ GB/s Effective\) .*")
 _SUMS = {"total": "raw", "final": "rating"}
@@ -181,7 +184,7 @@ class _Log:
             path, _, value = line.partition("=")
             section, _, key = path.partition("::")
             self._read_value(section.strip(), key.strip(), value.strip())
-        elif line.startswith("HPCG-Benchmark"):
+        elif line.startswith("HPCG-Benchmark") or (line[0] == "n" and _INTEL_BANNER.fullmatch(line)):
             self._reports.append(_Report())
             self._findings.keep()
             self._section = ""
