@@ -21,7 +21,7 @@ pytestmark = [
 
 STUDY = """\
 study: packets
-site: site.yaml
+site: lab
 factors:
   network: [host, overlay]
   workload: [{imb.pingpong: {min_bytes: 1MiB, max_bytes: 4MiB, iterations: 30}}]
@@ -34,10 +34,8 @@ _HEADERS = 20 + 32  # of IPv4, and of TCP with its time stamps
 
 
 def test_the_packets_of_an_overlay_are_smaller_by_its_headers(tare: Tare, tmp_path: Path) -> None:
-    text = (Path(TARE).parents[2] / "src/tare/sites/lab.yaml").read_text()
-    (tmp_path / "site.yaml").write_text(f"{text}\ntelemetry: {{packets: true}}\n")
     (tmp_path / "study.yaml").write_text(STUDY)
-    done = tare("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
+    done = tare("run", tmp_path / "study.yaml", "--out", tmp_path / "c", "--packets")
     assert done.returncode == 0, done.stdout + done.stderr
     campaign = read_campaign(tmp_path / "c")
     found: dict[str, dict[str, Counted]] = {}
@@ -52,6 +50,17 @@ def test_the_packets_of_an_overlay_are_smaller_by_its_headers(tare: Tare, tmp_pa
         assert total == counted.n_packets
     assert payload_divisor(found["host"]) == 1500 - _HEADERS
     assert payload_divisor(found["overlay"]) == 1450 - _HEADERS
+
+
+def test_what_the_site_counts_an_option_may_leave_out(tare: Tare, tmp_path: Path) -> None:
+    text = (Path(TARE).parents[2] / "src/tare/sites/lab.yaml").read_text()
+    (tmp_path / "site.yaml").write_text(f"{text}\ntelemetry: {{packets: true}}\n")
+    quick = STUDY.replace("site: lab", "site: site.yaml").replace("[host, overlay]", "[host]")
+    (tmp_path / "study.yaml").write_text(quick.replace("iterations: 30", "iterations: 2"))
+    for options, expected in (((), 1), (("--no-packets",), 0)):
+        folder = tmp_path / f"c{len(options)}"
+        tare("run", tmp_path / "study.yaml", "--out", folder, *options)
+        assert len(list(folder.glob("attempts/*/1.1/packets.json"))) == expected
 
 
 def payload_divisor(hosts: dict[str, Counted]) -> int:

@@ -143,8 +143,9 @@ class _Decoder:
         candidates = [one for one in kind.types if _suits(spot.node, one)]
         if not candidates:
             return self._unexpected(spot)
-        # A number is text only where nothing else takes it.
-        return self._read(spot, min(candidates, key=lambda one: isinstance(_bare(one), _TEXTS)))
+        # A word that is spelt out, such as 'off', comes first; a number is text where nothing else takes it.
+        candidates.sort(key=lambda one: (not _is_word_of(spot.node, one), isinstance(_bare(one), _TEXTS)))
+        return self._read(spot, candidates[0])
 
     def _enum(self, spot: _Spot, kind: inspect.EnumType) -> object:
         by_value = {member.value: member for member in kind.cls}
@@ -222,6 +223,12 @@ def _plain(node: Node) -> object:
 
 def _bare(kind: inspect.Type) -> inspect.Type:
     return _bare(kind.type) if isinstance(kind, inspect.Metadata) else kind
+
+
+def _is_word_of(node: Node, kind: inspect.Type) -> bool:
+    """Return whether `node` is one of the words that `kind` spells out."""
+    bare = _bare(kind)
+    return isinstance(bare, inspect.LiteralType) and isinstance(node, ScalarNode) and node.text in bare.values
 
 
 def _suits(node: Node, kind: inspect.Type) -> bool:
