@@ -9,11 +9,13 @@ import msgspec
 import numpy as np
 import pytest
 
+from support.scales import make_application, usl
 from support.synthetic import make_attempt, make_campaign, make_case, make_plan
 from tare.answers.check import Check, Family, Judged, Outcome, Undecided, check
 from tare.answers.compare import aggregates
 from tare.answers.rule_parser import parse_rule
 from tare.answers.rules import Kind, Rule, RuleSource
+from tare.answers.scaling import scalings
 from tare.answers.truth import Truth
 from tare.errors import UsageError
 from tare.model.attempt import State
@@ -273,3 +275,50 @@ def test_what_undecided_counts_as_is_the_users_choice() -> None:
     assert [found.is_failed(one) for one in Undecided] == [False, False, True]
     failed = msgspec.structs.replace(found, outcome=FAIL)
     assert all(failed.is_failed(one) for one in Undecided)
+
+
+# --- parallel efficiency ---
+
+
+def scaled(**changes: object) -> Campaign:
+    """Return an application on 1 to 16 nodes: host keeps 74 % of its efficiency there, overlay 40 %."""
+    laws = {"host": usl(6, 0.02, 0.0002), "overlay": usl(6, 0.08, 0.0012)}
+    return make_application(laws, (1, 2, 4, 8, 16), blocks=8, **changes)  # type: ignore[arg-type]  # by name
+
+
+def test_an_efficiency_is_that_of_scaling_with_its_interval() -> None:
+    campaign = scaled()
+    (one,) = judged(campaign, fail_if("efficiency(network=overlay, nodes=16) < 70 %"))
+    (curve,) = [curve for curve in scalings(campaign) if curve.settings["network"] == "overlay"]
+    told = curve.points[-1].efficiency
+    assert told is not None
+    assert (one.value, one.low, one.high) == pytest.approx((told.value, told.low, told.high))
+    assert (one.outcome, one.unit) == (FAIL, "%")
+    assert one.why.endswith("next to nodes=1")
+
+
+def test_efficiency_is_judged_at_every_scale_but_the_one_that_it_refers_to() -> None:
+    found = judged(scaled(), fail_if("efficiency(network=host) < 70 %"))
+    assert [one.match.at["nodes"] for one in found] == [2, 4, 8, 16]
+    assert {one.outcome for one in found} == {PASS}
+
+
+def test_a_scale_that_was_not_measured_is_undecided() -> None:
+    campaign = scaled(missing=[("overlay", 8)])
+    found = judged(campaign, fail_if("efficiency(network=overlay) < 10 %"))
+    assert [one.outcome for one in found] == [PASS, PASS, UNDECIDED, PASS]
+    assert "not measured at this scale" in found[2].why
+
+
+def test_a_side_of_which_nothing_was_measured_is_undecided_and_not_passed_over() -> None:
+    campaign = scaled(missing=[("overlay", nodes) for nodes in (1, 2, 4, 8, 16)])
+    found = judged(campaign, fail_if("efficiency(nodes=16) < 10 %"))
+    assert [(one.match.at["network"], one.outcome) for one in found] == [
+        ("host", PASS),
+        ("overlay", UNDECIDED),
+    ]
+
+
+def test_the_efficiency_of_one_scale_is_refused_with_what_it_takes() -> None:
+    with pytest.raises(UsageError, match="several scales"):
+        check(slower(1.2), [fail_if("efficiency() < 70 %")])

@@ -194,7 +194,7 @@ def _limit(rule: Rule, bound: Bound, match: Match) -> float:
         if unit not in ("", "%"):
             raise rule.fault(bound.column, f"a ratio has no unit {unit!r}; write for example 1.05")
         return convert(bound.limit, unit, "1")
-    if function in (Function.OVERHEAD, Function.CV):
+    if function in (Function.OVERHEAD, Function.CV, Function.EFFICIENCY):
         if unit != "%":
             raise rule.fault(bound.column, f"{function} is a share; write it with %, such as 5 %")
         return bound.limit / 100
@@ -301,7 +301,13 @@ def _judged(finding: _Finding, of_rule: Outcome) -> Iterator[Judged]:
 
 
 _OUTCOMES = {Truth.TRUE: Outcome.FAIL, Truth.FALSE: Outcome.PASS, Truth.UNKNOWN: Outcome.UNDECIDED}
-_UNITS = {Function.OVERHEAD: "%", Function.RATIO: "", Function.CV: "%", Function.CV_RATIO: ""}
+_UNITS = {
+    Function.OVERHEAD: "%",
+    Function.RATIO: "",
+    Function.CV: "%",
+    Function.CV_RATIO: "",
+    Function.EFFICIENCY: "%",
+}
 
 
 def _of_one(truth: Truth, of_rule: Outcome) -> Outcome:
@@ -339,6 +345,8 @@ def _why_unknown(finding: _Finding, i: int) -> str:
 def _why_absent(trial: _Trial, n_blocks: int) -> str:
     function = trial.bound.call.function
     if not n_blocks:
+        if function is Function.EFFICIENCY:
+            return "not measured at this scale, or not at the one that it refers to"
         return "not measured on both sides" if function.has_reference else "not measured"
     if n_blocks < MIN_BLOCKS and function is not Function.OVERHEAD:
         return _too_few(n_blocks)

@@ -58,6 +58,19 @@ def of_sides(
     return Quantity(tuple(ratios(below, above).n_blocks.tolist()), bounds)
 
 
+def of_scales(base: Floats, work: Floats, shares: Floats) -> Quantity:
+    """Return the efficiency of `work` next to that at the reference scale, blocks × matches.
+
+    `shares` are p_ref / p: what each unit of scale gets done, beside what it did at p_ref.
+    """
+
+    def bounds(confidence: float) -> Bounds:
+        found = ratios(base, work, confidence)
+        return Bounds(found.ratio * shares, found.low * shares, found.high * shares)
+
+    return Quantity(tuple(ratios(base, work).n_blocks.tolist()), bounds)
+
+
 def of_values(function: Function, values: Floats) -> Quantity:
     """Return what `function` says of cases by themselves, blocks × matches."""
     n_blocks = tuple(np.isfinite(values).sum(axis=0).tolist())

@@ -21,11 +21,12 @@ class Function(enum.StrEnum):
     VALUE = "value"
     CV = "cv"
     CV_RATIO = "cv_ratio"
+    EFFICIENCY = "efficiency"
 
     @property
     def has_reference(self) -> bool:
         """Return whether it holds a contender against its reference."""
-        return self not in (Function.VALUE, Function.CV)
+        return self not in (Function.VALUE, Function.CV, Function.EFFICIENCY)
 
 
 class Op(enum.StrEnum):

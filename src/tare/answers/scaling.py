@@ -13,6 +13,7 @@ from tare.answers.lines import Line, lines
 from tare.answers.table import Cell, Table, tabulate
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
+from tare.model.case import Case
 from tare.model.interval import Bounded
 from tare.model.plan import Plan
 from tare.model.scaling import Lasting, Law, ScalingCurve, ScalingKind, ScalingPoint
@@ -79,6 +80,40 @@ def scalings(
     return found
 
 
+class Grown(NamedTuple):
+    """What a case beyond the reference scale gets done, beside the reference scale of its line.
+
+    `base` and `work` are throughputs by block; their ratio times `share`, p_ref / p, is the efficiency.
+    """
+
+    case: Case
+    cell: Cell
+    along: str
+    p_ref: float | None
+    share: float
+    base: Floats
+    work: Floats
+
+
+def grown_cases(campaign: Campaign, foms: Collection[str] = ()) -> Iterator[Grown]:
+    """Yield each case beyond the reference scale of its curve, one a figure of merit; see `scalings`.
+
+    Lines of which nothing was measured are there too, with figures of merit that their workload promises.
+    """
+    table = tabulate(campaign)
+    subjects = list(_subjects(campaign.plan, table, foms, has_promised=True))
+    for one in subjects:
+        p_ref = _common_scale(one, subjects, table, campaign.plan)
+        work = _work(one, table)
+        base = np.full(len(work), np.nan)
+        if p_ref in one.scales:
+            base = work[:, one.scales.index(p_ref)]
+        first = one.scales[0] if p_ref is None else p_ref
+        for column, (scale, case) in enumerate(one.line.cases):
+            if scale > first:
+                yield Grown(case, one.cell, one.line.along, p_ref, first / scale, base, work[:, column])
+
+
 def is_scalable(unit: str, better: Better | None, names: Collection[str]) -> bool:
     """Return whether a figure of merit says how fast work is done: a time from ms up, or a rate.
 
@@ -106,12 +141,17 @@ def throughput(
     return found
 
 
-def _subjects(plan: Plan, table: Table, foms: Collection[str]) -> Iterator[_Subject]:
+def _subjects(
+    plan: Plan, table: Table, foms: Collection[str], *, has_promised: bool = False
+) -> Iterator[_Subject]:
     for workload in dict.fromkeys(case.workload for case in plan.cases):
         cases = [case for case in plan.cases if case.workload == workload]
         for kind, names in _wanted(plan):
             for line in lines(cases, kind, names):
-                for cell in _cells(table, line, plan, foms):
+                cells = _cells(table, line, plan, foms)
+                if has_promised and not table.cells(*(case.id for _, case in line.cases)):
+                    cells = _promised(line, plan, foms)
+                for cell in cells:
                     columns = [table.find(case.id, [cell])[0] for _, case in line.cases]
                     yield _Subject(kind, line, cell, columns)
 
@@ -132,6 +172,16 @@ def _cells(table: Table, line: Line, plan: Plan, foms: Collection[str]) -> list[
         return [cell for cell in fitting if cell.fom in foms]
     primary = {fom.name for fom in plan.foms.get(line.cases[0][1].workload, ()) if fom.is_primary}
     return [cell for cell in fitting if cell.fom in primary] if primary else fitting[:1]
+
+
+def _promised(line: Line, plan: Plan, foms: Collection[str]) -> list[Cell]:
+    """Return the cells that a line of which nothing was measured should have."""
+    known = plan.foms.get(line.cases[0][1].workload, ())
+    return [
+        Cell(fom.name, fom.unit, fom.better, ())
+        for fom in known
+        if (fom.name in foms if foms else fom.is_primary) and is_scalable(fom.unit, fom.better, fom.by)
+    ]
 
 
 def _common_scale(one: _Subject, subjects: Sequence[_Subject], table: Table, plan: Plan) -> float | None:
@@ -169,9 +219,8 @@ def _curve(
     one: _Subject, table: Table, plan: Plan, reference: float | None, confidence: float
 ) -> ScalingCurve:
     cell, scales = one.cell, one.scales
-    better = cell.better or Better.HIGHER  # is_scalable() lets none through that has no direction
     values = table.values[:, one.columns]
-    work = throughput(values, scales, unit=cell.unit, better=better, kind=one.kind)
+    work = _work(one, table)
     measured = _measured_scales(one, table)
     p_ref = reference if reference in measured else None
     grown = scaled(work, scales, None if p_ref is None else scales.index(p_ref), confidence)
@@ -180,7 +229,7 @@ def _curve(
         workload=one.line.cases[0][1].workload,
         fom=cell.fom,
         unit=cell.unit,
-        better=better,
+        better=_better(cell),
         kind=one.kind,
         along=one.line.along,
         settings=_fixed(one.line, plan),
@@ -193,6 +242,15 @@ def _curve(
         lasting=_lastings(points, p_ref),
         note=_note(reference, p_ref, one.line.along),
     )
+
+
+def _work(one: _Subject, table: Table) -> Floats:
+    values = table.values[:, one.columns]
+    return throughput(values, one.scales, unit=one.cell.unit, better=_better(one.cell), kind=one.kind)
+
+
+def _better(cell: Cell) -> Better:
+    return cell.better or Better.HIGHER  # is_scalable() lets none through that has no direction
 
 
 def _points(one: _Subject, found: Estimates, grown: Scaled, p_ref: float | None) -> tuple[ScalingPoint, ...]:

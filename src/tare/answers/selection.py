@@ -13,8 +13,9 @@ import numpy as np
 from tare.answers.aggregate import block_means
 from tare.answers.compare import common_cells, primary_foms, sides
 from tare.answers.pairs import Pair, pairs, told_blocks
-from tare.answers.quantities import Bounds, Quantity, of_sides, of_values
+from tare.answers.quantities import Bounds, Quantity, of_scales, of_sides, of_values
 from tare.answers.rules import Call, Function, Rule, Selector
+from tare.answers.scaling import Grown, grown_cases
 from tare.answers.table import Cell, Table, tabulate
 from tare.model.campaign import Campaign
 from tare.model.case import Case
@@ -78,7 +79,10 @@ class Selection:
     def sample(self, rule: Rule, call: Call) -> Sample:
         """Return all that `call` matches. Raises UsageError, pointing into `rule`, where it is nothing."""
         self._require_known(rule, call)
-        found = self._sides(rule, call) if call.function.has_reference else self._values(call)
+        if call.function is Function.EFFICIENCY:
+            found = self._efficiencies(call)
+        else:
+            found = self._sides(rule, call) if call.function.has_reference else self._values(call)
         if not found.matches:
             raise rule.fault(call.column, f"this matches nothing; {self._choice(call)}")
         return found
@@ -155,6 +159,29 @@ class Selection:
         if not matches:
             return NOTHING
         return Sample(tuple(matches), of_values(call.function, np.column_stack(columns)))
+
+    def _efficiencies(self, call: Call) -> Sample:
+        """Return each case beyond the reference scale of its line, next to that scale."""
+        found = [
+            one
+            for one in grown_cases(self._campaign, () if call.fom is None else (call.fom,))
+            if _suits({**dict(one.cell.at), **one.case.settings}, call.selectors)
+        ]
+        if not found:
+            return NOTHING
+        quantity = of_scales(
+            np.column_stack([one.base for one in found]),
+            np.column_stack([one.work for one in found]),
+            np.array([one.share for one in found]),
+        )
+        return Sample(tuple(self._scaled(one) for one in found), quantity)
+
+    def _scaled(self, one: Grown) -> Match:
+        """Return a case at its scale as what is judged, and which scale its efficiency refers to."""
+        varied = {name: value for name, value in one.case.settings.items() if name in self._plan.varied}
+        at: dict[str, Scalar] = {"workload": one.case.workload, **varied, **dict(one.cell.at)}
+        note = "" if one.p_ref is None else f"next to {one.along}={one.p_ref:g}"
+        return msgspec.structs.replace(_match(one.case, one.cell, at), note=note)
 
     def _unmeasured(self, case: Case, at: dict[str, Scalar], call: Call) -> list[Match]:
         """Return what `case` would be judged by, had any run of it been measured; never a silent pass."""
@@ -237,6 +264,8 @@ class Selection:
 
     def _choice(self, call: Call) -> str:
         """Return what a call may select instead."""
+        if call.function is Function.EFFICIENCY:
+            return "it takes a time or a rate of work at several scales, and is that beyond the smallest"
         if not call.function.has_reference:
             return "no case has all of this at once; see 'tare plan'"
         if not self._pairs:

@@ -92,6 +92,7 @@ def command(
       ratio(latency, network=overlay) > 1.05  contender / reference
       value(latency, bytes=8) > 2.5 us        the figure itself, in any unit of its kind
       cv(network=overlay) > 3 %               its scatter from block to block; cv_ratio: over the reference's
+      efficiency(nodes=16) < 70 %             parallel efficiency, next to the smallest scale of all sides
     \b
     Between the brackets: a figure of merit, settings and coordinates such as network=overlay,
     nodes=2|4, bytes=64KiB. Rules are joined by and, or, not. All of it is in docs/check.md.
