@@ -67,6 +67,16 @@ def times(parsed: Parsed) -> list[float]:
     return [one.value for one in parsed.measurements if one.fom == "time"]
 
 
+def test_a_column_before_the_size_is_left_out() -> None:
+    """AMD Zen HPL says there how it swaps rows."""
+    text = OUTPUT.replace("T/V     ", "T/V  SWP").replace("WR11C2R4     ", "WRC06R8C30c 211 ")
+    parsed = parse(text)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert rates(parsed) == [832.95, 932.95]
+    assert [one.at for one in parsed.measurements if one.fom == "time"] == [{"n": 115584}, {"n": 231168}]
+    assert "HPL's table has a broken row" in parse(text.replace("8.3295e+02", "8.32")).problems[0]
+
+
 # Real output
 
 WHOLE = {

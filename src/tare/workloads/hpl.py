@@ -22,10 +22,11 @@ from tare.workloads.text import aborts, figure
 
 _NUMBER = r"([-+*.0-9a-zA-Z()]+)"
 _ROW = re.compile(
-    rf"\s*(W[RC]\w+)\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s+{_NUMBER}\s+{_NUMBER}"
+    r"\s*(W[RC]\w+)(?:\s+[0-9]+(?=(?:\s+[0-9]+){4}\s+[0-9]))?"  # AMD's build has a column SWP before N
+    rf"\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s+{_NUMBER}\s+{_NUMBER}"
     rf"(?:\s+\(\s*{_NUMBER}\s*\))?"
 )
-_TORN_ROW = re.compile(r"\s*W[RC][0-9]\w*\s+[0-9]+\s")
+_TORN_ROW = re.compile(r"\s*W[RC]C?[0-9]\w*\s+[0-9]+\s")
 _MANTISSA = re.compile(r"[0-9]\.[0-9]+e[+-][0-9]{2,3}")
 """How HPL prints rates; one that was cut short does not match."""
 _RESIDUAL = re.compile(r"\s*\|\|Ax-b\|\|.*=\s*(\S+)\s+\.\.\.\.\.\. (\w+)")
