@@ -2,8 +2,8 @@
 
     python -m kubelab.operator --kubeconfig FILE
 
-One thread reconciles, three watch. Its state is the cluster's, so that it may be killed and started again.
-What sets it apart from the operator: one pair of ssh keys for all jobs, and no gang scheduling.
+Three threads watch, and several reconcile, a job each. Its state is the cluster's, so that it may be killed and
+started again. What sets it apart from the operator: one pair of ssh keys for all jobs, and no gang scheduling.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
@@ -32,6 +33,7 @@ from tare.backends.kubernetes.watching import Change, News, Silence, Snapshot, W
 from tare.model.kubernetes import KubernetesOptions
 
 _RETRY_S = 1.0
+_AT_ONCE = 6  # jobs, between which nothing is shared
 _CONFLICT, _NOT_FOUND = 409, 404
 _MOST_MESSAGE = 1024  # bytes that an Event's note holds
 _SELECTOR = {MPI_JOBS: "", PODS: OPERATOR, JOBS: JOB_NAME}
@@ -66,6 +68,7 @@ class MpiOperator:
         self._due: set[Key] = set()
         self._discovered: dict[Key, tuple[str, ...]] = {}
         self._refused: set[str] = set()
+        self._pool = ThreadPoolExecutor(_AT_ONCE)
 
     def run(self, ended: threading.Event) -> None:
         """Reconcile until `ended`."""
@@ -137,17 +140,20 @@ class MpiOperator:
 
     def _reconcile_due(self) -> None:
         due, self._due = self._due, set()
-        for key in sorted(due):
-            job = self._seen.jobs.get(key)
-            if job is None or job.metadata.deletion_timestamp or job.spec.run_policy.managed_by != CONTROLLER:
-                continue
-            try:
-                self._reconcile(job)
-            except Outage:
+        for _ in self._pool.map(self._reconcile_one, sorted(due)):
+            pass
+
+    def _reconcile_one(self, key: Key) -> None:
+        job = self._seen.jobs.get(key)
+        if job is None or job.metadata.deletion_timestamp or job.spec.run_policy.managed_by != CONTROLLER:
+            return
+        try:
+            self._reconcile(job)
+        except Outage:
+            self._due.add(key)
+        except Refusal as refusal:  # such as a quota; the operator tries again too
+            if refusal.status != _NOT_FOUND:
                 self._due.add(key)
-            except Refusal as refusal:  # such as a quota; the operator tries again too
-                if refusal.status != _NOT_FOUND:
-                    self._due.add(key)
 
     def _reconcile(self, job: MpiJob) -> None:
         """Do for `job` what is to be done next, in the order of the operator."""
