@@ -5,6 +5,7 @@
 # make observer   measure what watching the nodes costs; on a machine that does nothing else
 # make screenshots   leave pictures of the report and the live page, light, dark, narrow and printed, in artefacts/
 # make kubelab   build a Kubernetes for the tests, with Go 1.26 or newer; ten minutes, once
+# make test-kubernetes   run the tests with real pods: as root, with 'make programs' and 'make kubelab' done; minutes
 # make programs   install, as root, the programs of Debian that studies/ can run
 PYTHON ?= python3
 VENV := .venv
@@ -17,11 +18,11 @@ STUDIES := network-tools:iperf3+iperf+qperf storage:fio hpcc-fabrics:hpcc gromac
   lammps-networks:lmp openfoam-fabrics:simpleFoam slurm:srun+squeue mpi-versions:mpicc.openmpi
 
 # Programs of Debian that studies and tests really run, where they are there.
-DEBIAN := charliecloud chromium docker.io fio gromacs hpcc iperf iperf3 lammps libopenmpi-dev mariadb-server-core \
-  mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server podman prometheus qperf runc slurm-client \
-  slurmctld slurmd slurmdbd sockperf sysstat
+DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io fio gromacs hpcc iperf iperf3 iproute2 \
+  lammps libopenmpi-dev mariadb-server-core mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server \
+  openssl podman prometheus qperf runc slurm-client slurmctld slurmd slurmdbd sockperf sysstat
 
-.PHONY: setup demo studies test lint bench observer screenshots programs kubelab clean
+.PHONY: setup demo studies test lint bench observer screenshots programs kubelab test-kubernetes clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP) $(MPI)
@@ -83,6 +84,9 @@ programs:
 
 kubelab: $(STAMP)
 	$(VENV)/bin/python -m kubelab build
+
+test-kubernetes: setup
+	$(VENV)/bin/python -m pytest --real-pods tests/kubernetes_pods
 
 clean:
 	rm -rf $(VENV) campaigns .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

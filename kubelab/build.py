@@ -40,7 +40,7 @@ _PROGRAMS: Mapping[str, _Source] = {
 
 
 class Programs(NamedTuple):
-    """Where the programs are: Kubernetes' own in one binary, kwok, which plays nodes, and the cluster's DNS."""
+    """Where the programs are: Kubernetes' own in one binary, kwok, which plays nodes, and CoreDNS."""
 
     kubelab: Path
     kwok: Path

@@ -1,10 +1,9 @@
 """A double of Multus, a CNI plug-in: the pod network first, then what the pod's annotation asks for.
 
 It follows the Network Plumbing Working Group's specification 1.2 as far as Tare does: short and JSON form of
-k8s.v1.cni.cncf.io/networks, ``ips`` of a network that takes them, and the answer in network-status. Its
-configuration adds to CNI's: `delegate` is the pod network; `server`, `ca`, `certificate` and `key` lead to the
-API; what it attached is kept in the folder `state`. containerd starts it for each pod, so it needs nothing but
-Python.
+k8s.v1.cni.cncf.io/networks, ``ips`` of a network that takes them, and the answer in network-status. To CNI's
+configuration it adds `delegate`, the pod network, `server`, `ca`, `certificate` and `key`, which lead to the
+API, and `state`, where it keeps what it attached. containerd starts it, so it needs nothing but Python.
 """
 
 from __future__ import annotations

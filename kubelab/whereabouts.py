@@ -23,7 +23,7 @@ def main() -> None:
     config = json.load(sys.stdin)
     owner = f"{os.environ['CNI_CONTAINERID']} {os.environ['CNI_IFNAME']}"
     network = ipaddress.ip_network(config["ipam"]["range"])
-    # Beside the plug-in, which the nodes share: the configuration is that of the real one, and names no store.
+    # Beside the plug-in, which nodes share: the configuration is the real one's, and names no store.
     store = Path(__file__).with_name("whereabouts.json")
     with store.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

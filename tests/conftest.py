@@ -13,6 +13,9 @@ _EXCUSE = re.compile(r"\b(apt(-get)? install|root)\b")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-lab", action="store_true", help="Fail where a test of the lab is skipped.")
+    parser.addoption(
+        "--real-pods", action="store_true", help="Run tests/kubernetes_pods, which take minutes."
+    )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,0 +1,94 @@
+"""Whether runs in real pods were what they were asked to be, and what becomes of those that were not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from cli.conftest import TARE
+from kubelab import pod_lab
+from kubernetes_pods.conftest import Campaign, PodLab, attempts
+
+_OURS = "app.kubernetes.io/managed-by=tare"
+_PATIENCE_S = 90
+_SPIN = "timeout 4 sh -c 'while :; do :; done & while :; do :; done'; echo value: 1.0"
+"""Work for two CPUs."""
+
+
+def test_ranks_of_open_mpi_run_on_both_nodes(campaign: Campaign) -> None:
+    done = campaign.write(platform="openmpi", networks=["sdn", "multus", "pod-host"]).run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [one["hosts"] for one in campaign.attempts()] == 3 * [["node0", "node1"]]
+
+
+def test_a_program_of_one_node_runs_in_a_job(campaign: Campaign) -> None:
+    done = campaign.write(platform="openmpi", study={"nodes": 1}).run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    [attempt] = campaign.attempts()
+    assert len(attempt["hosts"]) == 1
+
+
+def test_server_and_client_meet_on_the_second_interface(campaign: Campaign) -> None:
+    factors = {"workload": [{"iperf3": {"time_s": 1, "omit_s": 0}}], "network": ["multus", "sdn"]}
+    study = {"workloads": {}, "factors": factors}
+    done = campaign.write(study=study).run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [one["state"] for one in campaign.attempts()] == ["done", "done"]
+
+
+def test_a_run_that_its_limit_throttled_is_invalid(campaign: Campaign) -> None:
+    campaign.write(command=["sh", "-c", _SPIN]).run()
+    [attempt] = campaign.attempts()
+    assert attempt["state"] == "invalid"
+    assert "throttled" in attempt["reason"]
+
+
+def test_a_run_that_fits_nowhere_says_why(campaign: Campaign) -> None:
+    campaign.write(options={"cpus": 64, "timeouts": {"scheduled": "5 s"}}).run()
+    [attempt] = campaign.attempts()
+    assert attempt["state"] == "failed"
+    assert "Insufficient cpu" in attempt["reason"]
+
+
+def test_an_image_that_is_not_there_is_tried_again_and_named(campaign: Campaign) -> None:
+    options = {"image": "docker.io/kubelab/none:1", "timeouts": {"pulled": "5 s"}}
+    campaign.write(options=options, study={"retries": 1}).run()
+    every = campaign.attempts()
+    assert len(every) == 2
+    assert all("kubelab/none:1" in one["reason"] for one in every)
+
+
+def test_killed_it_goes_on_with_the_pods_that_are_there(
+    campaign: Campaign, pods: PodLab, tmp_path: Path
+) -> None:
+    campaign.write(command=["sh", "-c", "sleep 8; echo value: 1.0"], study={"repeats": 2})
+    words = pod_lab.inside(
+        pods.folder, [TARE, "run", str(tmp_path / "study.yaml"), "--out", str(campaign.out)]
+    )
+    env = {**os.environ, "KUBECONFIG": str(pods.folder / "admin.kubeconfig")}
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(words, env=env, stdout=log, stderr=log)
+    _until(lambda: "Running" in pods.kubectl("get", "pods", "-l", f"{_OURS},tare/role=launcher"))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    made = pods.kubectl("get", "mpijobs", "-l", _OURS, "-o", "name").split()
+    assert len(made) == 1
+
+    done = campaign.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [(one["block"], one["attempt"], one["state"]) for one in attempts(campaign.out)] == [
+        (1, 1, "done"),
+        (2, 1, "done"),
+    ]
+    _until(lambda: not pods.kubectl("get", "mpijobs,jobs,pods,configmaps", "-l", _OURS, "-o", "name"))
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + _PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.3)
