@@ -2,8 +2,8 @@
 
     python -m kubelab.operator --kubeconfig FILE
 
-Three threads watch, and several reconcile, a job each. Its state is the cluster's, so that it may be killed and
-started again. What sets it apart from the operator: one pair of ssh keys for all jobs, and no gang scheduling.
+Three threads watch, and several reconcile, a job each. Its state is the cluster's, so that it may be killed
+and started again. What sets it apart: one pair of ssh keys for all jobs, and no gang scheduling.
 """
 
 from __future__ import annotations
