@@ -255,6 +255,11 @@ def test_text_without_its_closing_status_is_not_complete() -> None:
     assert not parsed.is_complete
 
 
+def test_data_that_differ_from_what_was_written_are_a_problem() -> None:
+    parsed = parse("sha256: verify failed at file one.0.0 offset 4096, length 512\n" + JSON)
+    assert parsed.problems[0].startswith("fio read back other data than it wrote: sha256: verify failed")
+
+
 def test_an_error_in_text_is_a_problem() -> None:
     parsed = parse(TEXT.replace("err= 0: pid", "err= 5 (file:io_u.c:1747, error=Input/output error): pid"))
     assert parsed.problems == ("job one of fio ended with error 5",)

@@ -126,6 +126,8 @@ class _Log:
             self._json.read(line)
         elif first.isdigit() and ";" in line:
             self._terse.read(line)
+        elif "verify failed" in line:
+            self._findings.problem(f"fio read back other data than it wrote: {line[:200]}")
         else:
             self._text.read(line)
 
