@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 import pytest
 
 from support.synthetic import make_campaign, make_case
@@ -80,3 +81,15 @@ def test_figures_that_are_not_primary_are_not_told() -> None:
 def test_two_blocks_have_no_interval_to_tell() -> None:
     for one in headlines(make_campaign(blocks=2)):
         assert (one.low, one.high, one.verdict) == (None, None, Verdict.UNDECIDED)
+
+
+def test_a_few_missing_runs_among_many_cases_leave_every_block_its_say() -> None:
+    cases = [make_case(name, workload=f"w{index:02}") for index in range(40) for name in ("host", "overlay")]
+    campaign = make_campaign(cases, ratio=1.5, noise=0.01, blocks=10)
+    random = np.random.default_rng(1)
+    kept = tuple(one for one in campaign.attempts if random.random() > 0.05)
+    latency, _ = headlines(msgspec.structs.replace(campaign, attempts=kept))
+    assert latency.n_blocks == 10
+    assert latency.ratio == pytest.approx(1.5, rel=0.005)
+    assert latency.verdict is Verdict.WORSE
+    assert latency.note.endswith("pairs of runs are missing; the others of their blocks count")

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from tare.stats.intervals import MIN_BLOCKS, Floats
+
+_LEAST_OF_CASE = 2
+"""Blocks of a case that is to count among others: leaving it out would ask about other cases."""
+
+_MOST_TURNS = 200
+_SETTLED = 1e-13
+"""Of the logarithm: far below what any clock resolves."""
 
 
 def block_means(*sides: Floats) -> tuple[tuple[Floats, ...], int]:
@@ -15,17 +26,82 @@ def block_means(*sides: Floats) -> tuple[tuple[Floats, ...], int]:
     of something else. A single column is its own mean, whatever its sign. Columns of zeros only, such
     as the bandwidth of messages of 0 bytes, say nothing and are not counted as left out.
     """
-    n_columns = sides[0].shape[1]
-    if n_columns == 1:
+    if sides[0].shape[1] == 1:
         return tuple(side[:, 0] for side in sides), 0
-    used = np.ones(n_columns, np.bool_)
+    used, left_out = _usable(sides, MIN_BLOCKS)
+    return tuple(_geometric_means(side[:, used]) for side in sides), left_out
+
+
+class Levels(NamedTuple):
+    """One number a block, of each of two sides, and what they rest on.
+
+    `left_out` counts the columns of which there are too few blocks, `n_missing` those of `n_pairs` pairs of
+    runs that are not there though others of their block and of their column are.
+    """
+
+    reference: Floats
+    contender: Floats
+    left_out: int
+    n_missing: int
+    n_pairs: int
+
+
+def block_levels(reference: Floats, contender: Floats, *, is_paired: bool) -> Levels:
+    """Return the geometric mean over columns of each block, from the columns that the block has.
+
+    Among many columns few blocks have every one, and a mean over other columns is a mean of something else.
+    So each side is taken for ln x = α + β, a level of its column and one of its block, fitted by least
+    squares, and a block counts as the mean of all α and its own β: what a missing run would have told of its
+    case comes from the other blocks, and of its block from the other cases (Yates 1933, Empire J. Exp.
+    Agric. 1:129). With nothing missing it is the plain mean. Of a pair that lacks one side neither is used,
+    unless the sides are not paired. A block that has no more than half of the columns is NaN.
+    """
+    if reference.shape[1] == 1:
+        return Levels(reference[:, 0], contender[:, 0], 0, 0, len(reference))
+    if is_paired:
+        is_there = np.isfinite(reference) & np.isfinite(contender)
+        reference, contender = (np.where(is_there, side, np.nan) for side in (reference, contender))
+    used, left_out = _usable((reference, contender), _LEAST_OF_CASE)
+    logs = [np.log(side[:, used]) for side in (reference, contender)]
+    is_kept = [np.isfinite(side).sum(axis=1) > side.shape[1] / 2 for side in logs]
+    kept = [side[rows] for side, rows in zip(logs, is_kept, strict=True)]
+    is_known = np.logical_and.reduce([np.isfinite(side).any(axis=0) for side in kept])
+    levels = [np.full(len(side), np.nan) for side in logs]
+    for found, side, rows in zip(levels, kept, is_kept, strict=True):
+        if is_known.any():
+            found[rows] = np.exp(_levels(side[:, is_known]))
+    n_missing = max(int(np.isnan(side[:, is_known]).sum()) for side in kept)
+    n_pairs = max(side[:, is_known].size for side in kept)
+    return Levels(levels[0], levels[1], left_out + int((~is_known).sum()), n_missing, n_pairs)
+
+
+def _levels(logs: Floats) -> Floats:
+    """Return the level of each block in the additive fit, by turns of blocks and columns.
+
+    Blocks that have more than half of the columns share one, any two of them, so the fit is unique.
+    """
+    is_there = np.isfinite(logs)
+    filled = np.where(is_there, logs, 0.0)
+    n_of_block, n_of_column = is_there.sum(axis=1), is_there.sum(axis=0)
+    of_block = np.zeros(len(logs))
+    for _ in range(_MOST_TURNS):
+        of_column = (filled - is_there * of_block[:, np.newaxis]).sum(axis=0) / n_of_column
+        before, of_block = of_block, (filled - is_there * of_column).sum(axis=1) / n_of_block
+        if np.abs(of_block - before).max(initial=0.0) < _SETTLED:
+            break
+    levels: Floats = of_column.mean() + of_block
+    return levels
+
+
+def _usable(sides: Sequence[Floats], least: int) -> tuple[npt.NDArray[np.bool_], int]:
+    """Return which columns have values of all sides in `least` blocks, and how many have not."""
+    used = np.ones(sides[0].shape[1], np.bool_)
     for side in sides:
         used &= ~(side <= 0).any(axis=0)
     n_blocks = np.min([np.isfinite(side).sum(axis=0) for side in sides], axis=0)
-    used &= n_blocks >= min(MIN_BLOCKS, n_blocks.max())
+    used &= n_blocks >= min(least, n_blocks.max())
     is_zero = np.all([((side == 0) | np.isnan(side)).all(axis=0) for side in sides], axis=0) & (n_blocks > 0)
-    left_out = int((~used & ~is_zero).sum())
-    return tuple(_geometric_means(side[:, used]) for side in sides), left_out
+    return used, int((~used & ~is_zero).sum())
 
 
 def _geometric_means(values: Floats) -> Floats:

@@ -8,7 +8,7 @@ import re
 import msgspec
 import numpy as np
 
-from tare.answers.aggregate import block_means
+from tare.answers.aggregate import Levels, block_levels
 from tare.answers.compare import common_cells, primary_foms, sides, terms_of
 from tare.answers.finding import findings
 from tare.answers.pairs import Pair, pairs, told_blocks
@@ -85,32 +85,38 @@ def headlines(
     """Return what each contender costs in each aspect that its workloads' primary FOMs measure.
 
     Blocks remain the unit of evidence: each block gives one ratio, the geometric mean over
-    everything that the headline speaks of, and the interval is that of the blocks. All headlines are one
-    family: by default the chance that any of them claims something false is at most 5 %.
+    everything that the headline speaks of, and the interval is that of the blocks; where runs are
+    missing, the others of their block and of their case stand in. All headlines are one family: by default
+    the chance that any of them claims something false is at most 5 %.
     """
     topics = _topics(tabulate(campaign), campaign.plan, pairs(campaign, reference))
     if not topics:
         return []
-    means = [block_means(np.column_stack(one.below), np.column_stack(one.above)) for one in topics]
-    below, above = (np.column_stack([both[side] for both, _ in means]) for side in (0, 1))
     told = told_blocks(campaign)
+    is_paired = [one.cases <= told for one in topics]
+    levels = [
+        block_levels(np.column_stack(one.below), np.column_stack(one.above), is_paired=paired)
+        for one, paired in zip(topics, is_paired, strict=True)
+    ]
     found = findings(
-        below,
-        above,
+        np.column_stack([one.reference for one in levels]),
+        np.column_stack([one.contender for one in levels]),
         [one.aspect.better for one in topics],
         terms_of(campaign.plan, margin, confidence, correction),
-        np.array([one.cases <= told for one in topics]),
+        np.array(is_paired),
     )
-    return [
-        _headline(topic, one, left_out)
-        for topic, one, (_, left_out) in zip(topics, found, means, strict=True)
-    ]
+    return [_headline(*row) for row in zip(topics, found, levels, strict=True)]
 
 
-def _headline(topic: _Topic, found: Finding, left_out: int) -> Headline:
+def _headline(topic: _Topic, found: Finding, levels: Levels) -> Headline:
     notes = [found.note]
-    if left_out:
-        notes.append(f"{left_out} of {len(topic.below)} cases left out: too few blocks, or zero or less")
+    if levels.left_out:
+        notes.append(
+            f"{levels.left_out} of {len(topic.below)} cases left out: too few blocks, or zero or less"
+        )
+    if levels.n_missing:
+        missing = f"{levels.n_missing} of {levels.n_pairs} pairs of runs are missing"
+        notes.append(f"{missing}; the others of their blocks count")
     return Headline(
         aspect=topic.aspect,
         workloads=tuple(dict.fromkeys(topic.workloads)),

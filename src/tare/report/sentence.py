@@ -61,10 +61,18 @@ def answer(
         return Answer(side, f"has not been measured beside {reference} yet.", "", ())
     parts = (_effects(headlines), _equivalents(headlines, reference, margin), _undecided(headlines))
     text = f"{'; '.join(filter(None, parts))}. {_balance(overview, sides)}".rstrip()
-    notes = [f"On {one.aspect}: {one.note}." for one in headlines if one.note and one.low is not None]
-    beside = " ".join(filter(None, (settles(overview), *notes)))
+    beside = " ".join(filter(None, (settles(overview), *_notes(headlines))))
     cases = dict.fromkeys(case for one in overview for case in (one.reference_case, one.contender_case))
     return Answer(side, text, beside, tuple(cases))
+
+
+def _notes(headlines: Sequence[Headline]) -> list[str]:
+    """Return what the numbers leave out, once for all aspects of which it is the same."""
+    aspects: dict[str, list[str]] = {}
+    for one in headlines:
+        if one.note and one.low is not None:
+            aspects.setdefault(one.note, []).append(one.aspect)
+    return [f"On {listed(names)}: {note}." for note, names in aspects.items()]
 
 
 def reading(headlines: Sequence[Headline], margin: float) -> str:
