@@ -94,6 +94,19 @@ def test_hosts_add_up_but_those_of_one_machine_share_its_cores() -> None:
     assert found["context_switches"] == pytest.approx(1020 / 10.2)
 
 
+def test_the_wire_of_a_node_that_only_receives_is_not_the_end_that_leads_to_its_pods() -> None:
+    def receiving(at_s: float, n: int) -> Sample:
+        interfaces = [
+            "lo: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
+            f"fab0: {1050 * n} {n} 0 0 0 0 0 0 {10 * n} {n} 0 0 0 0 0 0",
+            f"pod0: 0 0 0 0 0 0 0 0 {1000 * n} {n} 0 0 0 0 0 0",
+        ]
+        return Sample(at_s=at_s, wall_s=at_s + 95.0, mark="", lines={"interfaces": interfaces})
+
+    found = derive(_recording(_host("n1", receiving(4.9, 0), receiving(10.0, 50), receiving(15.1, 100))))
+    assert (found["wire_sent"], found["wire_packets"]) == (1000, 100)
+
+
 def test_only_the_measured_stage_counts_from_its_own_mark_on() -> None:
     stages = (Epoch("mesh", 100.0, 105.0), Epoch("solve", 105.002, 110.0))
     marked = (RUN[0], _sample(10.01, sent=9000, packets=90, mark="solve"), RUN[2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -36,6 +37,10 @@ repeats: 1
 """
 VXLAN_BYTES = 50
 """Ethernet, IP, UDP and VXLAN headers around each frame (RFC 7348)."""
+MESSAGE_BYTES = 1024
+"""Fits a packet of either network, so that each message is one, with what acknowledges the last."""
+TCP_BYTES = 14 + 20 + 32
+"""Ethernet, IPv4 and TCP headers with time stamps around each message."""
 
 
 def _study(folder: Path, *, networks: str, iterations: int = 50) -> Path:
@@ -82,6 +87,53 @@ def test_bytes_agree_with_proc_net_dev_read_before_and_after(
     assert attempt.telemetry["network_sent"] == pytest.approx(by_hand, rel=0.01)
 
 
+def _both_networks(folder: Path, workload: str, repeats: int) -> dict[str, list[Attempt]]:
+    """Return the runs of a workload over host network and overlay."""
+    (folder / "study.yaml").write_text(
+        f"study: watched\nsite: lab\nworkload: {{{workload}}}\nfactors: {{network: [host, overlay]}}\n"
+        f"nodes: 2\nrepeats: {repeats}\n"
+    )
+    command = [TARE, "run", str(folder / "study.yaml"), "--out", str(folder / "c")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    campaign = read_campaign(folder / "c")
+    found: dict[str, list[Attempt]] = {"host": [], "overlay": []}
+    for one in campaign.measured():
+        found[str(campaign.cases[one.case].network)].append(one)
+    return found
+
+
+def test_bytes_and_packets_for_each_byte_of_payload_are_what_encapsulation_makes_of_them(
+    tmp_path: Path,
+) -> None:
+    workload = "imb.pingpong: {min_bytes: 1KiB, max_bytes: 1KiB, iterations: 4000}"
+    found = _both_networks(tmp_path, workload, repeats=1)
+    (host,), (overlay,) = ([one.telemetry for one in found[name]] for name in ("host", "overlay"))
+    payload = {"host": host["wire_packets"], "overlay": overlay["wire_packets"]}  # a message in each
+    for_each_byte = {
+        name: one["wire_sent"] / (payload[name] * MESSAGE_BYTES)
+        for name, one in (("host", host), ("overlay", overlay))
+    }
+    own_words = 40  # of the MPI around each message, at most
+    assert 0 <= for_each_byte["host"] * MESSAGE_BYTES - MESSAGE_BYTES - TCP_BYTES < own_words
+    added = (for_each_byte["overlay"] - for_each_byte["host"]) * MESSAGE_BYTES
+    assert added == pytest.approx(VXLAN_BYTES, abs=3)
+    assert overlay["network_packet_size"] == pytest.approx(host["network_packet_size"], abs=3), "within"
+    assert overlay["wire_packets"] == pytest.approx(overlay["network_packets"], rel=0.02), "none is split"
+
+
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="no iperf3; run: apt install iperf3")
+def test_the_same_datagrams_take_more_system_cpu_through_a_vxlan(tmp_path: Path) -> None:
+    """Of several runs the one that took least: what else the machine does can only add."""
+    workload = "iperf3: {protocol: udp, rate_mbit_s: 500, message_bytes: 1000, time_s: 1 s}"
+    found = _both_networks(tmp_path, workload, repeats=5)
+    least = {name: min(one.telemetry["cpu_system"] for one in runs) for name, runs in found.items()}
+    assert least["overlay"] > 1.05 * least["host"]
+    for one in found["overlay"]:  # to a node that only receives, too
+        ratio = one.telemetry["wire_sent"] / one.telemetry["network_sent"]
+        assert ratio == pytest.approx(1 + VXLAN_BYTES / one.telemetry["network_packet_size"], rel=0.01)
+
+
 def test_a_killed_runner_leaves_its_telemetry_and_no_process(tmp_path: Path) -> None:
     study, campaign = _study(tmp_path, networks="[host]", iterations=10**6), tmp_path / "c"
     command = [TARE, "run", str(study), "--out", str(campaign), "--telemetry", "50ms"]
@@ -116,6 +168,7 @@ def test_a_killed_sampler_costs_the_figures_of_its_run_and_not_the_run(tmp_path:
     assert recording is not None
     assert recording.span is not None
     assert sum(bool(host.fault) for host in recording.span.hosts.values()) == 1
+    assert all(host.samples for host in recording.hosts), "up to its last sample, of the killed one too"
     assert not marks.orphaned()
 
 

@@ -203,7 +203,7 @@ def _network(whole: Sequence[_Passed], interface: str | None) -> Counters:
         else []
     )
     busiest = [
-        max((one for name, one in found.items() if name != _LOOPBACK), key=_sent, default={})
+        max((one for name, one in found.items() if name != _LOOPBACK), key=_carried, default={})
         for found in beneath
     ]
     others = [one for _, found in hosts for name, one in found.items() if name != _LOOPBACK]
@@ -227,6 +227,14 @@ def _crossing(name: str, found: Sequence[Counters]) -> Counters:
     sent, packets = sum(map(_sent, found)), sum(one.get("tx_packets", 0.0) for one in found)
     size = {f"{name}_packet_size": sent / packets} if packets else {}
     return {f"{name}_sent": sent, f"{name}_packets": packets, **size}
+
+
+def _carried(one: Counters) -> float:
+    """Return what crossed an interface in both directions.
+
+    Where a node only receives, what sends most on it is the inner end of its pods' network.
+    """
+    return one.get("rx_bytes", 0.0) + _sent(one)
 
 
 def _sent(one: Counters) -> float:

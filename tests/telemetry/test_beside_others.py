@@ -1,0 +1,91 @@
+"""The sampler beside other tools that count the same, and beside the clock: what it costs itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tare.backends.watching import Samplers
+from tare.collectors.sampler import program, raw_name, read
+from tare.collectors.sampler.figures import parse
+from tare.collectors.sampler.recording import HostRecording
+
+SENT_BYTES = 2**29
+
+
+def record(folder: Path, period_s: float, seconds: float) -> HostRecording:
+    """Return what the sampler saw of this machine."""
+    samplers = Samplers(program=program(), label="test:0:0:sampler;", raw_name=raw_name)
+    with closing(samplers), samplers.watch([None], folder, period_s):
+        time.sleep(seconds)
+    return recorded(folder)
+
+
+def recorded(folder: Path) -> HostRecording:
+    recording = read(folder)
+    assert recording is not None
+    return recording.hosts[0]
+
+
+def send(count: int) -> None:
+    """Send so many bytes through loopback."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def receive() -> None:
+            connection, _ = server.accept()
+            with connection:
+                while connection.recv(1 << 20):
+                    pass
+
+        receiver = threading.Thread(target=receive)
+        receiver.start()
+        with socket.create_connection(server.getsockname()) as sender:
+            block = bytes(1 << 20)
+            for _ in range(count // len(block)):
+                sender.sendall(block)
+        receiver.join()
+
+
+@pytest.mark.skipif(shutil.which("sar") is None, reason="no sysstat; run: apt install sysstat")
+def test_bytes_agree_with_sar_run_beside_it(tmp_path: Path) -> None:
+    samplers = Samplers(program=program(), label="test:0:0:sampler;", raw_name=raw_name)
+    with closing(samplers), samplers.watch([None], tmp_path, 1.0):
+        sar = subprocess.Popen(
+            ["sar", "-n", "DEV", "1", "6"],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "LC_ALL": "C", "S_TIME_FORMAT": "ISO"},
+        )
+        time.sleep(1.5)  # sar has read its first counters by then
+        send(SENT_BYTES)
+        told, _ = sar.communicate(timeout=60)
+    host = recorded(tmp_path)
+    name = "interface.lo/tx_bytes"
+    first, last = (parse(host.samples[n], ("interfaces",))[name] for n in (0, -1))
+    rows = [line.split() for line in told.splitlines() if line.split()[1:2] == ["lo"]]
+    header = next(line.split() for line in told.splitlines() if "txkB/s" in line)
+    column = header.index("txkB/s")
+    theirs = sum(float(row[column]) for row in rows if not row[0].startswith("Average")) * 1024
+    assert theirs > SENT_BYTES
+    assert last - first == pytest.approx(theirs, rel=0.01)
+
+
+@pytest.mark.parametrize(("period_s", "share"), [(1.0, 0.005), (0.1, 0.03)])
+def test_it_takes_no_more_of_a_core_and_of_memory_than_promised(
+    tmp_path: Path, period_s: float, share: float
+) -> None:
+    """Processor time as the kernel counts it for the sampler alone, whatever else the machine does."""
+    host = record(tmp_path, period_s, seconds=4)
+    first, last = (parse(host.samples[n], ("sampler",)) for n in (0, -1))
+    seconds = host.samples[-1].at_s - host.samples[0].at_s
+    assert last["sampler.cpu_s"] - first["sampler.cpu_s"] < share * seconds
+    assert last["sampler.resident_bytes"] < 25e6
+    assert len(host.samples) > 0.5 * seconds / period_s, "it sampled meanwhile"
