@@ -23,7 +23,7 @@ INTEL_MPI = "/opt/intelmpi"
 """Where the image has Intel MPI, and its benchmarks."""
 
 _SUITE = "bookworm"
-_PACKAGES = ("openmpi-bin", "openssh-server", "openssh-client", "hpcc", "iperf3", "iproute2", "libstdc++6")
+_PACKAGES = ("openmpi-bin", "openssh-server", "openssh-client", "hpcc", "iperf3", "iproute2", "python3")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SOURCES = Path(__file__).parent
 _UNUSED = ("usr/share/man", "usr/share/doc", "usr/share/locale")

@@ -148,7 +148,7 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
     """Yield a crew that works through Slurm's queue."""
     from tare.backends.slurm.commands import Slurm
     from tare.backends.slurm.scheduler import SlurmScheduler
-    from tare.collectors.sampler import program, settle
+    from tare.collectors.sampler import settle
 
     site = loaded.composer.site
     used = {case.platform for case in loaded.plan.cases}
@@ -160,8 +160,6 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
     if len(logins) > 1:
         raise UsageError("platforms of one study name different Slurm login hosts; give them the same one")
     slurm = Slurm(site.agent, logins.pop(), {**os.environ, **env})
-    sampler = folder.resolve() / "telemetry-sampler.py"  # where all nodes see it
-    sampler.write_text(program(), encoding="utf-8")
     setup = BatchSetup(
         folder=folder.resolve(),
         plan=loaded.plan,
@@ -170,10 +168,19 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
         campaign=campaign_mark(folder),
         traffic=_traffic,
         environment=lambda case, landing: _record(folder, loaded.composer, case, landing.before),
-        sampler=sampler,
+        sampler=_lay_sampler(folder),
         settle=settle,
     )
     yield BatchCrew(setup)
+
+
+def _lay_sampler(folder: Path) -> Path:
+    """Put the sampler into the campaign's folder, which a batch system brings to its nodes."""
+    from tare.collectors.sampler import program
+
+    sampler = folder.resolve() / "telemetry-sampler.py"
+    sampler.write_text(program(), encoding="utf-8")
+    return sampler
 
 
 @contextmanager
@@ -182,6 +189,7 @@ def _kubernetes(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterato
     from tare.backends.kubernetes.cluster import Cluster
     from tare.backends.kubernetes.scheduler import KubernetesScheduler
     from tare.cli.pods import options_of
+    from tare.collectors.sampler import settle
 
     campaign = campaign_mark(folder)
     scheduler = KubernetesScheduler(Cluster.connect(options_of(loaded)), campaign, fact_scripts(loaded))
@@ -195,6 +203,8 @@ def _kubernetes(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterato
         environment=lambda case, landing: _record(
             folder, loaded.composer, case, landing.before, told=landing.facts
         ),
+        sampler=_lay_sampler(folder),
+        settle=settle,
     )
     try:
         yield BatchCrew(setup)

@@ -16,9 +16,11 @@ from backends.kubernetes.situations import BASE, Situation
 from tare.backends.kubernetes.bringing import bring_home
 from tare.backends.kubernetes.landing import land
 from tare.backends.kubernetes.script import render
+from tare.collectors.sampler import program, settle
 from tare.model.case import Layout
 from tare.model.launch import Invocation
-from tare.model.scheduler import Step, Task
+from tare.model.scheduler import SharedSampler, Step, Task
+from tare.model.telemetry import Host, Span
 
 SCRIPTS = Path(__file__).parents[3] / "src" / "tare" / "backends" / "kubernetes" / "scripts"
 HOSTILE = ("$(touch pwned)", "it's", 'a "b"', "`id`", "; exit 9", "ünï", "")
@@ -106,6 +108,39 @@ def test_a_task_of_one_pod_brings_its_files_and_exit_code_home(pods: Pods, tmp_p
     assert (landed.exit.code, landed.nodes, landed.step) == (3, ("w0",), "run")
     assert landed.before["w0"]["facts"] == "here"
     assert "lo:" in landed.after["w0"]["/proc/net/dev"]
+
+
+@pytest.mark.parametrize("n_nodes", [1, 2])
+def test_the_sampler_watches_each_pod_and_what_it_wrote_comes_home(
+    pods: Pods, tmp_path: Path, n_nodes: int, request: pytest.FixtureRequest
+) -> None:
+    if n_nodes == 2:
+        request.getfixturevalue("workers")
+    path = pods.root / "scripts" / "sampler.py"
+    path.write_text(program())
+    one = task_of(tmp_path / "home", step("sleep", "0.3"), nodes=n_nodes)
+    one = msgspec.structs.replace(one, sampler=SharedSampler(path, 0.1))
+    code, log = pods.run(one)
+    bring_home(log, one.folder, "launcher")
+    landed = land(one, [], None)
+    assert code == 0
+    nodes = ["w0"] if n_nodes == 1 else ["w1", "w2"]
+    assert sorted(one.name for one in one.folder.glob("telemetry*")) == [
+        f"telemetry.{n}.jsonl" for n in nodes
+    ]
+    figures = settle(one.folder, Span(hosts={node: Host() for node in nodes}, epochs=landed.epochs))
+    assert "cpu_user" in figures
+
+
+def test_a_pod_without_python_is_not_watched_and_says_why(pods: Pods, tmp_path: Path) -> None:
+    one = task_of(tmp_path / "home", step("true"))
+    (pods.root / "bin" / "python3").symlink_to("/bin/false")
+    one = msgspec.structs.replace(one, sampler=SharedSampler(SCRIPTS / "probe.sh", 0.1))
+    code, log = pods.run(one)
+    bring_home(log, one.folder, "launcher")
+    assert code == 0
+    assert land(one, [], None).exit.code == 0
+    assert not list(one.folder.glob("telemetry.*.jsonl"))
 
 
 def test_every_argument_arrives_as_it_is(pods: Pods, tmp_path: Path) -> None:

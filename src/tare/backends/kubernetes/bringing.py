@@ -18,7 +18,7 @@ _RECORDS = ("progress", "landed")
 def bring_home(log: bytes, folder: Path, role: str) -> bytes:
     """Unpack into `folder` what the `log` of a pod carries, its record last; return the rest of the log.
 
-    Of a server only its counters are taken: outputs and record are the client's. Nothing is unpacked from a
+    Of a server only its counters and telemetry are taken: outputs and record are the client's. Nothing is unpacked from a
     log that was cut: its record is then missing, which says so.
     """
     before, begin, rest = log.rpartition(_BEGIN)
@@ -30,7 +30,7 @@ def bring_home(log: bytes, folder: Path, role: str) -> bytes:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
             members = [one for one in archive.getmembers() if one.isfile() or one.isdir()]
             if role == SERVER:
-                members = [_as_server(one) for one in members if _is_probe(one.name)]
+                members = [_as_server(one) for one in members if _is_of_server(one.name)]
             members.sort(key=lambda one: Path(one.name).name in _RECORDS)
             for member in members:
                 archive.extract(member, folder, filter="data")
@@ -39,8 +39,8 @@ def bring_home(log: bytes, folder: Path, role: str) -> bytes:
     return before + after
 
 
-def _is_probe(name: str) -> bool:
-    return name in {"./before.0", "./after.0", "./server.out"}
+def _is_of_server(name: str) -> bool:
+    return name in {"./before.0", "./after.0", "./server.out"} or name.startswith("./telemetry.")
 
 
 def _as_server(member: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -40,7 +40,7 @@ from tare.backends.kubernetes.objects import (
     TolerationSpec,
     Volume,
 )
-from tare.backends.kubernetes.script import input_keys
+from tare.backends.kubernetes.script import SAMPLER, input_keys
 from tare.model.kubernetes import SCRIPTS, WORK, KubernetesOptions
 from tare.model.scheduler import Task
 
@@ -195,10 +195,9 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
 
     def _volumes(self) -> tuple[Volume, ...]:
         options, keys = self.options, input_keys(self.inputs)
-        scripts = tuple(
-            KeyPath(key=name, path=name)
-            for name in ("facts.sh", "prepare.sh", "probe.sh", "rank.sh", "task.sh")
-        )
+        names = ["facts.sh", "prepare.sh", "probe.sh", "rank.sh", "task.sh"]
+        names += [SAMPLER] if self.task.sampler else []
+        scripts = tuple(KeyPath(key=name, path=name) for name in names)
         found = [
             Volume(name="scripts", config_map=ConfigMapSource(name=self.config, items=scripts)),
             Volume(name="run", empty_dir=EmptyDir()),

@@ -19,6 +19,9 @@ from tare.model.scheduler import Step, Task
 MOST_KIB = 4096
 """Larger files stay in the pod: the kubelet keeps 10 MiB of a log (containerLogMaxSize)."""
 
+SAMPLER = "sampler.py"
+"""What watches a pod, where Tare watches."""
+
 _SCRIPTS = Path(__file__).with_name("scripts")
 _MOST_INPUT = 900 * 1024  # bytes; etcd takes 1 MiB of a ConfigMap, names and all
 _OWN = frozenset({"command.json", "manifests.yaml"})
@@ -53,6 +56,8 @@ def config_map(task: Task, options: KubernetesOptions, facts: str, inputs: Mappi
     """
     data = {name: (_SCRIPTS / name).read_text() for name in ("probe.sh", "prepare.sh", "rank.sh")}
     data |= {"facts.sh": facts, "task.sh": render(task, options)}
+    if task.sampler is not None:
+        data[SAMPLER] = task.sampler.program.read_text(encoding="utf-8")
     data |= {key: inputs[path] for key, path in input_keys(inputs).items()}
     digest = hashlib.blake2b(msgspec.json.encode(sorted(data.items())), digest_size=8).hexdigest()
     campaign = task.labels.get("campaign", "")
@@ -85,6 +90,7 @@ def render(task: Task, options: KubernetesOptions) -> str:
         (_SCRIPTS / "task.sh").read_text().rstrip(),
         "",
         f"task {max(math.ceil(task.timeout_s), 1)}",
+        *([f"watch {task.sampler.period_s:g}"] if task.sampler else []),
         " &&\n".join(_steps(task)),
         "land",
         'exit "$code"',

@@ -42,6 +42,34 @@ reach() { # wait for the sshd of each worker, and for the names that the cluster
   done
 }
 
+watch() { # watch PERIOD: sample each pod until 'unwatch'; a sampler ends with its input, however that comes
+  local number=0 host sampler deadline=$((SECONDS + 5)) # a run goes on without
+  mkfifo "$run/watched"
+  exec {watched}<>"$run/watched"
+  for host in "${hosts[@]:-}"; do
+    sampler="cd $run && exec python3 -I -S $scripts/sampler.py"
+    { printf '["begin","telemetry","%s"]\n' "$1"; read -r _ <&"$watched"; } |
+      if [ -z "$host" ]; then sh -c "$sampler"; else "${ssh[@]}" "$host" "$sampler"; fi \
+        >"$run/sampler.$number" 2>>"$run/telemetry.errors" &
+    samplers+=($!)
+    number=$((number + 1))
+  done
+  until [ "$(cat "$run"/sampler.* 2>/dev/null | wc -l)" -ge $((2 * number)) ] || [ "$SECONDS" -ge "$deadline" ] ||
+    [ -s "$run/telemetry.errors" ]; do sleep 0.1; done # ready, and begun
+}
+
+unwatch() { # end the samplers, and fetch what they wrote, under the names of their nodes
+  local pid host node
+  for pid in "${samplers[@]}"; do echo >&"$watched"; done
+  for pid in "${samplers[@]}"; do wait "$pid"; done
+  [ ${#samplers[@]} = 0 ] || for host in "${hosts[@]:-}"; do
+    node=$(${host:+on "$host"} cat "$run/node")
+    ${host:+on "$host"} cat "$run/telemetry" >"telemetry.$node.jsonl" || rm -f "telemetry.$node.jsonl"
+  done 2>/dev/null
+  samplers=()
+  [ ! -s "$run/telemetry.errors" ] || cp "$run/telemetry.errors" .
+}
+
 task() { # task SECONDS: begin a task
   sh "$scripts/prepare.sh" true
   cd "$work" || exit 125
@@ -76,6 +104,7 @@ step_on_first() { # step_on_first NAME STDOUT STDERR COMMAND…: the same, in th
 }
 
 land() { # probe again, bring home what the first worker has, and put all of it into the pod's log
+  unwatch
   probe after "$scripts/probe.sh"
   mv progress landed
   cp landed /dev/termination-log 2>/dev/null
@@ -90,4 +119,5 @@ land() { # probe again, bring home what the first worker has, and put all of it 
 
 child=
 code=0
+samplers=()
 trap '[ "$serves" = yes ] && : >"$work/done" || { [ -n "$child" ] && kill "$child"; }' TERM
