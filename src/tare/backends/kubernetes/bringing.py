@@ -18,8 +18,8 @@ _RECORDS = ("progress", "landed")
 def bring_home(log: bytes, folder: Path, role: str) -> bytes:
     """Unpack into `folder` what the `log` of a pod carries, its record last; return the rest of the log.
 
-    Of a server only its counters and telemetry are taken: outputs and record are the client's. Nothing is unpacked from a
-    log that was cut: its record is then missing, which says so.
+    Of a server only its counters and telemetry are taken: outputs and record are the client's. Nothing is
+    unpacked from a log that was cut: its record is then missing, which says so.
     """
     before, begin, rest = log.rpartition(_BEGIN)
     packed, end, after = rest.partition(_END)
