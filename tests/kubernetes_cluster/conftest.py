@@ -27,6 +27,7 @@ USER = "runner"
 """Whom the tests run Tare as: somebody with the rights of deploy/kubernetes, and no others."""
 ROLES = Path(__file__).parents[2] / "deploy" / "kubernetes"
 OURS = "app.kubernetes.io/managed-by=tare"
+_OUT = ["endpoints-controller", "endpointslice-controller"]  # who names pods: nobody asks, and it is costly
 _N_NODES = 4
 _PATIENCE_S = 60
 _STUDY = """\
@@ -92,11 +93,12 @@ class Lab(NamedTuple):
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("cluster")
     try:
-        control_plane = ControlPlane(folder, audited=[USER])
+        control_plane = ControlPlane(folder, audited=[USER], out=_OUT)
     except KubelabError as error:
         pytest.skip(str(error))
     with control_plane:
         pods = SimulatedPods(control_plane.kubeconfig)
+        pods.start()
         command = [sys.executable, "-m", "kubelab.operator", "--kubeconfig", str(control_plane.kubeconfig)]
         operator = Daemon("operator", command, folder / "operator.log")
         operator.start()
@@ -146,6 +148,7 @@ class Campaign:
         launcher: Mapping[str, str] | None = None,
         worker: Mapping[str, str] | None = None,
         networks: Doc | None = None,
+        paths: Doc | None = None,
         **options: object,
     ) -> Campaign:
         """Write study and site; `launcher` and `worker` are annotations that steer the simulated pods."""
@@ -160,6 +163,7 @@ class Campaign:
         site = {
             "site": "k", "nodes": ["a", "b"], "slots_per_node": RANKS_PER_NODE,
             "platforms": {"pods": platform}, "networks": networks or {"sdn": {"interface": "eth0"}},
+            "storage": paths or {},
         }  # fmt: skip
         self.site.write_text(yaml.safe_dump(site))
         self.study.write_text(_STUDY.format(nodes=nodes, ranks=RANKS_PER_NODE, repeats=repeats))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import queue
+import threading
+from collections import defaultdict
 from pathlib import Path
 
 import msgspec
@@ -10,44 +13,60 @@ from backends.kubernetes.simulated_api import packed, probe
 from tare.backends.kubernetes import naming
 from tare.backends.kubernetes.cluster import PODS, Cluster
 from tare.backends.kubernetes.observed import SeenPod
+from tare.backends.kubernetes.watching import Change, News, Snapshot, Watch
 from tare.model.kubernetes import KubernetesOptions
 
 RANKS_PER_NODE = 2
 
 
 class SimulatedPods:
-    """Writes the logs of simulated pods. On which nodes they are it asks the cluster, as its administrator.
+    """Writes the logs of simulated pods, in the place of task.sh, which has tests of its own.
 
-    In the place of task.sh, which has tests of its own. While it `is_silent`, no pod leaves a record.
+    Where pods are it watches, as the cluster's administrator. While it `is_silent`, none leaves a record.
     """
 
     def __init__(self, kubeconfig: Path) -> None:
-        self._cluster = Cluster.connect(KubernetesOptions(image="", kubeconfig=str(kubeconfig)))
+        cluster = Cluster.connect(KubernetesOptions(image="", kubeconfig=str(kubeconfig)))
+        everywhere = PODS._replace(is_namespaced=False)
+        self._news: queue.Queue[News] = queue.Queue()
+        self._watch = Watch(cluster, everywhere, naming.ROLE, self._news)
+        self._nodes: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+        self._tasks: dict[tuple[str, str], str] = {}
         self.is_silent = False
 
+    def start(self) -> None:
+        """Begin to watch; the threads end with the process."""
+        self._watch.start()
+        threading.Thread(target=self._listen, daemon=True).start()
+
     def write_log(self, namespace: str, name: str) -> bytes:
-        content = self._cluster.get(PODS, name, namespace)
-        if content is None:
-            return b""
-        pod = msgspec.json.decode(content, type=SeenPod)
-        if self.is_silent or pod.role != naming.LAUNCHER:
-            return b"sshd: listening\n"
-        return packed(self._record(self._nodes(namespace, pod)))
+        task = self._tasks.get((namespace, name))
+        if task is None or self.is_silent:
+            return b"words\n"
+        nodes = self._nodes[namespace, task]
+        workers = sorted(one for one in nodes if one != name)
+        return packed(_record([nodes[one] for one in workers or [name]]))
 
-    def _nodes(self, namespace: str, pod: SeenPod) -> list[str]:
-        """Return the nodes of the workers; of a task that has none, that of its only pod."""
-        inside = PODS._replace(group=f"api/v1/namespaces/{namespace}", is_namespaced=False)
-        selector = f"{naming.TASK}={pod.metadata.task},{naming.ROLE}={naming.WORKER}"
-        found = [
-            msgspec.json.decode(one, type=SeenPod) for one in self._cluster.list_all(inside, selector)[0]
-        ]
-        workers = sorted(found, key=lambda one: one.metadata.name)
-        return [one.spec.node_name for one in workers] or [pod.spec.node_name]
+    def _listen(self) -> None:
+        while True:
+            match self._news.get():
+                case Change(_, False, content):
+                    self._note(msgspec.json.decode(content, type=SeenPod))
+                case Snapshot(_, items):
+                    for item in items:
+                        self._note(msgspec.json.decode(item, type=SeenPod))
 
-    def _record(self, nodes: list[str]) -> dict[str, str]:
-        files = {"landed": "began 100.5\nstep run 0 101.0 103.5\n", "stdout": "value: 1.0\n"}
-        for number, node in enumerate(nodes):
-            ranks = {number * RANKS_PER_NODE + one: node for one in range(RANKS_PER_NODE)}
-            files[f"before.{number}"] = probe(node)
-            files[f"after.{number}"] = probe(node, ranks)
-        return files
+    def _note(self, pod: SeenPod) -> None:
+        meta = pod.metadata
+        self._nodes[meta.namespace, meta.task][meta.name] = pod.spec.node_name
+        if pod.role == naming.LAUNCHER:
+            self._tasks[meta.namespace, meta.name] = meta.task
+
+
+def _record(nodes: list[str]) -> dict[str, str]:
+    files = {"landed": "began 100.5\nstep run 0 101.0 103.5\n", "stdout": "value: 1.0\n"}
+    for number, node in enumerate(nodes):
+        ranks = {number * RANKS_PER_NODE + one: node for one in range(RANKS_PER_NODE)}
+        files[f"before.{number}"] = probe(node)
+        files[f"after.{number}"] = probe(node, ranks)
+    return files

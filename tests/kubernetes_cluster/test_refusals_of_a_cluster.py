@@ -22,7 +22,7 @@ def failed(campaign: Campaign, what: str) -> None:
 
 
 def test_a_pod_that_fits_no_node_says_so(campaign: Campaign) -> None:
-    failed(campaign.write(repeats=1, cpus=64, timeouts={"scheduled": 2}), "4 Insufficient cpu")
+    failed(campaign.write(repeats=1, cpus=2000, timeouts={"scheduled": 2}), "4 Insufficient cpu")
 
 
 def test_too_few_nodes_for_workers_that_keep_apart_say_so(campaign: Campaign) -> None:

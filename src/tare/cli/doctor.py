@@ -102,9 +102,10 @@ def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
     network = next(iter(site.networks.values()), None)  # with which platforms are tried
     hosts = [network.host_of(node) if network else node for node in site.nodes[:2]]
     with lab_env(site, list(platforms.values()), hosts) as env:
-        prefix = marks.new_prefix("doctor")
-        with ProcessBackend(label=prefix, agent=site.agent, hosts=site.nodes, env=env) as backend:
-            yield from check_hosts(Situation(site, Path.cwd(), backend))
+        if any(platform.backend != "kubernetes" for platform in platforms.values()):
+            prefix = marks.new_prefix("doctor")
+            with ProcessBackend(label=prefix, agent=site.agent, hosts=site.nodes, env=env) as backend:
+                yield from check_hosts(Situation(site, Path.cwd(), backend))
         for one, platform in platforms.items():
             queue = (
                 check_slurm(site, one, {**os.environ, **env}, Path.cwd())
@@ -114,7 +115,7 @@ def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
             if platform.backend == "kubernetes":
                 from tare.cli.pods import check_clusters
 
-                for told in check_clusters(site, [one]):
+                for told in check_clusters(source, [one]):
                     yield Finding(**msgspec.structs.asdict(told))
                 continue
             is_up = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,12 +13,13 @@ import yaml
 from tare.backends.kubernetes.doctor import Finding
 from tare.backends.kubernetes.lint import lint
 from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
+from tare.cli import wiring
 from tare.cli.provenance import fact_scripts
 from tare.cli.wiring import Loaded
+from tare.config import SiteSource
 from tare.errors import UsageError
 from tare.model.case import Case
 from tare.model.kubernetes import KubernetesOptions
-from tare.model.site import Site
 from tare.runner.batch import make_task
 from tare.store.campaign import JOURNAL
 from tare.store.journal import is_held
@@ -54,19 +56,45 @@ def options_of(loaded: Loaded) -> KubernetesOptions:
     return found[0]
 
 
-def check_clusters(site: Site, names: Sequence[str]) -> Iterator[Finding]:
-    """Yield what is found in the clusters of these platforms."""
+def check_clusters(source: SiteSource, names: Sequence[str]) -> Iterator[Finding]:
+    """Yield what is found in the clusters of these platforms, and of the jobs that they would get."""
     from tare.backends.kubernetes.cluster import Cluster
     from tare.backends.kubernetes.doctor import check_cluster
 
     for name in names:
-        options = site.platforms[name].kubernetes
+        options = source.site.platforms[name].kubernetes
         if options is None:
             continue
         cluster = Cluster.connect(options)
-        for one in check_cluster(cluster, options, site.networks):
+        for one in check_cluster(cluster, options, source.site.networks, _jobs(source, name)):
             yield msgspec.structs.replace(one, name=f"{name}: {one.name}")
         cluster.close()
+
+
+def _jobs(source: SiteSource, name: str) -> dict[str, list[Json]]:
+    """Return the manifests of a small job of a platform on each network of its site."""
+    has_mpi = source.site.platforms[name].launcher != "none"
+    networks = list(source.site.networks)
+    study = {
+        "study": "doctor",
+        "platform": name,
+        "workloads": {
+            "hostname": {
+                "command": ["hostname"],
+                "mpi": has_mpi,
+                "needs_transport": False,
+                "foms": [{"name": "lines", "unit": "1", "better": "higher", "regex": "(.+)"}],
+            }
+        },
+        "factors": {"workload": ["hostname"], **({"network": networks} if networks else {})},
+        "nodes": min(2, len(source.site.nodes)) if has_mpi else 1,
+        "repeats": 1,
+    }
+    with tempfile.TemporaryDirectory(prefix="tare-doctor.") as folder:
+        Path(folder, wiring.STUDY).write_text(yaml.safe_dump(study))
+        Path(folder, wiring.SITE).write_text(source.text)
+        loaded = wiring.load(Path(folder))
+    return {case.network or "the pod network": case_manifests(loaded, case) for case in loaded.plan.cases}
 
 
 def clean_cluster(options: KubernetesOptions, *, is_dry: bool) -> Iterator[str]:

@@ -22,6 +22,7 @@ from tare.backends.kubernetes.cluster import (
     Refusal,
     Resource,
 )
+from tare.backends.kubernetes.lint import lint
 from tare.backends.kubernetes.manifests import Json
 from tare.errors import BackendError
 from tare.model.kubernetes import KubernetesOptions
@@ -110,11 +111,14 @@ class _Configz(msgspec.Struct, frozen=True):
 
 
 def check_cluster(
-    cluster: Cluster, options: KubernetesOptions, networks: Mapping[str, Network], manifest: Json = None
+    cluster: Cluster,
+    options: KubernetesOptions,
+    networks: Mapping[str, Network],
+    jobs: Mapping[str, Sequence[Json]] | None = None,
 ) -> Iterator[Finding]:
     """Yield what is found; the first finding says whether the API server answers, and stops it if not.
 
-    `manifest` is a job to let the API server validate without creating it.
+    `jobs` are the manifests of a job on each network, to look at, and to let the API server validate.
     """
     try:
         version = msgspec.json.decode(cluster.version(), type=_Version).git_version
@@ -129,8 +133,8 @@ def check_cluster(
     yield from _check_claims(cluster, options)
     yield from _check_quota(cluster)
     yield _check_cpu_manager(cluster)
-    if manifest is not None:
-        yield _check_job(cluster, manifest)
+    for network, manifests in (jobs or {}).items():
+        yield from _check_job(cluster, network, manifests)
 
 
 def _check_operator(cluster: Cluster) -> Finding:
@@ -244,14 +248,18 @@ def _check_cpu_manager(cluster: Cluster) -> Finding:
     return Finding(name=name, is_met=True if set(policies) == {"static"} else None, found=found, cure=cure)
 
 
-def _check_job(cluster: Cluster, manifest: Json) -> Finding:
-    """Return whether the API server would take a job, its admission controllers included."""
+def _check_job(cluster: Cluster, network: str, manifests: Sequence[Json]) -> Iterator[Finding]:
+    """Yield the traps that a job would walk into, and whether the API server, policies and all, takes it."""
+    for trap in lint(manifests):
+        yield Finding(name=f"a job on {network}: {trap.rule}", is_met=False, found=trap.what, cure=trap.cure)
+    name = f"a job on {network}, tried without making it"
     try:
-        cluster.create(manifest, is_dry=True)
+        cluster.create(manifests[-1], is_dry=True)
     except BackendError as error:
         cure = "mend what it names: an unknown field, a quota, or a policy of the namespace"
-        return Finding(name="a job, tried without making it", is_met=False, found=str(error), cure=cure)
-    return Finding(name="a job, tried without making it", is_met=True, found="is taken")
+        yield Finding(name=name, is_met=False, found=str(error), cure=cure)
+    else:
+        yield Finding(name=name, is_met=True, found="is taken")
 
 
 def is_usable(findings: Sequence[Finding]) -> bool:
