@@ -20,7 +20,8 @@ STUDIES := network-tools:iperf3+iperf+qperf storage:fio hpcc-fabrics:hpcc gromac
 # Programs of Debian that studies and tests really run, where they are there.
 DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io fio gromacs hpcc iperf iperf3 iproute2 \
   lammps libopenmpi-dev mariadb-server-core mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server \
-  openssl podman prometheus qperf runc slurm-client slurmctld slurmd slurmdbd sockperf sysstat
+  openssl podman prometheus qperf runc slurm-client slurmctld slurmd slurmdbd sockperf sysstat texlive-latex-recommended \
+  texlive-science
 
 .PHONY: setup demo studies test lint bench observer screenshots programs kubelab test-kubernetes clean
 .DELETE_ON_ERROR:
