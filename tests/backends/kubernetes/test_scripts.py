@@ -17,10 +17,11 @@ from tare.backends.kubernetes.bringing import bring_home
 from tare.backends.kubernetes.landing import land
 from tare.backends.kubernetes.script import render
 from tare.collectors.sampler import program, settle
-from tare.model.case import Layout
+from tare.model.case import Case, Layout
 from tare.model.launch import Invocation
 from tare.model.scheduler import SharedSampler, Step, Task
 from tare.model.telemetry import Host, Span
+from tare.workloads.peers import peer_stage
 
 SCRIPTS = Path(__file__).parents[3] / "src" / "tare" / "backends" / "kubernetes" / "scripts"
 HOSTILE = ("$(touch pwned)", "it's", 'a "b"', "`id`", "; exit 9", "ünï", "")
@@ -31,21 +32,22 @@ class Pods(NamedTuple):
 
     root: Path
 
-    def start(self, task: Task) -> subprocess.Popen[bytes]:
+    def start(self, task: Task, **env: str) -> subprocess.Popen[bytes]:
         script = self.located(render(task, BASE.options))
         (self.root / "scripts" / "task.sh").write_text(script)
         environment = {
             "PATH": f"{self.root}/bin:{os.environ['PATH']}",
             "TARE_NODE": "w0",
             "POD": str(self.root),
+            **env,
         }
         return subprocess.Popen(
             ["bash", str(self.root / "scripts" / "task.sh")],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
         )  # fmt: skip
 
-    def run(self, task: Task) -> tuple[int, bytes]:
-        with self.start(task) as process:
+    def run(self, task: Task, **env: str) -> tuple[int, bytes]:
+        with self.start(task, **env) as process:
             log, _ = process.communicate(timeout=30)
         return process.returncode, log
 
@@ -141,6 +143,19 @@ def test_a_pod_without_python_is_not_watched_and_says_why(pods: Pods, tmp_path: 
     assert code == 0
     assert land(one, [], None).exit.code == 0
     assert not list(one.folder.glob("telemetry.*.jsonl"))
+
+
+def test_the_client_of_a_pair_need_not_wait_for_the_word_of_a_server_in_another_pod(
+    pods: Pods, tmp_path: Path
+) -> None:
+    case = Case(id="ab12", workload="w", platform="p", layout=Layout(nodes=2, ranks=2))
+    words = peer_stage(case, ["server"], ["echo", "{address0}"], 5201)
+    home = tmp_path / "home"
+    one = task_of(home, step("sh", f"{pods.root}/work/peer.sh", *words.argv[2:], is_pair=True), timeout_s=5)
+    (pods.root / "work" / "peer.sh").write_text(words.files["peer.sh"])
+    code, log = pods.run(one, JOB_COMPLETION_INDEX="1", TARE_ADDRESS0="10.0.0.7")
+    bring_home(log, one.folder, "client")
+    assert (code, (one.folder / "stdout").read_text()) == (0, "10.0.0.7\n")
 
 
 def test_every_argument_arrives_as_it_is(pods: Pods, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ task() { # task SECONDS: begin a task
   cd "$work" || exit 125
   mapfile -t hosts < <(hosts)
   printf 'began %s\n' "$EPOCHREALTIME" >progress || exit 125
+  [ -z "${TARE_ADDRESS0:-}" ] || : >ready # a client is made when its server listens, and waits for its word
   reach || { land; exit 125; }
   probe before "$scripts/probe.sh" "$scripts/facts.sh"
   deadline=$((SECONDS + $1))
