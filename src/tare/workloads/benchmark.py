@@ -14,6 +14,8 @@ from tare.model.workload import Fom, Measurement, Parameter, Parsed
 from tare.workloads.room import Room
 from tare.workloads.text import Sieve, plain
 
+_FRAME = 4
+"""How many figures a run or a table weighs by itself."""
 _MOST_PROBLEMS = 20
 """Enough to see what is wrong; a broken log of any length stays small in memory."""
 
@@ -51,8 +53,8 @@ def tell_apart(number: int, count: int) -> dict[str, Scalar]:
 class Findings:
     """What a parser has found so far; `foms` give the units, and nothing else may be measured.
 
-    A parser reads the output through `lines`, and tells by `keep` what it holds on to until the end: then an
-    output of any length takes no more memory than one of `room.MOST_FIGURES` figures.
+    A parser reads the output through `lines`, and tells by `keep` and `begin` what it holds on to until the
+    end: then an output of any length takes no more memory than one of `room.MOST_FIGURES` figures.
     """
 
     def __init__(self, foms: Iterable[Fom]) -> None:
@@ -75,8 +77,12 @@ class Findings:
         return plain(output, on_torn, keeps_blanks=keeps_blanks, watch=watch, sieve=sieve, room=self._room)
 
     def keep(self, n_figures: int = 1) -> None:
-        """Take room for figures that are kept until `parsed`, or for a table or run that may get some."""
+        """Take room for figures, which are kept until `parsed`."""
         self._room.take(n_figures)
+
+    def begin(self) -> None:
+        """Take room for a run or a table, which is kept even where it never gets a figure."""
+        self._room.take(_FRAME)
 
     def measure(self, fom: str, value: float, **at: Scalar) -> None:
         """Record one value with its coordinates; one that is not finite is a problem instead."""

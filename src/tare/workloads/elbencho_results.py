@@ -109,12 +109,14 @@ class TextReader:
         elif line.startswith("OPERATION "):
             self.is_mixed |= self._open is not None
             self._blocks.append([])
-            self._findings.keep()
+            self._findings.begin()
         elif line.startswith("Service now listening"):
             self.services += 1
 
     def read_row(self, line: str) -> None:
         """Take in a line that begins with a blank: a row of the block that is open."""
+        if self.is_mixed:
+            return
         label, _, text = line.partition(":")
         label = label.strip()
         if label in _LABELS:
@@ -150,6 +152,7 @@ class TextReader:
         if not self._blocks:
             self._blocks.append([])
         self._blocks[-1].append(self._open)
+        self._findings.begin()
         self._findings.keep(len(self._open.figures))
         self._open = None
 

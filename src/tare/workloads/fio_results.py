@@ -161,7 +161,8 @@ class JsonReader:
         else:
             jobs = [one.job() for one in (*document.jobs, *document.client_stats)]
             self.runs.append(jobs)
-            self._findings.keep(1 + sum(job.n_figures for job in jobs))
+            self._findings.begin()
+            self._findings.keep(sum(job.n_figures for job in jobs))
 
 
 # Text
@@ -210,18 +211,18 @@ class TextReader:
             if not self.runs:
                 self._begin()
             self.runs[-1].append(Job(match[1], int(match[2]), int(match[3])))
-            self._findings.keep()
+            self._findings.begin()
             self._figures = None
         elif line.startswith("Run status group") and self.runs and (match := _STATUS.match(line)):
             self._status = self._statuses[-1].setdefault(int(match[1]), set())
-            self._findings.keep()
+            self._findings.begin()
         elif line.startswith(" ") and self.runs:
             self._read_row(line)
 
     def _begin(self) -> None:
         self.runs.append([])
         self._statuses.append({})
-        self._findings.keep()
+        self._findings.begin()
         self._status = self._figures = self._percentile_unit = None
 
     def _read_row(self, line: str) -> None:

@@ -61,7 +61,8 @@ class TerseReader:
             if fields[start] != "0":
                 job.figures[operation] = found
         self.jobs.append(job)
-        self._findings.keep(1 + job.n_figures)
+        self._findings.begin()
+        self._findings.keep(job.n_figures)
 
 
 def _figures(fields: list[str]) -> Iterator[tuple[str, float]]:

@@ -149,7 +149,7 @@ class _Log:
         """Take in the beginning or the end of a run or of its summary."""
         if line.startswith("This is the DARPA") or not self._runs:
             self._runs.append(_Run())
-            self._findings.keep()
+            self._findings.begin()
         run = self._runs[-1]
         if line.startswith("Begin of Summary"):
             run.is_in_summary = True

@@ -186,7 +186,7 @@ class _Log:
             self._read_value(section.strip(), key.strip(), value.strip())
         elif line.startswith("HPCG-Benchmark") or (line[0] == "n" and _INTEL_BANNER.fullmatch(line)):
             self._reports.append(_Report())
-            self._findings.keep()
+            self._findings.begin()
             self._section = ""
         elif line[-1:] in (":", "="):
             name = line.strip("_#*:= ")

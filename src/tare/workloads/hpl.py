@@ -135,13 +135,13 @@ class _Log:
             return
         n, nb, p, q = (int(word) for word in match.group(2, 3, 4, 5))
         self._run().tests.append(_Test(match[1], n, nb, p, q, time, gflops))
-        self._findings.keep(2)
+        self._findings.begin()
 
     def read_mark(self, line: str) -> None:
         """Take in a banner, a verdict, or a line of the footer."""
         if line.startswith("HPLinpack"):
             self._runs.append(_Run())
-            self._findings.keep()
+            self._findings.begin()
         elif line.startswith("End of Tests."):
             self._run().is_finished = True
         elif "||Ax-b||" in line:

@@ -259,7 +259,7 @@ class _Log:
                 self._read_columns(self._open, line)
         elif mark["banner"]:
             self._run += 1
-            self._findings.keep()
+            self._findings.begin()
             self._limits.clear()
             self._open = None
         elif mark["footer"]:
@@ -279,7 +279,7 @@ class _Log:
         if self._workload.has_sizes:
             table.smallest, table.largest = self._limits.get("Minimum"), self._limits.get("Maximum")
         self._tables.append(table)
-        self._findings.keep()
+        self._findings.begin()
         return table
 
     def _read_columns(self, table: _Table, line: str) -> None:
@@ -297,7 +297,7 @@ class _Log:
         # A row is as wide as its head; a count that was cut short shows by nothing else.
         if row and (len(line) >= table.width or columns[-1] not in _COUNTS):
             table.rows.append(tuple(map(float, row.groups())))
-            self._findings.keep(len(columns))
+            self._findings.keep(len(self._workload.foms))
             return
         words = line.split()
         if len(words) < 2 or not words[0].isdecimal():

@@ -184,7 +184,8 @@ class _Log:
 
     def _begin(self, run: _Run) -> None:
         self._runs.append(run)
-        self._findings.keep(1 + sum(test.n_figures for test in run.tests.values()))
+        self._findings.begin()
+        self._findings.keep(sum(test.n_figures for test in run.tests.values()))
 
     def _read_option(self, run: _Run, line: str) -> None:
         if line.startswith(("Finished", "Run finished: ")):
@@ -198,7 +199,7 @@ class _Log:
                 test.summary.setdefault(match[1].lower(), {}).setdefault("bandwidth_max", value)
         elif match := _TEST.match(line):
             run.test(int(match[1]))
-            self._findings.keep()
+            self._findings.begin()
         elif line == "Summary:" and ((last := run.last_test) is None or last.summary):
             run.test(len(run.tests))
         elif (match := _REPETITIONS.fullmatch(line)) and (test := run.last_test):

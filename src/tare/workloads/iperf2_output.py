@@ -185,7 +185,7 @@ class _Reader:
 
     def _add(self, run: _Run) -> _Run:
         self._runs.append(run)
-        self._findings.keep()
+        self._findings.begin()
         return run
 
     def _read_failure(self, line: str) -> None:

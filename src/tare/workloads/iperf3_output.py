@@ -101,7 +101,8 @@ class _Reader:
 
     def _add(self, run: Run) -> None:
         self._runs.append(run)
-        self._findings.keep(1 + len(run.figures))
+        self._findings.begin()
+        self._findings.keep(len(run.figures))
 
     def _begin_document(self, line: str, start: str) -> None:
         if start == "{":

@@ -279,7 +279,7 @@ class _Log:
 
     def _begin(self, session: _Session) -> None:
         self._sessions.append(session)
-        self._findings.keep()
+        self._findings.begin()
 
     def _read_loop(self, line: str) -> None:
         """Take in the end of a run; a run of no steps sets up the system and measures nothing."""

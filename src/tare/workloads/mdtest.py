@@ -105,7 +105,7 @@ class _Log:
         """Take in a line."""
         if line.startswith("-- started at"):
             self._runs.append(_Run())
-            self._findings.keep()
+            self._findings.begin()
         elif line.startswith("mdtest-") and self._runs:
             self._runs[-1].has_reads = _WITHOUT_READS.match(line) is None
         elif line.startswith("SUMMARY"):
@@ -130,7 +130,7 @@ class _Log:
                 self._runs.append(_Run())
             fom = "time_per_op" if match[2] == "in ms/op" else match[1] or "rate"
             self._runs[-1].tables.append(_Table(fom))
-            self._findings.keep()
+            self._findings.begin()
 
     def _read_row(self, line: str) -> None:
         if match := _ROW.fullmatch(line):

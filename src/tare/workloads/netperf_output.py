@@ -157,7 +157,7 @@ class _Log:
 
     def _begin(self, test: str | None) -> None:
         self._results.append(_Result(test))
-        self._findings.keep()
+        self._findings.begin()
 
     def _flush(self) -> None:
         if self._results and self._results[-1].values:

@@ -136,6 +136,11 @@ class _Table:
         self.pattern = re.compile(r"\s*" + r"\s+".join([*size, *fields]))
 
     @property
+    def n_figures(self) -> int:
+        """How many figures a row has."""
+        return max(len(self.heads) - 1, 1)
+
+    @property
     def validation(self) -> int | None:
         """The column that says whether the data were right, where there is one."""
         return self.heads.index(_VALIDATION) if _VALIDATION in self.heads else None
@@ -264,7 +269,7 @@ class _Log:
     def _new_table(self, key: str, label: str, version: int | None) -> _Table:
         table = _Table(key, len(self._tables) + 1, label, version, self._asked, self._limit)
         self._tables.append(table)
-        self._findings.keep()
+        self._findings.begin()
         return table
 
     def _read_heads(self, table: _Table, line: str) -> bool:
@@ -287,7 +292,7 @@ class _Log:
         row = table.pattern.fullmatch(line)
         if row:
             table.rows.append(row.groups())
-            self._findings.keep(len(table.heads))
+            self._findings.keep(table.n_figures)
             if table.validation is not None and row.groups()[table.validation] != "Pass":
                 self._findings.problem(
                     f"{self._name(table)} has a row that failed its validation: {line.strip()}"

@@ -234,7 +234,7 @@ class _Log:
         elif self._open is None or self._open.rows:
             self._open = _Table(heads)
             self._tables.append(self._open)
-            self._findings.keep()
+            self._findings.begin()
             for head in heads:
                 if head.startswith(self._mark) and head not in _FIGURES:
                     self._problems.setdefault(f"the table has an unknown column: {head}")
@@ -246,7 +246,7 @@ class _Log:
             if _ROW.fullmatch(cells):
                 table.rows.setdefault(row)
                 table.reports.append(row)
-                self._findings.keep(len(row))
+                self._findings.keep(len(row) - 1)
             elif all(map(_BROKEN.fullmatch, row)):
                 self._problems.setdefault(f"the table has a broken row: {' '.join(row)}")
                 self._findings.keep()

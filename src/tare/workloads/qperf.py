@@ -133,7 +133,7 @@ class _Log:
         if line.endswith(":"):
             if (head := _HEAD.fullmatch(line.lstrip())) is not None:
                 self._results.append(_Result(head[1]))
-                self._findings.keep()
+                self._findings.begin()
                 return
         elif " = " in line:
             if self._results and (value := _VALUE.fullmatch(line)) is not None:

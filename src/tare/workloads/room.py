@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-MOST_FIGURES = 100_000
+MOST_FIGURES = 50_000
 """Of one output. The longest real one that is known holds 7310: perftest, a report every 12 s for a day."""
 
 
 class Room:
     """The room that a parser has for what it finds, and the lines for which there was none.
 
-    A figure takes one place; so does what holds none yet, such as the head of a table or of a run, because
-    a log may be made of nothing else.
+    A figure takes one place. What holds none yet, such as a table of which there is only the head, takes some
+    too, because a log may be made of nothing else.
     """
 
     def __init__(self, most: int = MOST_FIGURES) -> None:
@@ -45,6 +45,7 @@ class Room:
             return None
         n_lines = self._n_read + self._n_left_out
         return (
-            f"the output holds more than {self._most} figures, which is not one run but many: it was read to "
-            f"line {self._n_read} of {n_lines}, as if it ended there; split it into files of fewer runs"
+            f"the output holds more than any run prints, over {self._most} figures with the frames of their "
+            f"tables: it was read to line {self._n_read} of {n_lines}, as if it ended there; split it into "
+            "files of fewer runs"
         )

@@ -175,7 +175,7 @@ class Log:
 
     def _begin(self, run: _Run) -> None:
         self._runs.append(run)
-        self._findings.keep()
+        self._findings.begin()
 
     def _break(self, problem: str) -> None:
         self._findings.problem(problem)
