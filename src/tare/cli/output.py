@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import IO, Any
 
 import click
@@ -22,19 +23,39 @@ def print_json(schema: str, body: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
+_PIECE = 1000
+"""How many entries of a long list are printed at once."""
+
+
+def print_long_json(schema: str, name: str, items: Iterable[object], body: Mapping[str, Any]) -> None:
+    """Print as `print_json` does, with a list `name` first, of which few `items` are held at a time."""
+    if sys.stdout.isatty():
+        print_json(schema, {name: list(items), **body})
+        return
+    out, encode, source, comma = sys.stdout.buffer, msgspec.json.encode, iter(items), b""
+    out.write(encode({"schema": schema})[:-1] + b"," + encode(name) + b":[")
+    while piece := list(islice(source, _PIECE)):
+        out.write(comma + encode(piece)[1:-1])
+        comma = b","
+    out.write(b"]," + encode(body)[1:] + b"\n")
+    sys.stdout.flush()
+
+
 def has_colour(stream: IO[str]) -> bool:
     """Return whether `stream` is a terminal whose user wants colour (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def print_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: frozenset[str] = frozenset()
+    columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: frozenset[str] = frozenset()
 ) -> None:
-    """Print aligned columns; those named in `numeric` are set flush right."""
-    widths = [
-        max(len(name), *(len(row[i]) for row in rows)) if rows else len(name)
-        for i, name in enumerate(columns)
-    ]
+    """Print aligned columns; those named in `numeric` are set flush right.
+
+    `rows` are gone through twice, so that there may be many; an iterator will not do.
+    """
+    widths = [len(name) for name in columns]
+    for row in rows:
+        widths = [max(width, len(cell)) for width, cell in zip(widths, row, strict=True)]
     right = [name in numeric for name in columns]
 
     def line(cells: Sequence[str]) -> str:
@@ -44,9 +65,10 @@ def print_table(
         return "  ".join(parts).rstrip()
 
     header = line(columns)
-    out = [click.style(header, bold=True) if has_colour(sys.stdout) else header]
-    out.extend(line(row) for row in rows)
-    click.echo("\n".join(out))
+    click.echo(click.style(header, bold=True) if has_colour(sys.stdout) else header)
+    lines = map(line, rows)
+    while piece := list(islice(lines, _PIECE)):
+        click.echo("\n".join(piece))
 
 
 def plain(text: str) -> str:

@@ -6,14 +6,14 @@ import enum
 import gc
 import io
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 import msgspec
 
-from tare.cli.output import json_option, print_json, print_table
+from tare.cli.output import json_option, print_long_json, print_table
 from tare.cli.told import expecting, read_settings, setting_reader
 from tare.errors import UsageError
 from tare.model.values import Settings
@@ -81,7 +81,12 @@ def command(
     finally:
         gc.enable()
     if as_json:
-        print_json("tare.parse/1", _body(read))
+        figures = (
+            _Figure(file.name, one.fom, one.value, one.unit, one.at)
+            for file in read
+            for one in file.parsed.measurements
+        )
+        print_long_json("tare.parse/1", "measurements", figures, _body(read))
     else:
         _print(read)
     if not all(file.is_good for file in read):
@@ -143,14 +148,9 @@ def _parse(workload: Workload, name: str) -> Parsed:
 
 
 def _body(read: Sequence[_File]) -> dict[str, object]:
-    """Return the JSON body. The problems of several files carry their names."""
+    """Return the JSON body but for the figures. The problems of several files carry their names."""
     is_one = len(read) == 1
     return {
-        "measurements": [
-            _Figure(file.name, one.fom, one.value, one.unit, one.at)
-            for file in read
-            for one in file.parsed.measurements
-        ],
         "complete": all(file.parsed.is_complete for file in read),
         "completeness": min((file.completeness for file in read), key=list(Completeness).index),
         "problems": [
@@ -178,9 +178,9 @@ _STATES = {
 
 
 def _print(read: Sequence[_File]) -> None:
-    rows = [(file.name, one) for file in read for one in file.parsed.measurements]
-    if rows:
-        _print_measurements(rows, has_files=len(read) > 1)
+    if any(file.parsed.measurements for file in read):
+        table = _Table(read)
+        print_table(table.columns, table, frozenset({*table.coordinates, "value"}))
         click.echo()
     for file in read:
         count = len(file.parsed.measurements)
@@ -191,17 +191,26 @@ def _print(read: Sequence[_File]) -> None:
             click.echo(f"{file.name}: {problem}", err=True)
 
 
-def _print_measurements(rows: Sequence[tuple[str, Measurement]], *, has_files: bool) -> None:
-    coordinates = list(dict.fromkeys(name for _, one in rows for name in one.at))
-    files = ["file"] if has_files else []
-    table = [
-        [
-            *([name] if has_files else []),
-            one.fom,
-            *(str(one.at.get(coordinate, "")) for coordinate in coordinates),
-            f"{one.value:.10g}",
-            one.unit,
-        ]
-        for name, one in rows
-    ]
-    print_table([*files, "fom", *coordinates, "value", "unit"], table, frozenset({*coordinates, "value"}))
+class _Table:
+    """The figures as rows of text, made as they are asked for: a log may hold many."""
+
+    def __init__(self, read: Sequence[_File]) -> None:
+        self._read = read
+        names = (name for file in read for one in file.parsed.measurements for name in one.at)
+        self.coordinates = list(dict.fromkeys(names))
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the heads of the columns; files are named where there are several."""
+        return [*["file"][: len(self._read) - 1], "fom", *self.coordinates, "value", "unit"]
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return (
+            [*([file.name] if len(self._read) > 1 else []), *self._cells(one)]
+            for file in self._read
+            for one in file.parsed.measurements
+        )
+
+    def _cells(self, one: Measurement) -> list[str]:
+        places = (str(one.at.get(coordinate, "")) for coordinate in self.coordinates)
+        return [one.fom, *places, f"{one.value:.10g}", one.unit]
