@@ -24,17 +24,32 @@ class Log(NamedTuple):
         """Yield pieces of a log of about `n_bytes`, of which all is the tool's."""
         return self._pieces(self.body, n_bytes)
 
+    def runs(self, n_bytes: int) -> Iterator[str]:
+        """Yield pieces of a log of about `n_bytes` in which the whole output comes again and again."""
+        return self._repeated(self.start + self.body + self.end, n_bytes)
+
+    def rows(self, n_bytes: int) -> Iterator[str]:
+        """Yield pieces of a log of about `n_bytes` in which lines with figures follow one run, without heads."""
+        yield self.start + self.body
+        lines = (self.body + self.end).splitlines(keepends=True)
+        rows = [line for line in lines if any(map(str.isdigit, line)) and not line.startswith("#")]
+        yield from self._repeated("".join(rows), n_bytes)
+
     def noisy(self, n_bytes: int) -> Iterator[str]:
         """Yield pieces of a log of about `n_bytes`, of which 95 % are words of other programs."""
         n_noise = -(-19 * len(self.body) // len(NOISE))
         return self._pieces(self.body + NOISE * n_noise, n_bytes)
 
     def _pieces(self, body: str, n_bytes: int) -> Iterator[str]:
-        n_times = max(1, (1 << 20) // len(body))
         yield self.start
-        for _ in range(max(1, n_bytes // (n_times * len(body)))):
-            yield body * n_times
+        yield from self._repeated(body, n_bytes)
         yield self.end
+
+    @staticmethod
+    def _repeated(text: str, n_bytes: int) -> Iterator[str]:
+        piece = text * max(1, (1 << 20) // len(text))
+        for _ in range(max(1, n_bytes // len(piece))):
+            yield piece
 
 
 NOISE = """\

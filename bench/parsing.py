@@ -8,7 +8,8 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from bench.logs import LOGS
+from bench.logs import LOGS, Log
+from bench.real_logs import real_logs
 from bench.rows import TARE, Row, cpu_s_and_peak_mib
 
 N_BYTES = int(os.environ.get("TARE_BENCH_MB", "200")) * 1_000_000
@@ -16,27 +17,36 @@ _LOOP = "import sys\nfor line in open(sys.argv[1], encoding='utf-8', errors='rep
 
 
 def measure() -> Iterator[Row]:
-    """Read a long log of each tool: its own lines alone, and hidden among those of other programs."""
+    """Read long logs of each tool: what it prints once and again in several ways, made up and real."""
+    for name, log in LOGS.items():
+        for kind, pieces in _KINDS.items():
+            yield _row(f"{name}, {kind}", log.workload, pieces(log, N_BYTES // 10), pieces(log, N_BYTES))
+    for name, log in real_logs():
+        yield _row(f"{name}, real", log.workload, log.dense(N_BYTES // 10), log.dense(N_BYTES))
+
+
+_KINDS = {"one run": Log.dense, "many runs": Log.runs, "rows alone": Log.rows, "95 % noise": Log.noisy}
+
+
+def _row(what: str, workload: str, short: Iterable[str], long: Iterable[str]) -> Row:
+    """Return the speed at which a long log is read, and how much more memory it takes than a short one."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "log")
-        for name, parts in LOGS.items():
-            for kind, pieces in (("dense", parts.dense(N_BYTES)), ("95 % noise", parts.noisy(N_BYTES))):
-                _write(log, pieces)
-                yield _row(f"tare parse, {name}, {kind} | loop", parts.workload, log)
+        parse = [TARE, "parse", "--json", workload, str(log)]
+        _write(log, short)
+        _, short_mib = cpu_s_and_peak_mib(parse)
+        _write(log, long)
+        parse_s, long_mib = cpu_s_and_peak_mib(parse)
+        loop_s, _ = cpu_s_and_peak_mib([sys.executable, "-c", _LOOP, str(log)])
+        size_mb = log.stat().st_size / 1e6
+    return Row(
+        f"tare parse, {what} | loop",
+        f"{size_mb / parse_s:.0f} MB/s",
+        f"{size_mb / loop_s:.0f} MB/s",
+        f"over 50 MB/s; took {long_mib:.0f} MiB, and {short_mib:.0f} of a tenth",
+    )
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
     with path.open("w", encoding="utf-8") as file:
         file.writelines(pieces)
-
-
-def _row(what: str, workload: str, log: Path) -> Row:
-    size_mb = log.stat().st_size / 1e6
-    loop_s, _ = cpu_s_and_peak_mib([sys.executable, "-c", _LOOP, str(log)])
-    parse_s, peak = cpu_s_and_peak_mib([TARE, "parse", "--json", workload, str(log)])
-    return Row(
-        what,
-        f"{size_mb / parse_s:.0f} MB/s",
-        f"{size_mb / loop_s:.0f} MB/s",
-        f"over 50 MB/s; took {peak:.0f} MiB",
-    )

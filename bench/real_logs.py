@@ -1,0 +1,47 @@
+"""Real output of each tool, to be repeated: from a collection that is kept beside the project, not in it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from bench.logs import Log
+from tare import plugins
+from tare.model.workload import Workload
+
+_COLLECTION = Path(os.environ.get("TARE_BENCH_OUTPUT", Path(__file__).parents[2] / "shared" / "corpus"))
+"""A folder with files, and INDEX.tsv, whose columns `tool` and `file` name them."""
+
+
+def real_logs() -> Iterator[tuple[str, Log]]:
+    """Yield the densest and the sparsest output of each tool; nothing where there is no collection."""
+    index = _COLLECTION / "INDEX.tsv"
+    if not index.is_file():
+        return
+    found: dict[str, list[tuple[float, str, str]]] = {}
+    workloads = plugins.workloads()
+    for row in csv.DictReader(io.StringIO(index.read_text(encoding="utf-8")), delimiter="\t"):
+        name, n_figures = _best(workloads, row["tool"], _text(row["file"]))
+        if n_figures:
+            density = len(_text(row["file"])) / n_figures
+            found.setdefault(row["tool"], []).append((density, row["file"], name))
+    for files in found.values():
+        for _, file, workload in {min(files), max(files)}:
+            yield file, Log(workload, _text(file).rstrip("\n") + "\n")
+
+
+def _text(file: str) -> str:
+    return (_COLLECTION / file).read_text(encoding="utf-8", errors="replace")
+
+
+def _best(workloads: Mapping[str, Workload], tool: str, text: str) -> tuple[str, int]:
+    """Return the workload of a tool that finds most figures in `text`, and how many."""
+    counts = {
+        name: len(workload.parse(io.StringIO(text)).measurements)
+        for name, workload in workloads.items()
+        if name.split(".")[0] == tool
+    }
+    return max(counts.items(), key=lambda one: one[1], default=("", 0))
