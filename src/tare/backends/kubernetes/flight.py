@@ -98,5 +98,7 @@ class Flight(msgspec.Struct):
         return (Exit(fault=said), "") if said else (Exit(), phases.ended_badly(pod) or "a worker ended")
 
     def is_gone(self, now: float) -> bool:
-        """Return whether its objects have been gone long enough for all that the cluster says of them."""
-        return self.gone_since is not None and now - self.gone_since > _GONE_S
+        """Return whether its objects are gone, for long enough for all that the cluster says of them."""
+        if self.gone_since is None:
+            return False
+        return now - self.gone_since > _GONE_S or any(map(phases.disruption, self.pods.values()))

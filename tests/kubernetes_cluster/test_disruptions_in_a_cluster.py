@@ -1,0 +1,40 @@
+"""What happens to pods that nobody asked for: the cluster's doing is tried again, a person's is not."""
+
+from __future__ import annotations
+
+import json
+
+from kubernetes_cluster.conftest import Campaign, until, until_clean
+
+
+def launchers(campaign: Campaign) -> list[str]:
+    """Return the names of launchers that run."""
+    found = campaign.lab.control_plane.kubectl(
+        "get", "pods", "-n", campaign.namespace, "-l", "tare/role=launcher", "-o", "name",
+        "--field-selector=status.phase=Running",
+    )  # fmt: skip
+    return found.replace("pod/", "").split()
+
+
+def test_an_evicted_run_is_tried_again(campaign: Campaign) -> None:
+    with campaign.write(repeats=1, launcher={"runs-for": "3s"}).start() as runner:
+        until(lambda: launchers(campaign))
+        (name,) = launchers(campaign)
+        meta = {"name": name, "namespace": campaign.namespace}
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
+        path = f"/api/v1/namespaces/{campaign.namespace}/pods/{name}/eviction"
+        campaign.lab.control_plane.kubectl("create", "--raw", path, "-f", "-", stdin=json.dumps(eviction))
+        assert runner.wait(timeout=90) == 0, (campaign.folder / "run.log").read_text()
+    assert campaign.counts() == {"done": 1}
+    assert campaign.n_created() == 2
+    until_clean(campaign)
+
+
+def test_a_run_whose_pods_somebody_deleted_is_not(campaign: Campaign) -> None:
+    with campaign.write(repeats=1, launcher={"runs-for": "60s"}).start() as runner:
+        until(lambda: launchers(campaign))
+        campaign.lab.control_plane.kubectl("delete", "pod", *launchers(campaign), "-n", campaign.namespace)
+        assert runner.wait(timeout=90) == 1
+    assert campaign.n_created() == 1
+    assert "deleted" in campaign.status()
+    until_clean(campaign)
