@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _ROOT = Path("/sys/fs/cgroup")
+_PREFIX = "kubelab-"
 
 
 def name_of(folder: Path) -> str:
     """Return the name of the control groups of the lab in `folder`."""
-    return f"kubelab-{hashlib.blake2b(str(folder.resolve()).encode(), digest_size=4).hexdigest()}"
+    return f"{_PREFIX}{hashlib.blake2b(str(folder.resolve()).encode(), digest_size=4).hexdigest()}"
 
 
 def make(name: str) -> None:
@@ -25,23 +26,21 @@ def make(name: str) -> None:
             _hand_down(path)
 
 
-def remove(name: str) -> None:
-    """Remove the control group `name` and all below it. Their processes have ended before."""
-    for hierarchy in [*_hierarchies(), _ROOT / "unified"]:
-        path = hierarchy / name
-        below = [one for one in path.rglob("*") if one.is_dir()] if path.is_dir() else []
-        for one in sorted([path, *below], key=lambda each: len(each.parts), reverse=True):
-            with contextlib.suppress(FileNotFoundError):
-                one.rmdir()
+def remove_dead() -> None:
+    """Remove the control groups of all labs that have no process any more."""
+    for hierarchy in _hierarchies():
+        for group in hierarchy.glob(f"{_PREFIX}*"):
+            below = [one for one in group.rglob("*") if one.is_dir()]
+            for one in sorted([group, *below], key=lambda each: len(each.parts), reverse=True):
+                with contextlib.suppress(OSError):  # it is in use, or was just removed by somebody else
+                    one.rmdir()
 
 
 def _hierarchies() -> Iterator[Path]:
-    if (_ROOT / "cgroup.controllers").exists():
-        yield _ROOT
-        return
-    for one in sorted(_ROOT.iterdir()):
-        if one.is_dir() and not one.is_symlink() and one.name != "unified":
-            yield one
+    if (_ROOT / "cgroup.procs").exists():  # version 2 has one
+        return iter([_ROOT])
+    every = (one for one in sorted(_ROOT.iterdir()) if not one.is_symlink())
+    return (one for one in every if (one / "cgroup.procs").exists())
 
 
 def _hand_down(path: Path) -> None:

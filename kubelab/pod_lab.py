@@ -83,8 +83,7 @@ def hold(folder: Path, n_nodes: int, rate: str) -> int:
     images()
     words = [str(folder), "--nodes", str(n_nodes), "--rate", rate]
     command = isolated([sys.executable, "-m", "kubelab", "hold-pods", *words])
-    group = control_groups.name_of(folder)
-    control_groups.remove(group)  # of one that was killed
+    control_groups.remove_dead()  # of one that was killed
     process = subprocess.Popen(command)
     (folder / PID).write_text(str(os.getpid()))
     (folder / _INSIDE).write_text(str(process.pid))
@@ -95,7 +94,7 @@ def hold(folder: Path, n_nodes: int, rate: str) -> int:
             os.kill(_first_process(process.pid), signal.SIGKILL)
             process.wait()
         (folder / PID).unlink(missing_ok=True)
-        control_groups.remove(group)
+        control_groups.remove_dead()
 
 
 def inside(folder: Path, command: list[str]) -> list[str]:
