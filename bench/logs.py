@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+PIECE_BYTES = 1 << 20
+"""About how much of a log is made at once."""
+
 
 class Log(NamedTuple):
     """The parts of a log of `workload`."""
@@ -47,7 +50,7 @@ class Log(NamedTuple):
 
     @staticmethod
     def _repeated(text: str, n_bytes: int) -> Iterator[str]:
-        piece = text * max(1, (1 << 20) // len(text))
+        piece = text * max(1, PIECE_BYTES // len(text))
         for _ in range(max(1, n_bytes // len(piece))):
             yield piece
 

@@ -11,7 +11,7 @@ import msgspec
 from tare.model.case import Case
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Fom, Measurement, Parameter, Parsed
-from tare.workloads.room import Room
+from tare.workloads.room import MOST_FIGURES, Room
 from tare.workloads.text import Sieve, plain
 
 _FRAME = 4
@@ -62,7 +62,7 @@ class Findings:
         self._measurements: list[Measurement] = []
         self._last_at: Mapping[str, Scalar] = {}
         self._problems: dict[str, None] = {}
-        self._room = Room()
+        self._room = Room(MOST_FIGURES)
 
     def lines(
         self,

@@ -15,7 +15,7 @@ class Room:
     too, because a log may be made of nothing else.
     """
 
-    def __init__(self, most: int = MOST_FIGURES) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
         self._n_taken = 0
         self._n_read = 0

@@ -1,0 +1,142 @@
+"""Logs of any length are read in the same memory, and what is left out of them is said."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from bench.logs import LOGS, Log
+from tare import plugins
+from tare.model.workload import Parsed
+from tare.workloads import benchmark
+from tare.workloads.room import Room
+from tare.workloads.text import Sieve, plain
+from workloads.damage import NOISE
+from workloads.osu_output import LATENCY, OSU
+
+Pieces = Callable[[Log, int], Iterator[str]]
+
+FULL_AT = 200  # figures; so few that a short log has more
+
+
+@pytest.fixture
+def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "MOST_FIGURES", FULL_AT)
+
+
+def _lines(pieces: Iterator[str]) -> Iterator[str]:
+    for piece in pieces:
+        yield from piece.splitlines(keepends=True)
+
+
+def _peak_bytes(log: Log, pieces: Iterator[str]) -> int:
+    """Return the most memory that the parser of `log` holds at a time."""
+    workload = plugins.workloads()[log.workload]
+    lines = _lines(pieces)
+    first = next(lines)  # the first piece is there before it is measured
+    tracemalloc.start()
+    try:
+        workload.parse(line for source in ([first], lines) for line in source)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.usefixtures("little_room")
+@pytest.mark.parametrize("pieces", [Log.dense, Log.runs, Log.rows])
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_four_times_as_long_takes_no_more_memory(
+    name: str, pieces: Pieces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.logs.PIECE_BYTES", 1 << 12)
+    log = LOGS[name]
+    short, long = (_peak_bytes(log, pieces(log, n_bytes)) for n_bytes in (1 << 18, 1 << 20))
+    assert long < 1.3 * short
+
+
+@pytest.mark.usefixtures("little_room")
+@pytest.mark.parametrize("name", LOGS)
+def test_many_runs_are_read_as_far_as_there_is_room_and_no_number_is_made_up(name: str) -> None:
+    log = LOGS[name]
+    lines = list(_lines(log.runs(1 << 20)))
+    parsed = plugins.workloads()[log.workload].parse(iter(lines))
+    if parsed.is_complete:  # it holds few figures, or keeps only the last ones
+        assert len(parsed.measurements) <= FULL_AT
+    else:
+        assert 0 < len(parsed.measurements) <= 2 * FULL_AT
+        assert _read_to(parsed) < len(lines)
+
+
+def _read_to(parsed: Parsed) -> int:
+    """Return the line to which an output was read that holds too much."""
+    words = parsed.problems[0].split("read to line ")[1].split()
+    return int(words[0])
+
+
+@pytest.mark.usefixtures("little_room")
+def test_what_was_not_read_is_said_with_the_cure() -> None:
+    text = LATENCY * 100
+    parsed = OSU["latency"].parse(iter(text.splitlines(keepends=True)))
+    n_lines = text.count("\n")
+    assert parsed.problems[0] == (
+        f"the output holds more than any run prints, over {FULL_AT} figures with the frames of their tables: "
+        f"it was read to line {_read_to(parsed)} of {n_lines}, as if it ended there; split it into files of "
+        "fewer runs"
+    )
+    assert not parsed.is_complete
+
+
+@pytest.mark.usefixtures("little_room")
+def test_what_was_read_is_what_a_shorter_log_holds() -> None:
+    lines = (LATENCY * 100).splitlines(keepends=True)
+    parsed = OSU["latency"].parse(iter(lines))
+    alone = OSU["latency"].parse(iter(lines[: _read_to(parsed)]))
+    assert parsed.measurements == alone.measurements
+
+
+def test_an_output_that_ends_where_the_room_does_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "MOST_FIGURES", 5)
+    parsed = OSU["latency"].parse(iter(LATENCY.splitlines(keepends=True)))
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+
+
+def test_a_full_room_ends_the_lines_and_counts_the_others() -> None:
+    room, read = Room(3), []
+    for line in plain((f"{number}\n" for number in range(5000)), room=room):
+        read.append(line)
+        room.take()
+    assert read == [str(number) for number in range(len(read))]
+    assert 3 < len(read) < 1000
+    assert f"line {len(read)} of 5000" in (room.fault or "")
+
+
+def test_a_room_that_is_not_full_has_no_fault() -> None:
+    room = Room(3)
+    for _ in plain(["1\n", "2\n", "3\n"], room=room):
+        room.take()
+    assert room.fault is None
+
+
+# Lines that matter
+
+SIEVE = Sieve("Time = |End", "FATAL")
+LOG = ["Time = 1\n", *NOISE[:4] * 200, "End\n"]
+
+
+def test_lines_that_begin_as_they_should_go_through_a_sieve() -> None:
+    assert list(plain(LOG, sieve=SIEVE)) == ["Time = 1", "End"]
+
+
+def test_all_lines_near_a_word_go_through_a_sieve() -> None:
+    log = [*LOG, "so it is --> FATAL\n", *LOG]
+    passed = list(plain(log, sieve=SIEVE))
+    place = passed.index("so it is --> FATAL")
+    assert passed[place + 1 : place + 200] == [line.rstrip() for line in LOG[:199]]
+    assert len(passed) < len(log)
+
+
+def test_lines_with_more_than_their_text_go_through_a_sieve() -> None:
+    coloured = [*LOG, "\x1b[32mTime = 2\x1b[0m\n"]
+    assert list(plain(coloured, sieve=SIEVE))[-1] == "Time = 2"
