@@ -22,6 +22,7 @@ class SimulatedSlurm:
         self.loses_answers = False
         self.on_taken: Callable[[], None] = lambda: None
         self.cancelled: list[int] = []
+        self.accounts: dict[int, QueuedJob] = {}
 
     def submit(self, script: Path) -> int:
         self._answer()
@@ -42,6 +43,16 @@ class SimulatedSlurm:
         self.n_queries += 1
         self._answer()
         return list(self.jobs.values())
+
+    def account(self, ids: Collection[int]) -> list[QueuedJob]:
+        self.n_queries += bool(self.accounts)
+        return [self.accounts[number] for number in ids if number in self.accounts]
+
+    def forget(self, number: int, state: str = "") -> None:
+        """Let the controller forget a job, as after MinJobAge; accounting has it where `state` is given."""
+        job = self.jobs.pop(number)
+        if state:
+            self.accounts[number] = job._replace(state=state)
 
     def cancel(self, ids: Collection[int]) -> None:
         self.cancelled += ids

@@ -305,3 +305,52 @@ def test_a_job_that_the_controller_forgot_may_still_land(
         assert scheduler.wait() == []
     (tmp_path / "1" / "landed").write_text("began 1.0\nstep run 0 1.0 50.0\n")
     assert wait_for_one(scheduler).exit.code == 0
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ("NODE_FAIL", "a node failed"),
+        ("PREEMPTED", "preempted"),
+        ("CANCELLED by 0", "cancelled from outside"),
+        ("OUT_OF_MEMORY", "more memory"),
+        ("COMPLETED", "is COMPLETED"),
+    ],
+)
+def test_accounting_tells_what_became_of_a_job_that_the_controller_has_forgotten(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, says: str
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    slurm.forget(1, state)
+    one = wait_for_one(scheduler)
+    assert says in (one.reason or one.exit.fault or "")
+
+
+def test_a_time_limit_of_the_job_is_a_time_out_also_from_accounting(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    (tmp_path / "1" / "progress").write_text("job 1 n1\nbegan 1.0\n")
+    slurm.forget(1, "TIMEOUT")
+    assert wait_for_one(scheduler).exit.is_timeout
+
+
+def test_accounting_of_another_job_with_the_same_number_is_not_believed(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    scheduler.submit([task(tmp_path)])
+    slurm.forget(1, "CANCELLED")
+    slurm.accounts[1] = slurm.accounts[1]._replace(name="somebody-else")
+    assert "no longer has job 1" in (wait_for_one(scheduler).exit.fault or "")
+
+
+def test_accounting_is_asked_once_a_poll_for_all_jobs_that_are_missing(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    for number in range(1, 101):
+        scheduler.submit([task(tmp_path, number)])
+    for number in range(1, 51):
+        slurm.forget(number, "NODE_FAIL")
+    before = slurm.n_queries
+    assert len(scheduler.wait()) == 50
+    assert slurm.n_queries - before == 2

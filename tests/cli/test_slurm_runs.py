@@ -14,7 +14,8 @@ import pytest
 
 from cli.conftest import TARE, Tare
 from cli.test_crash import ended_runs, wait_for
-from tare.lab import slurm
+from tare.backends.slurm.commands import Slurm
+from tare.lab import AGENT, accounting, find, slurm
 from tare.model.attempt import Attempt, State
 from tare.store.campaign import JOURNAL, read_campaign
 from tare.store.journal import is_held
@@ -246,6 +247,35 @@ def test_a_node_that_fails_fails_its_run_which_is_tried_again(controller: Contro
     assert all(one.state is State.FAILED and one.is_infrastructure for one in first)
     assert any("node failed" in one.reason for one in first)
     assert [one.state for one in attempts_by(campaign, lambda one: one.attempt == 2)] == [State.DONE] * 2
+
+
+def test_a_preempted_run_is_tried_again(controller: Controller, tmp_path: Path) -> None:
+    campaign = tmp_path / "c"
+    study = write_study(tmp_path, "test -e {work}/../1.2 || sleep 60; echo value: 1", platforms="packed")
+    runner = start(study, campaign)
+    wait_for(lambda: bool(list(campaign.glob("attempts/*/1.1/stdout"))))
+    controller.call("srun", "--partition=urgent", "--nodes=2", "--exclusive", "true")
+    assert end(runner) == 0
+    first = attempts_by(campaign, lambda one: one.attempt == 1)
+    assert all(one.state is State.FAILED and one.is_infrastructure for one in first)
+    assert any("preempted by another job" in one.reason for one in first)
+    assert [one.state for one in attempts_by(campaign, lambda one: one.attempt == 2)] == [State.DONE] * 2
+
+
+@pytest.mark.skipif(bool(accounting.missing()), reason=f"no accounting here; {accounting.CURE}")
+def test_accounting_in_the_lab_knows_what_became_of_each_job(
+    controller: Controller, tare: Tare, tmp_path: Path
+) -> None:
+    campaign = tmp_path / "c"
+    assert tare("run", write_study(tmp_path), "--out", campaign).returncode == 0
+    jobs = {int(path.read_text()) for path in campaign.glob("attempts/*/1.1/job")}
+    assert len(jobs) == 2
+    lab = find()
+    assert lab is not None
+    slurm = Slurm([str(AGENT)], "n1", {**os.environ, **lab.env})
+    wait_for(
+        lambda: {(job.id, job.state) for job in slurm.account(jobs)} == {(one, "COMPLETED") for one in jobs}
+    )
 
 
 def test_a_refused_job_says_what_slurm_says(controller: Controller, tare: Tare, tmp_path: Path) -> None:

@@ -91,8 +91,10 @@ def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], nam
             f"tare lab down --name {name}"
         )
     if "slurm" in services:
-        running.add_slurm()
-        click.echo("Slurm is up; try: tare lab exec n1 -- sinfo\n")
+        has_accounting = not lab.accounting.missing()
+        running.add_slurm(has_accounting=has_accounting)
+        has = "with accounting" if has_accounting else f"without accounting ({lab.accounting.CURE})"
+        click.echo(f"Slurm is up, {has}; try: tare lab exec n1 -- sinfo\n")
     if "containers" in services:
         running.add_containers()
         click.echo("Containers are up; try: tare lab exec n1 -- podman info\n")

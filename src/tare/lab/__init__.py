@@ -3,7 +3,8 @@
 `start` builds a lab and `find` finds a running one; `AGENT` starts commands on its hosts, as ssh would.
 """
 
+from tare.lab import accounting
 from tare.lab.docker import known_images
 from tare.lab.lab import AGENT, Lab, find, start
 
-__all__ = ["AGENT", "Lab", "find", "known_images", "start"]
+__all__ = ["AGENT", "Lab", "accounting", "find", "known_images", "start"]

@@ -81,12 +81,12 @@ class Lab:
         """Return whether Slurm runs in it."""
         return (self.folder / _HAS_SLURM).exists()
 
-    def add_slurm(self) -> None:
+    def add_slurm(self, *, has_accounting: bool = False) -> None:
         """Start Slurm on its nodes, unless it runs already. Raises LabError with what stopped it."""
         if not self.has_slurm:
             management = self.topology.fabrics[0]
             addresses = [port.address for port in management.ports if port.host in self.topology.nodes]
-            slurm.bring_up(self, self.topology.nodes, addresses)
+            slurm.bring_up(self, self.topology.nodes, addresses, has_accounting=has_accounting)
             (self.folder / _HAS_SLURM).touch()
 
     @property

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tare.errors import LabError
+from tare.lab import accounting
 from tare.lab.services import Hosts, find_program, run, write
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sinfo")
@@ -32,7 +33,9 @@ def missing() -> list[str]:
     return [name for name in PROGRAMS if find_program(name) is None]
 
 
-def bring_up(lab: Hosts, nodes: Sequence[str], addresses: Sequence[str]) -> None:
+def bring_up(
+    lab: Hosts, nodes: Sequence[str], addresses: Sequence[str], *, has_accounting: bool = False
+) -> None:
     """Start Slurm over `nodes`, which meet at `addresses`; return when every node is idle.
 
     Raises LabError with the log of the daemon that did not start.
@@ -43,17 +46,22 @@ def bring_up(lab: Hosts, nodes: Sequence[str], addresses: Sequence[str]) -> None
         raise LabError(f"Slurm needs {', '.join(lacking)}, which this machine lacks; {CURE}")
     home = conf_path(lab.folder).parent
     run(lab, nodes[0], ["mkdir", "-p", *(str(home / name) for name in ("state", "spool", "log", "munge"))])
-    write(lab, nodes[0], home / "slurm.conf", configuration(home, nodes, addresses))
+    text = configuration(home, nodes, addresses, has_accounting=has_accounting)
+    write(lab, nodes[0], home / "slurm.conf", text)
     # /dev/shm is private to each node; /tmp is not, and the folders of two nodes' PMIx would collide there.
     write(lab, nodes[0], home / "mpi.conf", "PMIxCliTmpDirBase=/dev/shm\n")
     _start_munge(lab, nodes[0], home / "munge")
+    if has_accounting:
+        accounting.bring_up(lab, nodes[0], addresses[0], home)
     run(lab, nodes[0], [_program("slurmctld"), "-i", "-f", str(home / "slurm.conf")])
     for node in nodes:
         run(lab, node, [_program("slurmd"), "-N", node, "-f", str(home / "slurm.conf")])
     _wait_until_idle(lab, nodes, home)
 
 
-def configuration(home: Path, nodes: Sequence[str], addresses: Sequence[str]) -> str:
+def configuration(
+    home: Path, nodes: Sequence[str], addresses: Sequence[str], *, has_accounting: bool = False
+) -> str:
     """Return slurm.conf for `nodes`, with everything that the daemons write below `home`."""
     cores = os.cpu_count() or 1
     lines = [
@@ -77,13 +85,19 @@ def configuration(home: Path, nodes: Sequence[str], addresses: Sequence[str]) ->
         "SlurmdParameters=config_overrides",
         "MpiDefault=none",
         "ReturnToService=2",
+        "PreemptType=preempt/partition_prio",
+        "PreemptMode=CANCEL",
         "SchedulerParameters=sched_interval=2,sched_min_interval=0,bf_interval=2",
         "SlurmctldTimeout=30",
         "SlurmdTimeout=60",
         "MessageTimeout=20",
         "SrunPortRange=60001-61000",
         "JobAcctGatherType=jobacct_gather/linux",
-        "AccountingStorageType=accounting_storage/none",
+        *(
+            accounting.options(nodes[0], home)
+            if has_accounting
+            else ["AccountingStorageType=accounting_storage/none"]
+        ),
         "JobCompType=jobcomp/filetxt",
         f"JobCompLoc={home}/log/jobcomp.log",
     ]
@@ -91,8 +105,10 @@ def configuration(home: Path, nodes: Sequence[str], addresses: Sequence[str]) ->
         f"NodeName={node} NodeAddr={address} CPUs={cores} RealMemory=1000 State=UNKNOWN"
         for node, address in zip(nodes, addresses, strict=True)
     ]
-    lines += [f"PartitionName=lab Nodes={','.join(nodes)} Default=YES MaxTime=INFINITE State=UP", ""]
-    return "\n".join(lines)
+    partition = f"Nodes={','.join(nodes)} MaxTime=INFINITE State=UP"
+    lines += [f"PartitionName=lab {partition} Default=YES PriorityTier=1"]
+    lines += [f"PartitionName=urgent {partition} PriorityTier=2"]  # preempts the other, as on many sites
+    return "\n".join([*lines, ""])
 
 
 def _start_munge(lab: Hosts, node: str, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Slurm's commands, on this machine or on its login node: sbatch, squeue and scancel."""
+"""Slurm's commands, on this machine or on its login node: sbatch, squeue, sacct and scancel."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tare.backends.slurm.states import Phase, phase_of
 from tare.errors import BackendError
 
 _TIMEOUT_S = 60.0
 _MOST_IDS = 500  # in one command line of scancel
 _FORMAT = "%i|%T|%j|%k"
+_NO_ACCOUNTING = ("accounting storage is disabled", "is Slurm installed here?", "not found")
+_NOT_OVER = {Phase.QUEUED, Phase.ACTIVE, Phase.UNKNOWN}
 _JOB_ID = re.compile(r"\s*(\d+)(?:;\S+)?\s*")
 
 
@@ -40,6 +43,7 @@ class Slurm:
         self._agent = list(agent)
         self._login = login
         self._env = dict(env)
+        self._has_accounting = True
         self.n_queries = 0
 
     def submit(self, script: Path) -> int:
@@ -67,6 +71,25 @@ class Slurm:
         self.n_queries += 1
         said = self._call(["squeue", "--me", "--states=all", "--noheader", f"--format={_FORMAT}"])
         return list(_parse_queue(said))
+
+    def account(self, ids: Collection[int]) -> list[QueuedJob]:
+        """Return what accounting, where there is one, says of jobs that squeue no longer knows, in one query.
+
+        Only of those that are over: of others it may say for ever that they run (sacctmgr(1), runaway jobs).
+        """
+        if not ids or not self._has_accounting:
+            return []
+        self.n_queries += 1
+        wanted = ",".join(map(str, sorted(ids)))
+        columns = "--format=JobIDRaw,State,JobName"
+        try:
+            said = self._call(
+                ["sacct", "--allocations", "--noheader", "--parsable2", columns, f"--jobs={wanted}"]
+            )
+        except BackendError as error:
+            self._has_accounting = not any(words in str(error) for words in _NO_ACCOUNTING)
+            return []
+        return [job for job in _parse_queue(said) if phase_of(job.state) not in _NOT_OVER]
 
     def cancel(self, ids: Collection[int]) -> None:
         """Cancel jobs; those that are over already are no error. Raises BackendError in an outage."""
@@ -104,5 +127,5 @@ def _parse_queue(text: str) -> Iterator[QueuedJob]:
     """Yield the jobs; a line of another form, such as a job array's range, is none of ours."""
     for line in text.splitlines():
         parts = line.strip().split("|", 3)
-        if len(parts) == 4 and parts[0].isdigit():
+        if len(parts) >= 3 and parts[0].isdigit():
             yield QueuedJob(int(parts[0]), *parts[1:])

@@ -127,6 +127,8 @@ class SlurmScheduler:
             self._bear(error)
             return []
         self._silent_since = None
+        lost = {flight.job for flight in self._flights.values() if not _is_in(queue, flight)}
+        queue |= {job.id: job for job in self._slurm.account(lost)}
         return [found for flight in self._flights.values() if (found := self._look(flight, queue))]
 
     def cancel(self, names: Collection[str]) -> None:
@@ -164,9 +166,7 @@ class SlurmScheduler:
 
     def _look(self, flight: _Flight, queue: dict[int, QueuedJob]) -> Landing | None:
         """Return how a task ended, None while it has not, or while its record may be yet to appear."""
-        job = queue.get(flight.job)
-        if job is not None and job.name != flight.job_name:
-            job = None  # a controller that was killed may give the last numbers again
+        job = queue[flight.job] if _is_in(queue, flight) else None
         phase = phase_of(job.state) if job else Phase.UNKNOWN
         if phase is Phase.QUEUED:
             return None
@@ -199,6 +199,12 @@ class SlurmScheduler:
             return int((task.folder / "job").read_text())
         except (OSError, ValueError):
             return None
+
+
+def _is_in(queue: dict[int, QueuedJob], flight: _Flight) -> bool:
+    """Return whether a task's job is known: a controller that was killed may give the last numbers again."""
+    job = queue.get(flight.job)
+    return job is not None and job.name == flight.job_name
 
 
 def _patience(flight: _Flight, job: QueuedJob | None) -> float:
