@@ -14,7 +14,7 @@ from kubelab.simulated_logs import SimulatedLogs
 
 _STAGES = Path(__file__).with_name("manifests") / "stages.yaml"
 _MINE = "kwok.x-k8s.io/node"
-_CPUS, _MEMORY, _PODS = "32", "256Gi", "110"
+_CPUS, _MEMORY, _PODS = "1024", "4Ti", "1000"
 
 
 class SimulatedNodes:
