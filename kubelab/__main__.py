@@ -106,9 +106,12 @@ def enter(place: Path, command: tuple[str, ...]) -> None:
 @main.command()
 @click.argument("place", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="FOLDER")
 def down(place: Path) -> None:
-    """End the cluster that an `up` elsewhere holds in FOLDER."""
+    """End the cluster that an `up` or `pods` elsewhere holds in FOLDER."""
     try:
-        os.kill(int((place / _PID).read_text()), signal.SIGTERM)
+        pid = int((place / _PID).read_text())
+        if b"kubelab" not in Path(f"/proc/{pid}/cmdline").read_bytes():  # its number is another's now
+            raise ProcessLookupError(pid)
+        os.kill(pid, signal.SIGTERM)
     except (OSError, ValueError) as error:
         raise KubelabError(f"no cluster is up in {place}") from error
 

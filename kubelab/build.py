@@ -61,7 +61,7 @@ def programs() -> Programs:
     home = folder()
     missing = [name for name in _PROGRAMS if not (home / name).exists()]
     if missing:
-        raise KubelabError(f"{' and '.join(missing)} are not built; {CURE}")
+        raise KubelabError(f"not built: {', '.join(missing)}; {CURE}")
     return Programs(*(home / name for name in Programs._fields))
 
 
