@@ -32,7 +32,8 @@ set -e
 hostname {name}
 mount --make-rshared /
 mount -t tmpfs tmpfs /run
-mount --bind {folder}/lib /var/lib
+mount -t tmpfs -o mode=755 tmpfs /var/lib
+mkdir /var/lib/kubelet
 mount --bind {folder}/log /var/log
 cd {folder}/sysctl
 for file in */* */*/*; do [ ! -f $file ] || mount --bind $file /proc/sys/$file; done
@@ -62,7 +63,8 @@ class Node:
     """The node `number` of `n_nodes`, with its state and logs in a folder below the cluster's.
 
     It sees the machine's files but for /run, /var/lib and /var/log, so that all its programs may use the
-    paths that they are used to. Its uplink sends no faster than `rate`.
+    paths that they are used to. Images and containers are in memory, 1 GiB: they are gone with it. Its
+    uplink sends no faster than `rate`.
     """
 
     def __init__(self, cluster: ControlPlane, number: int, n_nodes: int, rate: str, group: str) -> None:
@@ -141,9 +143,8 @@ class Node:
 
     def _lay_out(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)  # of a cluster that is gone
-        for name in ("lib", "log", "networks", "sysctl"):
+        for name in ("log", "networks", "sysctl"):
             (self._folder / name).mkdir(parents=True)
-        (self._folder / "lib/kubelet").mkdir()
         for name, value in _TUNED.items():
             path = self._folder / "sysctl" / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from kubelab import control_groups, fabric
@@ -25,6 +25,7 @@ from kubelab.processes import Daemon, KubelabError
 NODES, RATE = 2, "200mbit"
 PID = "kubelab.pid"
 _INSIDE = "inside.pid"
+_PATIENCE_S = 20
 _PROGRAMS = ("containerd", "runc", "ip", "tc", "nsenter", "unshare", "setpriv", "ssh-keygen")
 _COREFILE = """\
 .:53 {{
@@ -91,7 +92,12 @@ def hold(folder: Path, n_nodes: int, rate: str) -> int:
         return process.wait()
     finally:
         if process.poll() is None:  # its end is that of all other processes there, and waits for them
-            os.kill(_first_process(process.pid), signal.SIGKILL)
+            first = _first_process(process.pid)
+            os.kill(first, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_PATIENCE_S)
+        if process.poll() is None:
+            os.kill(first, signal.SIGKILL)
             process.wait()
         (folder / PID).unlink(missing_ok=True)
         control_groups.remove_dead()

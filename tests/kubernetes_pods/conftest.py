@@ -22,6 +22,8 @@ from kubelab.processes import Daemon, KubelabError
 Doc = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "studies/sites/kubelab.yaml"
+ONCE = '[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 0 ] || echo value: 1.0'
+"""A program whose first rank alone prints a figure."""
 _UP = "export KUBECONFIG="
 
 
@@ -86,7 +88,7 @@ class Campaign:
     def write(
         self,
         *,
-        command: Sequence[str] = ("echo", "value: 1.0"),
+        script: str = ONCE,
         platform: str = "openshift",
         networks: Sequence[str] = ("sdn",),
         options: Mapping[str, object] | None = None,
@@ -98,7 +100,7 @@ class Campaign:
         place["platforms"][platform]["kubernetes"] |= dict(options or {})
         (self._folder / "site.yaml").write_text(yaml.safe_dump(place | dict(site or {})))
         fom = {"name": "value", "unit": "s", "better": "lower", "regex": r"value: (\S+)"}
-        workload = {"command": list(command), "mpi": True, "needs_transport": False, "foms": [fom]}
+        workload = {"command": ["sh", "-c", script], "mpi": True, "needs_transport": False, "foms": [fom]}
         asked: Doc = {
             "study": "pods",
             "question": "Does it run?",

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from cli.conftest import TARE
 from kubelab import pod_lab
-from kubernetes_pods.conftest import Campaign, PodLab, attempts
+from kubernetes_pods.conftest import ONCE, Campaign, PodLab, attempts
 
 _OURS = "app.kubernetes.io/managed-by=tare"
 _PATIENCE_S = 90
-_SPIN = "timeout 4 sh -c 'while :; do :; done & while :; do :; done'; echo value: 1.0"
+_SPIN = "timeout 4 sh -c 'while :; do :; done & while :; do :; done'; " + ONCE
 """Work for two CPUs."""
 
 
@@ -41,7 +41,7 @@ def test_server_and_client_meet_on_the_second_interface(campaign: Campaign) -> N
 
 
 def test_a_run_that_its_limit_throttled_is_invalid(campaign: Campaign) -> None:
-    campaign.write(command=["sh", "-c", _SPIN]).run()
+    campaign.write(script=_SPIN).run()
     [attempt] = campaign.attempts()
     assert attempt["state"] == "invalid"
     assert "throttled" in attempt["reason"]
@@ -65,7 +65,7 @@ def test_an_image_that_is_not_there_is_tried_again_and_named(campaign: Campaign)
 def test_killed_it_goes_on_with_the_pods_that_are_there(
     campaign: Campaign, pods: PodLab, tmp_path: Path
 ) -> None:
-    campaign.write(command=["sh", "-c", "sleep 8; echo value: 1.0"], study={"repeats": 2})
+    campaign.write(script=f"sleep 8; {ONCE}", study={"repeats": 2})
     words = pod_lab.inside(
         pods.folder, [TARE, "run", str(tmp_path / "study.yaml"), "--out", str(campaign.out)]
     )
