@@ -140,6 +140,18 @@ def test_a_test_of_another_kind_is_not_taken() -> None:
         assert parse(other, TEXT).problems == ("the output holds no such table of perftest",)
 
 
+def test_a_table_of_imb_is_not_taken() -> None:
+    table = """\
+# ( 2 processes in 1 groups )
+#---------------------------------------------------
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+           64         1000         1.25         1.75         1.50
+"""
+    parsed = parse("write_lat", table)
+    assert parsed.measurements == ()
+    assert parsed.problems == ("the output holds no such table of perftest",)
+
+
 def test_server_and_client_in_one_log_count_once() -> None:
     assert parse("write_bw", TEXT + TEXT) == parse("write_bw", TEXT)
     twice = "".join(line * 2 for line in TEXT.splitlines(keepends=True))

@@ -229,7 +229,8 @@ class _Log:
             self._open = None
 
     def _read_heads(self, heads: tuple[str, ...]) -> None:
-        if not self._is_ours or not any(head.startswith(self._mark) for head in heads):
+        is_perftest = "#iterations" in heads  # IMB's heads have #repetitions
+        if not (self._is_ours and is_perftest and any(head.startswith(self._mark) for head in heads)):
             self._open = None
         elif self._open is None or self._open.rows:
             self._open = _Table(heads)
