@@ -73,11 +73,11 @@ def scalings(
         if p_ref not in known:
             choice = ", ".join(f"{scale:g}" for scale in known)
             raise UsageError(f"p-ref {p_ref:g}: no case has this scale; choose from {choice}")
-    found = []
-    for one in subjects:
-        scale = p_ref if p_ref is not None else _common_scale(one, subjects, table, campaign.plan)
-        found.append(_curve(one, table, campaign.plan, scale, confidence))
-    return found
+    scales = _reference_scales(subjects, table, campaign.plan)
+    return [
+        _curve(one, table, campaign.plan, scale if p_ref is None else p_ref, confidence)
+        for one, scale in zip(subjects, scales, strict=True)
+    ]
 
 
 class Grown(NamedTuple):
@@ -102,8 +102,7 @@ def grown_cases(campaign: Campaign, foms: Collection[str] = ()) -> Iterator[Grow
     """
     table = tabulate(campaign)
     subjects = list(_subjects(campaign.plan, table, foms, has_promised=True))
-    for one in subjects:
-        p_ref = _common_scale(one, subjects, table, campaign.plan)
+    for one, p_ref in zip(subjects, _reference_scales(subjects, table, campaign.plan), strict=True):
         work = _work(one, table)
         base = np.full(len(work), np.nan)
         if p_ref in one.scales:
@@ -184,13 +183,21 @@ def _promised(line: Line, plan: Plan, foms: Collection[str]) -> list[Cell]:
     ]
 
 
-def _common_scale(one: _Subject, subjects: Sequence[_Subject], table: Table, plan: Plan) -> float | None:
-    """Return the smallest scale that is measured on every side which runs the same problem."""
-    alike = [other for other in subjects if _problem(other, plan) == _problem(one, plan)]
-    measured = [scales for other in alike if (scales := _measured_scales(other, table))]
-    common = set(measured[0]).intersection(*measured[1:]) if measured else set()
-    own = _measured_scales(one, table)
-    return min(common, default=min(own, default=None))
+def _reference_scales(subjects: Sequence[_Subject], table: Table, plan: Plan) -> list[float | None]:
+    """Return for each subject the smallest scale that is measured on every side which runs the same problem.
+
+    Where there is none, it is the smallest of its own.
+    """
+    measured = [_measured_scales(one, table) for one in subjects]
+    problems = [_problem(one, plan) for one in subjects]
+    common: dict[object, set[float]] = {}
+    for problem, scales in zip(problems, measured, strict=True):
+        if scales:
+            common[problem] = common.get(problem, set(scales)).intersection(scales)
+    return [
+        min(common.get(problem, ()), default=min(own, default=None))
+        for problem, own in zip(problems, measured, strict=True)
+    ]
 
 
 def _measured_scales(one: _Subject, table: Table) -> list[float]:

@@ -71,21 +71,24 @@ def tabulate_attempts(attempts: Iterable[Attempt], *, has_telemetry: bool = Fals
     attempts = list(attempts)
     rows = {block: row for row, block in enumerate(sorted({one.block for one in attempts}))}
     finder = _ColumnFinder()
-    found = [
-        (rows[attempt.block], *finder.place(attempt.case, series))
-        for attempt in attempts
-        for series in (attempt.series + attempt.telemetry_series if has_telemetry else attempt.series)
-    ]
+    found = []
+    for attempt in attempts:
+        every = attempt.series + attempt.telemetry_series if has_telemetry else attempt.series
+        found.append((rows[attempt.block], *finder.place(attempt.case, every)))
     values = np.full((len(rows), finder.n_columns + 1), np.nan)
     for row, columns, numbers in found:
         values[row, columns] = numbers
     return Table(values, finder.columns)
 
 
-class _Places(NamedTuple):
-    """Where the values of one series go: `columns`, or when some share one, `columns[which]`."""
+_Shape = list[tuple[str, str, Better | None, int, dict[str, list[Scalar]]]]
+"""What is the same of the series of a case from block to block: all but their values."""
 
-    series: Series
+
+class _Places(NamedTuple):
+    """Where the values of one attempt go: `columns`, or when some share one, `columns[which]`."""
+
+    shape: _Shape
     columns: Columns
     which: Columns | None
 
@@ -96,37 +99,38 @@ class _ColumnFinder:
     def __init__(self) -> None:
         self.columns: dict[str, dict[Cell, int]] = {}
         self.n_columns = 0
-        self._places: dict[tuple[str, str, str, tuple[str, ...]], _Places] = {}
+        self._places: dict[str, _Places] = {}
         self._cells: dict[tuple[str, str, tuple[str, ...]], tuple[Series, list[Cell]]] = {}
 
-    def place(self, case: str, series: Series) -> tuple[Columns, Floats]:
-        """Return the columns of a series and the value for each.
+    def place(self, case: str, every: Sequence[Series]) -> tuple[Columns, Floats]:
+        """Return the columns of the series of an attempt, and the value for each.
 
-        The blocks of a case nearly always repeat the same coordinates, so the places of the last
-        series of its kind are kept. Values that share their coordinates are one value, their mean:
-        they come from one run, and are no further evidence about the next.
+        The blocks of a case nearly always repeat the same figures at the same coordinates, so the places of
+        its last attempt are kept. Values that share their coordinates are one value, their mean: they come
+        from one run, and are no further evidence about the next.
         """
-        kind = (case, series.fom, series.unit, tuple(series.at))
-        places = self._places.get(kind)
-        if places is None or not _is_alike(series, places.series):
-            places = self._places[kind] = self._find_places(case, series)
-        numbers = np.array(series.values, np.float64)
+        shape = [(one.fom, one.unit, one.better, len(one.values), one.at) for one in every]
+        places = self._places.get(case)
+        if places is None or shape != places.shape:
+            places = self._places[case] = self._find_places(case, shape, every)
+        numbers = np.array([value for one in every for value in one.values], np.float64)
         if places.which is None:
             return places.columns, numbers
         return places.columns, np.bincount(places.which, numbers) / np.bincount(places.which)
 
-    def _find_places(self, case: str, series: Series) -> _Places:
+    def _find_places(self, case: str, shape: _Shape, every: Sequence[Series]) -> _Places:
         known = self.columns.setdefault(case, {})
-        columns = np.empty(len(series.values), np.intp)
-        for index, cell in enumerate(self._cells_of(series)):
+        columns = np.empty(sum(len(one.values) for one in every), np.intp)
+        cells = (cell for one in every for cell in self._cells_of(one))
+        for index, cell in enumerate(cells):
             column = known.setdefault(cell, self.n_columns)
             if column == self.n_columns:
                 self.n_columns += 1
             columns[index] = column
         distinct, which = np.unique(columns, return_inverse=True)
         if len(distinct) == len(columns):
-            return _Places(series, columns, None)
-        return _Places(series, distinct, which)
+            return _Places(shape, columns, None)
+        return _Places(shape, distinct, which)
 
     def _cells_of(self, series: Series) -> list[Cell]:
         """Return the cell of each value; cases mostly share them, so the last ones are kept."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import webbrowser
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -79,7 +77,6 @@ def command(
         raise UsageError("--open shows the page; add --format html")
     target = output or folder / "report"
     with (
-        _no_collection(),
         painter_beside() if Format.HTML in wanted else contextlib.nullcontext(Here()) as painter,
     ):
         campaign = read_campaign(folder)
@@ -105,15 +102,3 @@ def command(
         click.echo("\n".join(map(str, files.values())))
     if is_opened and page:
         webbrowser.open(page.resolve().as_uri())
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Let Python not look for garbage: a report keeps what it makes, and looking took a sixth of its time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
