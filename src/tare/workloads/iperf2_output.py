@@ -40,6 +40,11 @@ class _Flow:
     last: str = ""
     """Its line of text: most rows are intervals, and long logs have many."""
 
+    def take(self, row: str) -> None:
+        """Take in a row."""
+        self.n_rows += 1
+        self.last = row
+
     def whole(self, least_s: float) -> Row | None:
         """Return the row of the whole test, if it is there; a lone one of `least_s` may be an interval's."""
         row = _row_of(self.last)
@@ -66,8 +71,7 @@ class _Run:
         is_first = flow is None
         if flow is None:
             flow = self.flows[is_sent, stream] = _Flow()
-        flow.n_rows += 1
-        flow.last = row
+        flow.take(row)
         return is_first
 
     @property
@@ -214,16 +218,17 @@ class _Reader:
         is_sent = total is not None and total[0] == "-"
         stream = "SUM" if number == "-1" else f"{near} - {far}" if near < far else f"{far} - {near}"
         run = self._runs[-1] if self._runs else None
+        flow = run.flows.get((is_sent, stream)) if run else None
         # Streams of one test run side by side; another test's is not half over when the last one ends.
         if run is None or (
-            stream != "SUM"
-            and (is_sent, stream) not in run.flows
-            and _seconds(stamp) - float(end) / 2 >= _seconds(run.last_stamp)
+            flow is None and stream != "SUM" and _seconds(stamp) - float(end) / 2 >= _seconds(run.last_stamp)
         ):
             run = self._add(_Run(is_udp=total is not None))
         if stamp > run.last_stamp:
             run.last_stamp = stamp
-        if run.add(stream, line, is_sent=is_sent):
+        if flow is not None:
+            flow.take(line)
+        elif run.add(stream, line, is_sent=is_sent):
             self._findings.keep()
 
 

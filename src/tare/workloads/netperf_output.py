@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -51,6 +52,7 @@ _KEYVAL = re.compile(r"([A-Z][A-Z0-9_]+)=(.*)")
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
 _COMPLAINT = re.compile(r"netperf: \w+: .* (?:failed|error)|send_data: |establish control: are you sure")
 _MOST_HEAD_LINES = 8
+_NAMES_OF_CSV = re.compile(r"[A-Z]\w* ?\w*[^,]*,")
 _UNIT = re.compile(r"10\^[369]bits/s|[KMG]?Bytes */s")
 _LONG = {"REQUEST/RESPONSE": "RR", "CONNECT/REQUEST/RESPONSE": "CRR", "CONNECT/REQUEST": "CC"}
 
@@ -176,7 +178,7 @@ class _Log:
 
     def _read_names(self, line: str) -> None:
         """Take in names of CSV, which long ones may go on from line to line."""
-        if self._heads or re.match(r"[A-Z]\w* ?\w*[^,]*,", line):
+        if self._heads or _NAMES_OF_CSV.match(line):
             self._heads.append(line.strip())
         if not line or len(self._heads) > 200:
             self._heads = []
@@ -205,7 +207,7 @@ class _Log:
 
     def _read_omni(self, line: str) -> None:
         """Take in a row of an omni test's table, or one more line above it that begins with a digit."""
-        names, cells = _names(self._above), line.split()
+        names, cells = _names(tuple(self._above)), line.split()
         if not _NUMBER.fullmatch(cells[0]):
             self._read_head(line)
         elif len(names) == len(cells):
@@ -214,7 +216,8 @@ class _Log:
             self._above = []
 
 
-def _names(above: list[str]) -> list[str]:
+@functools.lru_cache(maxsize=_MOST_HEAD_LINES)
+def _names(above: tuple[str, ...]) -> list[str]:
     """Return the names above the columns of a table, from top to bottom.
 
     A column begins where some line goes on after a blank in all of them.

@@ -78,8 +78,9 @@ def plain(
         elif sieve is None:
             yield from map(str.rstrip, batch)
         else:
-            was_near, is_near = is_near, sieve.has_word(text)
-            yield from map(str.rstrip, batch if is_near or was_near else sieve.pick(text))
+            picked, was_near = sieve.pick(text), is_near
+            is_near = len(picked) < len(batch) and sieve.has_word(text)
+            yield from map(str.rstrip, batch if is_near or was_near else picked)
         if is_torn:
             return
         if room is not None:

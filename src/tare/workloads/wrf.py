@@ -133,8 +133,8 @@ def _changes(case: Case) -> Iterator[str]:
 
 _MAIN = re.compile(r"(?:d\d\d \S+ +)?Timing for main\b")
 _STEP = re.compile(r" *(\d+): +(?:([0-9]+\.[0-9]+)|(\S+)) elapsed seconds\.?")
-"""What follows the last `` on domain `` of a line that begins as those of steps do."""
-_OUTPUT = re.compile(r"(?:d\d\d \S+ +)?Timing for Writing\b.* for domain +\d+: +(\S+) elapsed seconds\.?")
+"""What follows the last `` on domain `` of a line of a step, or `` for domain `` of one of output."""
+_OUTPUT = re.compile(r"(?:d\d\d \S+ +)?Timing for Writing\b")
 _SIEVE = Sieve(r"(?:d\d\d \S+ +)? *Timing for|taskid: 0", "FATAL CALLED", "SUCCESS", "asks", "cfl")
 _RANKS = re.compile(r" *Ntasks in X +(\d+) *, *ntasks in Y +(\d+)")
 _IO_RANKS = re.compile(r" *Quilting with +(\d+) groups of +(\d+) I/O tasks\.?")
@@ -186,6 +186,8 @@ class _Log:
         self._findings = findings
         self.ending = Ending()
         self._forecasts: list[_Forecast] = []
+        self._domains: dict[str, _Domain] = {}
+        """Those of the open run, by the text of their numbers."""
         self._fatal: str | None = None
         self._n_cfl = 0
 
@@ -200,6 +202,7 @@ class _Log:
             self._begin()
         elif "SUCCESS COMPLETE WRF" in line:
             self._open.is_finished = True
+            self._domains = {}
         elif "FATAL CALLED FROM" in line:
             if match := _FATAL.search(line):
                 self._fatal = f"in {match[1]} line {match[2]}"
@@ -216,7 +219,16 @@ class _Log:
         last = self._forecasts[-1] if self._forecasts else None
         if last is None or last.is_finished or last.domains:
             self._forecasts.append(_Forecast())
+            self._domains = {}
             self._findings.keep(len(_FOMS))
+
+    def _new_domain(self, number: str) -> _Domain:
+        """Return the domain of the open run that has this number, and remember how it is written."""
+        domains = self._open.domains
+        if int(number) not in domains:
+            self._findings.keep(len(_FOMS))
+        domain = self._domains[number] = domains[int(number)]
+        return domain
 
     @property
     def _open(self) -> _Forecast:
@@ -229,17 +241,15 @@ class _Log:
         if (head.startswith("Timing for main:") or _MAIN.match(head)) and (match := _STEP.fullmatch(step)):
             seconds = float(match[2]) if match[2] else figure(match[3])
             if seconds is not None:
-                domains, number = self._open.domains, int(match[1])
-                if number not in domains:
-                    self._findings.keep(len(_FOMS))
-                domains[number].take(seconds)
+                (self._domains.get(match[1]) or self._new_domain(match[1])).take(seconds)
             return
-        match = _OUTPUT.fullmatch(line)
+        head, _, writing = line.rpartition(" for domain ")
+        match = _STEP.fullmatch(writing) if _OUTPUT.match(head) else None
         if match or "Timing for processing" in line:
             run = self._open
             for domain in run.domains.values():
                 domain.had_io = True
-            seconds = figure(match[1]) if match else None
+            seconds = figure(match[2] or match[3]) if match else None
             if seconds is not None:
                 run.output = (run.output or 0.0) + seconds
 
