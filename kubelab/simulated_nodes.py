@@ -40,6 +40,7 @@ class SimulatedNodes:
             f"--manage-nodes-with-annotation-selector={_MINE}=fake", "--node-lease-duration-seconds=40",
             "--cidr=10.99.0.0/16",
         ]  # fmt: skip
+        self.port = self._logs.port
         self._kwok = Daemon("kwok", command, cluster.folder / "kwok.log", cluster.inside)
 
     def __enter__(self) -> SimulatedNodes:
@@ -69,6 +70,6 @@ class SimulatedNodes:
                 "allocatable": has,
                 "capacity": has,
                 "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
-                "daemonEndpoints": {"kubeletEndpoint": {"Port": self._logs.port}},
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": self.port}},
             },
         }

@@ -68,8 +68,8 @@ class Lab(NamedTuple):
     """What is up."""
 
     control_plane: ControlPlane
+    nodes: SimulatedNodes
     pods: SimulatedPods
-    folder: Path
 
     @property
     def kubeconfig(self) -> Path:
@@ -102,8 +102,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         command = [sys.executable, "-m", "kubelab.operator", "--kubeconfig", str(control_plane.kubeconfig)]
         operator = Daemon("operator", command, folder / "operator.log")
         operator.start()
-        with SimulatedNodes(control_plane, _N_NODES, pods.write_log):
-            yield Lab(control_plane, pods, folder)
+        with SimulatedNodes(control_plane, _N_NODES, pods.write_log) as nodes:
+            yield Lab(control_plane, nodes, pods)
         operator.kill()
 
 

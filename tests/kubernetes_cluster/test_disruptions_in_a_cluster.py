@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
-from kubernetes_cluster.conftest import Campaign, until, until_clean
+import pytest
+
+from kubernetes_cluster.conftest import Campaign, Lab, until, until_clean
 
 
 def launchers(campaign: Campaign) -> list[str]:
@@ -37,4 +40,29 @@ def test_a_run_whose_pods_somebody_deleted_is_not(campaign: Campaign) -> None:
         assert runner.wait(timeout=90) == 1
     assert campaign.n_created() == 1
     assert "deleted" in campaign.status()
+    until_clean(campaign)
+
+
+@pytest.fixture
+def unreachable_kubelets(lab: Lab) -> Iterator[None]:
+    """Let no kubelet answer for as long as a test takes: nobody listens at the port."""
+
+    def listen_at(port: int) -> None:
+        status = {"status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}}
+        for name in lab.nodes.names:
+            patch = ("--subresource=status", "--type=merge", "-p", json.dumps(status))
+            lab.control_plane.kubectl("patch", "node", name, *patch)
+
+    listen_at(1)
+    yield
+    listen_at(lab.nodes.port)
+
+
+@pytest.mark.usefixtures("unreachable_kubelets")
+def test_a_log_whose_node_is_gone_is_the_infrastructure_s_fault(campaign: Campaign) -> None:
+    """And no outage of the API server, for which a whole campaign would wait."""
+    done = campaign.write(repeats=1).run()
+    assert done.returncode != 0
+    assert "its log could not be read" in campaign.status()
+    assert campaign.n_created() > 1, "it is tried again"
     until_clean(campaign)

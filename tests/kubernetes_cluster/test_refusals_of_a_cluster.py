@@ -9,7 +9,6 @@ import pytest
 from cli.conftest import Tare
 from kubelab.control_plane import ControlPlane
 from kubernetes_cluster.conftest import USER, Campaign, Lab, until_clean
-from kubernetes_cluster.simulated_pods import SimulatedPods
 
 
 def failed(campaign: Campaign, what: str) -> None:
@@ -89,8 +88,7 @@ def test_a_namespace_that_does_not_exist_is_named(lab: Lab, tmp_path: Path, tare
 
 def test_a_cluster_without_the_operator_is_told(tmp_path: Path, tare: Tare, lab: Lab) -> None:
     with ControlPlane(tmp_path / "bare", is_bare=True) as bare:
-        without = Lab(bare, SimulatedPods(bare.kubeconfig), tmp_path)
-        campaign = Campaign(without, "default", tmp_path, tare)
+        campaign = Campaign(lab._replace(control_plane=bare), "default", tmp_path, tare)
         campaign.write(repeats=1, kubeconfig=str(bare.kubeconfig))
         done = campaign.run()
         assert done.returncode != 0

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 30.0
 _WATCH_S = 300  # how long the server keeps a watch before it ends it, well
 _FORBIDDEN, _NOT_FOUND, _CONFLICT, _GONE = 403, 404, 409, 410
+_OF_KUBELET = {500, 502, 504}  # what the API server says of a log whose node does not answer
 _MAY_PASS = {429, 500, 502, 503, 504}
 
 
@@ -60,7 +61,11 @@ class Refusal(BackendError):
 
 
 class Outage(BackendError):
-    """The API server did not answer, or was not able to; it may later."""
+    """The API server did not answer, or was not able to; it may later. `status` is 0 without an answer."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Gone(Exception):
@@ -189,8 +194,13 @@ class Cluster:
             raise Outage(f"the API server went away: {type(error).__name__} {error}") from error
 
     def log(self, pod: str) -> bytes:
-        """Return what the one container of `pod` wrote. Raises Refusal or Outage."""
-        return self._request("GET", f"{self._path(PODS, pod)}/log", {})
+        """Return what the one container of `pod` wrote. Raises Refusal, its kubelet's too, or Outage."""
+        try:
+            return self._request("GET", f"{self._path(PODS, pod)}/log", {})
+        except Outage as outage:
+            if outage.status in _OF_KUBELET:
+                raise Refusal(outage.status, str(outage)) from outage
+            raise
 
     def patch(self, resource: Resource, name: str, change: Json) -> None:
         """Merge `change` into an object. Raises Refusal or Outage."""
@@ -244,7 +254,7 @@ def _failure(status: int, content: bytes) -> BackendError:
     said = f"the API server says {status}: {' '.join(message.split())}"
     if status == _FORBIDDEN and " cannot " in message:  # and not for a quota
         said += "; apply deploy/kubernetes, or ask for a Role with that right"
-    return Outage(said) if status in _MAY_PASS else Refusal(status, said)
+    return Outage(said, status) if status in _MAY_PASS else Refusal(status, said)
 
 
 def _selection(selector: str, fields: str) -> dict[str, str]:

@@ -20,6 +20,9 @@ def land(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, log_fault: st
 
     `log_fault` says why the log of its launcher could not be read.
     """
+    options = task.platform.kubernetes
+    if log_fault and options is not None and options.work is None:
+        return _without_record(task, pods, job, log_fault)  # its outputs were in the log
     progress = record.read_progress(task.folder)
     if progress is None or not progress.is_landed:
         return _without_record(task, pods, job, log_fault)

@@ -40,6 +40,8 @@ _Answer = TypeVar("_Answer")
 _PATIENCE_S = 1.0  # how long `wait` waits for news
 _OUTAGE_S = 600.0  # an API server that restarts, or fails over, is back within minutes
 _RETRY_S = 2.0
+_LOG_TRIES = 3
+_SERVER_FAULT = 500  # and more: not what was asked for is wrong, but who answers
 _TOGETHER, _TOGETHER_S = 50, 2.0  # objects are deleted so many, or so late, together: one request for all
 
 
@@ -284,7 +286,7 @@ class KubernetesScheduler:
             if pod is None:
                 continue
             try:
-                log = self._patiently(partial(self._cluster.log, pod.metadata.name))
+                log = self._read_log(pod.metadata.name)
             except Refusal as refusal:
                 fault = str(refusal)
             else:
@@ -294,6 +296,17 @@ class KubernetesScheduler:
         self._keep(flight, logs)
         landing = land(flight.task, list(flight.pods.values()), flight.job, fault)
         return self._with_facts(flight, landing)
+
+    def _read_log(self, pod: str) -> bytes:
+        """Return the log of a pod; ask its node again, should it not answer. Raises Refusal."""
+        for _ in range(_LOG_TRIES - 1):
+            try:
+                return self._patiently(partial(self._cluster.log, pod))
+            except Refusal as refusal:
+                if refusal.status < _SERVER_FAULT:
+                    raise
+                self._sleep(_RETRY_S)
+        return self._patiently(partial(self._cluster.log, pod))
 
     def _give_up(self, flight: Flight, ended: Exit, reason: str) -> Landing:
         """Return the end of a task that did not come to its own, with the logs of its pods kept."""
