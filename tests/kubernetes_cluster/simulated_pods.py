@@ -44,6 +44,8 @@ class SimulatedPods:
         if task is None or self.is_silent:
             return b"words\n"
         nodes = self._nodes[namespace, task]
+        if name.endswith((naming.CLIENT, naming.SERVER)):
+            return packed(_record([nodes[name]], ranks_per_node=1))
         workers = sorted(one for one in nodes if one != name)
         return packed(_record([nodes[one] for one in workers or [name]]))
 
@@ -59,14 +61,14 @@ class SimulatedPods:
     def _note(self, pod: SeenPod) -> None:
         meta = pod.metadata
         self._nodes[meta.namespace, meta.task][meta.name] = pod.spec.node_name
-        if pod.role == naming.LAUNCHER:
+        if pod.role != naming.WORKER:
             self._tasks[meta.namespace, meta.name] = meta.task
 
 
-def _record(nodes: list[str]) -> dict[str, str]:
+def _record(nodes: list[str], ranks_per_node: int = RANKS_PER_NODE) -> dict[str, str]:
     files = {"landed": "began 100.5\nstep run 0 101.0 103.5\n", "stdout": "value: 1.0\n"}
     for number, node in enumerate(nodes):
-        ranks = {number * RANKS_PER_NODE + one: node for one in range(RANKS_PER_NODE)}
+        ranks = {number * ranks_per_node + one: node for one in range(ranks_per_node)}
         files[f"before.{number}"] = probe(node)
         files[f"after.{number}"] = probe(node, ranks)
     return files
