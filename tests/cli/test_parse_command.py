@@ -63,6 +63,17 @@ def test_json_is_the_documented_contract(tare: Tare, good: Path) -> None:
     }
 
 
+def test_many_figures_are_all_printed(tare: Tare, good: Path) -> None:
+    names = [f"{number}.out" for number in range(800)]
+    for name in names:
+        good.with_name(name).write_bytes(good.read_bytes())
+    body = json.loads(tare("parse", "imb.barrier", *names, "--json").stdout)
+    assert [one["file"] for one in body["measurements"]] == [name for name in names for _ in range(3)]
+    rows = tare("parse", "imb.barrier", *names).stdout.split("\n\n")[0].splitlines()
+    assert rows[0].split() == ["file", "fom", "value", "unit"]
+    assert [row.split()[0] for row in rows[1:]] == [name for name in names for _ in range(3)]
+
+
 def test_one_file_that_is_not_complete_makes_the_exit_code_1(tare: Tare, good: Path) -> None:
     good.with_name("cut.out").write_text(WITHOUT_END)
     ended = tare("parse", "imb.barrier", "good.out", "cut.out", "--json")

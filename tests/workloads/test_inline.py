@@ -148,6 +148,14 @@ def test_json_lines_are_read() -> None:
     assert values(parse(text, fom(json="time"))) == [3.5]
 
 
+def test_an_output_too_long_to_be_searched_for_json_is_not_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tare.workloads.inline._MOST_CHARACTERS", 1 << 20)
+    text = '{"time": 3.5}\n' + "note\n" * (1 << 18)
+    parsed = parse(text, fom(json="time"))
+    assert (values(parsed), parsed.is_complete) == ([3.5], False)
+    assert parsed.problems[0].startswith("the output is longer than 1 MiB, and JSON was sought in the first")
+
+
 def test_noise_around_json_is_passed_over() -> None:
     text = '[n1:00042] warning: {slow}\nfio: note\n{\n "time": 3.5\n}\nbye\n'
     parsed = parse(text, fom(json="time"))

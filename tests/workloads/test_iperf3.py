@@ -217,6 +217,24 @@ def test_a_number_that_is_none_is_a_problem() -> None:
     assert parsed.problems == ("throughput is nan, which is no measurement",)
 
 
+@pytest.mark.parametrize("indent", [2, "\t"])
+def test_intervals_of_a_document_are_passed_by(indent: int | str) -> None:
+    whole = document()
+    long = json.dumps(json.loads(whole) | {"intervals": [{"sum": {"seconds": 1.0}}] * 50}, indent=indent)
+    assert parse(long + "\n").is_complete
+    assert parse(long + "\n").measurements == parse(whole).measurements
+    noisy = long.replace('"seconds": 1.0', '"seconds": srun: job 7 is done')
+    assert parse(noisy + "\n").measurements == parse(whole).measurements
+
+
+def test_a_document_that_begins_while_another_is_open_is_a_run_of_its_own() -> None:
+    whole = json.dumps(json.loads(document()), indent=2) + "\n"
+    for n_lines in range(2, whole.count("\n")):
+        parsed = parse("".join(whole.splitlines(keepends=True)[:n_lines]) + whole)
+        assert parsed.problems == ("run 1: iperf3's JSON breaks off",)
+        assert [one.value for one in parsed.measurements] == [one.value for one in parse(whole).measurements]
+
+
 # Text
 
 

@@ -85,9 +85,9 @@ class InlineWorkload:
         findings = Findings(self.foms)
         figures = {fom.name: _Figure(fom, findings) for fom in self.foms}
         unmet = list(self._must)
-        document: list[str] = []
+        document = _Document()
         torn: list[str] = []
-        kept = _keep(lines, document) if self._paths else lines
+        kept = document.keep(lines) if self._paths else lines
         for line in findings.lines(kept, torn.append, keeps_blanks=True):
             for regex in self._regexes:
                 regex.read(line, figures[regex.fom.name])
@@ -99,18 +99,18 @@ class InlineWorkload:
                         f"the output has a line that matches {pattern.pattern!r}: {_shown(line)}"
                     )
         if self._paths:
-            _read_json(document, self._paths, figures, findings)
+            _read_json(document.lines, self._paths, figures, findings)
+            if document.is_cut:
+                findings.problem(
+                    f"the output is longer than {_MOST_CHARACTERS >> 20} MiB, and JSON was sought in the "
+                    "first of it only; write the JSON into a file of its own, and name it as 'output'"
+                )
         for pattern in unmet:
             findings.problem(f"no line of the output matches {pattern.pattern!r}")
         for one in figures.values():
             one.report(is_torn=bool(torn))
-        return findings.parsed(is_complete=not unmet and all(one.values for one in figures.values()))
-
-
-def _keep(lines: Iterable[str], kept: list[str]) -> Iterator[str]:
-    for line in lines:
-        kept.append(line.rstrip("\r\n"))
-        yield line
+        is_complete = not unmet and all(one.values for one in figures.values())
+        return findings.parsed(is_complete=is_complete and not document.is_cut)
 
 
 def _shown(text: str) -> str:
@@ -197,6 +197,28 @@ def _coordinate(text: str) -> Scalar:
 
 
 # JSON
+
+_MOST_CHARACTERS = 64 << 20
+"""Of an output in which JSON is sought, because it is decoded as a whole."""
+
+
+class _Document:
+    """The lines of an output as they go by, of which the first are kept; `is_cut` says that not all are."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.is_cut = False
+
+    def keep(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield `lines`, and keep them."""
+        room = _MOST_CHARACTERS
+        for line in lines:
+            room -= len(line)
+            if room >= 0:
+                self.lines.append(line.rstrip("\r\n"))
+            else:
+                self.is_cut = True
+            yield line
 
 
 def _read_json(
