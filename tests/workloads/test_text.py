@@ -26,7 +26,30 @@ def test_colours_are_taken_off(coloured: str) -> None:
 
 @pytest.mark.parametrize("tag", ["[1,0]<stdout>:", "[1,12]<stderr>:", "[prterun-n1-77@1,0]<stdout>:"])
 def test_the_tags_of_ranks_are_taken_off(tag: str) -> None:
-    assert list(plain([f"{tag}  8 1.5\n", "[1,0] 2\n"])) == ["  8 1.5", "[1,0] 2"]
+    lines = [f"{tag}# head\n", f"{tag}  8 1.5\n", "[1,0] 2\n"]
+    assert list(plain(lines)) == ["# head", "  8 1.5", "[1,0] 2"]
+
+
+@pytest.mark.parametrize("tag", ["[1,0]<stdout>: ", "[0]<stdout>: ", "[job@1,0][n1:77]<stderr>: "])
+def test_the_tags_of_open_mpi_5_end_with_a_blank(tag: str) -> None:
+    lines = [f"{tag}# head\n", f"{tag}\n", f"{tag}  8 1.5\n"]
+    assert list(plain(lines)) == ["# head", "", "  8 1.5"]
+
+
+@pytest.mark.parametrize("before", ["0: ", " 3: ", "[0] ", "    "])
+def test_what_stands_before_all_of_the_first_lines_is_taken_off(before: str) -> None:
+    text = ["# head", "", "  8 1.5", "16 1.75"]
+    lines = [f"{before}{line}\n" if line or before.strip() else "\n" for line in text]
+    assert list(plain(lines)) == text
+    assert list(plain([line.rstrip("\n") for line in lines])) == text
+    assert list(plain([*lines * 100, "n1 says goodbye\n"])) == [*text * 100, "n1 says goodbye"]
+    assert list(plain(["a job begins\n", *lines])) == ["a job begins", *map(str.rstrip, lines)]
+    assert list(plain(lines, keeps_blanks=True)) == [line.removesuffix("\n") for line in lines]
+
+
+def test_numbers_that_differ_are_no_rank() -> None:
+    lines = ["0: 8 1.5\n", "1: 8 1.75\n", "2: 8 1.25\n"]
+    assert list(plain(lines)) == ["0: 8 1.5", "1: 8 1.75", "2: 8 1.25"]
 
 
 def test_an_overwritten_progress_line_becomes_several() -> None:
