@@ -16,10 +16,12 @@ from tare.answers.compare import aggregates
 from tare.answers.rule_parser import parse_rule
 from tare.answers.rules import Kind, Rule, RuleSource
 from tare.answers.scaling import scalings
+from tare.answers.table import Cell, tabulate
 from tare.answers.truth import Truth
 from tare.errors import UsageError
 from tare.model.attempt import State
 from tare.model.campaign import Campaign
+from tare.stats.bootstrap import quantile_intervals
 
 PASS, FAIL, UNDECIDED = Outcome.PASS, Outcome.FAIL, Outcome.UNDECIDED
 
@@ -322,3 +324,36 @@ def test_a_side_of_which_nothing_was_measured_is_undecided_and_not_passed_over()
 def test_the_efficiency_of_one_scale_is_refused_with_what_it_takes() -> None:
     with pytest.raises(UsageError, match="several scales"):
         check(slower(1.2), [fail_if("efficiency() < 70 %")])
+
+
+# --- medians and tails ---
+
+
+def test_the_median_run_is_judged_by_its_bootstrap_interval() -> None:
+    campaign = slower(1.5, noise=0.02, blocks=40)
+    (one,) = judged(campaign, fail_if("median(latency, network=overlay) > 25 us"))
+    values = tabulate(campaign).values
+    latency = values[:, tabulate(campaign).find(one.match.case, [first_cell(campaign, one)])]
+    found = quantile_intervals(latency, 0.5, np.random.default_rng(1))
+    assert (one.value, one.low, one.high) == pytest.approx((found.centre[0], found.low[0], found.high[0]))
+    assert one.value == pytest.approx(float(np.median(latency)))
+    assert one.outcome is FAIL
+
+
+def test_a_tail_without_runs_enough_beyond_it_is_undecided() -> None:
+    for rule, least in (("p90(latency) > 1 us", 100), ("median(latency) > 1 us", 20)):
+        found = judged(slower(1.5, blocks=19), fail_if(rule))
+        assert {one.outcome for one in found} == {UNDECIDED}
+        assert found[0].why.startswith(f"19 runs: an interval takes {least}")
+
+
+def test_a_slow_tail_fails_where_the_median_passes() -> None:
+    campaign = slower(1.0, noise=0.3, blocks=150)
+    (typical,) = judged(campaign, fail_if("median(latency, network=overlay) > 27 us"))
+    (slow,) = judged(campaign, fail_if("p90(latency, network=overlay) > 27 us"))
+    assert (typical.outcome, slow.outcome) == (PASS, FAIL)
+
+
+def first_cell(campaign: Campaign, one: Judged) -> Cell:
+    """Return what the table calls that which was judged."""
+    return next(cell for cell in tabulate(campaign).cells(one.match.case) if cell.fom == one.match.fom)

@@ -133,7 +133,7 @@ def test_any_text_is_a_rule_or_a_fault_and_nothing_else(text: str) -> None:
     ("text", "column", "cure"),
     [
         ("overhed() > 5 %", 1, "did you mean 'overhead'?"),
-        ("elapsed() > 5 %", 1, "choose from overhead, ratio, value, cv, cv_ratio, efficiency"),
+        ("elapsed() > 5 %", 1, "choose from overhead, ratio, value, median, p90, cv, cv_ratio, efficiency"),
         ("overhead(network=overlay) == 5 %", 27, "an interval can never show that two numbers are equal"),
         ("overhead(network=overlay)", 26, "expected < <= > or >= and a limit"),
         ("overhead(network=overlay) > ", 28, "expected a comparison"),

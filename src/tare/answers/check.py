@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 
 from tare.answers.limits import convert
-from tare.answers.quantities import Bounds
-from tare.answers.rules import Bound, Function, Group, Node, Op, Rule, bounds_of
+from tare.answers.quantities import Bounds, least_of_quantile
+from tare.answers.rules import QUANTILES, Bound, Function, Group, Node, Op, Rule, bounds_of
 from tare.answers.selection import Match, Sample, Selection
 from tare.answers.truth import Truth, every, some
 from tare.model.attempt import State
@@ -331,11 +331,13 @@ def _why(finding: _Finding, i: int) -> str:
 
 def _why_unknown(finding: _Finding, i: int) -> str:
     n_blocks = finding.trial.sample.quantity.n_blocks[i]
+    function = finding.trial.bound.call.function
     if np.isnan(finding.plain.value[i]):
         return _why_absent(finding.trial, n_blocks)
     if np.isnan(finding.plain.low[i]):
-        if n_blocks < MIN_BLOCKS:
-            return _too_few(n_blocks)
+        least = least_of_quantile(QUANTILES[function]) if function in QUANTILES else MIN_BLOCKS
+        if n_blocks < least:
+            return _too_few(n_blocks, least)
         return "no interval: some values are zero or less"
     if _is_beyond(finding.trial, finding.plain)[i]:
         return "beyond the limit, but not when adjusted for all comparisons that are judged"
@@ -355,8 +357,8 @@ def _why_absent(trial: _Trial, n_blocks: int) -> str:
     return "no overhead: the figure of merit has no direction, or its reference is zero or less"
 
 
-def _too_few(n_blocks: int) -> str:
-    return f"{n_blocks} run{'' if n_blocks == 1 else 's'}: an interval takes {MIN_BLOCKS}"
+def _too_few(n_blocks: int, least: int = MIN_BLOCKS) -> str:
+    return f"{n_blocks} run{'' if n_blocks == 1 else 's'}: an interval takes {least}"
 
 
 def _present(number: float) -> float | None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tare.answers.rules import Function
+from tare.answers.rules import QUANTILES, Function
 from tare.model.workload import Better
+from tare.stats.bootstrap import quantile_intervals
 from tare.stats.estimates import estimate
 from tare.stats.intervals import Floats
 from tare.stats.ratios import ratios, set_apart
 from tare.stats.variability import scatter_ratios, scatters
+
+_ROUNDING = 1e-9
+_BEYOND = 100
+"""Resamples that lie beyond an interval, so that its ends do not scatter much."""
 
 
 class Bounds(NamedTuple):
@@ -74,6 +80,9 @@ def of_scales(base: Floats, work: Floats, shares: Floats) -> Quantity:
 def of_values(function: Function, values: Floats) -> Quantity:
     """Return what `function` says of cases by themselves, blocks × matches."""
     n_blocks = tuple(np.isfinite(values).sum(axis=0).tolist())
+    if function in QUANTILES:
+        quantile = QUANTILES[function]
+        return Quantity(n_blocks, lambda confidence: _quantiles(values, quantile, confidence))
     if function is Function.CV:
         logs = logarithms(values)
 
@@ -88,6 +97,22 @@ def of_values(function: Function, values: Floats) -> Quantity:
         return Bounds(found.value, found.low, found.high)
 
     return Quantity(n_blocks, bounds)
+
+
+def least_of_quantile(quantile: float) -> int:
+    """Return how many runs the interval of a quantile takes: ten beyond it, on either side of it."""
+    return math.ceil(10 / min(quantile, 1 - quantile) - _ROUNDING)
+
+
+def _quantiles(values: Floats, quantile: float, confidence: float) -> Bounds:
+    """Return a quantile of each column with its BCa interval, none where it would promise too much."""
+    n_resamples = max(2000, math.ceil(_BEYOND / (1 - confidence)))
+    found = quantile_intervals(
+        values, quantile, np.random.default_rng(1), confidence=confidence, n_resamples=n_resamples
+    )
+    is_enough = found.n_blocks >= least_of_quantile(quantile)
+    low, high = (np.where(is_enough, end, np.nan) for end in (found.low, found.high))
+    return Bounds(found.centre, low, high)
 
 
 def _costs(found: Bounds, directions: Sequence[Better | None]) -> Bounds:

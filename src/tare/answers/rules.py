@@ -19,6 +19,8 @@ class Function(enum.StrEnum):
     OVERHEAD = "overhead"
     RATIO = "ratio"
     VALUE = "value"
+    MEDIAN = "median"
+    P90 = "p90"
     CV = "cv"
     CV_RATIO = "cv_ratio"
     EFFICIENCY = "efficiency"
@@ -26,7 +28,16 @@ class Function(enum.StrEnum):
     @property
     def has_reference(self) -> bool:
         """Return whether it holds a contender against its reference."""
-        return self not in (Function.VALUE, Function.CV, Function.EFFICIENCY)
+        return self in (Function.OVERHEAD, Function.RATIO, Function.CV_RATIO)
+
+    @property
+    def is_figure(self) -> bool:
+        """Return whether it is a figure of merit itself, in its own unit."""
+        return self in (Function.VALUE, *QUANTILES)
+
+
+QUANTILES = {Function.MEDIAN: 0.5, Function.P90: 0.9}
+"""What of the runs is asked for: that below which half of them lie, or nine of ten."""
 
 
 class Op(enum.StrEnum):

@@ -289,7 +289,7 @@ def _by_fom(cells: Iterable[Cell]) -> list[list[Cell]]:
 
 def _is_pointwise(call: Call, case: Case) -> bool:
     """Return whether each point is judged by itself: a mean of values at many sizes is no value of any."""
-    return call.function is Function.VALUE or any(one.name not in case.settings for one in call.selectors)
+    return call.function.is_figure or any(one.name not in case.settings for one in call.selectors)
 
 
 def _suits(settings: Settings, selectors: Iterable[Selector], *, is_complete: bool = True) -> bool:

@@ -91,6 +91,7 @@ def command(
       overhead(network=overlay) > 5 %         what it costs: time more, or rate less, than the reference
       ratio(latency, network=overlay) > 1.05  contender / reference
       value(latency, bytes=8) > 2.5 us        the figure itself, in any unit of its kind
+      p90(latency_p99, bytes=8) > 40 us       what 9 of 10 runs stay below; median: half of them
       cv(network=overlay) > 3 %               its scatter from block to block; cv_ratio: over the reference's
       efficiency(nodes=16) < 70 %             parallel efficiency, next to the smallest scale of all sides
     \b

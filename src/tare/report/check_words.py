@@ -35,7 +35,7 @@ def measured_words(one: Judged, *, is_adjusted: bool = False) -> str:
 
 def limit_words(one: Judged) -> str:
     """Return the limit in the unit of what it bounds: ``5 %``, ``2.5 us``."""
-    if one.function is Function.VALUE or one.unit != "%":
+    if one.function.is_figure or one.unit != "%":
         return f"{one.limit:.6g}{' ' if one.unit else ''}{one.unit}"
     return f"{one.limit * 100:.6g} %"
 
@@ -76,7 +76,7 @@ def headline(check: Check) -> str:
 
 def _number(value: float, one: Judged, half: float | None) -> str:
     """Return `value` with digits down to a tenth or so of the half width of its interval."""
-    if one.unit == "%" and one.function is not Function.VALUE:
+    if one.unit == "%" and not one.function.is_figure:
         sign = "+" if one.function is Function.OVERHEAD else ""
         return f"{value * 100:{sign}.{_decimals(value * 100, half and half * 100)}f}".replace("-", "−")
     return f"{value:.{_decimals(value, half)}f}".replace("-", "−")
