@@ -165,7 +165,7 @@ cat {disk}/campaign/journal.jsonl > {tmp_path}/journal.jsonl
     assert set(runs.values()) == {1}
 
 
-def wait_for(condition: Callable[[], bool], within_s: float = 20) -> None:
+def wait_for(condition: Callable[[], bool], within_s: float = 60) -> None:
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
