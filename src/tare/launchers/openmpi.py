@@ -31,6 +31,8 @@ class _Dialect(NamedTuple):
     no_tree_spawn: str
     management: str
     shared_memory: str
+    stays_away: tuple[str, ...]
+    """How it is kept from running here the ranks of a host that has the address of this one."""
 
 
 class OpenMpi4:
@@ -38,7 +40,13 @@ class OpenMpi4:
 
     name = "openmpi4"
     _dialect = _Dialect(
-        "orterun", "--mca", "plm_rsh_agent", "plm_rsh_no_tree_spawn", "oob_tcp_if_include", "vader"
+        "orterun",
+        "--mca",
+        "plm_rsh_agent",
+        "plm_rsh_no_tree_spawn",
+        "oob_tcp_if_include",
+        "vader",
+        ("--mca", "if_base_do_not_resolve", "1"),
     )
 
     def launch(self, program: Invocation, placement: Placement) -> Invocation:
@@ -58,6 +66,9 @@ class OpenMpi4:
         if placement.hostfile:
             # Said here: Open MPI 5 ignores the MPI Operator's variable for it, and starts all ranks here.
             argv += ["--hostfile", placement.hostfile]
+            if placement.network is not None and placement.network.pod.is_host:
+                # There a launcher has the address of the worker beside it, but not its CPUs.
+                argv += dialect.stays_away
         elif not placement.is_allocated:
             argv += ["-H", ",".join(f"{host}:{layout.ranks_per_node}" for host in hosts or ("localhost",))]
         argv += ["--map-by", _mapping(layout), "--bind-to", layout.bind.value]
@@ -98,7 +109,7 @@ class OpenMpi5(OpenMpi4):
 
     name = "openmpi5"
     _dialect = _Dialect(
-        "mpirun", "--prtemca", "plm_ssh_agent", "plm_ssh_no_tree_spawn", "prte_if_include", "sm"
+        "mpirun", "--prtemca", "plm_ssh_agent", "plm_ssh_no_tree_spawn", "prte_if_include", "sm", ()
     )
 
 
