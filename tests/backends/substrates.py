@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,15 +16,17 @@ from typing import Protocol
 import pytest
 
 from backends.real_ssh import sshd
+from tare import plugins
 from tare.backends import marks
 from tare.backends.process import ProcessBackend
 from tare.backends.slurm.commands import Slurm
 from tare.backends.slurm.scheduler import SlurmScheduler
 from tare.errors import LabError
 from tare.lab import AGENT, Lab, slurm, start
+from tare.lab.mpi import is_installed, mpi_folder
 from tare.model.backend import Exit, Job
 from tare.model.case import Layout
-from tare.model.launch import Invocation
+from tare.model.launch import Invocation, Placement
 from tare.model.scheduler import Landing, Step, Task
 from tare.model.site import LabNetwork, LabNetworkKind, LabSpec, Platform, SlurmOptions
 
@@ -42,6 +45,41 @@ class Substrate(Protocol):
     def interrupt(self, *argv: str, when: Callable[[], bool]) -> None:
         """Begin it, and end it as an interrupted tare does once `when` says so."""
         ...
+
+
+class Launched:
+    """A launcher on a substrate: one rank, started by its mpirun or srun."""
+
+    def __init__(self, inner: Substrate, name: str, platform: Platform, *, is_allocated: bool) -> None:
+        self.folder = inner.folder
+        self._inner = inner
+        self._launcher = plugins.launcher(name)
+        self._placement = Placement(
+            hosts=() if is_allocated else ("localhost",),
+            layout=Layout(),
+            platform=platform,
+            is_allocated=is_allocated,
+        )
+
+    def run(self, *argv: str, env: Mapping[str, str] | None = None, timeout_s: float = 60) -> Exit:
+        command = self._launcher.launch(Invocation(argv=argv, env=dict(env or {})), self._placement)
+        return self._inner.run(*command.argv, env=command.env, timeout_s=timeout_s)
+
+    def interrupt(self, *argv: str, when: Callable[[], bool]) -> None:
+        command = self._launcher.launch(Invocation(argv=argv), self._placement)
+        self._inner.interrupt("env", *(f"{k}={v}" for k, v in command.env.items()), *command.argv, when=when)
+
+
+def mpi_platform(name: str) -> Platform:
+    """Return a platform whose launcher is of the MPI called `name` here; skip where it is not."""
+    if name == "openmpi4":
+        if shutil.which("mpirun.openmpi") is None:
+            pytest.skip("no Open MPI 4 here; apt install openmpi-bin")
+        return Platform(launcher=name, prefix="/usr")
+    folder = "openmpi" if name == "openmpi5" else name
+    if not is_installed(folder, mpi_folder()):
+        pytest.skip(f"no such MPI here; run: tare lab setup --mpi {folder}")
+    return Platform(launcher=name, prefix=str(mpi_folder() / folder))
 
 
 class Processes:

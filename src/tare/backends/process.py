@@ -137,7 +137,7 @@ class ProcessBackend:
         elapsed_s = time.monotonic() - started
         self._end_leftovers(job, is_abnormal=code != 0)
         return Exit(
-            code=code if code >= 0 else None,
+            code=code if code >= 0 and not is_timeout else None,  # which would be a launcher's own
             signal=-code if code < 0 else None,
             is_timeout=is_timeout,
             elapsed_s=elapsed_s,

@@ -39,6 +39,7 @@ class OpenMpi4:
     """Starts ranks with mpirun of Open MPI 4 (ORTE)."""
 
     name = "openmpi4"
+    _no_input: tuple[str, ...] = ()
     _dialect = _Dialect(
         "orterun",
         "--mca",
@@ -78,7 +79,7 @@ class OpenMpi4:
             argv += ["--mca", "mpi_yield_when_idle", "1"]
         for name in env:
             argv += ["-x", name]
-        argv += ["-n", str(layout.ranks), *program.argv]
+        argv += [*self._no_input, "-n", str(layout.ranks), *program.argv]
         return Invocation(argv=tuple(argv), env=env | _AS_ROOT)
 
     def _program(self, placement: Placement) -> str:
@@ -108,6 +109,8 @@ class OpenMpi5(OpenMpi4):
     """Starts ranks with mpirun of Open MPI 5 (PRRTE)."""
 
     name = "openmpi5"
+    # Else the first rank waits for ever for the end of an input that is at its end.
+    _no_input = ("--stdin", "none")
     _dialect = _Dialect(
         "mpirun", "--prtemca", "plm_ssh_agent", "plm_ssh_no_tree_spawn", "prte_if_include", "sm", ()
     )
