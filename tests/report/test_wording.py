@@ -77,3 +77,9 @@ def test_visible_text_holds_nothing_that_hides_or_turns_text(text: str) -> None:
     assert visible(shown) == shown
     if text.isprintable():
         assert shown == text
+
+
+def test_a_narrow_interval_has_decimals_until_its_ends_differ() -> None:
+    spaced = cost_with_interval(0.5012, (0.5003, 0.5021)).translate({0x202F: " ", 0xA0: " "})
+    assert spaced == "+50.1 % [50.0, 50.2]"
+    assert cost_with_interval(0.5, (0.5, 0.5)).translate({0x202F: " ", 0xA0: " "}) == "+50 % [50, 50]"

@@ -79,7 +79,7 @@ def x_axis(panel: Panel, domain: Domain) -> Spec:
     if is_size(panel.x):
         axis |= {"values": _byte_ticks(domain), "labelExpr": _BYTES_LABEL, "labelOverlap": "greedy"}
     elif panel.x == IN_TIME:
-        axis |= {"tickMinStep": 1, "format": "d"}
+        axis |= {"tickCount": 6, "tickMinStep": 1, "format": "d"}
     else:
         xs = sorted({point.x for line in panel.lines for point in line.points})
         axis |= {"values": xs, "labelExpr": "format(datum.value, '~g')"}

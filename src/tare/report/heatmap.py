@@ -13,6 +13,7 @@ from tare.report.sides import Place, Side, Sides
 from tare.report.telling import MOST_COLUMNS, left_out
 from tare.report.wording import (
     bracket,
+    cost_decimals,
     cost_interval,
     count,
     percent,
@@ -143,7 +144,7 @@ def _cell(one: Comparison | None, sides: Sides) -> Cell | None:
         said = f"{label}: {reason}"
         return Cell("–", "none", "", "", "missing", said, (("Result", reason),), _cases(one))
     bounds = cost_interval(one.low, one.high, one.better)
-    decimals = 0 if abs(one.cost) >= 0.0995 else 1
+    decimals = cost_decimals(one.cost, bounds)
     number = percent(one.cost, decimals=decimals)
     interval = bracket(bounds, decimals) or "no interval"
     confidence = percent(one.confidence, is_signed=False, decimals=0)

@@ -13,11 +13,10 @@ from tare.report.listing import Listing, PackedCell, PackedRow, split
 from tare.report.settling import more
 from tare.report.sides import Sides
 from tare.report.wording import (
-    bracket,
     coordinate,
     cost_interval,
+    cost_with_interval,
     count,
-    percent,
     probability,
     ratio,
     ratio_bounds,
@@ -95,8 +94,7 @@ def _farness(one: Comparison) -> float:
 def _row(one: Comparison, campaign: Campaign, sides: Sides) -> VerdictRow:
     shared = {"workload"} | (set(campaign.cases[one.contender_case].settings) & set(campaign.plan.varied))
     bounds = cost_interval(one.low, one.high, one.better)
-    decimals = 0 if one.cost is not None and abs(one.cost) >= 0.0995 else 1
-    cost = "" if one.cost is None else f"{percent(one.cost, decimals=decimals)} {bracket(bounds, decimals)}"
+    cost = "" if one.cost is None else cost_with_interval(one.cost, bounds)
     p = one.p_equivalence_adjusted if one.verdict is Verdict.EQUIVALENT else one.p_adjusted
     return VerdictRow(
         side=sides.side_of[one.contender_case].name,
@@ -105,7 +103,7 @@ def _row(one: Comparison, campaign: Campaign, sides: Sides) -> VerdictRow:
         at=" · ".join(coordinate(name, value) for name, value in one.at.items() if name not in shared),
         ratio=ratio(one.ratio),
         interval=ratio_bounds(one.ratio, one.low, one.high),
-        cost=cost.rstrip(),
+        cost=cost,
         n_blocks=one.n_blocks,
         p=probability(p),
         verdict=one.verdict.value if one.ratio is not None else "not measured",

@@ -21,6 +21,7 @@ _UNITS = {"us": "µs", "usec": "µs", "Mbytes/s": "MB/s", "Mbytes/sec": "MB/s", 
 _SIZES = frozenset({"block", "transfer", "file_size", "node_memory"})
 """What fio, IOR, elbencho and HPL call sizes: the plan does not tell the units of parameters."""
 
+_MOST_DECIMALS = 2
 _KEPT_CONTROLS = frozenset("\n\t")
 
 
@@ -87,9 +88,19 @@ def bracket_values(low: float | None, high: float | None) -> str:
 
 def cost_with_interval(share: float, bounds: tuple[float, float] | None, *, is_signed: bool = True) -> str:
     """Return a cost and its interval with the same decimals: ``68 % [61, 75]``."""
-    decimals = _decimals(share)
+    decimals = cost_decimals(share, bounds)
     text = percent(share, is_signed=is_signed, decimals=decimals)
     return f"{text}{SPACE}{bracket(bounds, decimals)}".rstrip()
+
+
+def cost_decimals(share: float, bounds: tuple[float, float] | None) -> int:
+    """Return the decimals of a cost in percent: more where its interval would else have two equal ends."""
+    decimals = _decimals(share)
+    if bounds is None or bounds[0] == bounds[1]:
+        return decimals
+    while decimals < _MOST_DECIMALS and len({f"{end * 100:.{decimals}f}" for end in bounds}) == 1:
+        decimals += 1
+    return decimals
 
 
 def probability(value: float | None) -> str:
