@@ -195,6 +195,16 @@ def test_a_row_with_values_missing_is_a_problem() -> None:
     assert parsed.problems == ("netperf's row has 2 values instead of 3",)
 
 
+def test_a_throughput_without_its_unit_is_refused_unless_the_rate_is_told_too() -> None:
+    bare = KEYVAL.replace("THROUGHPUT_UNITS=Trans/s\n", "")
+    assert parse("TCP_RR", bare).problems == (
+        "netperf does not tell the unit of its throughput (THROUGHPUT_UNITS)",
+    )
+    parsed = parse("TCP_RR", bare + "TRANSACTION_RATE=14012.50\n")
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed)["transactions", None] == 14012.5
+
+
 def test_nothing_is_no_result() -> None:
     complaint = "establish control: are you sure there is a netserver listening on n1 at port 12865?\n"
     for text in ("", complaint):

@@ -46,6 +46,7 @@ _NAMES: Mapping[str, tuple[str, float | None]] = {
     "Remote CPU Util %": ("cpu_remote", None),
 }
 """The figure of merit of each name, and its percentile."""
+_RESULTS = frozenset({"throughput", "transactions"})  # without one of these, a test gave nothing
 
 _TITLE = re.compile(r"(?:MIGRATED )?(?P<test>(?:TCP|UDP|SCTP)[ _A-Za-z/0-9]{0,40}?) TEST (?:from|to) ")
 _KEYVAL = re.compile(r"([A-Z][A-Z0-9_]+)=(.*)")
@@ -100,7 +101,7 @@ def _faults(result: _Result, known: set[str]) -> Iterator[str]:
     found = {fom for fom, _, _ in result.figures}
     if result.faults:
         yield from result.faults
-    elif not found & {"throughput", "transactions"}:
+    elif not found & _RESULTS:
         yield "netperf's result is missing"
     elif not found & known:
         yield "the output is that of another kind of test"
@@ -163,10 +164,17 @@ class _Log:
 
     def _flush(self) -> None:
         if self._results and self._results[-1].values:
-            result = self._results[-1]
-            result.figures += _figures(result.values)
-            result.values = {}
+            values, self._results[-1].values = self._results[-1].values, {}
+            self._take(values)
         self._heads, self._table, self._above = [], None, []
+
+    def _take(self, values: Mapping[str, str]) -> None:
+        """Take in the values of an omni test."""
+        result, figures = self._last(), list(_figures(values))
+        result.figures += figures
+        is_told = any(fom in _RESULTS for fom, _, _ in figures)
+        if not is_told and values.keys() & {"THROUGHPUT", "Throughput"} and not _unit(values):
+            result.faults.append("netperf does not tell the unit of its throughput (THROUGHPUT_UNITS)")
 
     def _read_pair(self, name: str, value: str) -> None:
         if self._results and name in self._results[-1].values:  # another test, without a title (-P 0)
@@ -190,7 +198,7 @@ class _Log:
             if "Percentile Latency Microseconds" in names[0] or not _NUMBER.fullmatch(line.split(",")[0]):
                 self._read_names(line)  # a name that begins with a number
             elif len(cells) == len(names):
-                self._last().figures += _figures(dict(zip(names, cells, strict=True)))
+                self._take(dict(zip(names, cells, strict=True)))
                 self._findings.keep(len(names))
                 self._heads = []
             else:
@@ -211,7 +219,7 @@ class _Log:
         if not _NUMBER.fullmatch(cells[0]):
             self._read_head(line)
         elif len(names) == len(cells):
-            self._last().figures += _figures(dict(zip(names, cells, strict=True)))
+            self._take(dict(zip(names, cells, strict=True)))
             self._findings.keep(len(names))
             self._above = []
 
@@ -230,10 +238,14 @@ def _names(above: tuple[str, ...]) -> list[str]:
     return [" ".join(filter(None, column)) for column in columns]
 
 
+def _unit(values: Mapping[str, str]) -> str:
+    """Return what the throughput of an omni test is measured in, where the test was to tell."""
+    return values.get("THROUGHPUT_UNITS", values.get("Throughput Units", "")).strip()
+
+
 def _figures(values: Mapping[str, str]) -> Iterator[tuple[str, float, float | None]]:
     """Yield the figures among the values of an omni test."""
-    throughput = values.get("THROUGHPUT", values.get("Throughput", ""))
-    unit = values.get("THROUGHPUT_UNITS", values.get("Throughput Units", "")).strip()
+    throughput, unit = values.get("THROUGHPUT", values.get("Throughput", "")), _unit(values)
     if _NUMBER.fullmatch(throughput):
         if unit == "Trans/s":
             yield "transactions", float(throughput), None
