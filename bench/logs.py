@@ -325,6 +325,10 @@ End of Summary section.
 End of HPC Challenge tests.
 """
 
+_MICROBENCH = """\
+{"tare":"row","op":"pingpong","bytes":8,"unit":"us","n":10000,"min":1.1,"p1":1.1,"p25":1.2,"p50":1.25,"p75":1.3,"p90":1.4,"p99":2.1,"p99.9":4.2,"max":9.1,"mean":1.3}
+"""
+
 LOGS = {
     "elbencho": Log("elbencho.write", _ELBENCHO),
     "fio": Log("fio.write", _FIO_STATUS, end=_FIO),
@@ -367,6 +371,8 @@ LOGS = {
                            " Time loop finished. Timing info:\n Total elapsed time in seconds =    1311.2\n"
                            " End of the simulation\n\n"),
     "stream": Log("stream", _STREAM),
+    "tare": Log("tare.p2p", _MICROBENCH, '{"tare":"header","version":1,"ranks":2}\n',
+                '{"tare":"end","rows":1}\n'),
     "wrf": Log("wrf.conus-12km",
                "Timing for main: time 2019-11-26_12:01:12 on domain   1:    0.31214 elapsed seconds\n",
                "taskid: 0 hostname: n1\n Ntasks in X            2 , ntasks in Y            4\n",
