@@ -139,6 +139,16 @@ def test_datagrams_without_the_servers_report_are_not_complete() -> None:
     assert "WARNING: did not receive ack of last datagram" in warned.problems[0]
 
 
+def test_reports_of_several_streams_of_datagrams_need_their_sum() -> None:
+    rows = UDP[UDP.index("[  1] 0.0000") :]
+    total = "[SUM] 0.0000-1.0016 sec  2.50 MBytes  21.0 Mbits/sec\n[SUM] Sent 1792 datagrams\n"
+    streams = UDP + rows.replace("[  1]", "[  2]") + total
+    parsed = parse(streams)
+    assert parsed.problems == ("the server's reports of 2 streams have no sum",)
+    assert figures(parsed, "throughput_sent") == [0.021]
+    assert figures(parsed, "throughput") == []
+
+
 def test_a_server_of_several_tests_tells_them_apart() -> None:
     test = """\
 [  4] local 10.0.0.2 port 5001 connected with 10.0.0.1 port 56591

@@ -100,7 +100,11 @@ class _Run:
             alone = n_streams < 2 or not self.has_rows
             yield "the row of the whole test is missing" if alone else f"{n_streams} streams have no sum"
         elif self.is_udp and self.is_client and False not in totals:
-            yield "the server's report of what arrived is missing"
+            n_reports = sum(not is_sent for is_sent, _ in self.flows)
+            if n_reports > 1:
+                yield f"the server's reports of {n_reports} streams have no sum"
+            else:
+                yield "the server's report of what arrived is missing"
 
 
 def parse_output(lines: Iterable[str], foms: Iterable[Fom], time_s: float | None) -> Parsed:
