@@ -1,0 +1,1 @@
+"""The doubles of kubelab, by themselves."""
