@@ -10,6 +10,7 @@ import pytest
 
 from stats.noises import NOISES, bimodal, drifting, in_turns, lognormal, normal, one_after_the_other
 from tare.stats.bootstrap import quantile_intervals
+from tare.stats.equivalence import equivalence_p_values
 from tare.stats.hodges_lehmann import rank_ratios
 from tare.stats.intervals import Floats, geometric_intervals
 from tare.stats.ratios import ratios, set_apart
@@ -56,6 +57,17 @@ def test_under_drift_the_runs_of_one_side_after_the_other_lose_the_truth_and_blo
         assert coverage(lost.low, lost.high, 1) < 0.3
     kept = ratios(*in_turns(drifting, 5, n_blocks, N_STUDIES))
     assert coverage(kept.low, kept.high, 1) >= 0.93
+
+
+@pytest.mark.parametrize("margin", [0.02, 0.1])
+@pytest.mark.parametrize("n_blocks", [5, 10, 20])
+@pytest.mark.parametrize("name", NOISES)
+def test_twice_the_margin_is_called_equivalent_in_no_more_than_five_of_a_hundred_studies(
+    name: str, n_blocks: int, margin: float
+) -> None:
+    reference, contender = in_turns(NOISES[name], 20 + n_blocks, n_blocks, N_STUDIES)
+    found = ratios(reference, (1 + 2 * margin) * contender)
+    assert (equivalence_p_values(found, margin) <= 0.05).mean() <= 0.05
 
 
 def test_unpaired_intervals_hold_the_truth_when_one_side_scatters_more() -> None:
