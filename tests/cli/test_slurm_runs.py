@@ -166,6 +166,8 @@ def test_a_killed_tare_leaves_its_jobs_and_the_next_one_adopts_them(
     assert states(campaign) == {State.DONE: 4}
     assert set(ended_runs(campaign).values()) == {1}
     assert n_starts(campaign) == 4, "a run was run twice"
+    assert controller.jobs() == []
+    assert tare("clean").stdout == "nothing is left behind\n"
 
 
 def test_clean_cancels_the_jobs_of_a_dead_campaign_and_then_finds_nothing(

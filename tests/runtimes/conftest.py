@@ -17,6 +17,7 @@ import msgspec
 import pytest
 
 from tare import plugins
+from tare.backends import marks
 from tare.backends.containers import Host, find_labelled, sweep
 from tare.backends.process import ProcessBackend
 from tare.errors import LabError
@@ -27,7 +28,8 @@ from tare.model.launch import Engine, Invocation
 from tare.model.site import ContainerOptions, LabSpec, Platform
 
 RUNTIMES = ("native", "charliecloud", "podman", "docker")
-LABEL = "contract:0:0:"
+LABEL = marks.new_prefix("contract")
+"""Of this process, while it lives: what carries the mark of one that is gone, any `tare clean` may end."""
 
 _PROGRAMS = tuple(path for path in ("/usr", "/bin", "/lib", "/lib64") if Path(path).exists())
 
