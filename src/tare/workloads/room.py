@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 
 MOST_FIGURES = 50_000
 """Of one output. The longest real one that is known holds 7310: perftest, a report every 12 s for a day."""
@@ -25,18 +25,13 @@ class Room:
         """Take places for something that is kept until the end of the output."""
         self._n_taken += n_places
 
-    @property
-    def is_full(self) -> bool:
-        """Whether more was taken than there is, so that reading has to stop."""
-        return self._n_taken > self._most
-
-    def count(self, n_lines: int) -> None:
-        """Count lines that were read."""
-        self._n_read += n_lines
-
-    def leave_out(self, lines: Iterable[str]) -> None:
-        """Count what is left of `lines`, which nobody reads."""
-        self._n_left_out += sum(1 for _ in lines)
+    def is_full_after(self, read: Sized, rest: Iterable[str]) -> bool:
+        """Return whether more was taken than there is; then the `rest` of the lines is counted, not read."""
+        self._n_read += len(read)
+        if self._n_taken <= self._most:
+            return False
+        self._n_left_out = sum(1 for _ in rest)
+        return True
 
     @property
     def fault(self) -> str | None:

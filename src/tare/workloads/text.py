@@ -34,13 +34,14 @@ class Sieve:
         self._lines = re.compile(f"\n((?:{heads})[^\n]*)")
         self._words = words
 
-    def has_word(self, text: str) -> bool:
-        """Return whether one of the words is in `text`."""
-        return any(word in text for word in self._words)
+    def sift(self, batch: list[str], text: str, *, was_near: bool) -> tuple[list[str], bool]:
+        """Return the lines of `batch` that go through, and whether there was a word; `text` is all of it.
 
-    def pick(self, text: str) -> list[str]:
-        """Return the lines of `text` that begin as those do which matter."""
-        return self._lines.findall("\n" + text)
+        `was_near` says that there was one in the batch before.
+        """
+        picked = self._lines.findall("\n" + text)
+        is_near = len(picked) < len(batch) and any(word in text for word in self._words)
+        return (batch if is_near or was_near else picked), is_near
 
 
 def plain(
@@ -84,16 +85,10 @@ def plain(
         elif sieve is None:
             yield from map(str.rstrip, batch)
         else:
-            picked, was_near = sieve.pick(text), is_near
-            is_near = len(picked) < len(batch) and sieve.has_word(text)
-            yield from map(str.rstrip, batch if is_near or was_near else picked)
-        if is_torn:
+            passed, is_near = sieve.sift(batch, text, was_near=is_near)
+            yield from map(str.rstrip, passed)
+        if is_torn or (room is not None and room.is_full_after(batch, source)):
             return
-        if room is not None:
-            room.count(len(batch))
-            if room.is_full:
-                room.leave_out(source)
-                return
         batch = list(islice(source, _BATCH))
 
 

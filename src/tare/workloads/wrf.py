@@ -135,7 +135,9 @@ _MAIN = re.compile(r"(?:d\d\d \S+ +)?Timing for main\b")
 _STEP = re.compile(r" *(\d+): +(?:([0-9]+\.[0-9]+)|(\S+)) elapsed seconds\.?")
 """What follows the last `` on domain `` of a line of a step, or `` for domain `` of one of output."""
 _OUTPUT = re.compile(r"(?:d\d\d \S+ +)?Timing for Writing\b")
-_SIEVE = Sieve(r"(?:d\d\d \S+ +)? *Timing for|taskid: 0", "FATAL CALLED", "SUCCESS", "asks", "cfl")
+_SIEVE = Sieve(
+    r"(?:d\d\d \S+ +)? *Timing for|taskid: 0| *Ntasks| *Quilting with", "FATAL CALLED", "SUCCESS", "cfl"
+)
 _RANKS = re.compile(r" *Ntasks in X +(\d+) *, *ntasks in Y +(\d+)")
 _IO_RANKS = re.compile(r" *Quilting with +(\d+) groups of +(\d+) I/O tasks\.?")
 _FATAL = re.compile(r"FATAL CALLED FROM FILE: +(\S+) +LINE: +(\d+)")
