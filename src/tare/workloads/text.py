@@ -77,9 +77,11 @@ def plain(
         if watch is not None:
             watch(batch, text)
         is_torn = has_ends and text.count("\n") < len(batch)
-        is_plain = has_ends and not (is_torn or before or "\r" in text or "\x1b" in text)
+        is_plain = has_ends and not (is_torn or "\r" in text or "\x1b" in text)
         if not is_plain or ("<" in text and "]<std" in text):
             yield from _clean(batch, on_torn, before, has_ends=has_ends, keeps_blanks=keeps_blanks)
+        elif before:
+            yield from [line.removeprefix(before).rstrip() for line in batch]
         elif keeps_blanks:
             yield from [line[:-1] for line in batch]
         elif sieve is None:
