@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -76,3 +77,16 @@ def children() -> list[int]:
     tasks = Path("/proc/self/task").glob("*/children")
     pids = [int(pid) for task in tasks for pid in task.read_text().split()]
     return [pid for pid in pids if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def test_nothing_is_left_running_when_painting_ends() -> None:
+    with painter_beside() as painter:
+        assert painter.paint(SPEC, 1.0).svg
+    assert children() == []
+
+
+def test_an_interrupt_ends_what_is_being_painted() -> None:
+    with contextlib.suppress(KeyboardInterrupt), painter_beside() as painter:
+        painter.paint(SPEC, 1.0)
+        raise KeyboardInterrupt
+    assert children() == []

@@ -61,12 +61,13 @@ class Here:
 class Beside:
     """Paints in two processes beside this one: vl-convert holds Python's lock, so threads would only wait.
 
-    One turns charts into SVG, the other SVG into PNG and PDF.
+    One turns charts into SVG, the other SVG into PNG and PDF; a thread `between` hands it over.
     """
 
-    def __init__(self, charts: ProcessPoolExecutor, paper: ProcessPoolExecutor) -> None:
-        self._charts, self._paper = charts, paper
-        self._between = ThreadPoolExecutor(1)
+    def __init__(
+        self, charts: ProcessPoolExecutor, paper: ProcessPoolExecutor, between: ThreadPoolExecutor
+    ) -> None:
+        self._charts, self._paper, self._between = charts, paper, between
         self._charts.submit(to_svg, _SMALLEST)  # Vega takes half a second to come up: until the first chart
         self._scripts = self._paper.submit(chart_scripts)
 
@@ -91,12 +92,16 @@ def painter_beside() -> Iterator[Painter]:
         yield Here()
         return
     spawn = multiprocessing.get_context("spawn")  # a fork would copy locks that other threads hold
-    pools = [ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin) for _ in range(2)]
-    try:
-        yield Beside(*pools)
-    finally:
-        for pool in pools:
-            pool.shutdown(wait=False, cancel_futures=True)
+    charts, paper = (ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin) for _ in range(2))
+    with ThreadPoolExecutor(1) as between:
+        try:
+            yield Beside(charts, paper, between)
+        finally:
+            for pool in (
+                charts,
+                paper,
+            ):  # waiting: Python 3.11 may close its pipes twice when it ends before they do
+                pool.shutdown(cancel_futures=True)
 
 
 class _Later:
