@@ -22,9 +22,9 @@ from kubelab.processes import Daemon, KubelabError
 Doc = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "studies/sites/kubelab.yaml"
-ONCE = '[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 0 ] || echo value: 1.0'
+ONCE = '[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" != 0 ] || echo value: 1.0'
 """A program whose first rank alone prints a figure."""
-_UP = "export KUBECONFIG="
+UP = "export KUBECONFIG="
 
 
 class PodLab:
@@ -72,7 +72,7 @@ def pods(request: pytest.FixtureRequest) -> Iterator[PodLab]:
         daemon = Daemon("pods", [sys.executable, "-m", "kubelab", "pods", place], folder / "pods.log")
         daemon.start()
         try:
-            daemon.wait_until(lambda: _UP in daemon.log.read_text(), "up", 180)
+            daemon.wait_until(lambda: UP in daemon.log.read_text(), "up", 180)
             yield PodLab(folder)
         finally:
             daemon.stop(60)

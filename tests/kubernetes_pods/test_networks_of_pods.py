@@ -91,6 +91,15 @@ def test_the_switches_saw_what_the_pods_say(done: Done) -> None:
     assert told["mgmt"] < done.crossed["mgmt"] < 1.2 * told["mgmt"]  # there are kubelets too
 
 
+def test_telemetry_of_the_pods_has_the_columns_of_other_platforms(done: Done) -> None:
+    for attempt in attempts(done.folder):
+        figures = attempt["telemetry"]
+        assert {"cpu_user", "cpu_idle", "memory_peak", "context_switches", "network_sent"} <= figures.keys()
+        own = _PATHS[_network(done.folder, attempt["case"])]
+        counted = sum(interfaces[own]["tx_bytes"] for interfaces in attempt["traffic"].values())
+        assert figures["network_sent"] == pytest.approx(counted, rel=0.1)
+
+
 def test_the_report_shows_the_cost_with_its_interval(done: Done, pods: PodLab) -> None:
     made = pods.tare("report", done.folder)
     assert made.returncode == 0, made.stderr

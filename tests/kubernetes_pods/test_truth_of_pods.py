@@ -16,7 +16,7 @@ from kubernetes_pods.conftest import ONCE, Campaign, PodLab, attempts
 _OURS = "app.kubernetes.io/managed-by=tare"
 _PATIENCE_S = 90
 _SPIN = "timeout 4 sh -c 'while :; do :; done & while :; do :; done'; " + ONCE
-"""Work for two CPUs."""
+"""Work for two CPUs, a while."""
 
 
 def test_ranks_of_open_mpi_run_on_both_nodes(campaign: Campaign) -> None:
@@ -40,11 +40,15 @@ def test_server_and_client_meet_on_the_second_interface(campaign: Campaign) -> N
     assert [one["state"] for one in campaign.attempts()] == ["done", "done"]
 
 
-def test_a_run_that_its_limit_throttled_is_invalid(campaign: Campaign) -> None:
-    campaign.write(script=_SPIN).run()
+def test_a_run_with_fewer_cpus_than_it_was_to_have_is_invalid(campaign: Campaign) -> None:
+    campaign.write(
+        platform="openmpi", script=_SPIN, options={"resources": {"cpu": "300m"}}, study={"nodes": 1}
+    )
+    campaign.run()
     [attempt] = campaign.attempts()
     assert attempt["state"] == "invalid"
-    assert "throttled" in attempt["reason"]
+    assert "its control group allows 0.3" in attempt["reason"]
+    assert "were throttled" in attempt["reason"]
 
 
 def test_a_run_that_fits_nowhere_says_why(campaign: Campaign) -> None:
