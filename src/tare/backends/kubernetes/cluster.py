@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -94,6 +96,8 @@ class Cluster:
         self.namespace = namespace
         self.n_requests = 0
         self.n_watches = 0
+        self._is_ending = False
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
     @classmethod
     def connect(cls, options: KubernetesOptions) -> Cluster:
@@ -182,6 +186,9 @@ class Cluster:
         path, patience = self._path(resource), httpx2.Timeout(_TIMEOUT_S, read=_WATCH_S + _TIMEOUT_S)
         try:
             with self._http.stream("GET", path, params=query, timeout=patience) as answer:
+                self._sockets.add(answer.extensions["network_stream"].get_extra_info("socket"))
+                if self._is_ending:
+                    return
                 if answer.status_code == _GONE:
                     raise Gone
                 if answer.status_code >= 400:
@@ -220,8 +227,16 @@ class Cluster:
         """Return the server's version document. Raises Refusal or Outage."""
         return self._request("GET", "/version", {})
 
+    def end_watches(self) -> None:
+        """End the connections of watches: their threads wake, which closing alone would not make them."""
+        self._is_ending = True
+        for one in list(self._sockets):
+            with suppress(OSError):
+                socket.socket.shutdown(one, socket.SHUT_RDWR)  # not SSLSocket's, which another thread reads
+
     def close(self) -> None:
         """End all connections, watches too."""
+        self.end_watches()
         with suppress(OSError):
             self._http.close()
 

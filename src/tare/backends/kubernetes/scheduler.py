@@ -40,6 +40,7 @@ _Answer = TypeVar("_Answer")
 _PATIENCE_S = 1.0  # how long `wait` waits for news
 _OUTAGE_S = 600.0  # an API server that restarts, or fails over, is back within minutes
 _RETRY_S = 2.0
+_LEAVE_S = 2.0  # how long a watch may take to end
 _LOG_TRIES = 3
 _SERVER_FAULT = 500  # and more: not what was asked for is wrong, but who answers
 _TOGETHER, _TOGETHER_S = 50, 2.0  # objects are deleted so many, or so late, together: one request for all
@@ -155,6 +156,10 @@ class KubernetesScheduler:
         """End the watches and leave everything in the cluster, as a session that dies does."""
         for watch in self._watches:
             watch.end()
+        self._cluster.end_watches()
+        for watch in self._watches:  # before the connections are closed that they read
+            if watch.is_alive():
+                watch.join(_LEAVE_S)
         self._cluster.close()
 
     def _make_flight(self, task: Task, *, is_there: bool = False) -> Flight:

@@ -1,14 +1,16 @@
-"""A server and a client, as pods of their own: what the real API makes of them."""
+"""The scheduler alone, before the real API: pairs of pods, and the end of watches."""
 
 from __future__ import annotations
 
+import queue
 from pathlib import Path
 
 from backends.kubernetes.conftest import wait_for
 from backends.kubernetes.situations import SITUATIONS
 from kubernetes_cluster.conftest import Lab, until
-from tare.backends.kubernetes.cluster import Cluster
+from tare.backends.kubernetes.cluster import EVENTS, JOBS, MPI_JOBS, PODS, Cluster
 from tare.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.backends.kubernetes.watching import News, Watch
 
 
 def test_a_server_is_ended_when_its_client_has_and_both_tell_of_their_node(
@@ -28,3 +30,23 @@ def test_a_server_is_ended_when_its_client_has_and_both_tell_of_their_node(
     patches = [one for one in lab.requests(namespace) if one.verb == "patch"]
     assert [(one.resource, one.code) for one in patches] == [("pods", 200)]
     until(lambda: not lab.control_plane.kubectl("get", "pods", "-n", namespace, "-o", "name"))
+
+
+def test_watches_end_with_their_scheduler(lab: Lab, namespace: str) -> None:
+    """A thread that went on reading a closed connection would read whatever gets its number next."""
+    changes = {"namespace": namespace, "kubeconfig": str(lab.kubeconfig)}
+    options = SITUATIONS["pod-network"].with_options(**changes).options
+    for _ in range(20):
+        cluster = Cluster.connect(options)
+        news: queue.Queue[News] = queue.Queue()
+        watches = [Watch(cluster, resource, "", news) for resource in (PODS, JOBS, EVENTS, MPI_JOBS)]
+        for watch in watches:
+            watch.start()
+        news.get(timeout=30)  # at any moment of the others
+        for watch in watches:
+            watch.end()
+        cluster.end_watches()
+        for watch in watches:
+            watch.join(10)
+        assert not any(watch.is_alive() for watch in watches)
+        cluster.close()
