@@ -137,3 +137,16 @@ def test_a_published_single_run_seems_negative_and_says_why_it_is_not_sure() -> 
     assert (
         "Scaling seems negative from 4 to 8 nodes: throughput × 0.62 (without interval: single run)." in text
     )
+
+
+def test_of_many_workloads_a_few_are_told_in_the_open_and_the_others_behind_a_click() -> None:
+    cases = [
+        make_case(network, workload=f"w{index}", nodes=nodes)
+        for index in range(6)
+        for network in ("host", "overlay")
+        for nodes in (1, 2, 4)
+    ]
+    page = page_of(make_application({"host": usl(), "overlay": usl()}, cases=cases))
+    section = page[page.index('id="scaling"') : page.index("Every scale, with intervals")]
+    in_the_open, behind = section.split("<summary>The other 2 of 6</summary>")
+    assert (in_the_open.count("strong scaling</h3>"), behind.count("strong scaling</h3>")) == (4, 2)

@@ -39,6 +39,9 @@ MOST_ITEMS = 30
 MOST_NUMBERS = 500
 """Rows of the table behind a figure."""
 
+MOST_SCALINGS = 4
+"""Workloads whose scaling is told in the open; the others are a click away."""
+
 _ROW_SIZE = 60
 """Characters that a packed run takes in the page, about."""
 
@@ -69,6 +72,7 @@ def render(
         most_numbers=MOST_NUMBERS,
         most_rows=MOST_ROWS,
         most_items=MOST_ITEMS,
+        most_scalings=MOST_SCALINGS,
         style=_raw(environment.get_template("style.css").render(colours=_side_colours(found))),
         scripts=[_raw(text) for text in scripts],
         hashes=" ".join(f"'sha256-{_digest(text)}'" for text in scripts),
