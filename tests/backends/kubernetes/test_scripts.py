@@ -13,8 +13,10 @@ import msgspec
 import pytest
 
 from backends.kubernetes.situations import BASE, Situation
+from tare.backends.kubernetes.attachments import STATUS
 from tare.backends.kubernetes.bringing import bring_home
 from tare.backends.kubernetes.landing import land
+from tare.backends.kubernetes.observed import SeenMeta, SeenPod
 from tare.backends.kubernetes.script import render
 from tare.collectors.sampler import program, settle
 from tare.model.case import Case, Layout
@@ -143,6 +145,21 @@ def test_a_pod_without_python_is_not_watched_and_says_why(pods: Pods, tmp_path: 
     assert code == 0
     assert land(one, [], None).exit.code == 0
     assert not list(one.folder.glob("telemetry.*.jsonl"))
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_pods_that_have_one_address_are_named_as_the_cause(pods: Pods, tmp_path: Path, code: int) -> None:
+    one = task_of(tmp_path / "home", step("sh", "-c", f"exit {code}"))
+    _, log = pods.run(one)
+    bring_home(log, one.folder, "launcher")
+    assert one.network is not None
+    status = msgspec.json.encode([{"interface": one.network.interface, "ips": ["10.91.0.2"]}]).decode()
+    seen = [SeenPod(metadata=SeenMeta(name=name, annotations={STATUS: status})) for name in ("a", "b")]
+    landed = land(one, seen, None)
+    said = landed.problems[0] if code == 0 else landed.reason
+    assert said.startswith(f"two pods have the address 10.91.0.2 on {one.network.interface}")
+    alone = land(one, seen[:1], None)
+    assert "two pods" not in alone.reason + " ".join(alone.problems)
 
 
 def test_the_client_of_a_pair_need_not_wait_for_the_word_of_a_server_in_another_pod(

@@ -5,6 +5,9 @@ The format is that of the Kubernetes Network Plumbing Working Group, which Multu
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 import msgspec
 
 from tare.backends.kubernetes.objects import AttachmentDefinition, AttachmentSpec, Meta
@@ -103,6 +106,12 @@ def address_on(interface: str, status: str) -> str | None:
     except msgspec.MsgspecError:
         return None
     return next((one.ips[0] for one in found if one.interface == interface and one.ips), None)
+
+
+def twins(interface: str, statuses: Iterable[str]) -> str:
+    """Return the address that several pods have on `interface`, by Multus' answers; empty where none has."""
+    counted = Counter(address for one in statuses if (address := address_on(interface, one)))
+    return next((address for address, count in counted.items() if count > 1), "")
 
 
 def _config(name: str, one: Attachment) -> _Config:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tare.backends.kubernetes import naming, phases, truth
+from tare.backends.kubernetes import attachments, naming, phases, truth
 from tare.backends.kubernetes.observed import SeenJob, SeenPod
 from tare.backends.slurm import landing as record
 from tare.model.backend import Exit
@@ -31,12 +31,26 @@ def land(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, log_fault: st
     if task.layout.nodes == 1 and not task.steps[-1].is_pair:
         nodes = {pod.metadata.name: pod.spec.node_name for pod in pods}
     before, after = (_by_node(files) for files in (landed.before, landed.after))
-    problems: tuple[str, ...] = ()
+    landed = msgspec.structs.replace(landed, nodes=tuple(sorted(before)), before=before, after=after)
+    twins = _twins(task, pods)
     if landed.exit.code == 0:
-        problems = tuple(truth.untruths(task, before, after, nodes, landed.exit.elapsed_s))
-    return msgspec.structs.replace(
-        landed, nodes=tuple(sorted(before)), before=before, after=after, problems=problems
+        problems = (*twins, *truth.untruths(task, before, after, nodes, landed.exit.elapsed_s))
+        return msgspec.structs.replace(landed, problems=problems)
+    return msgspec.structs.replace(landed, reason=twins[0]) if twins else landed
+
+
+def _twins(task: Task, pods: Sequence[SeenPod]) -> tuple[str, ...]:
+    """Return why pods could not find each other, where it is that they have one address."""
+    if task.network is None:
+        return ()
+    interface = task.network.interface
+    address = attachments.twins(
+        interface, (pod.metadata.annotations.get(attachments.STATUS, "") for pod in pods)
     )
+    said = (
+        f"two pods have the address {address} on {interface}; give addresses out for all nodes (whereabouts)"
+    )
+    return (said,) if address else ()
 
 
 def _without_record(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, log_fault: str) -> Landing:
