@@ -51,6 +51,15 @@ def test_a_run_with_fewer_cpus_than_it_was_to_have_is_invalid(campaign: Campaign
     assert "were throttled" in attempt["reason"]
 
 
+def test_addresses_that_each_node_gives_out_for_itself_are_found_out(campaign: Campaign) -> None:
+    by_node = {"kind": "macvlan", "master": "hsn0", "mode": "bridge", "addressing": "host-local"}
+    pod = {"attachment": "by-node", "definition": {**by_node, "subnet": "10.91.0.0/24"}}
+    campaign.write(networks=["twice"], site={"networks": {"twice": {"interface": "net1", "pod": pod}}}).run()
+    [attempt] = campaign.attempts()
+    assert attempt["state"] == "invalid"
+    assert attempt["reason"].startswith("two pods have the address 10.91.0.2 on net1")
+
+
 def test_a_run_that_fits_nowhere_says_why(campaign: Campaign) -> None:
     campaign.write(options={"cpus": 64, "timeouts": {"scheduled": "5 s"}}).run()
     [attempt] = campaign.attempts()
