@@ -144,6 +144,11 @@ _FATAL = re.compile(r"FATAL CALLED FROM FILE: +(\S+) +LINE: +(\d+)")
 _CFL = re.compile(r"points exceeded (?:v_)?cfl *=", re.IGNORECASE)
 
 
+def _seconds(step: re.Match[str]) -> float | None:
+    """Return the time in a match of `_STEP`; most are plain decimals."""
+    return float(step[2]) if step[2] else figure(step[3])
+
+
 @dataclasses.dataclass
 class _Domain:
     """The steps of one domain: of all, and of those that count for the mean."""
@@ -241,7 +246,7 @@ class _Log:
     def _read_timing(self, line: str) -> None:
         head, _, step = line.rpartition(" on domain ")
         if (head.startswith("Timing for main:") or _MAIN.match(head)) and (match := _STEP.fullmatch(step)):
-            seconds = float(match[2]) if match[2] else figure(match[3])
+            seconds = _seconds(match)
             if seconds is not None:
                 (self._domains.get(match[1]) or self._new_domain(match[1])).take(seconds)
             return
@@ -251,7 +256,7 @@ class _Log:
             run = self._open
             for domain in run.domains.values():
                 domain.had_io = True
-            seconds = figure(match[2] or match[3]) if match else None
+            seconds = _seconds(match) if match else None
             if seconds is not None:
                 run.output = (run.output or 0.0) + seconds
 
