@@ -27,6 +27,14 @@ PID = "kubelab.pid"
 _INSIDE = "inside.pid"
 _PATIENCE_S = 20
 _PROGRAMS = ("containerd", "runc", "ip", "tc", "nsenter", "unshare", "setpriv", "ssh-keygen")
+_TRIAL = """\
+ip link add name cable0 type veth peer name cable1
+ip link add name switch0 type bridge
+ip link add link cable0 name second0 type macvlan mode bridge
+tc qdisc add dev cable0 root tbf rate 1mbit burst 16kb latency 50ms
+mount -t tmpfs tmpfs /run
+"""
+"""What nodes are made of; some kernels, and containers without privileges, refuse some of it."""
 _COREFILE = """\
 .:53 {{
   bind {host}
@@ -126,6 +134,9 @@ def check() -> None:
     missing = [one for one in _PROGRAMS if not any(Path(part, one).exists() for part in path.split(":"))]
     if missing:
         raise KubelabError(f"{', '.join(missing)} are missing; 'make programs' installs them")
+    done = subprocess.run(isolated(["sh", "-ec", _TRIAL]), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise KubelabError(f"root cannot make what real nodes need here: {done.stderr.strip()}")
 
 
 def _dns(cluster: ControlPlane) -> Daemon:
