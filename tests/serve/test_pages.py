@@ -21,7 +21,7 @@ from tare.store.journal import AttemptBegan, AttemptEnded, Journal
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return write_campaign(with_gaps(three_networks(blocks=4)), tmp_path / "demo")
+    return write_campaign(with_gaps(three_networks(blocks=5)), tmp_path / "demo")
 
 
 def half(tmp_path: Path) -> tuple[Path, list[AttemptEnded]]:
@@ -50,7 +50,7 @@ def test_the_overview_has_a_card_for_each_campaign_and_for_those_that_come(
 def test_the_matrix_shows_every_planned_run_with_its_state(serve: Serve, folder: Path) -> None:
     html = client_text(serve(folder), "/c/demo")
     cells = re.findall(r'<td class="([dfilrp])"[^>]*>(.)', html)
-    assert len(cells) == 24
+    assert len(cells) == 30
     assert sorted({*cells}) == [("d", "✓"), ("f", "✕"), ("i", "!"), ("l", "◌"), ("p", "·")]
     assert 'data-n="2"' in html
 
@@ -155,7 +155,7 @@ def test_the_full_report_is_made_on_demand_under_its_own_policy(serve: Serve, fo
 def test_json_says_the_same(serve: Serve, folder: Path) -> None:
     client = serve(folder)
     (brief,) = client.get("/api/campaigns").json()["campaigns"]
-    assert (brief["name"], brief["counts"]["done"], brief["runs"]) == ("demo", 20, 24)
+    assert (brief["name"], brief["counts"]["done"], brief["runs"]) == ("demo", 26, 30)
     body = client.get("/api/c/demo").json()
     assert body["schema"] == "tare.serve.campaign/1"
     assert {state for row in body["matrix"].values() for state in row.values()} == {
