@@ -16,7 +16,7 @@ import yaml
 from cli.conftest import TARE, Tare
 from cli.test_crash import wait_for
 from tare.backends import marks
-from tare.cli.crews import campaign_mark
+from tare.cli.wiring.crews import campaign_mark
 from tare.lab import containers, docker
 from tare.lab.rootfs import is_built, rootfs_folder
 from tare.model.attempt import State

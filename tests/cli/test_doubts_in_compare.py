@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from support.slowing import slowed
 from support.synthetic import make_campaign, write_campaign
-from tare.cli.compare import command
+from tare.cli.commands.compare import command
 from tare.model.campaign import Campaign
 from tare.model.case import Case
 

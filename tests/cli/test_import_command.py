@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tare.cli import compare, export, report, status
-from tare.cli.import_ import command
+from tare.cli.commands import compare, export, report, status
+from tare.cli.commands.import_ import command
 from tare.errors import FileFaults, UsageError
 from tare.store.campaign import read_campaign
 

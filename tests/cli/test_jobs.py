@@ -11,7 +11,7 @@ import pytest
 from cli.conftest import TARE, Tare
 from cli.test_crash import wait_for
 from tare.backends import marks
-from tare.cli.crews import campaign_mark
+from tare.cli.wiring.crews import campaign_mark
 from tare.model.attempt import Attempt, State
 from tare.store.campaign import read_campaign
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from support.scales import make_application, usl
 from support.synthetic import make_campaign, write_campaign
-from tare.cli import curves, published, scaling
+from tare.cli.commands import curves, published, scaling
 from tare.errors import UsageError
 
 CURVE = {

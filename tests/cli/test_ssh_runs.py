@@ -15,7 +15,7 @@ import pytest
 from backends.real_ssh import sshd
 from cli.conftest import TARE, Tare
 from tare.backends import marks
-from tare.cli.crews import campaign_mark
+from tare.cli.wiring.crews import campaign_mark
 from tare.lab.mpi import is_installed, mpi_folder
 from tare.model.attempt import State
 from tare.store.campaign import read_campaign

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from tare.cli.schema import command
+from tare.cli.commands.schema import command
 from tare.config import json_schema
 
 jsonschema = pytest.importorskip("jsonschema")

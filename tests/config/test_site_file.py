@@ -233,6 +233,8 @@ def test_root_file_systems_lie_beside_python_unless_the_environment_says_otherwi
 
 
 def test_a_lab_stages_nothing() -> None:
-    text = "site: s\nlab: {nodes: 2, networks: {host: {kind: bridge}}}\nplatforms: {bare: {}}\nstaging: /tmp\n"
+    text = (
+        "site: s\nlab: {nodes: 2, networks: {host: {kind: bridge}}}\nplatforms: {bare: {}}\nstaging: /tmp\n"
+    )
     (fault,) = faults_of(text)
     assert fault.endswith("staging: nodes of a lab share the files of this machine; remove it")

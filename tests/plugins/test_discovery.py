@@ -24,7 +24,7 @@ INSTALLED = EntryPoints(
 )
 
 ACME = """
-from tare.workloads.benchmark import Benchmark
+from tare.workloads.common.benchmark import Benchmark
 WORKLOADS = (Benchmark(name="acme", summary="All of it."), Benchmark(name="acme.small", summary="A little."))
 """
 

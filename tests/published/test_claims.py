@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from tare import published
 from tare.answers.claims import Claim, ClaimFinding, ClaimVerdict, Held, Judgement, judge_claim
-from tare.cli import published as published_command
+from tare.cli.commands import published as published_command
 from tare.errors import InfrastructureError, UsageError
 from tare.published import tables
 

@@ -14,9 +14,9 @@ from support.synthetic import make_case, write_campaign
 from tare import plugins, published
 from tare.answers.against import against
 from tare.answers.compare import comparisons
-from tare.cli import compare as compare_command
-from tare.cli import published as published_command
-from tare.cli import report, status
+from tare.cli.commands import compare as compare_command
+from tare.cli.commands import published as published_command
+from tare.cli.commands import report, status
 from tare.errors import UsageError
 from tare.model.attempt import Attempt, Series, State
 from tare.model.campaign import Campaign

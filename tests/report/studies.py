@@ -10,13 +10,13 @@ from support.synthetic import make_campaign, make_case
 from tare.model.attempt import Series, State
 from tare.model.campaign import Campaign
 from tare.model.workload import Better, Fom
-from tare.report.accounting import account
+from tare.report.charts.painting import Here
 from tare.report.content import Content, ReportAnswers, content
-from tare.report.page import render
-from tare.report.painting import Here
-from tare.report.sentence import Answer, answer_all
+from tare.report.formats.page import render
+from tare.report.sections.accounting import account
+from tare.report.sections.trust import facts, noises
 from tare.report.sides import lay_out
-from tare.report.trust import facts, noises
+from tare.report.words.answer import Answer, answer_all
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}\u202e\x1b[31m\ufffe"
 """Ends a script, starts another, breaks attributes, expands templates, turns text round, colours it."""

@@ -8,10 +8,10 @@ from report.studies import answers_of, facts_of, three_networks, with_gaps
 from support.synthetic import make_campaign, make_case
 from tare.model.attempt import Attempt, State
 from tare.model.backend import Counters
-from tare.report.accounting import account, state_of
-from tare.report.environment import surroundings
+from tare.report.sections.accounting import account, state_of
+from tare.report.sections.environment import surroundings
+from tare.report.sections.traffic import crossings
 from tare.report.sides import lay_out
-from tare.report.traffic import crossings
 
 
 def test_sides_are_named_by_the_settings_in_which_they_differ() -> None:

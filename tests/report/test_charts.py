@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from report.studies import answers_of, content_of, three_networks
 from support.synthetic import SIZES, make_campaign, make_case
-from tare.report import palette
-from tare.report.axes import Domain
+from tare.report.charts import palette
+from tare.report.charts.axes import Domain
+from tare.report.charts.labels import end_labels
 from tare.report.content import Content
-from tare.report.labels import end_labels
 
 
 @pytest.fixture(scope="module")

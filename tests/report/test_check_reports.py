@@ -14,9 +14,9 @@ from support.synthetic import make_campaign
 from tare.answers.check import Check, Undecided, check
 from tare.answers.rule_parser import parse_rule
 from tare.answers.rules import Kind, RuleSource
-from tare.report.check_summary import MOST_ROWS, check_markdown, github_annotations
-from tare.report.code_quality import code_quality_json
-from tare.report.junit import junit_xml
+from tare.report.checks.code_quality import code_quality_json
+from tare.report.checks.junit import junit_xml
+from tare.report.checks.summary import MOST_ROWS, check_markdown, github_annotations
 
 HOSTILE = '</testsuite><b onload="x">|\x00\x1b[31m\ud800\ufffe&]]>`::error::\n# %0A_*'
 

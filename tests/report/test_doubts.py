@@ -14,10 +14,10 @@ from tare.model.attempt import Source
 from tare.model.campaign import Campaign
 from tare.model.case import Case
 from tare.report.content import Content
-from tare.report.doubts import DoubtRow, Doubts, doubts
-from tare.report.page import render
+from tare.report.formats.page import render
+from tare.report.sections.doubts import DoubtRow, Doubts, doubts
 from tare.report.sides import lay_out
-from tare.report.wording import NARROW
+from tare.report.words.numbers import NARROW
 
 
 def is_case(case: Case, network: str, nodes: int) -> bool:

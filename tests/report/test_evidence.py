@@ -12,7 +12,7 @@ from support.synthetic import make_campaign
 from tare.model.attempt import State
 from tare.report.evidence import RUN_LIMIT, Command, Evidence, pack_all, read_evidence
 from tare.report.packing import pack
-from tare.report.runs import telling
+from tare.report.sections.runs import telling
 
 
 def test_packed_evidence_unpacks_to_the_same(tmp_path: Path) -> None:

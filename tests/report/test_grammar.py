@@ -11,13 +11,13 @@ import pytest
 from report.studies import content_of, three_networks
 from support.scales import make_application, usl
 from support.synthetic import make_campaign
-from tare.report.charts import alone
+from tare.report.charts.courses import course_charts
+from tare.report.charts.drawing import alone
+from tare.report.charts.panels import Line, Panel, Point
+from tare.report.charts.scripts import VEGALITE
 from tare.report.content import Content
-from tare.report.course_charts import course_charts
-from tare.report.panels import Line, Panel, Point
-from tare.report.scripts import VEGALITE
+from tare.report.sections.telemetry import Bar, Course, Epoch
 from tare.report.sides import Side
-from tare.report.telemetry import Bar, Course, Epoch
 
 KINDS = ("figures", "time", "rate", "ratio", "nodes", "speedup", "efficiency", "blocks", "telemetry")
 

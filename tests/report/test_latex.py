@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from report.studies import answers_of, hostile, three_networks
 from tare.model.campaign import Campaign
 from tare.report.content import content
-from tare.report.escaping import latex
-from tare.report.latex import render_latex
+from tare.report.formats.escaping import latex
+from tare.report.formats.latex import render_latex
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\[\\{}$&#%_,]|[{}&~]|[^\\{}&~$#%_^\"<>|`\n]|\n|``|`")
 DOCUMENT = "\\documentclass{article}\n\\usepackage{booktabs}%s\n\\begin{document}\n%s\n\\end{document}\n"

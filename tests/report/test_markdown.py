@@ -14,9 +14,9 @@ from report.html_reader import Page
 from report.studies import HOSTILE, answers_of, hostile, three_networks, with_gaps
 from tare.model.campaign import Campaign
 from tare.report.content import content
-from tare.report.escaping import markdown
-from tare.report.markdown import render_markdown
-from tare.report.wording import visible
+from tare.report.formats.escaping import markdown
+from tare.report.formats.markdown import render_markdown
+from tare.report.words.numbers import visible
 
 
 def read(text: str) -> Page:

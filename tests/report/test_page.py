@@ -16,9 +16,9 @@ from report.studies import HOSTILE, answers_of, content_of, hostile, page_of, th
 from support.synthetic import make_campaign, make_case
 from tare.errors import UsageError
 from tare.model.attempt import State
+from tare.report.formats.page import json_block, render
 from tare.report.listing import MOST_ROWS
-from tare.report.page import json_block, render
-from tare.report.wording import ratio
+from tare.report.words.numbers import ratio
 from tare.report.writing import Format, write_report
 
 

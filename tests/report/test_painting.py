@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tare.report import scripts
-from tare.report.painting import Here, Picture, painter_beside
-from tare.report.scripts import chart_scripts
+from tare.report.charts import scripts
+from tare.report.charts.painting import Here, Picture, painter_beside
+from tare.report.charts.scripts import chart_scripts
 
 SPEC = """{
   "data": {"values": [{"x": 1, "y": 2}, {"x": 3, "y": 1}]},

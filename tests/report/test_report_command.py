@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from report.html_reader import Page
 from report.studies import three_networks
 from support.synthetic import write_campaign
-from tare.cli.report import command
+from tare.cli.commands.report import command
 from tare.errors import CampaignError
 
 

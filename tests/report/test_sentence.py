@@ -12,7 +12,7 @@ from report.studies import answers_of, three_networks, words_of
 from support.synthetic import make_campaign
 from tare.model.comparison import Comparison, Verdict
 from tare.model.workload import Better
-from tare.report.settling import settles
+from tare.report.sections.settling import settles
 
 
 def sentence(ratio: Mapping[str, float] | float, *, noise: float = 0.003, blocks: int = 6) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.model.workload import Better
-from tare.report.wording import (
+from tare.report.words.numbers import (
     coordinate,
     cost_interval,
     cost_with_interval,

@@ -14,7 +14,7 @@ from report.studies import three_networks, with_gaps
 from support.synthetic import make_campaign, write_campaign
 from tare.model.attempt import State
 from tare.model.case import Run
-from tare.report.accounting import account
+from tare.report.sections.accounting import account
 from tare.serve.watch import Hub, Watched
 from tare.store.campaign import JOURNAL, PLAN, read_campaign
 from tare.store.journal import AttemptBegan, AttemptEnded, Journal

@@ -5,8 +5,8 @@ import io
 import pytest
 
 from tare.model.workload import Parsed
-from tare.workloads.benchmark import Findings
-from tare.workloads.ending import Ending
+from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.ending import Ending
 
 NOISE = [f"step {number} of the default run, with no exceptions\n" for number in range(600)]
 

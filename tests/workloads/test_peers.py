@@ -14,7 +14,7 @@ import pytest
 
 from tare.model.case import Case, Layout
 from tare.model.workload import Parsed, Stage
-from tare.workloads.peers import PeerBenchmark, peer_stage
+from tare.workloads.common.peers import PeerBenchmark, peer_stage
 from workloads.cases import case_of
 
 SERVER = """

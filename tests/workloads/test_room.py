@@ -10,9 +10,9 @@ import pytest
 from bench.logs import LOGS, Log
 from tare import plugins
 from tare.model.workload import Parsed
-from tare.workloads import benchmark
-from tare.workloads.room import Room
-from tare.workloads.text import Sieve, plain
+from tare.workloads.common import benchmark
+from tare.workloads.common.room import Room
+from tare.workloads.common.text import Sieve, plain
 from workloads.damage import NOISE
 from workloads.osu_output import LATENCY, OSU
 

@@ -18,7 +18,7 @@ from tare.model.case import Layout
 from tare.model.values import Scalar
 from tare.model.workload import Stage
 from tare.workloads import fio
-from tare.workloads.services import services_stage
+from tare.workloads.common.services import services_stage
 from workloads.cases import case_of
 
 CASE = case_of(fio.WORKLOADS[0])

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from tare.workloads.text import aborts, figure, plain
+from tare.workloads.common.text import aborts, figure, plain
 
 
 def test_lines_lose_their_ends_and_trailing_blanks() -> None:

@@ -1,1 +1,1 @@
-"""The command line: one command a file, each thin: parse, call, print."""
+"""The command line: `tare` and what its commands share."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from tare.cli.compare import format_ratio, verdict_words
+from tare.cli.commands.compare import format_ratio, verdict_words
 from tare.cli.output import print_table
 from tare.errors import UsageError
 from tare.model.campaign import Campaign

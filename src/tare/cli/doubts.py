@@ -12,8 +12,8 @@ from tare.model.values import Scalar, Settings
 
 def print_doubts(campaign: Campaign) -> None:
     """Print a line for each doubt that touches an answer, and one for the runs that lie far off."""
-    from tare.report.doubts_words import finding
     from tare.report.sides import lay_out
+    from tare.report.words.doubts import finding
 
     doubts = trust(campaign).doubts
     if not doubts:

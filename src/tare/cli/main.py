@@ -99,7 +99,7 @@ def make_group() -> click.Group:
         def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
             if name not in COMMANDS:
                 return None
-            module = importlib.import_module(f"tare.cli.{_MODULES.get(name, name)}")
+            module = importlib.import_module(f"tare.cli.commands.{_MODULES.get(name, name)}")
             command: click.Command = module.command
             command.short_help = COMMANDS[name]
             return command

@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tare.cli import wiring
-from tare.cli.crews import make_crew
 from tare.cli.site_checks import Finding
+from tare.cli.wiring import planning as wiring
+from tare.cli.wiring.crews import make_crew
 from tare.config import SiteSource
 from tare.errors import TareError
 from tare.model.attempt import Attempt, State

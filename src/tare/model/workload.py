@@ -98,7 +98,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     path, and ``{address0}``, the address of the first host on the case's network. `files` are written into
     the working folder first, by relative name. Ranks are started by the platform's launcher where `is_mpi`,
     in `layout` or, when None, in the case's own. Of a stage that `is_pair`, rank 0 serves rank 1, which a
-    backend may also start without any MPI (see tare.workloads.peers).
+    backend may also start without any MPI (see tare.workloads.common.peers).
 
     A stage with `keeps` is run once for all cases that need the same: those files and folders of the
     working folder are kept, keyed by the stage's command, files, layout and platform, by the content of

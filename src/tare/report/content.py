@@ -18,10 +18,15 @@ from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison, Estimate
 from tare.model.scaling import ScalingCurve
 from tare.model.workload import Better
-from tare.report.accounting import Account, account
-from tare.report.block_panels import block_panels
-from tare.report.curves import CurveTables, curve_tables
-from tare.report.doubts import (
+from tare.report.charts.blocks import block_panels
+from tare.report.charts.figures import Figure, figures, watched_figure
+from tare.report.charts.forest import forest_panels
+from tare.report.charts.painting import Painter
+from tare.report.charts.panels import measured_panels, ratio_panels, scale_panels
+from tare.report.listing import Listing
+from tare.report.sections.accounting import Account, account
+from tare.report.sections.curves import CurveTables, curve_tables
+from tare.report.sections.doubts import (
     Doubts,
     VariabilityRow,
     doubts,
@@ -29,24 +34,19 @@ from tare.report.doubts import (
     variability_rows,
     whole_run_scatters,
 )
-from tare.report.environment import Surroundings, surroundings
-from tare.report.figures import Figure, figures, watched_figure
-from tare.report.forest import forest_panels
-from tare.report.heatmap import HeatMap, heat_maps, quoted
-from tare.report.listing import Listing
-from tare.report.packets import PacketSizes, packet_sizes
-from tare.report.painting import Painter
-from tare.report.panels import measured_panels, ratio_panels, scale_panels
-from tare.report.runs import RunRow, moment, run_listing, run_rows
-from tare.report.scaling import ScalingBlock, efficiency_panels, scaling_blocks, speedup_panels
-from tare.report.sentence import Answer, answer_all, reading
+from tare.report.sections.environment import Surroundings, surroundings
+from tare.report.sections.heatmap import HeatMap, heat_maps, quoted
+from tare.report.sections.packets import PacketSizes, packet_sizes
+from tare.report.sections.runs import RunRow, moment, run_listing, run_rows
+from tare.report.sections.scaling import ScalingBlock, efficiency_panels, scaling_blocks, speedup_panels
+from tare.report.sections.telemetry import ReadTimeline, ReasonRow, courses, reason_rows
+from tare.report.sections.traffic import Crossing, crossings, summaries
+from tare.report.sections.trust import Noise, facts, noises
+from tare.report.sections.verdicts import Verdicts, verdicts
 from tare.report.sides import Side, Sides, lay_out
-from tare.report.telemetry import ReadTimeline, ReasonRow, courses, reason_rows
 from tare.report.telling import at_places, comparisons_at, estimates_at, left_out, telling_places
-from tare.report.traffic import Crossing, crossings, summaries
-from tare.report.trust import Noise, facts, noises
-from tare.report.verdicts import Verdicts, verdicts
-from tare.report.wording import (
+from tare.report.words.answer import Answer, answer_all, reading
+from tare.report.words.numbers import (
     count,
     percent,
     visible,

@@ -9,7 +9,7 @@ import msgspec
 
 from tare.model.attempt import Attempt
 from tare.report.packing import pack
-from tare.report.wording import visible
+from tare.report.words.numbers import visible
 
 RUN_LIMIT = 64 * 1024
 """Bytes of each output stream that a run may bring."""

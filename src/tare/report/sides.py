@@ -9,7 +9,7 @@ from tare.model.campaign import Campaign
 from tare.model.case import Case
 from tare.model.comparison import Comparison
 from tare.model.values import Scalar
-from tare.report.wording import coordinate, count, is_number, visible
+from tare.report.words.numbers import coordinate, count, is_number, visible
 
 _DERIVED = ("ranks", "ranks_per_node", "threads")
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
-from tare.report import latex, markdown
+from tare.report.charts.painting import Here, Painter
 from tare.report.content import Content, ReportAnswers, content
-from tare.report.page import render
-from tare.report.painting import Here, Painter
-from tare.report.telemetry import ReadTimeline
+from tare.report.formats import latex, markdown
+from tare.report.formats.page import render
+from tare.report.sections.telemetry import ReadTimeline
 
 
 class Format(enum.StrEnum):

@@ -9,9 +9,9 @@ from tare.answers.compare import overview
 from tare.answers.headline import Headline, headlines
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison
-from tare.report.panels import is_shown
-from tare.report.sentence import Answer, answer_all, reading
+from tare.report.charts.panels import is_shown
 from tare.report.sides import Side, Sides, lay_out
+from tare.report.words.answer import Answer, answer_all, reading
 
 
 @dataclasses.dataclass(frozen=True)

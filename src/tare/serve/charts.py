@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from tare.model.comparison import Comparison
 from tare.model.workload import Better
-from tare.report.heatmap import paint
-from tare.report.palette import sign_of
+from tare.report.charts.palette import sign_of
+from tare.report.sections.heatmap import paint
 from tare.report.sides import Side, Sides
-from tare.report.wording import (
+from tare.report.words.numbers import (
     bracket,
     cost_interval,
     count,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tare.collectors.sampler import read_timeline
+from tare.report.charts.painting import Here
 from tare.report.content import ReportAnswers, content
-from tare.report.page import render
-from tare.report.painting import Here
+from tare.report.formats.page import render
 from tare.serve.watch import Watched
 from tare.store.campaign import read_campaign
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tare.model.attempt import Attempt
-from tare.report.wording import visible
+from tare.report.words.numbers import visible
 
 CHUNK = 64 * 1024
 """Bytes of a stream that one answer holds at most."""

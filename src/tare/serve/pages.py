@@ -10,8 +10,8 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tare.model.attempt import State
-from tare.report.palette import CONTENDERS, INK, sign_of
-from tare.report.wording import count, number, visible
+from tare.report.charts.palette import CONTENDERS, INK, sign_of
+from tare.report.words.numbers import count, number, visible
 from tare.serve.view import LETTERS, SIGNS
 from tare.units import format_bytes
 

@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from tare.errors import CampaignError
-from tare.report.wording import visible
+from tare.report.words.numbers import visible
 from tare.serve import pages
 from tare.serve.answering import Answers
 from tare.serve.book import Book

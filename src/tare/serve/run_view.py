@@ -12,7 +12,7 @@ from tare.model.attempt import Attempt, State
 from tare.model.campaign import Environment
 from tare.report.evidence import Command, read_commands
 from tare.report.sides import Sides
-from tare.report.wording import coordinate, listed, number, quantity, visible, words
+from tare.report.words.numbers import coordinate, listed, number, quantity, visible, words
 from tare.serve.book import Book
 from tare.serve.logs import Chunk, evidence_folder, find_streams, read_chunk
 from tare.serve.view import block_name, campaign_url, elapsed, reason, run_url, when

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from tare.model.attempt import Attempt, State
 from tare.model.case import Run
-from tare.report.runs import moment
+from tare.report.sections.runs import moment
 from tare.report.sides import Side, Sides
-from tare.report.wording import NARROW, number, visible
+from tare.report.words.numbers import NARROW, number, visible
 from tare.serve.book import Book, Progress
 from tare.units import format_seconds
 

@@ -9,10 +9,10 @@ import msgspec
 
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.peers import port_parameter
+from tare.workloads.common.services import services_stage
 from tare.workloads.elbencho_results import CsvReader, Phase, Table, TextReader, json_phase, split
-from tare.workloads.peers import port_parameter
-from tare.workloads.services import services_stage
 
 
 def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from tare.workloads.benchmark import Findings
-from tare.workloads.text import figure
+from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.text import figure
 
 MEBIBYTE = 1 << 20
 _SILENT = frozenset({"SYNC", "DROPCACHE"})

@@ -12,11 +12,11 @@ import msgspec
 from tare.model.case import Case
 from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.peers import port_parameter
+from tare.workloads.common.services import services_stage
 from tare.workloads.fio_results import Job, JsonReader, TextReader
 from tare.workloads.fio_terse import TerseReader
-from tare.workloads.peers import port_parameter
-from tare.workloads.services import services_stage
 
 _SIGNAL = re.compile(r"fio: terminating on signal [0-9]+")
 _ERROR = re.compile(r"fio: pid=.*\berr=[0-9]+/")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from tare.workloads.benchmark import Findings
+from tare.workloads.common.benchmark import Findings
 
 _PERCENTILES = {50.0: "latency_p50", 95.0: "latency_p95", 99.0: "latency_p99", 99.9: "latency_p999"}
 _MOST_OF_AN_OPERATION = 3 + len(_PERCENTILES)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from tare.workloads.benchmark import Findings
+from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.text import figure
 from tare.workloads.fio_results import Job, percentile
-from tare.workloads.text import figure
 
 _HEAD = re.compile(r"[0-9];fio-[^;]+;")
 _OLD_HEAD = re.compile(r"2;[^;]*;[0-9]+;[0-9]+;(?:[^;]*;){100}")

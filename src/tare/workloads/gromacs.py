@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from tare.model.case import Case
 from tare.model.values import Settings
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.application import (
+from tare.workloads.common.application import (
     IO_NOTE,
     Application,
     check_ranks,
@@ -24,11 +24,11 @@ from tare.workloads.application import (
     output_folder,
     serial,
 )
-from tare.workloads.benchmark import Findings
-from tare.workloads.ending import Ending
+from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.ending import Ending
+from tare.workloads.common.runs import Runs
+from tare.workloads.common.text import Sieve, figure
 from tare.workloads.gromacs_input import box_edge_nm, minimisation, simulation, topology
-from tare.workloads.runs import Runs
-from tare.workloads.text import Sieve, figure
 
 _FOMS = (
     Fom(

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from tare.model.case import Case
 from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.benchmark import Benchmark, Findings, tell_apart
-from tare.workloads.text import aborts, figure
+from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.text import aborts, figure
 
 _VALID = "HPCG result is VALID with a GFLOP/s rating of"
 _TIMES, _RATES, _BYTES, _REDUCTIONS = (

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator
 from tare.model.case import Case
 from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parsed, Stage
-from tare.workloads.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.text import aborts, figure
 from tare.workloads.hpl_input import SIZE_PARAMETERS, hpl_dat, size_faults
-from tare.workloads.text import aborts, figure
 
 _NUMBER = r"([-+*.0-9a-zA-Z()]+)"
 _ROW = re.compile(

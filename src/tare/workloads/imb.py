@@ -17,7 +17,7 @@ import msgspec
 
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.benchmark import Benchmark, Findings
+from tare.workloads.common.benchmark import Benchmark, Findings
 
 
 def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = True) -> Fom:

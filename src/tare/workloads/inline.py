@@ -17,8 +17,8 @@ from tare.model.case import Case
 from tare.model.study import DESIGN_SETTINGS
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Fom, InlineDefinition, InlineFom, Parsed, Stage
-from tare.workloads.benchmark import Findings
-from tare.workloads.text import figure
+from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.text import figure
 
 _LATER = ("work", "storage")
 """Places that are filled in when a run starts (see model.Stage); until then they stay as they are."""

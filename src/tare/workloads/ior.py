@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from tare.model.case import Case
 from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.text import aborts, figure
 from tare.workloads.ior_json import Document, JsonReader
-from tare.workloads.text import aborts, figure
 
 _ROW_COLUMNS = {
     "bw(MiB/s)": "row_bandwidth",

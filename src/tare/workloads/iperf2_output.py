@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from tare.model.workload import Fom, Parsed
-from tare.workloads.benchmark import Findings
-from tare.workloads.data_rates import RESULT, gbit_per_s, least_bytes
+from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.data_rates import RESULT, gbit_per_s, least_bytes
 
 _SHORT_S = 1.05
 """A lone row that is no longer may as well be the first of many intervals (-i 1)."""

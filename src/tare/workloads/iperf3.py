@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 from tare.workloads.iperf3_output import parse_output
-from tare.workloads.peers import PeerBenchmark, peer_stage, port_parameter
 
 
 def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from tare.model.workload import Fom, Parsed
-from tare.workloads.benchmark import Findings
-from tare.workloads.data_rates import RESULT, gbit_per_s, least_bytes
+from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.data_rates import RESULT, gbit_per_s, least_bytes
 
 _MOST_CHARACTERS = 64 << 20
 """A document longer than this is not iperf3's: a day of one-second intervals takes half of it."""

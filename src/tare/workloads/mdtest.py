@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.benchmark import Benchmark, Findings, tell_apart
-from tare.workloads.text import aborts, figure
+from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.text import aborts, figure
 
 _TITLE = re.compile(r"SUMMARY(?: (rate|time))?(?: \((in [^)]*)\))?: \(of [0-9]+ iterations\)")
 _VALUE = r"\s+(-?[0-9]+\.[0-9]{3}|\*+|-?nan|-?inf|NA)"

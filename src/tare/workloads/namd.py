@@ -15,7 +15,7 @@ import msgspec
 
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.application import (
+from tare.workloads.common.application import (
     CHECKSUMS,
     IO_NOTE,
     Application,
@@ -30,10 +30,10 @@ from tare.workloads.application import (
     output_folder,
     sum_faults,
 )
-from tare.workloads.benchmark import Findings
-from tare.workloads.ending import Ending
-from tare.workloads.runs import Runs
-from tare.workloads.text import Sieve, figure
+from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.ending import Ending
+from tare.workloads.common.runs import Runs
+from tare.workloads.common.text import Sieve, figure
 
 _FOMS = (
     Fom(

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from tare.model.values import Scalar
 from tare.model.workload import Fom, Parsed
-from tare.workloads.benchmark import Findings
+from tare.workloads.common.benchmark import Findings
 
 _MBIT = {
     **{f"10^{power}bits/s": 10.0 ** (power - 6) for power in (3, 6, 9)},

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tare.model.case import Case
 from tare.model.workload import Stage
-from tare.workloads.application import edited, is_heavy, serial
+from tare.workloads.common.application import edited, is_heavy, serial
 
 
 class Edition(NamedTuple):

@@ -9,7 +9,7 @@ import msgspec
 
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.benchmark import Benchmark
+from tare.workloads.common.benchmark import Benchmark
 from tare.workloads.osu_tables import SMALL_MEAN, Expectation, Sizes, parse_tables
 
 _LARGEST_PAIR = 4 << 20

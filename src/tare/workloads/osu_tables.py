@@ -14,8 +14,8 @@ from itertools import pairwise
 import msgspec
 
 from tare.model.workload import Fom, Parsed
-from tare.workloads.benchmark import Findings
-from tare.workloads.ending import Ending
+from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.ending import Ending
 
 COLUMNS = {
     "latency (us)": "latency",

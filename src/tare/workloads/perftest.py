@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.benchmark import Findings
-from tare.workloads.peers import PeerBenchmark, peer_stage, port_parameter
+from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 
 _MIB_GBIT = 8 * 2**20 / 1e9
 """perftest's MB is 2²⁰ bytes, and is called MiB since 23.10 (perftest_parameters.h); Gb is 10⁹ bits."""

@@ -12,8 +12,8 @@ import msgspec
 
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.benchmark import Findings
-from tare.workloads.peers import PeerBenchmark, peer_stage, port_parameter
+from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 
 
 def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.benchmark import Findings
-from tare.workloads.peers import PeerBenchmark, peer_stage, port_parameter
+from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 
 _HEADER_BYTES = 14
 """The smallest message: its own header (MsgHeader in message.h)."""

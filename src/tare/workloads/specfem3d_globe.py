@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from tare.model.case import Case
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.application import edited, folder_faults, serial
-from tare.workloads.benchmark import Benchmark, Findings
-from tare.workloads.ending import Ending
-from tare.workloads.runs import Runs
-from tare.workloads.text import figure
+from tare.workloads.common.application import edited, folder_faults, serial
+from tare.workloads.common.benchmark import Benchmark, Findings
+from tare.workloads.common.ending import Ending
+from tare.workloads.common.runs import Runs
+from tare.workloads.common.text import figure
 
 _FOMS = (
     Fom(

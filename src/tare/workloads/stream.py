@@ -15,8 +15,8 @@ import msgspec
 
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.benchmark import Benchmark, Findings, tell_apart
-from tare.workloads.text import aborts, figure
+from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.text import aborts, figure
 
 _KERNELS = ("copy", "scale", "add", "triad")
 _MEGABYTES = {"MB/s": 1.0, "GB/s": 1000.0, "MiB/s": 1.048576, "GiB/s": 1073.741824}

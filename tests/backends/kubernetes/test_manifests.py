@@ -16,7 +16,7 @@ from backends.kubernetes.situations import BASE, MACVLAN, SITUATIONS, SOLVER
 from tare.backends.kubernetes.lint import lint
 from tare.backends.kubernetes.manifests import Json, merge_patch, render
 from tare.backends.kubernetes.script import files_of
-from tare.cli.pods import as_yaml
+from tare.cli.wiring.pods import as_yaml
 from tare.errors import UsageError
 from tare.model.case import Layout
 

@@ -23,7 +23,7 @@ from tare.model.case import Case, Layout
 from tare.model.launch import Invocation
 from tare.model.scheduler import SharedSampler, Step, Task
 from tare.model.telemetry import Host, Span
-from tare.workloads.peers import peer_stage
+from tare.workloads.common.peers import peer_stage
 
 SCRIPTS = Path(__file__).parents[3] / "src" / "tare" / "backends" / "kubernetes" / "scripts"
 HOSTILE = ("$(touch pwned)", "it's", 'a "b"', "`id`", "; exit 9", "ünï", "")

@@ -16,7 +16,7 @@ import msgspec
 
 from tare.model.case import Case, Layout
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.benchmark import Benchmark, Findings
+from tare.workloads.common.benchmark import Benchmark, Findings
 from tare.workloads.microbench.output import STATISTICS, Log
 
 _LARGEST_BYTES = 1 << 30

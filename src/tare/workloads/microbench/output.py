@@ -10,9 +10,9 @@ import msgspec
 
 from tare.model.values import Scalar
 from tare.model.workload import Fom, Parsed
-from tare.workloads.application import check_ranks
-from tare.workloads.benchmark import Findings, tell_apart
-from tare.workloads.ending import Ending
+from tare.workloads.common.application import check_ranks
+from tare.workloads.common.benchmark import Findings, tell_apart
+from tare.workloads.common.ending import Ending
 
 STATISTICS = {
     "p50": "median",

@@ -1,0 +1,155 @@
+"""`tare calibrate`: the reference against itself, to know what this place can tell."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from tare import config
+from tare.cli.commands.status import account, is_all_done, percent
+from tare.cli.output import json_option, print_json, print_table
+from tare.cli.progress import make_progress
+from tare.cli.wiring import planning as wiring
+from tare.cli.wiring.session import Display, blocks_begun_with, carry_out
+from tare.plan import twinned
+
+if TYPE_CHECKING:
+    from tare.answers.calibration import Calibrated, Calibration
+    from tare.runner.loop import Progress
+
+
+@click.command()
+@click.argument("study", type=click.Path(path_type=Path, exists=True), required=False)
+@click.option("--site", metavar="SITE", help="local, lab or a site file, in the place of the study's own.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Campaign folder.  [default: campaigns/STUDY-twins-DATE]"
+)
+@click.option("--blocks", type=click.IntRange(min=3), help="Run so many blocks, whatever the study says.")
+@json_option
+def command(
+    study: Path | None, site: str | None, out: Path | None, blocks: int | None, as_json: bool
+) -> None:
+    """Run the reference of STUDY against itself, and say what comparisons at this place are worth.
+
+    Both sides are the same command, told apart by a name alone: every difference that is found is a
+    false alarm. How wide their interval is tells the smallest effect that so many blocks would find four
+    times out of five. STUDY is a study file, or an A/A campaign to go on with. Without STUDY, a small one
+    that Tare brings along is run: a ping-pong in the lab, or a copy on this machine.
+
+    \b
+    Examples:
+      tare calibrate --site lab
+      tare calibrate studies/demo.yaml --out campaigns/demo-twins --blocks 9
+      tare report campaigns/demo-twins
+    """
+    from tare.answers.calibration import calibration
+    from tare.answers.ending import ending
+
+    loaded = _load(study, site, blocks)
+    is_going_on = study is not None and study.is_dir() and loaded.study.twins
+    folder = study if study is not None and is_going_on else out or _default_folder(loaded.plan.study)
+    click.echo(f"campaign {folder}", err=as_json)
+    display: Display = _Quiet() if as_json else make_progress(loaded.plan.varied)
+    campaign = carry_out(folder, _as_twins(loaded), display)
+    found = calibration(campaign)
+    if as_json:
+        print_json("tare.calibrate/1", {"campaign": str(folder), "site": campaign.plan.site, **_body(found)})
+    else:
+        _print(found, campaign.plan.site)
+    if not found.rows:
+        click.echo(f"tare: no case has three blocks with both twins; see 'tare status {folder}'", err=True)
+    counts = Counter(state for _, state, _ in account(campaign))
+    if not found.rows or not is_all_done(counts, ending(campaign)):
+        raise click.exceptions.Exit(1)
+
+
+def _load(study: Path | None, site: str | None, blocks: int | None) -> wiring.Loaded:
+    site_file = Path(site) if site else None
+    with _bundled(site) if study is None else contextlib.nullcontext(study) as path:
+        loaded = wiring.load(path, blocks, site_file)
+        if blocks is None and loaded.study.twins and path.is_dir():
+            return wiring.load(path, blocks_begun_with(path, loaded), site_file)
+        return loaded
+
+
+@contextlib.contextmanager
+def _bundled(site: str | None) -> Iterator[Path]:
+    """Yield the file of the study that Tare brings along for `site`, or for what this machine can do."""
+    from tare.lab.mpi import is_installed, mpi_folder
+
+    is_local = site == "local" if site else not is_installed("intelmpi", mpi_folder())
+    name = f"calibrate-{'local' if is_local else 'lab'}.yaml"
+    with resources.as_file(resources.files("tare").joinpath("studies", name)) as path:
+        yield path
+
+
+def _as_twins(loaded: wiring.Loaded) -> wiring.Loaded:
+    """Return an A/A study of `loaded`, with the text from which the campaign can go on."""
+    if loaded.study.twins:
+        return loaded
+    text = config.with_twins(loaded.texts[wiring.STUDY], wiring.STUDY)
+    return loaded._replace(
+        study=msgspec.structs.replace(loaded.study, twins=True),
+        plan=twinned(loaded.plan, loaded.composer.workloads),
+        texts={**loaded.texts, wiring.STUDY: text},
+    )
+
+
+def _default_folder(study: str) -> Path:
+    return Path("campaigns") / f"{study}-twins-{time.strftime('%Y-%m-%dT%H%M%S')}"
+
+
+class _Quiet:
+    """Shows nothing, where standard output is for JSON."""
+
+    def __enter__(self) -> Callable[[Progress], None]:
+        return lambda progress: None
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def _body(found: Calibration) -> dict[str, object]:
+    body = msgspec.structs.asdict(found)
+    return {name: value for name, value in body.items() if name != "rows"} | {"figures": found.rows}
+
+
+def _print(found: Calibration, site: str) -> None:
+    columns = ("workload", "", "figure", "blocks", "false alarms", "relabelled", "itself", "smallest effect")
+    rows = [_line(row) for row in found.rows if row.is_primary] or [_line(row) for row in found.rows]
+    if rows:
+        click.echo()
+        print_table(columns, rows, frozenset({"blocks", "relabelled", "smallest effect"}))
+    click.echo(f"\nA/A at {site}: {found.false_alarms} false alarms in {found.n_comparisons} comparisons.")
+    if found.alarm_rate is None or found.interval_rate is None or found.campaign_rate is None:
+        return
+    promised = percent(1 - found.confidence)
+    click.echo(
+        f"With labels swapped in {found.n_relabellings} ways, {percent(found.alarm_rate)} of the verdicts "
+        f"are false, and {percent(found.campaign_rate)} of such campaigns have one or more.\n"
+        f"Of their intervals, one by one, {percent(found.interval_rate)} exclude 1; "
+        f"{promised} is what they promise."
+    )
+
+
+def _line(row: Calibrated) -> list[str]:
+    shared = " ".join(f"{name}={value}" for name, value in row.at.items() if name != "workload")
+    has_interval = row.ratio is not None and row.low is not None and row.high is not None
+    return [
+        str(row.at.get("workload", "")),
+        shared,
+        row.fom,
+        str(row.n_blocks),
+        f"{row.false_alarms} of {row.n_comparisons}",
+        "" if row.alarm_rate is None else percent(row.alarm_rate),
+        f"× {row.ratio:.3f} [{row.low:.3f}, {row.high:.3f}]" if has_interval else "",
+        "" if row.detectable is None else percent(row.detectable),
+    ]

@@ -1,0 +1,275 @@
+"""`tare check`: rules that a campaign must keep, for CI pipelines."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from tare.cli.commands.compare import read_reference
+from tare.cli.output import json_option, print_json, print_table
+from tare.errors import CampaignError, UsageError
+
+if TYPE_CHECKING:
+    from tare.answers.check import Check, Judged, Undecided
+    from tare.answers.rules import Rule
+    from tare.model.campaign import Campaign
+
+_CODE_QUALITY = "gl-code-quality-report.json"
+_EPILOG = """\b
+Exit codes:
+  0  every rule passes, or is undecided and that may pass
+  1  a rule fails; or is undecided, with --undecided fail; or runs are missing, with --require-complete
+  2  a rule cannot be read, or matches nothing
+  3  the campaign cannot be read"""
+
+
+class _Wishes(NamedTuple):
+    """What the options and the rules file want, the options first."""
+
+    rules: list[Rule]
+    undecided: Undecided
+    family: str
+    requires_complete: bool
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--fail-if", "fail_if", multiple=True, metavar="RULE", help="Fail where this is shown.")
+@click.option("--pass-if", "pass_if", multiple=True, metavar="RULE", help="Fail where its opposite is shown.")
+@click.option(
+    "--rules", "rules_file", type=click.Path(path_type=Path), metavar="FILE", help="More rules, in YAML."
+)
+@click.option(
+    "--undecided",
+    type=click.Choice(["pass", "warn", "fail"]),
+    help="What an undecided rule counts as; default: warn, which passes and says so.",
+)
+@click.option(
+    "--require-complete", is_flag=True, help="Fail, too, where planned runs failed, are invalid or missing."
+)
+@click.option(
+    "--family",
+    type=click.Choice(["check", "rule"]),
+    help="Count false alarms over the whole check (default), or by rule, which decides sooner.",
+)
+@click.option(
+    "--reference",
+    "references",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Hold against this, not the study's own.",
+)
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML, too.")
+@click.option(
+    "--summary",
+    metavar="github|gitlab|FILE",
+    help=f"Write a job summary and annotations for GitHub, {_CODE_QUALITY} for GitLab, or Markdown.",
+)
+@json_option
+def command(
+    folder: Path,
+    fail_if: tuple[str, ...],
+    pass_if: tuple[str, ...],
+    rules_file: Path | None,
+    undecided: str | None,
+    require_complete: bool,
+    family: str | None,
+    references: tuple[str, ...],
+    junit: Path | None,
+    summary: str | None,
+    as_json: bool,
+) -> int:
+    """Check that the campaign in DIR keeps its rules, for CI pipelines.
+
+    A rule fails only where the whole interval is beyond the limit, and passes only where it is within;
+    else it is undecided. A rule that matches several cases is judged for each.
+
+    \b
+      overhead(network=overlay) > 5 %         what it costs: time more, or rate less, than the reference
+      ratio(latency, network=overlay) > 1.05  contender / reference
+      value(latency, bytes=8) > 2.5 us        the figure itself, in any unit of its kind
+      p90(latency_p99, bytes=8) > 40 us       what 9 of 10 runs stay below; median: half of them
+      cv(network=overlay) > 3 %               its scatter from block to block; cv_ratio: over the reference's
+      efficiency(nodes=16) < 70 %             parallel efficiency, next to the smallest scale of all sides
+    \b
+    Between the brackets: a figure of merit, settings and coordinates such as network=overlay,
+    nodes=2|4, bytes=64KiB. Rules are joined by and, or, not. All of it is in docs/check.md.
+
+    \b
+    Examples:
+      tare check campaigns/demo --fail-if 'overhead(network=overlay) > 5 %'
+      tare check campaigns/demo --rules rules.yaml --junit check.xml --summary github
+      tare check campaigns/demo --pass-if 'overhead(nodes=8) < 10 %' --undecided fail
+    """
+    from tare.answers.check import Family, check
+    from tare.store.campaign import read_campaign
+
+    wishes = _wishes(fail_if, pass_if, rules_file, undecided, family, require_complete=require_complete)
+    campaign = read_campaign(folder)
+    found = check(
+        campaign,
+        wishes.rules,
+        reference=read_reference(campaign, references) if references else None,
+        family=Family(wishes.family),
+        requires_complete=wishes.requires_complete,
+    )
+    if junit is not None:
+        from tare.report.checks.junit import junit_xml
+
+        _write(junit, junit_xml(found, wishes.undecided))
+    if summary is not None:
+        _summarise(found, wishes.undecided, summary, folder)
+    if as_json:
+        print_json("tare.check/1", _body(found, wishes.undecided))
+    else:
+        _print(found, campaign, wishes.undecided)
+    return 1 if found.is_failed(wishes.undecided) else 0
+
+
+def _wishes(
+    fail_if: tuple[str, ...],
+    pass_if: tuple[str, ...],
+    rules_file: Path | None,
+    undecided: str | None,
+    family: str | None,
+    *,
+    require_complete: bool,
+) -> _Wishes:
+    from tare.answers.check import Undecided
+    from tare.answers.rule_parser import parse_rules
+    from tare.answers.rules import Kind, RuleSource
+
+    sources = [RuleSource(text=text, kind=Kind.FAIL_IF, where="--fail-if") for text in fail_if]
+    sources += [RuleSource(text=text, kind=Kind.PASS_IF, where="--pass-if") for text in pass_if]
+    if rules_file is not None:
+        from tare.config.rules_file import load_rules
+
+        file = load_rules(rules_file)
+        sources = [*file.sources, *sources]
+        undecided, family = undecided or file.undecided, family or file.family
+        require_complete = require_complete or file.requires_complete
+    if not sources and not require_complete:
+        raise UsageError(
+            "nothing to check; give a rule, such as --fail-if 'overhead(network=overlay) > 5 %', or a file "
+            "of them with --rules"
+        )
+    return _Wishes(parse_rules(sources), Undecided(undecided or "warn"), family or "check", require_complete)
+
+
+def _print(found: Check, campaign: Campaign, undecided: Undecided) -> None:
+    from tare.answers.check import Outcome
+    from tare.report.checks.words import headline, judging_words
+
+    for verdict in found.verdicts:
+        rule = verdict.rule
+        name = f"{rule.name}: " if rule.name != rule.text else ""
+        click.echo(f"{_SIGNS[verdict.outcome]}  {name}{rule.words}")
+        print_table(
+            ("case", "measured", "limit", "n", "verdict", "why"),
+            [_row(one, found) for one in verdict.judged],
+            frozenset({"limit", "n"}),
+        )
+        click.echo()
+    if not found.completeness.is_complete or found.requires_complete:
+        click.echo(f"{found.completeness}; see 'tare status {campaign.folder}'.")
+    click.echo(judging_words(found))
+    click.echo(headline(found))
+    if found.outcome is Outcome.UNDECIDED:
+        click.echo(f"tare: undecided rules count as {undecided} (--undecided)", err=True)
+
+
+_SIGNS = {"pass": "□ pass", "fail": "■ fail", "undecided": "▨ undecided"}
+
+
+def _row(one: Judged, found: Check) -> tuple[str, ...]:
+    from tare.report.checks.words import case_words, limit_words, measured_words, why_words
+
+    return (
+        case_words(one),
+        measured_words(one),
+        limit_words(one),
+        str(one.n_blocks),
+        _SIGNS[one.outcome],
+        why_words(one, found.confidence),
+    )
+
+
+def _summarise(found: Check, undecided: Undecided, target: str, folder: Path) -> None:
+    from tare.report.checks.code_quality import code_quality_json
+    from tare.report.checks.summary import check_markdown, github_annotations
+
+    if target == "gitlab":
+        path = Path(os.environ.get("CI_PROJECT_DIR", ".")) / _CODE_QUALITY
+        _write(path, code_quality_json(found, undecided, str(folder / "study.yaml")))
+    elif target == "github":
+        file = os.environ.get("GITHUB_STEP_SUMMARY")
+        if not file:
+            raise UsageError(
+                "--summary github: GITHUB_STEP_SUMMARY is not set; run it in a step of GitHub Actions, or "
+                "give a file"
+            )
+        _write(Path(file), check_markdown(found), mode="a")  # steps of a job share the file
+        for annotation in github_annotations(found, undecided):
+            click.echo(annotation, err=True)
+    else:
+        _write(Path(target), check_markdown(found))
+
+
+def _write(path: Path, text: str, mode: str = "w") -> None:
+    try:
+        with path.open(mode, encoding="utf-8", errors="replace") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise CampaignError(f"{path}: cannot write: {error.strerror}") from error
+
+
+def _body(found: Check, undecided: Undecided) -> dict[str, object]:
+    return {
+        "study": found.study,
+        "site": found.site,
+        "outcome": found.outcome,
+        "undecided_counts_as": undecided,
+        "is_failed": found.is_failed(undecided),
+        "confidence": found.confidence,
+        "family": found.family,
+        "n_family": found.n_family,
+        "is_complete": found.completeness.is_complete,
+        "n_planned": found.completeness.n_planned,
+        "counts": found.completeness.counts,
+        "rules": [
+            {
+                "name": verdict.rule.name,
+                "kind": verdict.rule.kind,
+                "rule": verdict.rule.text,
+                "outcome": verdict.outcome,
+                "comparisons": [_comparison(one) for one in verdict.judged],
+            }
+            for verdict in found.verdicts
+        ],
+    }
+
+
+def _comparison(one: Judged) -> dict[str, object]:
+    return {
+        "call": one.text,
+        "function": one.function,
+        "case": one.match.case,
+        "fom": one.match.fom,
+        "at": one.match.at,
+        "reference": one.match.reference,
+        "n_blocks": one.n_blocks,
+        "unit": one.unit if one.function == "value" else "1",
+        "limit": one.limit,
+        "value": one.value,
+        "low": one.low,
+        "high": one.high,
+        "adjusted_low": one.adjusted_low,
+        "adjusted_high": one.adjusted_high,
+        "adjusted_confidence": one.adjusted_confidence,
+        "is_beyond": one.is_beyond.value,
+        "outcome": one.outcome,
+        "why": one.why,
+    }

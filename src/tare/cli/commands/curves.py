@@ -1,0 +1,105 @@
+"""`tare curves`: Hockney's line, crossovers and saturation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tare.cli.commands.compare import share_of
+from tare.cli.output import json_option, plain, print_json, print_table
+from tare.model.curves import Crossover, HockneyFit, Saturation
+from tare.model.values import Settings
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--margin", callback=share_of, metavar="SHARE", help="Saturated is within this of the best. Default: 5%."
+)
+@json_option
+def command(folder: Path, margin: float | None, as_json: bool) -> None:
+    """Show what the curves of the campaign in DIR say, of primary figures of merit.
+
+    Hockney's line t = t0 + m/r∞ for times against message size: latency, asymptotic bandwidth, and
+    the size n½ at which half of it is reached. Crossovers: where two sides trade places. Saturation: the
+    fewest threads, or the least of any other number, that come near the best.
+
+    \b
+    Examples:
+      tare curves campaigns/network-tools
+      tare curves campaigns/storage --margin 10%
+    """
+    from tare.answers.curves import SATURATION_MARGIN, curves
+    from tare.store.campaign import read_campaign
+
+    found = curves(read_campaign(folder), margin=SATURATION_MARGIN if margin is None else margin)
+    if as_json:
+        print_json(
+            "tare.curves/1",
+            {"hockney": found.hockney, "crossovers": found.crossovers, "saturations": found.saturations},
+        )
+        return
+    if not (found.hockney or found.saturations):
+        click.echo("No curves here: nothing was measured at several sizes, thread counts or other numbers.")
+        return
+    _print_hockney(found.hockney)
+    _print_crossovers(found.crossovers)
+    _print_saturations(found.saturations)
+
+
+def _print_hockney(found: Sequence[HockneyFit]) -> None:
+    from tare.report.words.curves import misfit_words
+    from tare.report.words.scaling import measured
+
+    if not found:
+        return
+    click.echo(click.style("Time against message size: t = t0 + m/r∞", bold=True))
+    rows = [
+        (
+            one.workload,
+            _place(one.settings, one.at),
+            one.fom,
+            plain(measured(one.latency, one.unit)),
+            plain(measured(one.bandwidth, "MB/s")),
+            plain(measured(one.half_size, "B")),
+            str(one.n_blocks),
+            one.refusal or plain(misfit_words(one)),
+        )
+        for one in found
+    ]
+    print_table(("workload", "at", "figure", "t0", "r∞", "n½", "n", "misses by"), rows, frozenset({"n"}))
+
+
+def _print_crossovers(found: Sequence[Crossover]) -> None:
+    from tare.report.words.curves import crossover_words
+
+    for one in found:
+        place = _place(one.settings, one.at)
+        click.echo(f"\n{one.workload}{' ' * bool(place)}{place}, {one.fom}: {plain(crossover_words(one))}")
+
+
+def _print_saturations(found: Sequence[Saturation]) -> None:
+    from tare.report.words.curves import saturation_words
+    from tare.report.words.scaling import measured
+
+    if not found:
+        return
+    click.echo(click.style(f"\nSaturation: within {found[0].margin * 100:.3g} % of the best", bold=True))
+    rows = [
+        (
+            one.workload,
+            _place(one.settings, one.at),
+            one.fom,
+            plain(measured(one.plateau, one.unit)),
+            str(one.n_blocks),
+            plain(saturation_words(one)),
+        )
+        for one in found
+    ]
+    print_table(("workload", "at", "figure", "best", "n", "reached"), rows, frozenset({"n"}))
+
+
+def _place(settings: Settings, at: Settings) -> str:
+    return " ".join(f"{name}={value}" for name, value in {**settings, **at}.items())

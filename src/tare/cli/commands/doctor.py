@@ -1,0 +1,126 @@
+"""`tare doctor`: what is missing on this machine or at a site, why it matters and how to get it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from tare.cli.output import json_option, print_json, print_table
+
+if TYPE_CHECKING:
+    from tare.cli.site_checks import Finding
+
+_MISSING_EXIT_CODE = 3
+
+
+@click.command()
+@click.option("--site", metavar="SITE", help="Check a site instead: a site file, or lab or local.")
+@click.option(
+    "--platform", "platforms", multiple=True, help="Of the site, only this platform; may be repeated."
+)
+@json_option
+def command(site: str | None, platforms: tuple[str, ...], as_json: bool) -> None:
+    """Try what the lab needs, for real, and say what is missing, why it matters and how to get it.
+
+    With --site: whether hosts answer, clocks agree, working folder and storage can be written, interfaces
+    and addresses are there, Slurm takes jobs; and whether each platform really starts two ranks of one
+    program on two nodes, with which MPI, over which network. Run it in the folder where campaigns will lie.
+
+    Exits with 3 where something is missing without which no lab can be built, or the site cannot be used.
+
+    \b
+    Examples:
+      tare doctor
+      tare doctor --site venus.yaml
+      tare doctor --site lab --platform mpich --platform slurm
+    """
+    if site is not None:
+        _check_site(site, platforms, as_json=as_json)
+        return
+    if platforms:
+        raise click.UsageError("--platform is one of a site; name that with --site")
+    from tare.lab.requirements import check
+
+    requirements = check()
+    if as_json:
+        print_json("tare.doctor/1", {"requirements": requirements})
+    else:
+        print_table(
+            ("", "what", "found"),
+            [(_state(one.is_met, one.is_needed), one.name, one.found) for one in requirements],
+        )
+        for one in requirements:
+            if not one.is_met:
+                click.echo(f"\n{one.name}: {one.why}.\n  {one.cure}")
+    if any(one.is_needed and not one.is_met for one in requirements):
+        sys.exit(_MISSING_EXIT_CODE)
+
+
+def _state(is_met: bool, is_needed: bool) -> str:
+    if is_met:
+        return "ok"
+    return "MISSING" if is_needed else "optional"
+
+
+def _check_site(name: str, platforms: tuple[str, ...], *, as_json: bool) -> None:
+    """Print each finding as it comes: a platform may take its time in a queue."""
+    words = {True: "ok", False: "FAULT", None: "unknown"}
+    findings = []
+    for finding in _find(name, platforms):
+        findings.append(finding)
+        if not as_json:
+            click.echo(f"{words[finding.is_met]:8} {finding.name}: {finding.found}")
+            if not finding.is_met:
+                click.echo(f"         {finding.cure}")
+    if as_json:
+        print_json("tare.doctor.site/1", {"site": name, "findings": findings})
+    if any(one.is_met is False for one in findings):
+        sys.exit(_MISSING_EXIT_CODE)
+
+
+def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
+    from tare import config
+    from tare.backends import marks
+    from tare.backends.process import ProcessBackend
+    from tare.cli.platform_checks import check_platform
+    from tare.cli.site_checks import Finding, Situation, check_hosts, check_slurm
+    from tare.cli.wiring.crews import lab_env
+    from tare.cli.wiring.planning import with_agent
+
+    source = config.read_site(name)
+    site = with_agent(source.site)
+    unknown = [one for one in chosen if one not in site.platforms]
+    if unknown:
+        raise click.UsageError(f"{name} has no platform {unknown[0]!r}; it has {', '.join(site.platforms)}")
+    platforms = {one: site.platforms[one] for one in chosen or site.platforms}
+    network = next(iter(site.networks.values()), None)  # with which platforms are tried
+    hosts = [network.host_of(node) if network else node for node in site.nodes[:2]]
+    with lab_env(site, list(platforms.values()), hosts) as env:
+        if any(platform.backend != "kubernetes" for platform in platforms.values()):
+            prefix = marks.new_prefix("doctor")
+            with ProcessBackend(label=prefix, agent=site.agent, hosts=site.nodes, env=env) as backend:
+                yield from check_hosts(Situation(site, Path.cwd(), backend))
+        for one, platform in platforms.items():
+            queue = (
+                check_slurm(site, one, {**os.environ, **env}, Path.cwd())
+                if platform.backend == "slurm"
+                else ()
+            )
+            if platform.backend == "kubernetes":
+                from tare.cli.wiring.pods import check_clusters
+
+                for told in check_clusters(source, [one]):
+                    yield Finding(**msgspec.structs.asdict(told))
+                continue
+            is_up = True
+            for finding in queue:
+                is_up = is_up and finding.is_met is not False
+                yield finding
+            if is_up:
+                yield check_platform(source, one, env, Path.cwd())

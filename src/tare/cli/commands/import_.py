@@ -1,0 +1,280 @@
+"""`tare import`: existing output becomes a campaign."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tare.cli.commands.parse import known_workloads
+from tare.cli.output import json_option, print_json, print_table
+from tare.cli.progress import describe
+from tare.cli.told import expecting, read_settings, setting_reader
+from tare.errors import UsageError
+from tare.model.attempt import State, gather_series
+from tare.model.campaign import Campaign
+from tare.model.case import Case
+from tare.model.plan import Plan
+from tare.model.values import Scalar
+from tare.model.workload import Workload
+
+if TYPE_CHECKING:
+    from tare.store.candidates import Candidate, ReadSetting
+    from tare.store.imports import Import, Judged
+    from tare.store.trees import Refused
+
+_MOST_LISTED = 20
+
+
+@click.command(name="import")
+@click.argument("workload")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.option(
+    "--out",
+    "folder",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The campaign folder: new, or made by tare import.",
+)
+@click.option("--pattern", metavar="TEXT", help="What paths look like, with settings in braces.")
+@click.option(
+    "--table",
+    type=click.Path(path_type=Path),
+    metavar="CSV",
+    help="A table of settings; its first column is the path, relative to the table.",
+)
+@click.option("--set", "common", multiple=True, metavar="NAME=VALUE", help="A setting of every file.")
+@click.option("--reference", "references", multiple=True, metavar="KEY=VALUE", help="What to hold against.")
+@click.option("--study", type=click.Path(path_type=Path), help="A study file that declares WORKLOAD.")
+@click.option(
+    "--keep-equal", is_flag=True, help="Take files of equal content and settings as runs of their own."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be imported, and write nothing.")
+@json_option
+def command(
+    workload: str,
+    paths: tuple[Path, ...],
+    folder: Path,
+    pattern: str | None,
+    table: Path | None,
+    common: tuple[str, ...],
+    references: tuple[str, ...],
+    study: Path | None,
+    keep_equal: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Make a campaign of existing output of WORKLOAD: files, or all files below folders.
+
+    Settings are told by the path ({platform}, {nodes}, any other name), by a table, or by --set for all
+    files. Files of equal settings are repeats, in the order of {started} or of their names; {block} gives
+    the block itself. Each raw file is linked or copied into the campaign as evidence. What cannot be used
+    is listed, and nothing is guessed. Again with the same --out, new files are added, of other workloads too.
+
+    Exits with 1 when a file cannot be read, contradicts what was imported, or is not complete.
+
+    \b
+    Examples:
+      tare import osu.alltoall job_results --out campaigns/osu --reference platform=bare \\
+          --pattern 'mpi/{platform}/{mpi}/{started}/osu_alltoall.out' --set nodes=2 --set ranks=2
+      tare import hpcg --table runs.csv --out campaigns/hpcg
+    """
+    from tare.store.imports import Importer
+
+    chosen = known_workloads(study)[workload]
+    existing = _existing(folder)
+    read = setting_reader(chosen)
+    candidates, refused = _candidates(read, paths, pattern, table, common)
+    found = Importer(
+        workload=chosen.name,
+        digest=chosen.digest,
+        output=chosen.output,
+        judge=_judge(chosen),
+        existing=existing.attempts if existing else (),
+        keeps_equal=keep_equal,
+    ).gather(candidates)
+    refused = [*refused, *found.refused]
+    _require_something(found, refused, existing)
+    plan = _plan(folder, chosen, existing, found, read_settings(references, read, "--reference"))
+    if found.runs and not dry_run:
+        from tare.store.imports import write_import
+
+        write_import(folder, plan, found.runs, existing)
+    if as_json:
+        print_json("tare.import/1", _body(folder, found, refused, is_dry_run=dry_run))
+    else:
+        _print(folder, plan, found, refused, is_dry_run=dry_run)
+    if any(one.is_fault for one in refused) or any(run.attempt.state is not State.DONE for run in found.runs):
+        raise click.exceptions.Exit(1)
+
+
+def _candidates(
+    read: ReadSetting,
+    paths: Sequence[Path],
+    pattern: str | None,
+    table: Path | None,
+    common: Sequence[str],
+) -> tuple[list[Candidate], list[Refused]]:
+    """Return the files that tell their settings, and those that cannot be used."""
+    from tare.store.candidates import Naming
+    from tare.store.factors import read_factors
+    from tare.store.pattern import read_pattern
+    from tare.store.trees import find_files
+
+    naming = Naming(
+        common=read_settings(common, read, "--set"),
+        pattern=None if pattern is None else read_pattern(pattern),
+        table=None if table is None else read_factors(table),
+        read=read,
+    )
+    naming.require_clear()
+    if not paths and naming.table is None:
+        raise UsageError("name the files to import, or folders of them, or a --table that does")
+    files, unusable = find_files(paths or (naming.table.rows if naming.table else ()))
+    candidates, unmatched = naming.candidates(files)
+    return candidates, [*unusable, *unmatched]
+
+
+def _existing(folder: Path) -> Campaign | None:
+    """Return the imported campaign in `folder`; None where there is none yet."""
+    from tare.store.campaign import is_campaign, read_campaign
+
+    if not folder.exists():
+        return None
+    if not is_campaign(folder):
+        if any(folder.iterdir()):
+            raise UsageError(f"{folder} holds something else; choose another --out")
+        return None
+    campaign = read_campaign(folder)
+    if not all(one.source for one in campaign.attempts):
+        raise UsageError(f"{folder} holds runs that tare made itself; choose another --out")
+    return campaign
+
+
+def _judge(workload: Workload) -> Callable[[Path, Case], Judged]:
+    """Return what reads a file and judges it as a run of Tare's own would be."""
+    from tare.runner.judging import judge_figures, parse_file
+    from tare.store.imports import Judged
+
+    better = {fom.name: fom.better for fom in workload.foms}
+
+    def judge(path: Path, case: Case) -> Judged:
+        parsed = parse_file(expecting(workload, case), path)
+        outcome = judge_figures(workload, parsed)
+        is_done = outcome.state is State.DONE
+        series = gather_series(parsed.measurements, better) if is_done else []
+        return Judged(outcome.state, outcome.reason, outcome.check, tuple(series))
+
+    return judge
+
+
+def _require_something(found: Import, refused: Sequence[Refused], existing: Campaign | None) -> None:
+    """Raise UsageError unless there is a figure, or a campaign already that the files speak of."""
+    if existing is not None and (found.runs or found.n_known or any(one.is_fault for one in refused)):
+        return
+    if any(run.attempt.state is State.DONE for run in found.runs):
+        return
+    reasons = [(one.path, one.why) for one in refused]
+    reasons += [(run.attempt.source.path, run.attempt.reason) for run in found.runs if run.attempt.source]
+    shown = "".join(f"\n  {path}: {why}" for path, why in reasons[:_MOST_LISTED])
+    more = f"\n  … and {len(reasons) - _MOST_LISTED} more" if len(reasons) > _MOST_LISTED else ""
+    raise UsageError(f"no file gave a figure, so nothing is imported{shown or '; there is no file'}{more}")
+
+
+def _plan(
+    folder: Path,
+    workload: Workload,
+    existing: Campaign | None,
+    found: Import,
+    reference: Mapping[str, Scalar],
+) -> Plan:
+    from tare.store.imports import extended_plan
+
+    old = existing.plan if existing else Plan(study=folder.resolve().name, site="imported", cases=())
+    n_blocks = max([old.repeats.max if existing else 0, *(run.attempt.block for run in found.runs)])
+    foms = {workload.name: tuple(workload.foms)}
+    plan = extended_plan(old, (run.case for run in found.runs), foms, reference, n_blocks)
+    if reference and not any(plan.is_reference(case) for case in plan.cases):
+        raise UsageError(
+            f"--reference {_words(reference)}: no file has these settings; "
+            f"what varies is {', '.join(plan.varied) or 'nothing'}"
+        )
+    return plan
+
+
+def _words(settings: Mapping[str, Scalar]) -> str:
+    return " ".join(f"{name}={value}" for name, value in settings.items())
+
+
+def _body(folder: Path, found: Import, refused: Sequence[Refused], *, is_dry_run: bool) -> dict[str, object]:
+    return {
+        "campaign": str(folder),
+        "is_dry_run": is_dry_run,
+        "already_there": found.n_known,
+        "runs": [
+            {
+                "file": run.attempt.source.path if run.attempt.source else "",
+                "sha256": run.attempt.source.sha256 if run.attempt.source else "",
+                "case": run.attempt.case,
+                "block": run.attempt.block,
+                "state": run.attempt.state,
+                "reason": run.attempt.reason,
+                "folder": run.attempt.folder,
+                "settings": run.case.settings,
+            }
+            for run in found.runs
+        ],
+        "refused": [{"file": one.path, "why": one.why} for one in refused],
+        "remarks": found.remarks,
+    }
+
+
+def _print(folder: Path, plan: Plan, found: Import, refused: Sequence[Refused], *, is_dry_run: bool) -> None:
+    counts = Counter(run.attempt.state for run in found.runs)
+    states = [f"{counts[state]} {state}" for state in State if counts[state]]
+    n_cases = len({run.case.id for run in found.runs})
+    known = f", {found.n_known} there already" if found.n_known else ""
+    would = "would be imported" if is_dry_run else "imported"
+    of_them = f"{', '.join(states) or 'none new'}{known}"
+    click.echo(f"{folder}: {_count(len(found.runs), 'run')} of {_count(n_cases, 'case')} {would} ({of_them})")
+    shown = [run for run in found.runs if is_dry_run or run.attempt.state is not State.DONE]
+    if shown:
+        click.echo()
+        rows = [
+            (
+                describe(run.case, plan.varied),
+                str(run.attempt.block),
+                str(run.attempt.state),
+                run.attempt.reason,
+                run.attempt.source.path if run.attempt.source else "",
+            )
+            for run in shown
+        ]
+        print_table(("case", "block", "state", "why", "file"), rows, frozenset({"block"}))
+    _list("not imported", [f"{one.path}: {one.why}" for one in refused])
+    _list("to look at", found.remarks)
+    if not any(name in plan.varied for name in ("nodes", "ranks")) and all(
+        case.layout.ranks == 1 for case in plan.cases
+    ):
+        click.echo(
+            "\nNo nodes or ranks are told, so each case counts as one rank; --set ranks=2 tells them.",
+            err=True,
+        )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _list(head: str, lines: Sequence[str]) -> None:
+    if not lines:
+        return
+    click.echo(f"\n{head}:", err=True)
+    for line in lines[:_MOST_LISTED]:
+        click.echo(f"  {line}", err=True)
+    if len(lines) > _MOST_LISTED:
+        click.echo(f"  … and {len(lines) - _MOST_LISTED} more; --json lists all", err=True)

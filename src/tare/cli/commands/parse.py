@@ -1,0 +1,216 @@
+"""`tare parse`: figures of merit out of output that is there already."""
+
+from __future__ import annotations
+
+import enum
+import gc
+import io
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import msgspec
+
+from tare.cli.output import json_option, print_long_json, print_table
+from tare.cli.told import expecting, read_settings, setting_reader
+from tare.errors import UsageError
+from tare.model.values import Settings
+from tare.model.workload import Measurement, Parsed, Workload
+
+_STDIN = "-"
+_LAYOUT = ("nodes", "ranks", "ranks_per_node", "threads")
+
+
+class Completeness(enum.StrEnum):
+    """Whether a file holds everything that the program was asked for, the surest answer first."""
+
+    NO = "not complete"
+    UNTOLD = "not told by this format"
+    YES = "complete"
+
+
+class _File(NamedTuple):
+    name: str
+    parsed: Parsed
+
+    @property
+    def is_good(self) -> bool:
+        return self.parsed.is_complete and not self.parsed.problems
+
+    @property
+    def completeness(self) -> Completeness:
+        if not self.parsed.is_complete:
+            return Completeness.NO
+        return Completeness.YES if self.parsed.is_end_told else Completeness.UNTOLD
+
+
+@click.command()
+@click.argument("workload")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--study", type=click.Path(path_type=Path), help="A study file that declares WORKLOAD, or a campaign."
+)
+@click.option(
+    "--set", "told", multiple=True, metavar="NAME=VALUE", help="A parameter that the program was given."
+)
+@json_option
+def command(
+    workload: str, files: tuple[str, ...], study: Path | None, told: tuple[str, ...], as_json: bool
+) -> None:
+    """Read the figures of merit of WORKLOAD out of existing output; FILE - is standard input.
+
+    Exits with 1 when a file is not complete or has problems: its figures are shown, but a campaign would
+    not count them. A number is shown only when it stands whole in the file.
+
+    Some formats, such as OMB's tables, have no end of their own, so that a file may have been cut between
+    two rows. --set tells what was asked for; with it, what is missing is seen.
+
+    \b
+    Examples:
+      tare parse imb.pingpong slurm-4711.out
+      tare parse osu.latency latency.out --set max_bytes=64KiB
+      mpirun IMB-MPI1 Alltoall | tare parse imb.alltoall - --json
+      tare parse --study studies/ours.yaml our-solver run-*.log
+    """
+    parser = _told(known_workloads(study)[workload], told)
+    gc.disable()  # a log may hold figures by the million, and parsers make no cycles
+    try:
+        read = [_File(click.format_filename(name), _parse(parser, name)) for name in files]
+    finally:
+        gc.enable()
+    if as_json:
+        figures = (
+            _Figure(file.name, one.fom, one.value, one.unit, one.at)
+            for file in read
+            for one in file.parsed.measurements
+        )
+        print_long_json("tare.parse/1", "measurements", figures, _body(read))
+    else:
+        _print(read)
+    if not all(file.is_good for file in read):
+        raise click.exceptions.Exit(1)
+
+
+def known_workloads(study: Path | None) -> Mapping[str, Workload]:
+    """Return every workload by name, with those that the file or campaign `study` declares."""
+    from tare import plugins
+
+    if study is None:
+        return plugins.workloads()
+    from tare import config
+    from tare.cli.wiring.planning import SITE, STUDY
+
+    path, site = (study / STUDY, study / SITE) if study.is_dir() else (study, None)
+    declaring, _ = config.load_study(path, plugins.workloads, site)
+    return plugins.workloads(declaring.workloads)
+
+
+class _Figure(msgspec.Struct, frozen=True, gc=False):
+    """A measurement as JSON has it: a log may hold millions."""
+
+    file: str
+    fom: str
+    value: float
+    unit: str
+    at: Settings
+
+
+def _told(workload: Workload, texts: Sequence[str]) -> Workload:
+    """Return `workload` as it must judge the output of what `texts` say was asked for."""
+    if not texts:
+        return workload
+    from tare.store.imports import make_case
+
+    names = [*_LAYOUT, *(one.name for one in workload.parameters)]
+    settings = read_settings(texts, setting_reader(workload), "--set")
+    for name in settings.keys() - set(names):
+        raise UsageError(f"--set {name}: {workload.name} has no such parameter; it has {', '.join(names)}")
+    case = make_case(workload.name, workload.digest, settings)
+    if isinstance(case, str):
+        raise UsageError(f"--set: {case}")
+    return expecting(workload, case)
+
+
+def _parse(workload: Workload, name: str) -> Parsed:
+    """Return what is in one file. It is read as a stream; bytes that are not UTF-8 are replaced."""
+    if name == _STDIN:
+        return workload.parse(io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace"))
+    try:
+        with Path(name).open(encoding="utf-8", errors="replace") as lines:
+            return workload.parse(lines)
+    except OSError as error:
+        raise UsageError(
+            f"{click.format_filename(name)}: cannot be read: {error.strerror}; name a file that holds the "
+            f"output of {workload.name}, or - for standard input"
+        ) from error
+
+
+def _body(read: Sequence[_File]) -> dict[str, object]:
+    """Return the JSON body but for the figures. The problems of several files carry their names."""
+    is_one = len(read) == 1
+    return {
+        "complete": all(file.parsed.is_complete for file in read),
+        "completeness": min((file.completeness for file in read), key=list(Completeness).index),
+        "problems": [
+            problem if is_one else f"{file.name}: {problem}"
+            for file in read
+            for problem in file.parsed.problems
+        ],
+        "files": [
+            {
+                "file": file.name,
+                "complete": file.parsed.is_complete,
+                "completeness": file.completeness,
+                "problems": file.parsed.problems,
+            }
+            for file in read
+        ],
+    }
+
+
+_STATES = {
+    Completeness.NO: "not complete",
+    Completeness.UNTOLD: "whether it is complete is not told by this format (see --set)",
+    Completeness.YES: "complete",
+}
+
+
+def _print(read: Sequence[_File]) -> None:
+    if any(file.parsed.measurements for file in read):
+        table = _Table(read)
+        print_table(table.columns, table, frozenset({*table.coordinates, "value"}))
+        click.echo()
+    for file in read:
+        count = len(file.parsed.measurements)
+        click.echo(
+            f"{file.name}: {_STATES[file.completeness]}, {count} measurement{'' if count == 1 else 's'}"
+        )
+        for problem in file.parsed.problems:
+            click.echo(f"{file.name}: {problem}", err=True)
+
+
+class _Table:
+    """The figures as rows of text, made as they are asked for: a log may hold many."""
+
+    def __init__(self, read: Sequence[_File]) -> None:
+        self._read = read
+        names = (name for file in read for one in file.parsed.measurements for name in one.at)
+        self.coordinates = list(dict.fromkeys(names))
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the heads of the columns; files are named where there are several."""
+        return [*["file"][: len(self._read) - 1], "fom", *self.coordinates, "value", "unit"]
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return (
+            [*([file.name] if len(self._read) > 1 else []), *self._cells(one)]
+            for file in self._read
+            for one in file.parsed.measurements
+        )
+
+    def _cells(self, one: Measurement) -> list[str]:
+        places = (str(one.at.get(coordinate, "")) for coordinate in self.coordinates)
+        return [one.fom, *places, f"{one.value:.10g}", one.unit]

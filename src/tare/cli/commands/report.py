@@ -1,0 +1,104 @@
+"""`tare report`: one offline page that answers the study's question, its charts, and tables for text."""
+
+from __future__ import annotations
+
+import contextlib
+import webbrowser
+from pathlib import Path
+
+import click
+
+from tare.cli.output import json_option, print_json
+from tare.errors import CampaignError, UsageError
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--output",
+    "--out",
+    "output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Write here instead of DIR/report.",
+)
+@click.option(
+    "--template",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Take template.html, style.css, page.js, summary.md or tables.tex from here where they are there.",
+)
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    type=click.Choice(["html", "markdown", "latex", "all"]),
+    help="What to write: the page, a Markdown summary, LaTeX tables; may be repeated.  [default: html]",
+)
+@click.option(
+    "--calibration",
+    "calibrated",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Tell the false alarms that 'tare calibrate' found at this place, in DIR.",
+)
+@click.option("--open", "is_opened", is_flag=True, help="Show the page in the browser.")
+@json_option
+def command(
+    folder: Path,
+    output: Path | None,
+    template: Path | None,
+    formats: tuple[str, ...],
+    calibrated: Path | None,
+    is_opened: bool,
+    as_json: bool,
+) -> None:
+    """Write the report of the campaign in DIR: index.html, and charts/ as SVG, PNG and PDF.
+
+    The page needs nothing but itself: it can be mailed, printed and read offline. A campaign that
+    still runs, or has not begun, gives a page that says so. summary.md is the answer for a pull request,
+    tables.tex what a paper takes in with \\input.
+
+    \b
+    Examples:
+      tare report campaigns/demo
+      tare report campaigns/demo --output /tmp/demo-report --open
+      tare report campaigns/demo --format markdown --format latex
+      tare report campaigns/demo --calibration campaigns/calibrate-lab
+    """
+    from tare.collectors.sampler import read_timeline
+    from tare.report.charts.painting import Here, painter_beside
+    from tare.report.content import ReportAnswers
+    from tare.report.writing import Format, write_report
+    from tare.store.campaign import read_campaign
+
+    wanted = set(Format) if "all" in formats else {Format(one) for one in formats or ("html",)}
+    if is_opened and Format.HTML not in wanted:
+        raise UsageError("--open shows the page; add --format html")
+    target = output or folder / "report"
+    with (
+        painter_beside() if Format.HTML in wanted else contextlib.nullcontext(Here()) as painter,
+    ):
+        campaign = read_campaign(folder)
+        answers = ReportAnswers.of(campaign, read_campaign(calibrated) if calibrated else None)
+        try:
+            files = write_report(
+                campaign,
+                answers,
+                target,
+                template,
+                wanted,
+                lambda one: read_timeline(folder / one.folder),
+                painter,
+            )
+        except OSError as error:
+            raise CampaignError.from_os(target, error) from error
+    page = files.get(Format.HTML)
+    if as_json:
+        charts = sorted(str(path) for path in (target / "charts").iterdir()) if page else []
+        named = {kind.value: str(path) for kind, path in files.items()}
+        print_json("tare.report/1", {"page": page and str(page), "charts": charts, "files": named})
+    else:
+        click.echo("\n".join(map(str, files.values())))
+    if is_opened and page:
+        webbrowser.open(page.resolve().as_uri())

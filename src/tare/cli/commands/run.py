@@ -1,0 +1,147 @@
+"""`tare run`: carry out a plan, go on with one, or extend one."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+import msgspec
+
+from tare.cli.commands.status import account, ending_lines, is_all_done, summary_line
+from tare.cli.progress import make_progress
+from tare.cli.wiring import planning as wiring
+from tare.cli.wiring.session import blocks_begun_with, carry_out
+from tare.model.attempt import State
+from tare.model.campaign import Campaign
+from tare.model.plan import Plan
+from tare.model.watching import LEAST_PERIOD_S
+from tare.units import Dimension, parse_quantity
+
+if TYPE_CHECKING:
+    from tare.answers.ending import Ending
+
+
+class Period(NamedTuple):
+    """The seconds between samples that an option asks for; None for not at all."""
+
+    period_s: float | None
+
+
+def telemetry_period(context: click.Context, parameter: click.Parameter, value: str | None) -> Period | None:
+    """Return ``1s`` or ``off`` as a period, for click; None where nothing is said."""
+    if value is None:
+        return None
+    if value == "off":
+        return Period(None)
+    try:
+        period_s = parse_quantity(value, Dimension.SECONDS)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}, or off", context, parameter) from error
+    if period_s < LEAST_PERIOD_S:
+        raise click.BadParameter(f"{value!r} is too often; use 10ms or more, or off", context, parameter)
+    return Period(period_s)
+
+
+@click.command()
+@click.argument("study", type=click.Path(path_type=Path))
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Campaign folder.  [default: campaigns/STUDY-DATE]"
+)
+@click.option("--extend", is_flag=True, help="Add blocks, or cases that the study has gained, to a campaign.")
+@click.option("--blocks", type=click.IntRange(min=1), help="Run so many blocks, whatever the study says.")
+@click.option("--retry-failed", is_flag=True, help="Try runs again that failed or are invalid.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="At most so many runs at a time, each on nodes of its own; Slurm has its own count, in_flight.",
+)
+@click.option(
+    "--telemetry",
+    callback=telemetry_period,
+    metavar="PERIOD|off",
+    help="How often nodes are sampled, such as 100ms; off for not at all.  [default: 1s, or the study's]",
+)
+@click.option(
+    "--packets/--no-packets",
+    default=None,
+    help="Count packets by size on each case's network, or do not.  [default: what the study says]",
+)
+def command(
+    study: Path,
+    out: Path | None,
+    extend: bool,
+    blocks: int | None,
+    retry_failed: bool,
+    jobs: int,
+    telemetry: Period | None,
+    packets: bool | None,
+) -> None:
+    """Run STUDY, a study file, or go on with STUDY, a campaign folder.
+
+    Blocks pass over all cases in a random order of their own. What has finished is never run again:
+    the same command after an interruption, a crash or a full disk goes on where it ended.
+
+    \b
+    Examples:
+      tare run studies/demo.yaml --out campaigns/demo
+      tare run campaigns/demo                          go on after an interruption
+      tare run campaigns/demo --extend --blocks 12     five more blocks
+      tare run study.yaml --jobs 4                     four runs at a time, on different nodes
+      tare run study.yaml --telemetry off --packets    no samples; packets by size
+    """
+    from tare.answers.ending import ending
+
+    loaded = wiring.load(study, blocks)
+    if study.is_dir() and blocks is None and not extend:
+        loaded = wiring.load(study, blocks_begun_with(study, loaded))
+    loaded = loaded._replace(plan=_watched_otherwise(loaded.plan, telemetry, packets))
+    folder = study if study.is_dir() else out or _default_folder(loaded.plan)
+    click.echo(f"campaign {folder}")
+    display = make_progress(loaded.plan.varied)
+    campaign = carry_out(
+        folder, loaded, display, is_extending=extend, is_retrying_failed=retry_failed, jobs=jobs
+    )
+    counts = Counter(state for _, state, _ in account(campaign))
+    end = ending(campaign)
+    _print_summary(campaign, counts, end)
+    if not is_all_done(counts, end):
+        raise click.exceptions.Exit(1)
+
+
+def _watched_otherwise(plan: Plan, period: Period | None, packets: bool | None) -> Plan:
+    """Return `plan` with its nodes watched as options ask; None is no wish."""
+    watching = plan.telemetry
+    if period is not None:
+        watching = msgspec.structs.replace(watching, period_s=period.period_s)
+    if packets is not None:
+        watching = msgspec.structs.replace(watching, is_counting_packets=packets)
+    return msgspec.structs.replace(plan, telemetry=watching)
+
+
+def _default_folder(plan: Plan) -> Path:
+    return Path("campaigns") / f"{plan.study}-{time.strftime('%Y-%m-%dT%H%M%S')}"
+
+
+def _print_summary(campaign: Campaign, counts: Counter[State], end: Ending) -> None:
+    click.echo(summary_line(campaign, counts))
+    for line in ending_lines(campaign, end, most=5):
+        click.echo(line)
+    why = Counter(
+        (attempt.state, attempt.reason)
+        for _, state, attempt in account(campaign)
+        if attempt is not None and state is not State.DONE
+    )
+    for (state, reason), count in why.most_common(5):
+        click.echo(f"  {count} × {state}: {reason}")
+    if campaign.plan.reference and counts[State.DONE]:
+        from tare.answers.compare import aggregates
+        from tare.cli.commands.compare import main_rows, print_comparisons
+
+        click.echo()
+        print_comparisons(campaign, main_rows(aggregates(campaign)), campaign.plan.reference)
+    click.echo(f"\nnext: tare report {campaign.folder}")

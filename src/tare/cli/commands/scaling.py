@@ -1,0 +1,106 @@
+"""`tare scaling`: what more nodes, ranks or threads gain, and up to where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from tare.cli.output import json_option, plain, print_json, print_table
+from tare.model.scaling import ScalingCurve, ScalingKind
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--p-ref", type=float, metavar="SCALE", help="Speedups refer to this scale, not the smallest.")
+@click.option("--fom", "foms", multiple=True, metavar="NAME", help="This figure of merit; may be repeated.")
+@json_option
+def command(folder: Path, p_ref: float | None, foms: tuple[str, ...], as_json: bool) -> None:
+    """Show how each workload of the campaign in DIR scales, on each side.
+
+    Scaling goes along what the study's 'scaling' names, such as 'scaling: {strong: nodes}', or else along
+    nodes with the problem fixed. Speedup and efficiency refer to the smallest scale that all sides
+    have; their 95 % intervals are paired by block and take three blocks. Amdahl's law takes three
+    scales, the Universal Scalability Law, which has a peak of throughput, four.
+
+    \b
+    Examples:
+      tare scaling campaigns/gromacs-networks
+      tare scaling campaigns/gromacs-networks --p-ref 2 --fom ns_per_day
+      tare published openfoam-fabrics --out /tmp/fabrics && tare scaling /tmp/fabrics
+    """
+    from tare.answers.scaling import scalings
+    from tare.cli.commands.compare import require_known
+    from tare.store.campaign import read_campaign
+
+    campaign = read_campaign(folder)
+    require_known(foms, campaign)
+    found = scalings(campaign, foms=foms, p_ref=p_ref)
+    if as_json:
+        print_json("tare.scaling/1", {"curves": found})
+        return
+    if not found:
+        click.echo(
+            "Nothing scales here: no two measured cases differ in nothing but nodes or ranks. Name what "
+            "grows in the study, such as 'scaling: {strong: threads}'."
+        )
+        return
+    for index, group in enumerate(_groups(found)):
+        click.echo("\n" * bool(index), nl=False)
+        _print(group)
+
+
+def _groups(found: Sequence[ScalingCurve]) -> list[list[ScalingCurve]]:
+    """Return the curves that go into one table: one workload, figure of merit and kind of scaling."""
+    groups: dict[tuple[object, ...], list[ScalingCurve]] = {}
+    for curve in found:
+        key = (curve.workload, curve.fom, curve.unit, curve.kind, curve.along, curve.held)
+        groups.setdefault((*key, tuple(curve.at.items())), []).append(curve)
+    return list(groups.values())
+
+
+def _print(group: Sequence[ScalingCurve]) -> None:
+    from tare.report.words.scaling import (
+        efficiency_words,
+        law_words,
+        measured,
+        remark_words,
+        sentences,
+        settings_words,
+        speedup_words,
+    )
+
+    first = group[0]
+    held = f", {first.held} held" if first.held else ""
+    at = "".join(f" {name}={value}" for name, value in first.at.items())
+    heading = f"{first.workload}: {first.fom}{at}, {first.kind} scaling along {first.along}{held}"
+    click.echo(click.style(heading, bold=True))
+    places = list(dict.fromkeys(name for curve in group for name in curve.settings))
+    sped = "speedup" if first.kind is ScalingKind.STRONG else "scaled speedup"
+    rows = [
+        [
+            *(str(curve.settings.get(name, "")) for name in places),
+            f"{point.scale:g}",
+            plain(measured(point.value, curve.unit)),
+            plain(speedup_words(curve, point)),
+            plain(efficiency_words(curve, point)),
+            str(point.n_blocks),
+            remark_words(point),
+        ]
+        for curve in group
+        for point in curve.points
+    ]
+    columns = [*places, first.along, f"{first.fom}", sped, "efficiency", "n", "remark"]
+    print_table(columns, rows, frozenset({first.along, "n"}))
+    for curve in group:
+        click.echo(f"\n{plain(settings_words(curve.settings) or curve.workload)}: ", nl=False)
+        click.echo(plain(" ".join(sentences(curve))))
+        for fit in curve.fits:
+            if not fit.refusal:
+                click.echo(f"  {fit.law}: {plain(law_words(fit))}")
+    refused = dict.fromkeys(
+        f"{fit.law} not fitted: {fit.refusal}." for one in group for fit in one.fits if fit.refusal
+    )
+    if refused:
+        click.echo("\n" + "\n".join(refused))

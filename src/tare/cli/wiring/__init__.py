@@ -1,0 +1,1 @@
+"""Wire the parts together: from a study file to what carries its plan out."""

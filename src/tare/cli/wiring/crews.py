@@ -1,0 +1,319 @@
+"""Wire up what carries a plan out: the lab, the backends of its platforms, and their crews."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from functools import partial
+from pathlib import Path
+from threading import Lock
+
+from tare.cli.wiring.containers import containers, read_nesting
+from tare.cli.wiring.packets import counting_packets
+from tare.cli.wiring.planning import Loaded
+from tare.cli.wiring.provenance import ask_facts, fact_scripts
+from tare.collectors.facts import collect_facts
+from tare.collectors.images import container_facts
+from tare.collectors.interfaces import PATH, read_counters
+from tare.compose import Composer
+from tare.errors import UsageError
+from tare.model.attempt import Traffic
+from tare.model.backend import Backend
+from tare.model.campaign import Environment
+from tare.model.case import Case
+from tare.model.scheduler import NodeFiles
+from tare.model.site import Platform, Site, SlurmOptions
+from tare.runner.batch import BatchCrew, BatchSetup, make_task
+from tare.runner.crew import Alone, Crew, Crews
+from tare.runner.execution import Executor
+from tare.runner.several import Several
+from tare.runner.telemetry import Watching
+from tare.store.campaign import store_environment
+
+
+@contextmanager
+def make_crew(
+    folder: Path, loaded: Loaded, lab: Mapping[str, str] | None = None, jobs: int = 1
+) -> Iterator[Crew]:
+    """Bring up what the plan's runs need (the lab, where the site is one) and yield who carries them out.
+
+    `lab` is the environment of one that is up already. Of the runs that no batch system queues, at most
+    `jobs` go on at a time. Raises UsageError where they would disturb each other.
+    """
+    if jobs > 1:
+        _require_independent(loaded)
+    platforms = loaded.composer.site.platforms
+    used = dict.fromkeys(case.platform for case in loaded.plan.cases)
+    makers: dict[str, Callable[[Path, Loaded, Mapping[str, str]], AbstractContextManager[Crew]]]
+    makers = {"process": partial(_processes, jobs=jobs), "slurm": _slurm, "kubernetes": _kubernetes}
+    with ExitStack() as stack:
+        env = lab
+        if env is None:
+            env = stack.enter_context(
+                lab_env(loaded.composer.site, [platforms[name] for name in used], _hosts_of(loaded))
+            )
+        crews: dict[str, Crew] = {}
+        for backend in dict.fromkeys(platforms[name].backend for name in used):
+            if backend not in makers:
+                raise UsageError(f"backend {backend!r} is not known; use one of {', '.join(makers)}")
+            crews[backend] = stack.enter_context(makers[backend](folder, loaded, env))
+        yield Crews({name: crews[platforms[name].backend] for name in used})
+
+
+def campaign_mark(folder: Path) -> str:
+    """Return what the processes and jobs of the campaign in `folder` are known by."""
+    return hashlib.blake2b(str(folder.resolve()).encode(), digest_size=6).hexdigest()
+
+
+def _require_independent(loaded: Loaded) -> None:
+    """Raise UsageError where nodes are not machines of their own, or containers only on the first ones."""
+    site = loaded.composer.site
+    if site.shared_cores is not None:
+        raise UsageError(
+            f"the nodes of {site.name} share the cores of this machine: runs at the same time would measure "
+            "each other; leave out --jobs"
+        )
+    for name in dict.fromkeys(case.platform for case in loaded.plan.cases):
+        if site.platforms[name].has_node_containers:
+            raise UsageError(
+                f"platform {name} keeps a container on each node of one run at a time; leave out --jobs"
+            )
+
+
+@contextmanager
+def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], jobs: int) -> Iterator[Crew]:
+    """Yield a crew that works here or over the site's agent, and leaves no process behind."""
+    from tare.backends import marks
+    from tare.backends.packet_counting import PacketCounters
+    from tare.backends.process import ProcessBackend
+    from tare.backends.watching import Samplers
+    from tare.collectors.sampler import program, raw_name, settle
+
+    site = loaded.composer.site
+    campaign = campaign_mark(folder)
+    prefix = marks.new_prefix(campaign)
+    everywhere = [loaded.composer.on((node,)) for node in site.nodes] if jobs > 1 else [loaded.composer]
+    hosts = sorted({host for on in everywhere for case in loaded.plan.cases for host in on.hosts(case)})
+    with ProcessBackend(label=prefix, agent=site.agent, hosts=hosts, env=env) as backend:
+        backend.clean(f"{campaign}:")
+        samplers = Samplers(
+            program=program(),
+            label=f"{prefix}sampler;",
+            agent=backend.agent,
+            env=env,
+            on_start=backend.keep,
+            raw_name=raw_name,
+        )
+        executor = Executor(
+            folder=folder.resolve(),
+            plan=loaded.plan,
+            composer=loaded.composer,
+            backend=backend,
+            counters=_counters(backend),
+            environment=_environment(folder, loaded, backend, env),
+            label=prefix,
+            telemetry=counting_packets(
+                loaded.plan.telemetry,
+                Watching(loaded.plan.telemetry, samplers, settle),
+                PacketCounters(
+                    label=f"{prefix}packets;", agent=backend.agent, env=env, on_start=backend.keep
+                ),
+            ),
+        )
+        try:
+            with closing(samplers), containers(folder.resolve(), loaded, env, prefix):
+                backend.adopt()
+                yield _crew_of(executor, jobs)
+        finally:
+            backend.clean(prefix)
+
+
+def _crew_of(executor: Executor, jobs: int) -> Crew:
+    if jobs == 1:
+        return Alone(executor.execute)
+    composer = executor.composer
+    return Several(
+        executor.execute_on,
+        composer.site.nodes,
+        lambda case: composer.widest(case).nodes,
+        jobs,
+        end_all=lambda: executor.backend.clean(executor.label),
+    )
+
+
+@contextmanager
+def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Crew]:
+    """Yield a crew that works through Slurm's queue."""
+    from tare.backends.slurm.commands import Slurm
+    from tare.backends.slurm.scheduler import SlurmScheduler
+    from tare.collectors.sampler import settle
+
+    site = loaded.composer.site
+    used = {case.platform for case in loaded.plan.cases}
+    logins = {
+        platform.slurm.login if platform.slurm else None
+        for name, platform in site.platforms.items()
+        if name in used and platform.backend == "slurm"
+    }
+    if len(logins) > 1:
+        raise UsageError("platforms of one study name different Slurm login hosts; give them the same one")
+    slurm = Slurm(site.agent, logins.pop(), {**os.environ, **env})
+    setup = BatchSetup(
+        folder=folder.resolve(),
+        plan=loaded.plan,
+        composer=loaded.composer,
+        scheduler=SlurmScheduler(slurm, fact_scripts(loaded)),
+        campaign=campaign_mark(folder),
+        traffic=_traffic,
+        environment=lambda case, landing: _record(folder, loaded.composer, case, landing.before),
+        sampler=_lay_sampler(folder),
+        settle=settle,
+    )
+    yield BatchCrew(setup)
+
+
+def _lay_sampler(folder: Path) -> Path:
+    """Put the sampler into the campaign's folder, which a batch system brings to its nodes."""
+    from tare.collectors.sampler import program
+
+    sampler = folder.resolve() / "telemetry-sampler.py"
+    sampler.write_text(program(), encoding="utf-8")
+    return sampler
+
+
+@contextmanager
+def _kubernetes(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Crew]:
+    """Yield a crew that works through a cluster, and leaves nothing there."""
+    from tare.backends.kubernetes.cluster import Cluster
+    from tare.backends.kubernetes.scheduler import KubernetesScheduler
+    from tare.cli.wiring.pods import options_of
+    from tare.collectors.sampler import settle
+
+    campaign = campaign_mark(folder)
+    scheduler = KubernetesScheduler(Cluster.connect(options_of(loaded)), campaign, fact_scripts(loaded))
+    setup = BatchSetup(
+        folder=folder.resolve(),
+        plan=loaded.plan,
+        composer=loaded.composer,
+        scheduler=scheduler,
+        campaign=campaign,
+        traffic=_traffic,
+        environment=lambda case, landing: _record(
+            folder, loaded.composer, case, landing.before, told=landing.facts
+        ),
+        sampler=_lay_sampler(folder),
+        settle=settle,
+    )
+    try:
+        yield BatchCrew(setup)
+    finally:
+        scheduler.close()
+
+
+def job_script(loaded: Loaded, case: Case) -> str:
+    """Return the batch script or the manifests of an attempt of `case`; ``{work}`` stands for its folder."""
+    if loaded.composer.site.platforms[case.platform].kubernetes is not None:
+        from tare.cli.wiring.pods import show_manifests
+
+        return show_manifests(loaded, case)
+    from tare.backends.slurm.script import render
+
+    task = make_task(loaded.composer, case, f"tare-{case.id}", Path("{work}"), loaded.plan.timeout_s)
+    return render([task], task.platform.slurm or SlurmOptions(), fact_scripts(loaded)(task.platform))
+
+
+@contextmanager
+def lab_env(site: Site, platforms: Sequence[Platform], hosts: Sequence[str]) -> Iterator[Mapping[str, str]]:
+    """Yield the environment through which the agent finds the lab: the one that is up, or one of our own.
+
+    It gains what `platforms` need of it; docker on `hosts` alone.
+    """
+    spec = site.lab
+    if spec is None:
+        yield {}
+        return
+    from tare import lab
+
+    with ExitStack() as stack:
+        running = lab.find()
+        if running is None or running.spec != spec:
+            running = stack.enter_context(lab.start(spec, owned=True))
+        if any(platform.backend == "slurm" for platform in platforms):
+            running.add_slurm()
+        if any(platform.runtime == "podman" for platform in platforms):
+            running.add_containers()
+        if dockers := [platform.container for platform in platforms if platform.runtime == "docker"]:
+            running.add_docker(hosts, [options.source for options in dockers if options])
+        yield running.env
+
+
+def _hosts_of(loaded: Loaded) -> list[str]:
+    """Return where docker starts ranks: the hosts of its cases, or any node where Slurm chooses them."""
+    composer = loaded.composer
+    cases = [case for case in loaded.plan.cases if composer.site.platforms[case.platform].runtime == "docker"]
+    return sorted({host for case in cases for host in composer.hosts(case) or composer.site.nodes})
+
+
+def _traffic(files: NodeFiles) -> Traffic:
+    return {node: read_counters(found.get(PATH, "")) for node, found in files.items()}
+
+
+def _counters(backend: Backend) -> Callable[[Sequence[str | None]], Traffic]:
+    def counters(hosts: Sequence[str | None]) -> Traffic:
+        return _traffic({host or "localhost": texts for host, texts in backend.read(hosts, [PATH]).items()})
+
+    return counters
+
+
+def _environment(
+    folder: Path, loaded: Loaded, backend: Backend, env: Mapping[str, str]
+) -> Callable[[Composer, Case], str]:
+    """Return what records the facts of a case's hosts; each is asked once a session for each platform."""
+    one_at_a_time = Lock()
+    known: dict[tuple[tuple[str, ...], str], str] = {}
+    answers: dict[tuple[str, str], Mapping[str, str]] = {}
+
+    def environment(composer: Composer, case: Case) -> str:
+        with one_at_a_time:
+            return look(composer, case)
+
+    def look(composer: Composer, case: Case) -> str:
+        hosts = composer.hosts(case)
+        key = (hosts, case.platform)
+        if key not in known:
+            here: list[str | None] = list(hosts) if composer.site.agent else [None]
+            new = [host for host in here if (host or hosts[0], case.platform) not in answers]
+            for host, said in ask_facts(backend, new, loaded, case.platform).items():
+                answers[host or hosts[0], case.platform] = said
+            files = {host or hosts[0]: answers[host or hosts[0], case.platform] for host in here}
+            nesting = read_nesting(composer, case.platform, here[0], backend, env)
+            known[key] = _record(folder, composer, case, files, nesting)
+        return known[key]
+
+    return environment
+
+
+def _record(
+    folder: Path,
+    composer: Composer,
+    case: Case,
+    files: NodeFiles,
+    nesting: Mapping[str, str] | None = None,
+    told: Mapping[str, Mapping[str, str]] | None = None,
+) -> str:
+    """Record the facts of a case's nodes, of its platform and of its containers; return their hash.
+
+    `told` are facts that somebody else knows of the nodes, such as the cluster that they are in.
+    """
+    facts: Environment = {node: collect_facts(found) for node, found in files.items()}
+    for name, more in (told or {}).items():
+        facts[name] = {**facts.get(name, {}), **more}
+    platform = composer.site.platforms[case.platform]
+    for node in facts.values():
+        node["platform.launcher"] = platform.launcher
+        node["platform.runtime"] = platform.runtime
+        node["platform.prefix"] = platform.prefix or ""
+        node |= nesting if nesting is not None else container_facts(platform, {})
+    return store_environment(folder, facts)

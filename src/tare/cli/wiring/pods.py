@@ -1,0 +1,127 @@
+"""What commands show and do of Kubernetes: manifests, and the crew that works through a cluster."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from tare.backends.kubernetes.doctor import Finding
+from tare.backends.kubernetes.lint import lint
+from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
+from tare.cli.wiring import planning as wiring
+from tare.cli.wiring.planning import Loaded
+from tare.cli.wiring.provenance import fact_scripts
+from tare.config import SiteSource
+from tare.errors import UsageError
+from tare.model.case import Case
+from tare.model.kubernetes import KubernetesOptions
+from tare.runner.batch import make_task
+from tare.store.campaign import JOURNAL
+from tare.store.journal import is_held
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as such, as people write scripts into manifests."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def show_manifests(loaded: Loaded, case: Case) -> str:
+    """Return the manifests of an attempt of `case` as YAML, below what lint says of them."""
+    documents = case_manifests(loaded, case)
+    told = "".join(f"# trap: {trap}\n" for trap in lint(documents))
+    return told + as_yaml(documents)
+
+
+def options_of(loaded: Loaded) -> KubernetesOptions:
+    """Return the options that name the cluster of a study. Raises UsageError where there are two."""
+    site = loaded.composer.site
+    used = dict.fromkeys(case.platform for case in loaded.plan.cases)
+    found = [options for name in used if (options := site.platforms[name].kubernetes) is not None]
+    places = {(one.context, one.kubeconfig, one.namespace) for one in found}
+    if len(places) > 1:
+        raise UsageError(
+            "platforms of one study name different clusters or namespaces; give them the same one"
+        )
+    return found[0]
+
+
+def check_clusters(source: SiteSource, names: Sequence[str]) -> Iterator[Finding]:
+    """Yield what is found in the clusters of these platforms, and of the jobs that they would get."""
+    from tare.backends.kubernetes.cluster import Cluster
+    from tare.backends.kubernetes.doctor import check_cluster
+
+    for name in names:
+        options = source.site.platforms[name].kubernetes
+        if options is None:
+            continue
+        cluster = Cluster.connect(options)
+        for one in check_cluster(cluster, options, source.site.networks, _jobs(source, name)):
+            yield msgspec.structs.replace(one, name=f"{name}: {one.name}")
+        cluster.close()
+
+
+def _jobs(source: SiteSource, name: str) -> dict[str, list[Json]]:
+    """Return the manifests of a small job of a platform on each network of its site."""
+    has_mpi = source.site.platforms[name].launcher != "none"
+    networks = list(source.site.networks)
+    study = {
+        "study": "doctor",
+        "platform": name,
+        "workloads": {
+            "hostname": {
+                "command": ["hostname"],
+                "mpi": has_mpi,
+                "needs_transport": False,
+                "foms": [{"name": "lines", "unit": "1", "better": "higher", "regex": "(.+)"}],
+            }
+        },
+        "factors": {"workload": ["hostname"], **({"network": networks} if networks else {})},
+        "nodes": min(2, len(source.site.nodes)) if has_mpi else 1,
+        "repeats": 1,
+    }
+    with tempfile.TemporaryDirectory(prefix="tare-doctor.") as folder:
+        Path(folder, wiring.STUDY).write_text(yaml.safe_dump(study))
+        Path(folder, wiring.SITE).write_text(source.text)
+        loaded = wiring.load(Path(folder))
+    return {case.network or "the pod network": case_manifests(loaded, case) for case in loaded.plan.cases}
+
+
+def clean_cluster(options: KubernetesOptions, *, is_dry: bool) -> Iterator[str]:
+    """Delete what dead campaigns of this host left in a cluster unless `is_dry`; yield a line for each."""
+    from tare.backends.kubernetes.cluster import Cluster
+    from tare.backends.kubernetes.leftovers import leftovers, remove
+
+    cluster = Cluster.connect(options)
+    for one in leftovers(cluster, socket.gethostname(), lambda folder: is_held(folder / JOURNAL)):
+        if not is_dry:
+            remove(cluster, one)
+        yield f"{'would delete' if is_dry else 'deleted'} {', '.join(one.objects)} of {one.folder}"
+    cluster.close()
+
+
+def as_yaml(documents: Sequence[Json]) -> str:
+    """Return documents as kubectl takes them."""
+    return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
+
+
+def case_manifests(loaded: Loaded, case: Case) -> list[Json]:
+    """Return the manifests of an attempt of `case`, with the site's patch merged in."""
+    composer = loaded.composer
+    options = composer.site.platforms[case.platform].kubernetes
+    work = Path(options.work.path if options and options.work else "/", "{work}")
+    task = make_task(composer, case, f"tare-{case.id}", work, loaded.plan.timeout_s)
+    stages = composer.workloads[case.workload].stages(case)
+    inputs = {name: text for stage in stages for name, text in stage.files.items()}
+    rendered = render(task, fact_scripts(loaded)(task.platform), {} if options and options.work else inputs)
+    return [to_json(one, options.merge if options else "") for one in manifests(rendered)]

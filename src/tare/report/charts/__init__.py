@@ -1,0 +1,1 @@
+"""Figures: which lines are drawn where, in which look, on the screen and on paper."""

@@ -1,0 +1,140 @@
+"""The axes of charts: how far they reach, and the round numbers on them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from tare.report.charts.grammar import Spec, quantity
+from tare.report.charts.panels import IN_TIME, ZERO_AT, Panel
+from tare.report.words.numbers import is_size, words
+
+_X_TITLES = {"bytes": "message size, bytes", IN_TIME: "block, in the order of time"}
+
+_BYTES_LABEL = (
+    "datum.value < 1 ? '0' : datum.value < 1024 ? format(datum.value, 'd') : datum.value < 1048576"
+    " ? format(datum.value / 1024, 'd') + ' Ki' : format(datum.value / 1048576, 'd') + ' Mi'"
+)
+_RATIO_LABEL = "'× ' + format(datum.value, '~g')"
+_ABOVE = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)
+_BELOW = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02)
+_ROUND = (1, 2, 5)
+
+
+@dataclasses.dataclass(frozen=True)
+class Domain:
+    """The ends of an axis; `is_log` says that its steps are factors."""
+
+    low: float
+    high: float
+    is_log: bool
+
+    def share(self, value: float) -> float:
+        """Return where `value` lies between the ends, 0 to 1."""
+        if self.is_log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+    def at(self, share: float) -> float:
+        """Return the value that lies at `share` of the way; the inverse of `share`."""
+        if self.is_log:
+            return self.low * math.pow(self.high / self.low, share)
+        return self.low + share * (self.high - self.low)
+
+
+def x_domain(xs: Sequence[float], axis: str) -> Domain:
+    """Return a domain a little wider than `xs`, logarithmic where sizes or nodes double."""
+    low, high = min(xs), max(xs)
+    if axis == IN_TIME:
+        return Domain(low - 0.6, high + 0.6, is_log=False)
+    if low > 0:
+        step = (high / low) ** 0.03
+        return Domain(low / step, high * step, is_log=True)
+    return Domain(low - 0.03 * (high - low), high, is_log=False)
+
+
+def y_domain(ys: Sequence[float], *, is_log: bool, least_reach: float | None) -> Domain:
+    """Return a domain for `ys`; with `least_reach`, one that holds that factor above and below 1.
+
+    A linear one starts at 0, so that lengths compare.
+    """
+    low, high = min(ys), max(ys)
+    if least_reach is not None:
+        low, high = min(low, 1 / least_reach), max(high, least_reach)
+    if is_log and low > 0:
+        pad = (high / low) ** 0.06 if high > low else 1.1
+        return Domain(low / pad, high * pad, is_log=True)
+    return Domain(min(0.0, low), high * 1.06 if high > 0 else 1.0, is_log=False)
+
+
+def x_title(panel: Panel) -> str:
+    """Return what a panel's coordinate is called."""
+    return _X_TITLES.get(panel.x, words(panel.x))
+
+
+def x_axis(panel: Panel, domain: Domain) -> Spec:
+    """Return the x of a panel with its axis; a logarithmic one counts in doublings."""
+    axis: Spec = {"title": x_title(panel), "labelOverlap": True}
+    if is_size(panel.x):
+        axis |= {"values": _byte_ticks(domain), "labelExpr": _BYTES_LABEL, "labelOverlap": "greedy"}
+    elif panel.x == IN_TIME:
+        axis |= {"tickCount": 6, "tickMinStep": 1, "format": "d"}
+    else:
+        xs = sorted({point.x for line in panel.lines for point in line.points})
+        axis |= {"values": xs, "labelExpr": "format(datum.value, '~g')"}
+    return quantity("x", scale=scale(domain, 2), axis=axis)
+
+
+def y_axis(domain: Domain, *, is_ratio: bool, is_share: bool = False) -> Spec:
+    """Return the y of a panel with its axis; its title is in the panel's own."""
+    axis: Spec = {"title": None}
+    if is_ratio:
+        axis |= {"values": _ratio_ticks(domain), "labelExpr": _RATIO_LABEL}
+    elif is_share:
+        axis |= {"tickCount": 5, "format": ".0%"}
+    elif domain.is_log:
+        axis |= {"values": _value_ticks(domain), "format": "~r"}
+    else:
+        axis |= {"tickCount": 5, "format": "~r"}
+    return quantity("y", scale=scale(domain, 10), axis=axis)
+
+
+def ratio_x_axis(domain: Domain, field: str) -> Spec:
+    """Return an x of factors about 1, for charts whose y is something else."""
+    axis: Spec = {"title": None, "values": _ratio_ticks(domain), "labelExpr": _RATIO_LABEL}
+    return quantity(
+        field, scale=scale(domain, 10), axis=axis | {"grid": True, "domain": False, "ticks": False}
+    )
+
+
+def scale(domain: Domain, base: int) -> Spec:
+    """Return how values of `domain` become places; a logarithmic one has ticks at powers of `base`."""
+    ends: Spec = {"domain": [domain.low, domain.high], "nice": False}
+    return ends | ({"type": "log", "base": base} if domain.is_log else {"zero": False})
+
+
+def _byte_ticks(x: Domain) -> list[float]:
+    """Return 0 where it is drawn, and powers of 8, or of 64 where those would crowd."""
+    powers = [float(8**power) for power in range(9) if x.low <= 8**power <= x.high]
+    zero = [ZERO_AT] if x.low < ZERO_AT < x.high else []
+    return zero + (powers if len(powers) < 6 else powers[2 if zero else 0 :: 2])
+
+
+def _value_ticks(y: Domain) -> list[float]:
+    """Return round values on a logarithmic axis: 1, 2, 5 and their decimal multiples, or 1 and 10 only."""
+    decades = range(math.floor(math.log10(y.low)), math.ceil(math.log10(y.high)) + 1)
+    every = [step * 10.0**decade for decade in decades for step in _ROUND]
+    fitting = [tick for tick in every if y.low <= tick <= y.high]
+    tens = [tick for tick in fitting if math.log10(tick).is_integer()]
+    return tens if len(fitting) > 8 and len(tens) > 2 else fitting
+
+
+def _ratio_ticks(y: Domain) -> list[float]:
+    """Return round factors, 1 always among them, thinned so that they stand apart."""
+    kept = [1.0]
+    for tick in sorted((*_BELOW, *_ABOVE), key=lambda one: -abs(math.log(one))):
+        is_apart = all(abs(y.share(tick) - y.share(other)) > 0.1 for other in kept)
+        if y.low <= tick <= y.high and is_apart:
+            kept.append(tick)
+    return sorted(kept)

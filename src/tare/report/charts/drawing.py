@@ -1,0 +1,257 @@
+"""From panels to charts: one grammar for the screen, for paper and for slides (Vega-Lite)."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import textwrap
+from collections.abc import Sequence
+
+import msgspec
+
+from tare.report.charts import palette
+from tare.report.charts.axes import Domain, x_axis, x_domain, x_title, y_axis, y_domain
+from tare.report.charts.grammar import COLOUR, SHAPE, Chart, Row, Spec, end, layer, name, quantity, tooltip
+from tare.report.charts.labels import end_labels
+from tare.report.charts.look import LOOK
+from tare.report.charts.panels import Line, Panel
+from tare.report.words.numbers import SPACE
+
+HEIGHT = 230
+WIDTH = 330
+"""Of a panel, in pixels. On the page it is as wide as its place; this is its width on paper."""
+
+_TOGETHER = re.compile(r"(\d) (nodes?)\b")
+_LABEL_SIZE = 11.5
+_TITLE_CHARACTERS = 42
+_SUBTITLE_CHARACTERS = 52
+"""What a line above a panel has room for, where three stand in a row."""
+
+_MOST_LABEL_ROOM = 140
+_HAS_INTERVAL = "isValid(datum.low)"
+
+
+@dataclasses.dataclass(frozen=True)
+class Style:
+    """How a kind of figure is drawn.
+
+    `margin` shades the band in which a ratio counts as 1; a value that `is_share` is told in percent.
+    """
+
+    y_title: str
+    is_log: bool = True
+    is_ratio: bool = False
+    has_lines: bool = True
+    margin: float | None = None
+    is_share: bool = False
+
+    @property
+    def least_reach(self) -> float | None:
+        """Return the factor about 1 that a ratio's axis shows at least: twice the margin."""
+        return 1 + 2 * (self.margin or 0.01) if self.is_ratio else None
+
+
+def panel_charts(panels: Sequence[Panel], style: Style) -> list[Chart]:
+    """Return a chart a panel. Those with the same unit share the scale of their values.
+
+    Sizes reach as far as a panel's own lines, so that names stand where the lines end.
+    """
+    charts = []
+    for index, panel in enumerate(panels):
+        alike = [other for other in panels if style.is_ratio or other.unit == panel.unit]
+        ys = [value for other in alike for value in _heights(other)]
+        xs = [point.x for line in panel.lines for point in line.points]
+        y = y_domain(ys, is_log=style.is_log, least_reach=style.least_reach)
+        charts.append(_chart(panel, style, x_domain(xs, panel.x), y, f"panel{index}"))
+    return charts
+
+
+def alone(chart: Chart) -> str:
+    """Return a chart that stands on its own, as Vega-Lite in JSON."""
+    whole = {"datasets": chart.rows, "config": LOOK, "padding": 4}
+    return msgspec.json.encode(chart.grammar | whole).decode()
+
+
+def side_by_side(charts: Sequence[Chart], right: int) -> str:
+    """Return the charts as one picture, at most three in a row, for paper and slides: Vega-Lite in JSON.
+
+    `right` is the room for the names at the ends of the last panel's lines, in pixels.
+    """
+    whole = {
+        "concat": [chart.grammar | {"width": WIDTH} for chart in charts],
+        "columns": 3,
+        "spacing": 28,
+        "padding": {"left": 4, "top": 4, "bottom": 4, "right": right},
+        "config": LOOK,
+        "datasets": {data: rows for chart in charts for data, rows in chart.rows.items()},
+    }
+    return msgspec.json.encode(whole).decode()
+
+
+def title_of(panel: Panel) -> Spec:
+    """Return the title of a panel, on as many lines as it takes: a longer line would squeeze the chart."""
+    lines = textwrap.wrap(_TOGETHER.sub(rf"\1{SPACE}\2", panel.title), _TITLE_CHARACTERS)
+    below = textwrap.wrap(panel.subtitle, _SUBTITLE_CHARACTERS)
+    return {"text": lines if len(lines) > 1 else panel.title, "subtitle": below}
+
+
+def label_room(panels: Sequence[Panel]) -> int:
+    """Return the room that the names at the ends of lines take right of a panel, in pixels."""
+    longest = max(len(line.side.name) for panel in panels for line in panel.lines)
+    return min(_MOST_LABEL_ROOM, round(longest * _LABEL_SIZE * 0.62) + 14)
+
+
+def _heights(panel: Panel) -> list[float]:
+    points = [point for line in panel.lines for point in line.points]
+    guide = [y for _, y in panel.guide.ends] if panel.guide else []
+    return guide + [
+        value for point in points for value in (point.y, point.low, point.high) if value is not None
+    ]
+
+
+def _chart(panel: Panel, style: Style, x: Domain, y: Domain, prefix: str) -> Chart:
+    rows = {
+        f"{prefix}-axes": [_axes_row(panel, style, x, y)],
+        f"{prefix}-points": [row for line in panel.lines for row in _rows(line, style)],
+    }
+    layers = [_axes(panel, style, x, y, f"{prefix}-axes")]
+    layers += _reference_layers(style, f"{prefix}-axes") if style.is_ratio else []
+    if panel.guide:
+        rows[f"{prefix}-guide"] = [{"x": x, "y": y} for x, y in panel.guide.ends]
+        layers.append(_guide_layer(f"{prefix}-guide"))
+    layers += _line_layers(style, panel, f"{prefix}-points")
+    if style.has_lines:
+        rows[f"{prefix}-names"] = _label_rows(panel, y)
+        layers.append(_labels(f"{prefix}-names"))
+    return framed(panel, layers, rows, HEIGHT, describe(panel, style))
+
+
+def framed(panel: Panel, layers: list[Spec], rows: dict[str, list[Row]], height: int, told: str) -> Chart:
+    """Return layers as one chart under the title of their panel, `told` in words."""
+    grammar: Spec = {
+        "layer": layers,
+        "height": height,
+        "width": "container",
+        "title": title_of(panel),
+        "description": told,
+    }
+    return Chart(grammar, rows)
+
+
+def _axes_row(panel: Panel, style: Style, x: Domain, y: Domain) -> Row:
+    """Return where the axes begin, and the reference with its margin, which end where the lines do.
+
+    Names follow there.
+    """
+    margin = 1 + (style.margin or 0)
+    end = x.high if not style.has_lines else max(line.points[-1].x for line in panel.lines)
+    return {"x": x.low, "y": y.low, "one": 1.0, "low": 1 / margin, "high": margin, "to": end}
+
+
+def _axes(panel: Panel, style: Style, x: Domain, y: Domain, data: str) -> Spec:
+    """Return an invisible layer that carries both axes, so that the others need not repeat them."""
+    axes: Spec = {"x": x_axis(panel, x), "y": y_axis(y, is_ratio=style.is_ratio, is_share=style.is_share)}
+    return layer(data, {"type": "point", "opacity": 0}, axes)
+
+
+def _reference_layers(style: Style, data: str) -> list[Spec]:
+    """Return the margin in which a ratio counts as 1, and the line at 1."""
+    across: Spec = {"x": quantity("x"), "x2": end("to")}
+    ink: Spec = {"type": "rule", "color": palette.INK.light, "strokeWidth": 2.2}
+    line = layer(data, ink, across | {"y": quantity("one")})
+    if not style.margin:
+        return [line]
+    band: Spec = {"type": "rect", "color": palette.BAND.light, "opacity": 1}
+    return [layer(data, band, across | {"y": quantity("low"), "y2": end("high")}), line]
+
+
+def _guide_layer(data: str) -> Spec:
+    """Return a dashed line in the colour of what is not data."""
+    mark: Spec = {"type": "line", "color": palette.MUTED.light, "strokeWidth": 1.2, "strokeDash": [5, 4]}
+    return layer(data, mark, {"x": quantity("x"), "y": quantity("y")})
+
+
+def _line_layers(style: Style, panel: Panel, data: str) -> list[Spec]:
+    """Return bands, lines and points; each row carries the colour, shape and width of its side."""
+    base: Spec = {"x": quantity("x"), "y": quantity("y"), "color": COLOUR}
+    apart: Spec = {"detail": [name("side"), name("segment")]}  # a line breaks where a point is missing
+    layers = []
+    if any(point.low is not None for line in panel.lines for point in line.points):
+        ends: Spec = {"y": quantity("low"), "y2": end("high")}
+        if style.has_lines:
+            band: Spec = {"type": "area", "opacity": 0.16, "line": False}
+            layers.append(layer(data, band, base | ends | apart, _HAS_INTERVAL))
+        else:
+            layers.append(layer(data, {"type": "rule", "opacity": 0.5}, base | ends, _HAS_INTERVAL))
+    if style.has_lines:
+        width: Spec = {"strokeWidth": quantity("width", scale=None)}
+        layers.append(layer(data, {"type": "line"}, base | apart | width))
+    where = ("at", x_title(panel))
+    tips = tooltip(("side", "side"), where, ("value", "value"), ("interval", "interval"), ("n", "blocks"))
+    point_mark: Spec = {"type": "point", "filled": True, "size": 20 if style.has_lines else 46, "opacity": 1}
+    layers.append(layer(data, point_mark, base | {"tooltip": tips, "shape": SHAPE}))
+    if any(point.is_odd for line in panel.lines for point in line.points):
+        ring: Spec = {"type": "point", "shape": "circle", "size": 210, "opacity": 1}
+        layers.append(layer(data, ring, base, "datum.odd"))
+    return layers
+
+
+def _rows(line: Line, style: Style) -> list[Row]:
+    side = line.side
+    look_of_side = {
+        "side": side.name,
+        "colour": palette.tone_of(side).light,
+        "shape": palette.shape_of(side),
+        "width": 3.4 if side.is_reference else 1.5,
+    }
+    rows: list[Row] = []
+    for point in line.points:
+        row: Row = {
+            **look_of_side,
+            "x": point.x if style.has_lines else point.x + 0.16 * (side.index - 1),
+            "y": float(f"{point.y:.6g}"),
+            "at": point.at,
+            "value": point.value,
+            "interval": point.interval or "none",
+            "n": point.n_blocks,
+            "segment": point.segment,
+            **({"odd": True} if point.is_odd else {}),
+        }
+        if point.low is not None and point.high is not None:
+            row |= {"low": float(f"{point.low:.6g}"), "high": float(f"{point.high:.6g}")}
+        rows.append(row)
+    return rows
+
+
+def _label_rows(panel: Panel, y: Domain) -> list[Row]:
+    last = max(line.points[-1].x for line in panel.lines)
+    ends = [(line.side.name, palette.tone_of(line.side), line.points[-1].y) for line in panel.lines]
+    if panel.guide:
+        ends.append((panel.guide.name, palette.MUTED, panel.guide.ends[-1][1]))
+    shares = end_labels([y.share(height) for _, _, height in ends], least=15 / HEIGHT)
+    return [
+        {"x": last, "y": y.at(share), "name": side_name, "colour": tone.light}
+        for (side_name, tone, _), share in zip(ends, shares, strict=True)
+    ]
+
+
+def _labels(data: str) -> Spec:
+    """Return the sides' names, right of where the lines end, which need no legend then."""
+    mark: Spec = {
+        "type": "text",
+        "align": "left",
+        "dx": 9,
+        "fontSize": _LABEL_SIZE,
+        "fontWeight": "bold",
+        "limit": _MOST_LABEL_ROOM - 6,
+    }
+    return layer(data, mark, {"x": quantity("x"), "y": quantity("y"), "text": name("name"), "color": COLOUR})
+
+
+def describe(panel: Panel, style: Style) -> str:
+    """Return a panel in words, for those who do not see it: each line's two ends."""
+    parts = []
+    for line in panel.lines:
+        first, last = line.points[0], line.points[-1]
+        parts.append(f"{line.side.name} from {first.value} at {first.at} to {last.value} at {last.at}")
+    return f"{panel.title}: {style.y_title} ({panel.subtitle}). " + "; ".join(parts) + "."

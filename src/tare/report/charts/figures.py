@@ -1,0 +1,206 @@
+"""The figures of the page: what each shows, its live charts and its picture for paper."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+
+from tare.report.charts.courses import course_charts
+from tare.report.charts.drawing import (
+    HEIGHT,
+    WIDTH,
+    Style,
+    alone,
+    describe,
+    label_room,
+    panel_charts,
+    side_by_side,
+)
+from tare.report.charts.forest import describe_forest, forest_charts
+from tare.report.charts.grammar import Chart
+from tare.report.charts.painting import Painter, Picture
+from tare.report.charts.panels import Line, Panel, Point
+from tare.report.sections.telemetry import Course, describe_course
+from tare.report.words.numbers import NARROW, listed, percent, words
+
+_OF_SCALE = ("speedup", "efficiency", "nodes")
+MOST_PANELS = 12
+"""Panels of one figure: more are not looked at."""
+
+_MOST_PIXELS = 1_200_000
+"""Of all panels of a PNG: painting them takes longest of all that a report does."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """One kind of chart, a panel for each place. `specs` are Vega-Lite as JSON, a spec a panel."""
+
+    name: str
+    title: str
+    text: str
+    specs: tuple[str, ...]
+    descriptions: tuple[str, ...]
+    picture: Picture
+    panels: tuple[Panel, ...]
+
+    @property
+    def points(self) -> list[tuple[Panel, Line, Point]]:
+        """Return every point that is drawn, with its line and its panel."""
+        return [(panel, line, one) for panel in self.panels for line in panel.lines for one in line.points]
+
+    @property
+    def is_of_scale(self) -> bool:
+        """Return whether it tells how things go with the number of nodes, or along another scale."""
+        return self.name in _OF_SCALE or all(panel.x == "nodes" for panel in self.panels)
+
+
+def figures(
+    groups: Mapping[str, Sequence[Panel]], reference: str, margin: float, painter: Painter
+) -> list[Figure]:
+    """Return a figure for each group with panels.
+
+    Groups are ``figures``, ``time``, ``rate``, ``ratio``, ``nodes``, ``speedup``, ``efficiency`` and
+    ``blocks``.
+    """
+    within = f"±{NARROW}{percent(margin, is_signed=False, decimals=0)}"
+    ratio_text = (
+        f"1 is {reference}; the grey band is the margin ({within}) in which a difference counts as none; "
+        "coloured bands are the intervals."
+    )
+    kinds = {
+        "time": (Style("time"), _title(groups.get("time", ())), "Lower is better."),
+        "rate": (
+            Style("rate", is_log=False),
+            _title(groups.get("rate", ())),
+            "Higher is better.",
+        ),
+        "ratio": (
+            _ratio_style(reference, margin),
+            f"Next to {reference}, against {_axes(groups.get('ratio', ()))}",
+            ratio_text,
+        ),
+        "speedup": (
+            Style("speedup"),
+            "Speedup",
+            "The dashed line is ideal: twice the scale, twice the throughput. Bands are the intervals.",
+        ),
+        "efficiency": (
+            Style("efficiency", is_log=False, is_share=True),
+            "Parallel efficiency",
+            "Speedup over what the scale could ideally give.",
+        ),
+        "nodes": (
+            _ratio_style(reference, margin),
+            f"Next to {reference}, against {_axes(groups.get('nodes', ()))}",
+            ratio_text,
+        ),
+        "blocks": (
+            Style("run / average of its case", is_ratio=True, has_lines=False),
+            "Run by run",
+            "Each run next to the average of its own case, in the order of time. "
+            "Drift and single outliers, in a ring, show here; both sides of a block are compared with each "
+            "other only.",
+        ),
+    }
+    drawn = [
+        _figure(
+            painter,
+            name,
+            title,
+            f"{text} {_left_out(groups[name])}".rstrip(),
+            groups[name][:MOST_PANELS],
+            style,
+        )
+        for name, (style, title, text) in kinds.items()
+        if groups.get(name)
+    ]
+    if groups.get("figures"):
+        drawn.insert(0, _forest(painter, groups["figures"][:MOST_PANELS], reference, margin))
+    return drawn
+
+
+def watched_figure(found: Sequence[Course], painter: Painter) -> list[Figure]:
+    """Return the figure of what nodes did against time, or none."""
+    if not found:
+        return []
+    text = (
+        "Runs one after another, each in a shaded epoch; nodes are stacked, the first one darkest. "
+        "Between runs nothing is drawn."
+    )
+    charts = course_charts(found)
+    told = tuple(describe_course(one) for one in found)
+    title = "What the nodes did meanwhile"
+    return [_drawn(painter, "telemetry", title, text, [one.panel for one in found], charts, told, 8)]
+
+
+def _left_out(panels: Sequence[Panel]) -> str:
+    n = len(panels)
+    return f"The first {MOST_PANELS} of {n} panels; the tables have the others." if n > MOST_PANELS else ""
+
+
+def _title(panels: Sequence[Panel]) -> str:
+    """Return what the panels show: ``Against message size: latency and time avg``."""
+    foms = dict.fromkeys(panel.subtitle.split(",")[0] for panel in panels)
+    return f"Against {_axes(panels)}: {listed([*foms])}"
+
+
+def _axes(panels: Sequence[Panel]) -> str:
+    names = {"bytes": "message size", "nodes": "the number of nodes"}
+    return listed([*dict.fromkeys(names.get(panel.x, words(panel.x)) for panel in panels)])
+
+
+def _ratio_style(reference: str, margin: float) -> Style:
+    return Style(f"ratio to {reference}", is_ratio=True, margin=margin)
+
+
+def _figure(
+    painter: Painter, name: str, title: str, text: str, panels: Sequence[Panel], style: Style
+) -> Figure:
+    return _drawn(
+        painter,
+        name,
+        title,
+        text,
+        panels,
+        panel_charts(panels, style),
+        tuple(describe(panel, style) for panel in panels),
+        label_room(panels) if style.has_lines else 8,
+    )
+
+
+def _forest(painter: Painter, panels: Sequence[Panel], reference: str, margin: float) -> Figure:
+    text = (
+        f"1 is {reference}; right of it is worse, whichever way a figure improves. The grey band is "
+        "the margin; lines are the intervals."
+    )
+    charts = forest_charts(panels, margin)
+    told = tuple(describe_forest(panel) for panel in panels)
+    return _drawn(painter, "figures", f"Next to {reference}, figure by figure", text, panels, charts, told, 8)
+
+
+def _drawn(
+    painter: Painter,
+    name: str,
+    title: str,
+    text: str,
+    panels: Sequence[Panel],
+    charts: Sequence[Chart],
+    descriptions: tuple[str, ...],
+    right: int,
+) -> Figure:
+    """Return a figure with its charts as specs, pictures and words; `right` is room for names, in pixels."""
+    return Figure(
+        name=name,
+        title=title,
+        text=text,
+        specs=tuple(alone(chart) for chart in charts),
+        descriptions=descriptions,
+        picture=painter.paint(side_by_side(charts, right), _scale(len(charts))),
+        panels=tuple(panels),
+    )
+
+
+def _scale(n_panels: int) -> float:
+    """Return pixels for each unit of a picture: two, and fewer where many panels would make too many."""
+    return min(2.0, math.sqrt(_MOST_PIXELS / (n_panels * WIDTH * HEIGHT)))

@@ -1,0 +1,145 @@
+"""Figures of merit that are one number a run, side by side: how many times worse each is (a forest plot).
+
+Lewis and Clarke 2001, BMJ 322:1479, on where the form comes from.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+from tare.model.comparison import Comparison
+from tare.model.workload import Better
+from tare.report.charts import palette
+from tare.report.charts.axes import Domain, ratio_x_axis, y_domain
+from tare.report.charts.drawing import framed
+from tare.report.charts.grammar import COLOUR, SHAPE, Chart, Row, Spec, end, layer, name, quantity, tooltip
+from tare.report.charts.panels import Line, Panel, Point
+from tare.report.sides import Place, Side, Sides
+from tare.report.words.numbers import cost_interval, cost_with_interval, ratio, words
+
+_LEAST_FIGURES = 2
+_ROW = 17
+"""Height of one contender's row, in pixels."""
+
+
+def forest_panels(
+    quoted: Sequence[Comparison], comparisons: Sequence[Comparison], sides: Sides
+) -> list[Panel]:
+    """Return a panel for each place with several figures of merit, a point for each of them and contender.
+
+    `quoted` are the aggregates that people quote; those with several points among `comparisons`, or of
+    a problem with several steps, are drawn along these elsewhere. A point lies at how many times worse the
+    contender is, whichever way the figure improves, so that right is always worse.
+    """
+    grouped: dict[Place, dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
+    rows: dict[Place, dict[str, int]] = defaultdict(dict)
+    n_steps = Counter(place.problem for place in sides.places)
+    n_points = Counter((one.contender_case, one.fom) for one in comparisons)
+    for one in quoted:
+        if one.ratio and one.better and n_points[one.contender_case, one.fom] == 1:
+            place = sides.place_of[one.contender_case]
+            row = rows[place].setdefault(one.fom, len(rows[place]))
+            grouped[place][sides.side_of[one.contender_case]].append(_point(one, row))
+    return [
+        Panel(place.label, "times worse than the reference", _lines(grouped[place], sides), "figure")
+        for place in sides.places
+        if len(rows[place]) >= _LEAST_FIGURES and n_steps[place.problem] == 1
+    ]
+
+
+def forest_charts(panels: Sequence[Panel], margin: float) -> list[Chart]:
+    """Return a chart a panel; all share their scale, which holds twice the margin at least."""
+    ends = [
+        value
+        for panel in panels
+        for line in panel.lines
+        for point in line.points
+        for value in (point.y, point.low, point.high)
+        if value is not None
+    ]
+    if not ends:
+        return []
+    domain = y_domain(ends, is_log=True, least_reach=1 + 2 * (margin or 0.01))
+    return [_chart(panel, domain, margin, f"forest{index}") for index, panel in enumerate(panels)]
+
+
+def describe_forest(panel: Panel) -> str:
+    """Return a panel in words, for those who do not see it."""
+    said = [
+        f"{line.side.name}: " + ", ".join(f"{point.at} {point.interval}" for point in line.points)
+        for line in panel.lines
+    ]
+    return f"{panel.title}: {panel.subtitle}. {'; '.join(said)}."
+
+
+def _point(one: Comparison, row: int) -> Point:
+    is_turned = one.better is Better.HIGHER
+
+    def worse(value: float | None) -> float | None:
+        return 1 / value if is_turned and value else value
+
+    low, high = (worse(one.high), worse(one.low)) if is_turned else (one.low, one.high)
+    cost = cost_with_interval(one.cost or 0.0, cost_interval(one.low, one.high, one.better))
+    y = worse(one.ratio) or 0.0
+    return Point(row, y, low, high, words(one.fom), ratio(one.ratio), f"cost {cost}", one.n_blocks)
+
+
+def _lines(by_side: Mapping[Side, Sequence[Point]], sides: Sides) -> tuple[Line, ...]:
+    return tuple(Line(side, tuple(by_side[side])) for side in sides.contenders if side in by_side)
+
+
+def _chart(panel: Panel, domain: Domain, margin: float, prefix: str) -> Chart:
+    rows: list[Row] = [_row(line, point) for line in panel.lines for point in line.points]
+    foms = list(dict.fromkeys(str(row["fom"]) for row in rows))
+    n_rows = max(len(foms), 1) * max(len(panel.lines), 1)
+    band: list[Row] = [{"low": 1 / (1 + margin), "high": 1 + margin, "one": 1.0}]
+    return framed(
+        panel,
+        [*_band_layers(f"{prefix}-band", domain), *_point_layers(f"{prefix}-points", foms)],
+        {f"{prefix}-points": rows, f"{prefix}-band": band},
+        n_rows * _ROW + len(foms) * 8,
+        describe_forest(panel),
+    )
+
+
+def _band_layers(data: str, domain: Domain) -> list[Spec]:
+    band: Spec = {"type": "rect", "color": palette.BAND.light, "opacity": 1}
+    line: Spec = {"type": "rule", "color": palette.INK.light, "strokeWidth": 2.2}
+    return [
+        layer(data, band, {"x": ratio_x_axis(domain, "low"), "x2": end("high")}),
+        layer(data, line, {"x": quantity("one")}),
+    ]
+
+
+def _point_layers(data: str, foms: list[str]) -> list[Spec]:
+    axis: Spec = {"title": None, "labelLimit": 190, "grid": True}
+    base: Spec = {
+        "y": name("fom", sort=foms, axis=axis, scale={"paddingInner": 0.3}),
+        "yOffset": {"field": "row", "type": "ordinal"},
+        "color": COLOUR,
+    }
+    tips = tooltip(("side", "side"), ("fom", "figure"), ("ratio", "ratio"), ("cost", "cost"), ("n", "blocks"))
+    interval: Spec = {"x": quantity("low"), "x2": end("high")}
+    point: Spec = {"type": "point", "filled": True, "size": 52, "opacity": 1}
+    return [
+        layer(data, {"type": "rule", "strokeWidth": 1.8}, base | interval, "isValid(datum.low)"),
+        layer(data, point, base | {"x": quantity("y"), "shape": SHAPE, "tooltip": tips}),
+    ]
+
+
+def _row(line: Line, point: Point) -> Row:
+    row: Row = {
+        "fom": point.at,
+        "row": line.side.index,
+        "side": line.side.name,
+        "colour": palette.tone_of(line.side).light,
+        "shape": palette.shape_of(line.side),
+        "y": float(f"{point.y:.6g}"),
+        "ratio": point.value,
+        "cost": point.interval.removeprefix("cost "),
+        "n": point.n_blocks,
+    }
+    if point.low is not None and point.high is not None:
+        row |= {"low": float(f"{point.low:.6g}"), "high": float(f"{point.high:.6g}")}
+    return row

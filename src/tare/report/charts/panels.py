@@ -1,0 +1,247 @@
+"""Which lines are drawn where: estimates and ratios as panels, before any chart grammar."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from tare.model.campaign import Campaign
+from tare.model.comparison import Comparison, Estimate
+from tare.model.values import Settings
+from tare.model.workload import Better, Fom
+from tare.report.sides import Side, Sides
+from tare.report.words.numbers import (
+    bracket_values,
+    coordinate,
+    cost_interval,
+    cost_with_interval,
+    quantity,
+    ratio,
+    unit_name,
+    words,
+)
+
+MOST_POINTS = 36
+"""Points of a line: more lie on one another."""
+
+IN_TIME = "order of time"
+"""The axis of panels that show runs block by block; no setting can be called this."""
+
+ZERO_AT = 0.5
+"""Where a message of 0 bytes is drawn on a logarithmic axis: one step left of 1 byte."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """One point with its interval, and how it is told in words.
+
+    Lines join points of one `segment` only: where a point between two is missing, nothing is drawn.
+    `is_odd` is one that lies far off the others, and is marked.
+    """
+
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+    at: str
+    value: str
+    interval: str
+    n_blocks: int
+    segment: int = 0
+    is_odd: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Guide:
+    """A line to hold others against that nobody measured, such as ideal speedup, by its two ends."""
+
+    name: str
+    ends: tuple[tuple[float, float], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """The points of one side, from left to right."""
+
+    side: Side
+    points: tuple[Point, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """The lines of one workload, for one FOM. `x` names the coordinate; ratios have no `unit`."""
+
+    title: str
+    subtitle: str
+    lines: tuple[Line, ...]
+    x: str
+    unit: str = ""
+    guide: Guide | None = None
+
+
+_Grouped = dict[tuple[str, str, str, str], dict[Side, list[Point]]]
+"""Points by title, subtitle, coordinate and unit of their panel, and by side."""
+
+
+def measured_panels(
+    estimates: Sequence[Estimate], campaign: Campaign, sides: Sides, better: Better
+) -> list[Panel]:
+    """Return primary FOMs that are better in the given direction, against size, one panel a place.
+
+    A FOM without numeric coordinates is drawn along the number that its problem varies, one panel a problem.
+    """
+    grouped: _Grouped = defaultdict(lambda: defaultdict(list))
+    for one in estimates:
+        place = sides.place_of[one.case]
+        if one.better is better and is_shown(campaign, one.case, one.fom):
+            found = _axis(one.at)
+            axis, x, rest = found or (place.along, place.at, _rest(one.at))
+            title = place.label if found else place.problem
+            point = Point(
+                x=x,
+                y=one.value,
+                low=one.low,
+                high=one.high,
+                at=coordinate(axis, one.at[axis]) if found else place.step,
+                value=quantity(one.value, one.unit),
+                interval=bracket_values(one.low, one.high),
+                n_blocks=one.n_blocks,
+            )
+            subtitle = f"{words(one.fom)}, {unit_name(one.unit)}{rest}"
+            grouped[title, subtitle, axis, one.unit][sides.side_of[one.case]].append(point)
+    return _panels(grouped, sides)
+
+
+def ratio_panels(comparisons: Sequence[Comparison], campaign: Campaign, sides: Sides) -> list[Panel]:
+    """Return primary FOMs as contender / reference against size, one panel a place and FOM."""
+    grouped: _Grouped = defaultdict(lambda: defaultdict(list))
+    for one in comparisons:
+        coordinates = {name: value for name, value in one.at.items() if name not in _shared(campaign, one)}
+        found = _axis(coordinates)
+        if found and one.ratio is not None and is_shown(campaign, one.contender_case, one.fom):
+            axis, x, rest = found
+            key = (
+                sides.place_of[one.contender_case].label,
+                f"{words(one.fom)}{rest}{_direction(one.better)}",
+                axis,
+                "",
+            )
+            grouped[key][sides.side_of[one.contender_case]].append(
+                _ratio_point(one, x, coordinate(axis, one.at[axis]))
+            )
+    return _panels(grouped, sides)
+
+
+def scale_panels(overview: Sequence[Comparison], sides: Sides) -> list[Panel]:
+    """Return overall ratios along the number that each problem varies, one panel a problem."""
+    grouped: dict[str, dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
+    firsts: dict[str, tuple[Comparison, str]] = {}
+    gaps: dict[tuple[str, Side], list[float]] = defaultdict(list)
+    for one in overview:
+        place, side = sides.place_of[one.contender_case], sides.side_of[one.contender_case]
+        if one.ratio is None:
+            gaps[place.problem, side].append(place.at)
+        else:
+            firsts.setdefault(place.problem, (one, place.along))
+            grouped[place.problem][side].append(_ratio_point(one, place.at, place.step))
+    for (problem, side), missing in gaps.items():
+        if points := grouped.get(problem, {}).get(side):
+            grouped[problem][side] = broken(points, missing)
+    found = []
+    for problem, lines in grouped.items():
+        first, along = firsts[problem]
+        if len({point.x for points in lines.values() for point in points}) > 1:
+            subtitle = f"{words(first.fom)}{_direction(first.better)}"
+            found.append(Panel(problem, subtitle, lines_of(lines, sides), along))
+    return found
+
+
+def broken(points: Iterable[Point], missing: Sequence[float]) -> list[Point]:
+    """Return `points` in segments that end where an x is among `missing`: a gap is not drawn over."""
+    return [dataclasses.replace(point, segment=sum(x < point.x for x in missing)) for point in points]
+
+
+def is_shown(campaign: Campaign, case: str, fom: str) -> bool:
+    """Return whether charts show a FOM: the primary ones, or the first where a workload has none."""
+    foms = campaign.plan.foms.get(campaign.cases[case].workload, ())
+    primary = [one.name for one in foms if one.is_primary]
+    return fom in primary if primary else bool(foms) and fom == foms[0].name
+
+
+def first_fom(campaign: Campaign, case: str) -> str | None:
+    """Return the figure of merit by which a run of `case` is told in one number."""
+    foms: Iterable[Fom] = campaign.plan.foms.get(campaign.cases[case].workload, ())
+    return next((one.name for one in foms if is_shown(campaign, case, one.name)), None)
+
+
+def _shared(campaign: Campaign, one: Comparison) -> set[str]:
+    return {"workload"} | (set(campaign.cases[one.contender_case].settings) & set(campaign.plan.varied))
+
+
+def _axis(at: Settings) -> tuple[str, float, str] | None:
+    """Return the coordinate to draw against, where on it, and the other coordinates in words."""
+    numeric = [
+        name for name, value in at.items() if isinstance(value, (int, float)) and not isinstance(value, bool)
+    ]
+    if not numeric:
+        return None
+    axis = "bytes" if "bytes" in numeric else numeric[0]
+    x = float(at[axis])
+    rest = _rest({name: value for name, value in at.items() if name != axis})
+    return axis, ZERO_AT if axis == "bytes" and x == 0 else x, rest
+
+
+def _rest(at: Settings) -> str:
+    """Return coordinates as the end of a subtitle."""
+    return "".join(f" · {coordinate(name, value)}" for name, value in at.items())
+
+
+def _ratio_point(one: Comparison, x: float, at: str) -> Point:
+    value = one.ratio or 0.0
+    cost = (
+        "" if one.cost is None else cost_with_interval(one.cost, cost_interval(one.low, one.high, one.better))
+    )
+    return Point(x, value, one.low, one.high, at, ratio(value), f"cost {cost}, {one.verdict}", one.n_blocks)
+
+
+def _direction(better: Better | None) -> str:
+    return f", {better} is better" if better else ""
+
+
+def _panels(grouped: _Grouped, sides: Sides) -> list[Panel]:
+    for (title, _, axis, _), lines in grouped.items():
+        for side, points in lines.items() if axis not in ("bytes", IN_TIME) else ():
+            lines[side] = broken(points, _unmeasured(title, side, points, sides))
+    titles = [title for place in sides.places for title in (place.label, place.problem)]
+    ordered = sorted(grouped.items(), key=lambda item: titles.index(item[0][0]))
+    return [
+        Panel(title, subtitle, lines_of(_thinned(lines), sides), axis, unit)
+        for (title, subtitle, axis, unit), lines in ordered
+        if len({point.x for points in lines.values() for point in points}) > 1
+    ]
+
+
+def _unmeasured(title: str, side: Side, points: Sequence[Point], sides: Sides) -> list[float]:
+    """Return the steps that the plan has for a line, and that were not measured."""
+    measured = {point.x for point in points}
+    places = (place for case, place in sides.place_of.items() if sides.side_of[case] == side)
+    return [place.at for place in places if place.problem == title and place.at not in measured]
+
+
+def lines_of(by_side: dict[Side, list[Point]], sides: Sides) -> tuple[Line, ...]:
+    """Return a line a side, in the order of the sides, its points from left to right."""
+    return tuple(
+        Line(side, tuple(sorted(by_side[side], key=lambda point: point.x)))
+        for side in sides.sides
+        if side in by_side
+    )
+
+
+def _thinned(lines: dict[Side, list[Point]]) -> dict[Side, list[Point]]:
+    """Return every second, third … point, and the last, so that a line has few enough to be told apart."""
+    xs = sorted({point.x for points in lines.values() for point in points})
+    step = math.ceil(len(xs) / MOST_POINTS)
+    drawn = frozenset([*xs[::step], xs[-1]])
+    return {side: [point for point in points if point.x in drawn] for side, points in lines.items()}

@@ -1,0 +1,85 @@
+"""A check as JUnit XML: a test suite a rule, a test case a comparison.
+
+The format has no standard; this keeps to what Jenkins, GitLab and GitHub actions agree on
+(https://github.com/testmoapp/junitxml).
+"""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from tare.answers.check import Check, Judged, Outcome, RuleVerdict, Undecided
+from tare.report.checks.words import case_words, limit_words, measured_words, reference_words, why_words
+
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold, not even escaped (https://www.w3.org/TR/xml/#charsets)."""
+
+_COMPLETE = "every planned run is done"
+
+
+def junit_xml(check: Check, undecided: Undecided) -> str:
+    """Return the check as one document. An undecided comparison is skipped, or counts as `undecided` says."""
+    root = ElementTree.Element("testsuites", name="tare check")
+    for verdict in check.verdicts:
+        _suite(root, check, verdict, undecided)
+    if check.requires_complete:
+        suite = ElementTree.SubElement(root, "testsuite", name=_COMPLETE)
+        case = _case(suite, check, _COMPLETE)
+        if not check.completeness.is_complete:
+            _ending(case, "failure", str(check.completeness))
+    suites = list(root)
+    for suite in suites:
+        _count(suite, [suite])
+    _count(root, suites)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(root: ElementTree.Element, check: Check, verdict: RuleVerdict, undecided: Undecided) -> None:
+    suite = ElementTree.SubElement(root, "testsuite", name=_legal(verdict.rule.name))
+    properties = ElementTree.SubElement(suite, "properties")
+    for name, value in (("rule", verdict.rule.words), ("verdict", str(verdict.outcome))):
+        ElementTree.SubElement(properties, "property", name=name, value=_legal(value))
+    for one in verdict.judged:
+        case = _case(suite, check, case_words(one))
+        if one.outcome is Outcome.FAIL or (one.outcome is Outcome.UNDECIDED and undecided is Undecided.FAIL):
+            _ending(case, "failure", f"{one.outcome}: {_told(one, check.confidence)}")
+        elif one.outcome is Outcome.UNDECIDED and undecided is Undecided.WARN:
+            _ending(case, "skipped", f"undecided: {_told(one, check.confidence)}")
+        else:
+            ElementTree.SubElement(case, "system-out").text = _legal(_told(one, check.confidence))
+
+
+def _case(suite: ElementTree.Element, check: Check, name: str) -> ElementTree.Element:
+    group = _legal(f"{check.study}@{check.site}")
+    return ElementTree.SubElement(suite, "testcase", classname=group, name=_legal(name), time="0")
+
+
+def _ending(case: ElementTree.Element, kind: str, message: str) -> None:
+    ending = ElementTree.SubElement(case, kind, message=_legal(message))
+    if kind == "failure":
+        ending.set("type", "tare.check")
+
+
+def _told(one: Judged, confidence: float) -> str:
+    against = f" against {reference_words(one.match.reference)}" if one.match.reference else ""
+    return (
+        f"{one.function} {measured_words(one)}{against}, limit {limit_words(one)}, {one.n_blocks} runs; "
+        f"{why_words(one, confidence)}"
+    )
+
+
+def _count(element: ElementTree.Element, suites: list[ElementTree.Element]) -> None:
+    """Set the counts that readers of the format expect."""
+    for name, kind in (
+        ("tests", "testcase"),
+        ("failures", "testcase/failure"),
+        ("skipped", "testcase/skipped"),
+    ):
+        element.set(name, str(sum(len(suite.findall(kind)) for suite in suites)))
+    element.set("errors", "0")
+
+
+def _legal(text: str) -> str:
+    return _ILLEGAL.sub("", text)

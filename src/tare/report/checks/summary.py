@@ -1,0 +1,90 @@
+"""A check as Markdown, as the job summary of a CI service shows it, and as annotations of GitHub."""
+
+from __future__ import annotations
+
+import re
+
+from tare.answers.check import Check, Judged, Outcome, Undecided
+from tare.report.checks.words import (
+    case_words,
+    headline,
+    judging_words,
+    limit_words,
+    measured_words,
+    why_words,
+)
+
+MOST_ROWS = 500
+"""GitHub refuses a job summary of more than 1 MiB."""
+
+_SIGNS = {Outcome.PASS: "✅ pass", Outcome.FAIL: "❌ fail", Outcome.UNDECIDED: "❔ undecided"}
+_MARKS = re.compile(r"([\\`*_{}\[\]()#+!|<>~&@:])")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_WORST_FIRST = (Outcome.FAIL, Outcome.UNDECIDED, Outcome.PASS)
+
+
+def check_markdown(check: Check) -> str:
+    """Return the check as GitHub-flavoured Markdown: a table a rule, what failed first."""
+    lines = [f"## {_plain(check.study)} at {_plain(check.site)}: {_plain(headline(check))}", ""]
+    if not check.completeness.is_complete:
+        lines += [f"⚠️ {_plain(str(check.completeness))}.", ""]
+    left = MOST_ROWS
+    for verdict in check.verdicts:
+        rule = verdict.rule
+        named = f"**{_plain(rule.name)}** – " if rule.name != rule.text else ""
+        lines += [f"### {_SIGNS[verdict.outcome]}: {named}{_plain(rule.words)}", ""]
+        lines += [
+            "| case | measured | limit | runs | verdict | why |",
+            "| --- | ---: | ---: | ---: | --- | --- |",
+        ]
+        rows = sorted(verdict.judged, key=lambda one: _WORST_FIRST.index(one.outcome))
+        lines += [_row(one, check) for one in rows[:left]]
+        if len(rows) > left:
+            lines.append(f"| … and {len(rows) - left} more | | | | | |")
+        left = max(left - len(rows), 0)
+        lines.append("")
+    return "\n".join([*lines, _plain(judging_words(check)), ""])
+
+
+def github_annotations(check: Check, undecided: Undecided) -> list[str]:
+    """Return one workflow command a rule that did not pass (GitHub's ``::error::`` and ``::warning::``)."""
+    commands = []
+    for verdict in check.verdicts:
+        if verdict.outcome is Outcome.PASS or (
+            verdict.outcome is Outcome.UNDECIDED and undecided is Undecided.PASS
+        ):
+            continue
+        is_error = verdict.outcome is Outcome.FAIL or undecided is Undecided.FAIL
+        worst = next(one for one in verdict.judged if one.outcome is verdict.outcome)
+        text = f"{verdict.rule.words}: {case_words(worst)}: {measured_words(worst)}; {worst.why}"
+        title = _property(f"tare check: {verdict.outcome}: {verdict.rule.name}")
+        commands.append(f"::{'error' if is_error else 'warning'} title={title}::{_data(text)}")
+    if check.requires_complete and not check.completeness.is_complete:
+        commands.append(f"::error title=tare check::{_data(str(check.completeness))}")
+    return commands
+
+
+def _row(one: Judged, check: Check) -> str:
+    cells = (
+        case_words(one),
+        measured_words(one),
+        limit_words(one),
+        str(one.n_blocks),
+        _SIGNS[one.outcome],
+        why_words(one, check.confidence),
+    )
+    return f"| {' | '.join(map(_plain, cells))} |"
+
+
+def _plain(text: str) -> str:
+    """Return `text` as Markdown that shows just that, on one line."""
+    return _MARKS.sub(r"\\\1", _CONTROL.sub(" ", text))
+
+
+def _data(text: str) -> str:
+    """Escape the message of a workflow command (actions/toolkit, packages/core/src/command.ts)."""
+    return _CONTROL.sub(" ", text).replace("%", "%25")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,1 @@
+"""What the report is written as: one HTML page, Markdown, LaTeX."""

@@ -1,0 +1,31 @@
+"""The table of costs for text: a row a figure of merit and place, a column a contender."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from tare.report.sections.heatmap import Cell, HeatMap
+from tare.report.sides import Side
+
+
+@dataclasses.dataclass(frozen=True)
+class CostRow:
+    """What one figure of merit costs at one place, for each contender; None where the plan has no case."""
+
+    where: str
+    fom: str
+    cells: tuple[Cell | None, ...]
+
+
+def cost_rows(maps: Sequence[HeatMap]) -> tuple[tuple[Side, ...], list[CostRow]]:
+    """Return the contenders, and the heat maps on their side: lines of text are narrower than pages."""
+    if not maps:
+        return (), []
+    sides = tuple(row.side for row in maps[0].rows)
+    rows = [
+        CostRow(column.place.label, column.fom, tuple(row.cells[index] for row in one.rows))
+        for one in maps
+        for index, column in enumerate(one.columns)
+    ]
+    return sides, rows

@@ -1,0 +1,46 @@
+"""The tables of a paper, in LaTeX with booktabs; numbers go through siunitx where the document loads it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tare.report.content import Content
+from tare.report.formats.costs import cost_rows
+from tare.report.formats.escaping import latex
+from tare.report.formats.templates import Plain, text_environment
+from tare.report.sections.heatmap import Cell
+
+NAME = "tables.tex"
+
+_NUMBER = re.compile(r"[+−-]?\d+(?:\.\d+)?")
+
+
+def render_latex(found: Content, template: Path | None = None) -> str:
+    """Return the tables of `found` as a file to ``\\input``."""
+    environment = text_environment(template, latex, marks="<%<<")
+    environment.filters["cost"] = cost
+    sides, rows = cost_rows(found.heat_maps)
+    facts = found.surroundings.shared
+    return environment.get_template(NAME).render(
+        found=found, contenders=sides, rows=rows, facts=facts, label=_label(found.study)
+    )
+
+
+def cost(cell: Cell | None) -> Plain:
+    """Return a cell as LaTeX: sign, number and interval, in percent, each number as ``\\num``."""
+    if cell is None:
+        return Plain(r"\textperiodcentered{}")
+    if cell.paint == "missing":
+        return Plain("--")
+    interval = f" {cell.interval}" if cell.interval.startswith("[") else ""
+    text = f"{cell.number.rstrip('%').rstrip()}{interval}"
+    parts = _NUMBER.split(text)
+    numbers = (rf"\num{{{one.replace('−', '-')}}}" for one in _NUMBER.findall(text))
+    told = latex(parts[0]) + "".join(a + latex(b) for a, b in zip(numbers, parts[1:], strict=True))
+    return Plain(rf"{latex(cell.sign)}~{told}")
+
+
+def _label(study: str) -> Plain:
+    """Return the name of a study as part of a label, which may hold letters, digits and hyphens only."""
+    return Plain(re.sub(r"[^A-Za-z0-9]+", "-", study).strip("-") or "campaign")

@@ -1,0 +1,25 @@
+"""The answer as GitHub-flavoured Markdown: for pull requests, job summaries and issues."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tare.report.charts.palette import sign_of
+from tare.report.content import Content
+from tare.report.formats.costs import cost_rows
+from tare.report.formats.escaping import markdown
+from tare.report.formats.templates import text_environment
+
+NAME = "summary.md"
+MOST_GAPS = 20
+"""Rows of what is missing."""
+
+
+def render_markdown(found: Content, home: str, template: Path | None = None) -> str:
+    """Return the summary of `found`; `home` is the way from it to the campaign folder."""
+    environment = text_environment(template, markdown)
+    environment.filters["sign"] = sign_of
+    sides, rows = cost_rows(found.heat_maps)
+    return environment.get_template(NAME).render(
+        found=found, home=home, contenders=sides, rows=rows, most_gaps=MOST_GAPS
+    )

@@ -1,0 +1,146 @@
+"""Put the page together: one HTML file that needs nothing but itself."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tare.model.campaign import Campaign
+from tare.report.charts.figures import Figure
+from tare.report.charts.palette import dark_by_light, sign_of, tone_of
+from tare.report.charts.scripts import chart_scripts
+from tare.report.content import Content
+from tare.report.evidence import MOST_RUNS, pack_all
+from tare.report.evidence import PAGE_LIMIT as EVIDENCE_LIMIT
+from tare.report.formats.templates import html_environment
+from tare.report.listing import MOST_ROWS
+from tare.report.packing import pack
+from tare.report.sections.runs import telling
+from tare.report.words.numbers import count, number, percent, ratio, visible
+from tare.units import format_bytes
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+PAGE_LIMIT = 4_300_000
+"""Characters of a page, but for what its tables take: small enough to be mailed."""
+
+MOST_ITEMS = 30
+"""Sentences of one list."""
+
+MOST_NUMBERS = 500
+"""Rows of the table behind a figure."""
+
+MOST_SCALINGS = 4
+"""Workloads whose scaling is told in the open; the others are a click away."""
+
+_ROW_SIZE = 60
+"""Characters that a packed run takes in the page, about."""
+
+_JOINTS = re.compile(r"(?<=[._/])(?=\w)|(?<=[a-z])(?=[A-Z])")
+
+
+def render(
+    campaign: Campaign,
+    found: Content,
+    template: Path | None = None,
+    home: str = "..",
+    live: Callable[[], str] = chart_scripts,
+) -> str:
+    """Return the page as HTML; `home` is the way from it to the campaign folder, `live` finds Vega's scripts.
+
+    Raises jinja2.TemplateError.
+    """
+    environment = _environment(template)
+    scripts = [_script(text) for text in _scripts(environment, found, live)]
+    specs = pack([figure.specs for figure in found.figures])
+    pictures = sum(len(figure.picture.svg) for figure in found.figures) * 4 // 3
+    carried = sum(map(len, (*scripts, specs))) + pictures + _ROW_SIZE * len(found.runs)
+    room = max(0, min(EVIDENCE_LIMIT, PAGE_LIMIT - carried))
+    return environment.get_template("template.html").render(
+        found=found,
+        home=home,
+        most_evidence=MOST_RUNS,
+        most_numbers=MOST_NUMBERS,
+        most_rows=MOST_ROWS,
+        most_items=MOST_ITEMS,
+        most_scalings=MOST_SCALINGS,
+        style=_raw(environment.get_template("style.css").render(colours=_side_colours(found))),
+        scripts=[_raw(text) for text in scripts],
+        hashes=" ".join(f"'sha256-{_digest(text)}'" for text in scripts),
+        specs=json_block(specs),
+        dark=json_block(dark_by_light()),
+        evidence=json_block(pack_all(telling(campaign), campaign.folder, room)),
+    )
+
+
+def json_block(value: object) -> Markup:
+    """Return `value` as JSON that is inert inside a script element, whatever its strings hold.
+
+    ``<``, ``>`` and ``&`` become escapes, so that no ``</script>`` or ``<!--`` can end or turn the
+    element (HTML, 4.12.1.3 Restrictions for contents of script elements).
+    """
+    text = msgspec.json.encode(value).decode()
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return _raw(text)
+
+
+def picture(figure: Figure) -> str:
+    """Return a figure as a data URI: as an image its ids and scripts cannot meet the page's."""
+    return "data:image/svg+xml;base64," + base64.b64encode(figure.picture.svg.encode()).decode("ascii")
+
+
+def breakable(text: str) -> Markup:
+    """Return `text` escaped, with places to break long names of programs and settings at."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(escape(part) for part in _JOINTS.split(text))
+
+
+def _environment(template: Path | None) -> Environment:
+    environment = html_environment(template)
+    environment.filters |= {
+        "picture": picture,
+        "sign": sign_of,
+        "count": count,
+        "number": number,
+        "percent": functools.partial(percent, is_signed=False),
+        "ratio": ratio,
+        "size": format_bytes,
+        "packed": lambda rows: json_block(pack(rows)),
+        "visible": visible,
+        "breakable": breakable,
+    }
+    return environment
+
+
+def _scripts(environment: Environment, found: Content, live: Callable[[], str]) -> list[str]:
+    own = environment.get_template("page.js").render()
+    return [live(), own] if found.figures else [own]
+
+
+def _script(text: str) -> str:
+    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def _raw(text: str) -> Markup:
+    from markupsafe import Markup
+
+    return Markup(text)  # noqa: S704  # our own files and escaped JSON only
+
+
+def _side_colours(found: Content) -> list[tuple[int, str, str]]:
+    return [(side.index, tone_of(side).light, tone_of(side).dark) for side in found.sides.sides]

@@ -1,0 +1,77 @@
+"""The templates of the report, and a user's own in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tare.errors import UsageError
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = ("template.html", "style.css", "page.js", "summary.md", "tables.tex")
+"""The files that make the report; a folder given as template may replace any of them."""
+
+
+class Plain(str):
+    """Text that is already in the language of its template."""
+
+    __slots__ = ()
+
+
+def html_environment(folder: Path | None) -> Environment:
+    """Return where HTML is made: everything that a template inserts is escaped.
+
+    Files in `folder` take the place of those of the same name in TEMPLATES. Raises UsageError when it
+    holds none of them.
+    """
+    return _environment(folder, is_html=True)
+
+
+def text_environment(
+    folder: Path | None, escape: Callable[[str], str], *, marks: str = "{%{{"
+) -> Environment:
+    """Return where text of another language is made: what a template inserts goes through `escape`.
+
+    `marks` are how statements and insertions begin, for languages in which braces mean something.
+    """
+    found = _environment(folder, is_html=False)
+    found.finalize = lambda value: value if isinstance(value, Plain) else escape(str(value))
+    statement, insertion = marks[:2], marks[2:]
+    if statement != "{%":
+        found = found.overlay(
+            block_start_string=statement,
+            block_end_string=statement[::-1].replace("<", ">"),
+            variable_start_string=insertion,
+            variable_end_string=insertion[::-1].replace("<", ">"),
+            comment_start_string="<#",
+            comment_end_string="#>",
+        )
+    return found
+
+
+def _environment(folder: Path | None, *, is_html: bool) -> Environment:
+    from jinja2 import (
+        ChoiceLoader,
+        Environment,
+        FileSystemLoader,
+        PackageLoader,
+        StrictUndefined,
+        select_autoescape,
+    )
+
+    loaders: list[FileSystemLoader | PackageLoader] = [PackageLoader("tare.report.formats", "")]
+    if folder is not None:
+        if not any((folder / name).is_file() for name in TEMPLATES):
+            raise UsageError(f"template {folder}: no file there is called {', '.join(TEMPLATES)}")
+        loaders.insert(0, FileSystemLoader(folder))
+    return Environment(
+        loader=ChoiceLoader(loaders),
+        autoescape=select_autoescape(["html"]) if is_html else False,  # noqa: S701  # escaped by `finalize`
+        undefined=StrictUndefined,
+        keep_trailing_newline=not is_html,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

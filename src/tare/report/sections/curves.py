@@ -1,0 +1,122 @@
+"""Where do they cross? Latency and bandwidth fits, crossovers and saturation, in words."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tare.answers.curves import Curves
+from tare.model.curves import Crossover, HockneyFit, Saturation
+from tare.model.values import Settings
+from tare.report.sides import Side, Sides
+from tare.report.words.curves import crossover_words, misfit_words, saturation_words
+from tare.report.words.numbers import coordinate, words
+from tare.report.words.scaling import measured, settings_words
+
+
+@dataclasses.dataclass(frozen=True)
+class HockneyRow:
+    """Hockney's line of one case, in words; `misfit` says why there is none."""
+
+    side: Side
+    place: str
+    fom: str
+    latency: str
+    bandwidth: str
+    half_size: str
+    misfit: str
+    n_blocks: int
+    cases: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class CrossoverRow:
+    """Where two sides trade places, as a sentence."""
+
+    place: str
+    fom: str
+    text: str
+    n_blocks: int
+    cases: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class SaturationRow:
+    """Where a figure of one side comes near its best, in words."""
+
+    side: Side
+    place: str
+    fom: str
+    plateau: str
+    reached: str
+    n_blocks: int
+    cases: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class CurveTables:
+    """What the section shows; it `is_empty` where a campaign has no curves."""
+
+    hockney: tuple[HockneyRow, ...]
+    crossovers: tuple[CrossoverRow, ...]
+    saturations: tuple[SaturationRow, ...]
+    margin: float | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to show."""
+        return not (self.hockney or self.crossovers or self.saturations)
+
+
+def curve_tables(curves: Curves, sides: Sides) -> CurveTables:
+    """Return the rows of the section, in the order of the plan."""
+    return CurveTables(
+        hockney=tuple(_hockney(one, sides) for one in curves.hockney),
+        crossovers=tuple(_crossover(one, sides) for one in curves.crossovers),
+        saturations=tuple(_saturation(one, sides) for one in curves.saturations),
+        margin=next((one.margin for one in curves.saturations), None),
+    )
+
+
+def _hockney(one: HockneyFit, sides: Sides) -> HockneyRow:
+    return HockneyRow(
+        side=sides.side_of[one.case],
+        place=sides.place_of[one.case].label,
+        fom=_figure(one.fom, one.at),
+        latency=measured(one.latency, one.unit),
+        bandwidth=measured(one.bandwidth, "MB/s"),
+        half_size="–" if one.half_size is None else coordinate("bytes", round(one.half_size.value)),
+        misfit=misfit_words(one),
+        n_blocks=one.n_blocks,
+        cases=(one.case,),
+    )
+
+
+def _crossover(one: Crossover, sides: Sides) -> CrossoverRow:
+    return CrossoverRow(
+        place=_place(one.workload, one.settings, sides),
+        fom=_figure(one.fom, one.at),
+        text=crossover_words(one),
+        n_blocks=one.n_blocks,
+        cases=(*one.first_cases, *one.second_cases),
+    )
+
+
+def _saturation(one: Saturation, sides: Sides) -> SaturationRow:
+    return SaturationRow(
+        side=sides.side_of[one.cases[0]],
+        place=_place(one.workload, one.settings, sides),
+        fom=_figure(one.fom, one.at),
+        plateau=measured(one.plateau, one.unit),
+        reached=saturation_words(one),
+        n_blocks=one.n_blocks,
+        cases=one.cases,
+    )
+
+
+def _place(workload: str, settings: Settings, sides: Sides) -> str:
+    rest = {name: value for name, value in settings.items() if name not in sides.keys}
+    return " · ".join(filter(None, (settings_words({"workload": workload}), settings_words(rest))))
+
+
+def _figure(fom: str, at: Settings) -> str:
+    return " · ".join(filter(None, (words(fom), settings_words(at))))

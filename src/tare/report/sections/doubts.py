@@ -1,0 +1,190 @@
+"""What speaks against the numbers, case by case, and how the sides' scatters compare: for the page."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+from tare.answers.suspicions import Suspicion
+from tare.answers.trust import CaseScatter, Doubt, Trust
+from tare.answers.variability import Variability
+from tare.model.campaign import Campaign
+from tare.model.case import Run
+from tare.model.comparison import Verdict
+from tare.report.sides import Sides
+from tare.report.words.doubts import cure, finding, tested
+from tare.report.words.numbers import NARROW, SPACE, listed, percent, ratio, ratio_bounds, visible, words
+
+
+@dataclasses.dataclass(frozen=True)
+class DoubtRow:
+    """A doubt about one case, or about all: `cases` leads to its runs."""
+
+    where: str
+    foms: str
+    finding: str
+    cure: str
+    cases: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class OddRun:
+    """A run far from the others of its case; `folder` holds its evidence."""
+
+    where: str
+    foms: str
+    block: int
+    finding: str
+    folder: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Doubts:
+    """What was tested, the doubts that touch an answer, and the single runs that lie far off."""
+
+    tested: str
+    rows: tuple[DoubtRow, ...]
+    odd_runs: tuple[OddRun, ...]
+    is_clear: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class VariabilityRow:
+    """The scatter of a contender against its reference's."""
+
+    side: str
+    place: str
+    fom: str
+    reference_cv: str
+    contender_cv: str
+    ratio: str
+    interval: str
+    n_blocks: int
+    paint: str
+    sign: str
+    verdict: str
+    note: str
+    cases: tuple[str, ...]
+
+
+def doubts(trust: Trust, campaign: Campaign, sides: Sides) -> Doubts:
+    """Return the doubts of `trust` as the page tells them; figures of a case that tell the same together."""
+    grouped: dict[tuple[str | None, Suspicion, tuple[int, ...]], list[Doubt]] = {}
+    for one in trust.doubts:
+        grouped.setdefault((one.case, one.suspicion, one.blocks), []).append(one)
+    rows, odd = [], []
+    for alike in grouped.values():
+        if alike[0].is_serious:
+            rows.append(_row(alike, campaign, sides))
+        else:
+            odd += _odd_runs(alike, campaign, sides)
+    is_clear = not trust.doubts and any(trust.n_tested.values())
+    return Doubts(tested(trust), tuple(rows), tuple(odd), is_clear)
+
+
+def _row(alike: Sequence[Doubt], campaign: Campaign, sides: Sides) -> DoubtRow:
+    first = alike[0]
+    return DoubtRow(
+        where=_where(first.case, sides),
+        foms=_foms(alike),
+        finding=finding(first),
+        cure=cure(first, campaign.plan.warmup),
+        cases=tuple(sides.side_of) if first.case is None else (first.case,),
+    )
+
+
+def _odd_runs(alike: Sequence[Doubt], campaign: Campaign, sides: Sides) -> list[OddRun]:
+    latest, first = campaign.latest(), alike[0]
+    case = first.case or ""
+    return [
+        OddRun(
+            where=_where(case, sides),
+            foms=_foms(alike),
+            block=block,
+            finding=finding(first),
+            folder=latest[Run(block, case)].folder,
+        )
+        for block in first.blocks
+    ]
+
+
+def odd_runs(trust: Trust) -> frozenset[Run]:
+    """Return the runs that lie far off the others of their case."""
+    return frozenset(
+        Run(block, doubt.case)
+        for doubt in trust.doubts
+        if doubt.case is not None and doubt.suspicion is Suspicion.OUTLIERS
+        for block in doubt.blocks
+    )
+
+
+def _where(case: str | None, sides: Sides) -> str:
+    return "All cases" if case is None else sides.case_label(case)
+
+
+def _foms(alike: Iterable[Doubt]) -> str:
+    return listed([words(one.fom) for one in alike if one.fom])
+
+
+def variability_rows(found: Sequence[Variability], trust: Trust, sides: Sides) -> list[VariabilityRow]:
+    """Return a row for each contender and place, by its first primary figure of merit.
+
+    Its note says where a doubt explains the scatter: a slow first block is no noise.
+    """
+    first: dict[str, Variability] = {}
+    for one in found:
+        first.setdefault(one.contender_case, one)
+    doubted = {doubt.case: doubt.suspicion for doubt in reversed(trust.doubts)}
+    return [_variability_row(one, doubted, sides) for one in first.values()]
+
+
+_SCATTERS = {
+    Verdict.WORSE: "scatters more",
+    Verdict.BETTER: "scatters less",
+    Verdict.EQUIVALENT: "scatters alike",
+    Verdict.UNDECIDED: "undecided",
+}
+
+
+def _variability_row(
+    one: Variability, doubted: Mapping[str | None, Suspicion], sides: Sides
+) -> VariabilityRow:
+    is_known = one.ratio is not None
+    cases = (one.reference_case, one.contender_case)
+    notes = [f"{sides.side_of[case].name}: {doubted[case]}" for case in cases if case in doubted]
+    return VariabilityRow(
+        side=sides.side_of[one.contender_case].name,
+        place=sides.place_of[one.contender_case].label,
+        fom=words(one.fom),
+        reference_cv=_cv(one.reference_cv),
+        contender_cv=_cv(one.contender_cv),
+        ratio=ratio(one.ratio),
+        interval=ratio_bounds(one.ratio, one.low, one.high),
+        n_blocks=one.n_blocks,
+        paint=one.verdict.value if is_known else "missing",
+        sign=one.verdict.sign if is_known else "–",
+        verdict=_SCATTERS[one.verdict] if is_known else "not known",
+        note=visible("; ".join(filter(None, (one.note, *notes)))),
+        cases=cases,
+    )
+
+
+def _cv(value: float | None) -> str:
+    return "–" if value is None else percent(value, is_signed=False)
+
+
+def whole_run_scatters(scatters: Iterable[CaseScatter]) -> dict[str, str]:
+    """Return, by case, how its first quoted figure scatters as a whole: ``2.1 % [1.5, 3.9]``."""
+    found: dict[str, str] = {}
+    for one in scatters:
+        if one.case not in found and one.cv is not None:
+            found[one.case] = _with_interval(one.cv, one.low, one.high)
+    return found
+
+
+def _with_interval(cv: float, low: float | None, high: float | None) -> str:
+    text = percent(cv, is_signed=False)
+    if low is None or high is None:
+        return text
+    ends = (percent(end, is_signed=False).removesuffix(f"{NARROW}%") for end in (low, high))
+    return f"{text}{SPACE}[{f',{SPACE}'.join(ends)}]"

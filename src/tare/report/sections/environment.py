@@ -1,0 +1,83 @@
+"""What the hosts were, and what besides the network differs between them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from tare.answers.confounding import confounders
+from tare.model.attempt import Attempt
+from tare.model.campaign import Campaign
+from tare.report.words.numbers import visible
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """One fact that is not the same everywhere: what it is on each side."""
+
+    fact: str
+    by_side: dict[str, tuple[str, ...]]
+
+    @property
+    def is_between_sides(self) -> bool:
+        """Return whether the sides disagree, rather than hosts within each side alike."""
+        return len(set(self.by_side.values())) > 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Surroundings:
+    """The facts that hold for every host of every run, and those that differ.
+
+    `unexplained` names those that differ between sides though nothing that was varied says why.
+    """
+
+    shared: dict[str, str]
+    differences: tuple[Difference, ...]
+    n_hosts: int
+    n_environments: int
+    unexplained: tuple[str, ...] = ()
+
+
+def surroundings(campaign: Campaign, sides: Mapping[str, str]) -> Surroundings:
+    """Return the recorded facts; `sides` names the side that each case is on, by case id."""
+    values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    hosts: set[str] = set()
+    n_facts: dict[str, int] = defaultdict(int)
+    n_seen = 0
+    for side, host, facts in _facts(campaign, campaign.attempts, sides):
+        hosts.add(host)
+        n_seen += 1
+        for fact, value in facts.items():
+            values[fact][side].add(visible(value))
+            n_facts[fact] += 1
+    shared, differences = {}, []
+    for fact, by_side in sorted(values.items()):
+        distinct = set().union(*by_side.values())
+        if len(distinct) == 1 and n_facts[fact] == n_seen:
+            shared[visible(fact)] = distinct.pop()
+        else:
+            row = {side: tuple(sorted(by_side.get(side, {"not recorded"}))) for side in _order(sides)}
+            differences.append(Difference(visible(fact), row))
+    differences.sort(key=lambda one: (not one.is_between_sides, one.fact))
+    unexplained = dict.fromkeys(visible(one.difference.fact) for one in confounders(campaign))
+    return Surroundings(
+        shared, tuple(differences), len(hosts), len(campaign.environments), tuple(unexplained)
+    )
+
+
+def _order(sides: Mapping[str, str]) -> list[str]:
+    return list(dict.fromkeys(sides.values()))
+
+
+def _facts(
+    campaign: Campaign, attempts: Iterable[Attempt], sides: Mapping[str, str]
+) -> Iterable[tuple[str, str, Mapping[str, str]]]:
+    seen = set()
+    for attempt in attempts:
+        key = (attempt.environment, sides.get(attempt.case))
+        if attempt.environment is None or key[1] is None or key in seen:
+            continue
+        seen.add(key)
+        for host, facts in campaign.environments.get(attempt.environment, {}).items():
+            yield key[1], host, facts

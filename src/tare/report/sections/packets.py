@@ -1,0 +1,55 @@
+"""How large the packets of each case were, where they were counted."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+
+from tare.model.campaign import Campaign
+from tare.model.packets import Counted, by_power_of_two, peaks, read
+from tare.report.words.numbers import visible
+
+
+@dataclasses.dataclass(frozen=True)
+class PacketSizes:
+    """The packets that the hosts of a case sent through its network's interface, over all its runs.
+
+    `shares` are by the power of two that sizes do not exceed, `peaks` of exact sizes with Ethernet headers;
+    both of what was counted. `lost` is the share that came too fast for that.
+    """
+
+    case: str
+    interface: str
+    n_packets: int
+    shares: tuple[tuple[int, float], ...]
+    peaks: tuple[tuple[int, float], ...]
+    lost: float
+    fault: str = ""
+
+
+def packet_sizes(campaign: Campaign) -> list[PacketSizes]:
+    """Return the sizes for each case that has any, in the plan's order."""
+    by_case: dict[str, list[Counted]] = {case: [] for case in campaign.cases}
+    for attempt in campaign.measured():
+        by_case.setdefault(attempt.case, []).extend(read(campaign.folder / attempt.folder).values())
+    return [_sizes(case, counted) for case, counted in by_case.items() if counted]
+
+
+def _sizes(case: str, counted: Sequence[Counted]) -> PacketSizes:
+    sizes = Counter[int]()
+    for one in counted:
+        sizes.update(dict(one.sent))
+    total = sizes.total()
+    n_seen = sum(one.n_packets for one in counted)
+    n_lost = sum(one.n_dropped for one in counted)
+    pairs = list(sizes.items())
+    return PacketSizes(
+        case=case,
+        interface=visible(max(one.interface for one in counted)),
+        n_packets=total,
+        shares=tuple((size, n / total) for size, n in by_power_of_two(pairs).items()),
+        peaks=tuple((size, n / total) for size, n in peaks(pairs)),
+        lost=n_lost / (n_seen + n_lost) if n_lost else 0.0,
+        fault=visible(next((one.fault for one in counted if one.fault), "")),
+    )

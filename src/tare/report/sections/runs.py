@@ -1,0 +1,175 @@
+"""Every run as a row: what it gave, what became of it, and where its evidence lies."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from tare.model.attempt import Attempt, State
+from tare.model.campaign import Campaign
+from tare.model.case import Run
+from tare.report.charts.panels import is_shown
+from tare.report.listing import Listing, PackedCell, PackedRow, split
+from tare.report.sections.accounting import state_of
+from tare.report.sides import Sides
+from tare.report.words.numbers import NARROW, number, quantity, visible, words
+
+
+@dataclasses.dataclass(frozen=True)
+class RunRow:
+    """One attempt, or a planned run that has none yet (`attempt` is 0)."""
+
+    case: str
+    block: int
+    attempt: int
+    side: str
+    place: str
+    state: State
+    result: str
+    result_name: str
+    sort_value: float | None
+    elapsed: str
+    elapsed_s: float | None
+    load: str
+    started: str
+    remark: str
+    folder: str
+
+
+def run_rows(campaign: Campaign, sides: Sides) -> list[RunRow]:
+    """Return a row for every attempt and every run without one, block by block."""
+    tried = {Run(one.block, one.case) for one in campaign.attempts}
+    shown = _shown_foms(campaign)
+    labels = {case: place.label for case, place in sides.place_of.items()}
+    rows = [
+        _attempt_row(one, campaign, sides.side_of[one.case].name, labels[one.case], shown[one.case])
+        for one in campaign.attempts
+        if one.case in sides.side_of
+    ]
+    rows += [_pending_row(run, sides) for run in campaign.planned() if run not in tried]
+    return sorted(rows, key=lambda row: (row.block, row.started or "9", row.attempt))
+
+
+def run_listing(rows: Sequence[RunRow]) -> Listing[RunRow]:
+    """Return `rows` as the page carries them."""
+    shown, rest = split(rows)
+    return Listing(shown, tuple(map(_packed, rest)))
+
+
+def telling(campaign: Campaign) -> list[Attempt]:
+    """Return the attempts whose evidence a sceptic asks for first.
+
+    Those that are not done, then those that had to be tried again, then the others by how far, as a factor,
+    their result lies from the average of their case.
+    """
+    shown = _shown_foms(campaign)
+    logs: dict[str, list[float]] = defaultdict(list)
+    results: list[float | None] = []
+    for one in campaign.attempts:
+        found = _result(one, shown.get(one.case, frozenset())) if one.state is State.DONE else None
+        results.append(math.log(found[1]) if found else None)
+        if found:
+            logs[one.case].append(math.log(found[1]))
+    means = {case: math.fsum(found) / len(found) for case, found in logs.items()}
+
+    def urgency(index: int) -> tuple[bool, bool, float]:
+        one, log = campaign.attempts[index], results[index]
+        farness = 0.0 if log is None else abs(log - means[one.case])
+        return one.state is State.DONE, one.attempt == 1, -farness
+
+    return [campaign.attempts[index] for index in sorted(range(len(results)), key=urgency)]
+
+
+def _shown_foms(campaign: Campaign) -> dict[str, frozenset[str]]:
+    """Return the figures of merit that charts show, by case."""
+    return {
+        case: frozenset(
+            fom.name
+            for fom in campaign.plan.foms.get(found.workload, ())
+            if is_shown(campaign, case, fom.name)
+        )
+        for case, found in campaign.cases.items()
+    }
+
+
+def _attempt_row(one: Attempt, campaign: Campaign, side: str, place: str, shown: frozenset[str]) -> RunRow:
+    found = _result(one, shown)
+    return RunRow(
+        case=one.case,
+        block=one.block,
+        attempt=one.attempt,
+        side=side,
+        place=place,
+        state=state_of(one, campaign.is_running),
+        result=quantity(found[1], found[2]) if found else "",
+        result_name=words(found[0]) if found else "",
+        sort_value=found[1] if found else None,
+        elapsed="" if one.source else f"{number(one.elapsed_s)}{NARROW}s",
+        elapsed_s=None if one.source else one.elapsed_s,
+        load="" if one.load is None else number(one.load, 2),
+        started="" if one.started_at is None else moment(one.started_at).isoformat(" ", "seconds")[:19],
+        remark=visible(one.transport if one.state is State.DONE else _why(one)),
+        folder=one.folder,
+    )
+
+
+def _pending_row(run: Run, sides: Sides) -> RunRow:
+    return RunRow(
+        case=run.case,
+        block=run.block,
+        attempt=0,
+        side=sides.side_of[run.case].name,
+        place=sides.place_of[run.case].label,
+        state=State.PENDING,
+        result="",
+        result_name="",
+        sort_value=None,
+        elapsed="",
+        elapsed_s=None,
+        load="",
+        started="",
+        remark="not run yet",
+        folder="",
+    )
+
+
+def _packed(row: RunRow) -> PackedRow:
+    """Return a row with its cells as the template sets them."""
+    return PackedRow(
+        cases=(row.case,),
+        state=row.state.value,
+        run=row.folder,
+        label="",
+        cells=(
+            PackedCell(str(row.block), f", try {row.attempt}" if row.attempt > 1 else "", row.block),
+            PackedCell(row.place),
+            PackedCell(row.side),
+            PackedCell(row.state.value, paint=f"state {row.state.value}"),
+            PackedCell(row.result, row.result_name, row.sort_value),
+            PackedCell(row.elapsed, "", row.elapsed_s),
+            PackedCell(row.load),
+            PackedCell(row.started),
+            PackedCell(row.remark),
+        ),
+    )
+
+
+def _why(one: Attempt) -> str:
+    return f"{one.reason} (check: {one.check})" if one.check else one.reason
+
+
+def _result(one: Attempt, shown: frozenset[str]) -> tuple[str, float, str] | None:
+    """Return the geometric mean of a run's first primary FOM over its sizes, with name and unit."""
+    for series in one.series:
+        if series.fom in shown and series.values and min(series.values) > 0:
+            mean = math.exp(math.fsum(map(math.log, series.values)) / len(series.values))
+            return series.fom, mean, series.unit
+    return None
+
+
+def moment(seconds: float) -> datetime:
+    """Return seconds since the epoch as a moment in UTC."""
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,46 @@
+"""What would settle the comparisons that are undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tare.model.comparison import Comparison, Verdict
+from tare.report.words.numbers import count
+
+_MOST_BLOCKS = 100
+"""Beyond so many blocks another design is needed, not more of the same."""
+
+
+def settles(comparisons: Sequence[Comparison]) -> str:
+    """Return what would settle the undecided among `comparisons`; empty when there are none."""
+    undecided = [one for one in comparisons if one.verdict is Verdict.UNDECIDED]
+    few = [one for one in undecided if one.low is None]
+    wide = [one for one in undecided if one.low is not None]
+    parts = []
+    if few:
+        lack = "lacks" if len(few) == 1 else "lack"
+        parts.append(f"{count(len(few), 'comparison')} {lack} three blocks that both sides finished.")
+    if wide:
+        parts.append(_more_blocks(wide))
+    return " ".join(parts)
+
+
+def _more_blocks(wide: Sequence[Comparison]) -> str:
+    needed = [one.n_blocks + one.more_blocks for one in wide if one.more_blocks is not None]
+    known = [blocks for blocks in needed if blocks <= _MOST_BLOCKS]
+    if not known:
+        return "The undecided lie too near the margin for any sensible number of blocks to settle them."
+    rest = len(wide) - len(known)
+    but = f"; {rest} more would take over {_MOST_BLOCKS}" if rest else ""
+    whose = "the undecided one" if len(wide) == 1 else f"{len(known)} of the {len(wide)} undecided"
+    now = max(one.n_blocks for one in wide)
+    return (
+        f"About {max(known)} blocks instead of {now} would settle {whose}, if the noise stays as it is{but}."
+    )
+
+
+def more(one: Comparison) -> str:
+    """Return what would settle one comparison, in a few words: ``12 more blocks would settle it``."""
+    if one.verdict is not Verdict.UNDECIDED or one.more_blocks is None:
+        return ""
+    return f"{count(one.more_blocks, 'more block')} would settle it"

@@ -1,0 +1,114 @@
+"""Why: what crossed the interfaces, for the same work, on each side."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from tare.model.attempt import Attempt
+from tare.model.campaign import Campaign
+from tare.model.comparison import Comparison
+from tare.report.sides import Side, Sides
+from tare.report.words.numbers import number, ratio, visible
+
+_LEAST_SHARE = 0.01
+
+
+@dataclasses.dataclass(frozen=True)
+class Crossing:
+    """What one run of a case sends through the interfaces of one name, over all hosts; medians over runs.
+
+    `transmitted_bytes` and `packets` count what hosts sent, so that nothing is counted twice.
+    `against_reference` is the bytes next to those of the reference's busiest interface.
+    """
+
+    case: str
+    interface: str
+    transmitted_bytes: float
+    packets: float
+    n_runs: int
+    against_reference: float | None
+
+    @property
+    def bytes_per_packet(self) -> float | None:
+        """Return the mean size of a packet, in bytes; segmentation offload makes it exceed the MTU."""
+        return self.transmitted_bytes / self.packets if self.packets else None
+
+
+def crossings(campaign: Campaign, comparisons: Iterable[Comparison]) -> list[Crossing]:
+    """Return what crossed each interface that carried at least one percent of its case's busiest."""
+    by_case: dict[str, list[Attempt]] = defaultdict(list)
+    for attempt in campaign.measured():
+        if attempt.traffic:
+            by_case[attempt.case].append(attempt)
+    sums = {case: _medians(attempts) for case, attempts in by_case.items()}
+    references = {one.contender_case: one.reference_case for one in comparisons}
+    found = []
+    for case in campaign.cases:
+        if case in sums:
+            found += _case_crossings(case, sums, references, len(by_case[case]))
+    return found
+
+
+def summaries(found: list[Crossing], sides: Sides) -> list[tuple[Side, str]]:
+    """Return for each side what its busiest interface carried, next to the reference's."""
+    busiest: dict[str, Crossing] = {}
+    for one in found:
+        busiest.setdefault(one.case, one)
+    lines = []
+    for side in sides.sides:
+        mine = [one for case, one in busiest.items() if sides.side_of[case] == side]
+        if mine:
+            lines.append((side, _summary(mine)))
+    return lines
+
+
+def _summary(mine: list[Crossing]) -> str:
+    names = " and ".join(dict.fromkeys(visible(one.interface) for one in mine))
+    packets = [one.bytes_per_packet for one in mine if one.bytes_per_packet]
+    against = [one.against_reference for one in mine if one.against_reference]
+    text = f"most bytes leave through {names}, {_span([*map(number, packets)], packets)} bytes a packet"
+    return f"{text}; {_span([*map(ratio, against)], against)} the reference’s bytes" if against else text
+
+
+def _span(texts: list[str], values: list[float]) -> str:
+    """Return the least and the largest of `values` by their `texts`."""
+    low, high = (texts[values.index(end)] for end in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+_Totals = Mapping[str, tuple[float, float]]
+
+
+def _case_crossings(
+    case: str, sums: Mapping[str, _Totals], references: Mapping[str, str], n_runs: int
+) -> list[Crossing]:
+    busiest = max(sent for sent, _ in sums[case].values())
+    reference = sums.get(references.get(case, ""), {})
+    base = max((sent for sent, _ in reference.values()), default=0.0)
+    return [
+        Crossing(case, interface, sent, packets, n_runs, sent / base if base else None)
+        for interface, (sent, packets) in sorted(sums[case].items(), key=lambda item: -item[1][0])
+        if sent and sent >= _LEAST_SHARE * busiest
+    ]
+
+
+def _medians(attempts: list[Attempt]) -> _Totals:
+    runs: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for attempt in attempts:
+        totals: dict[str, tuple[int, int]] = {}
+        for interfaces in attempt.traffic.values():
+            for name, counters in interfaces.items():
+                sent, packets = totals.get(name, (0, 0))
+                totals[name] = (sent + counters.tx_bytes, packets + counters.tx_packets)
+        for name, total in totals.items():
+            runs[name].append(total)
+    return {
+        name: (
+            statistics.median(sent for sent, _ in totals),
+            statistics.median(packets for _, packets in totals),
+        )
+        for name, totals in runs.items()
+    }

@@ -1,0 +1,138 @@
+"""The table of verdicts: every comparison as a row, or the aggregates where those are too many to read."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from tare.model.campaign import Campaign
+from tare.model.comparison import Comparison, Verdict
+from tare.report.listing import Listing, PackedCell, PackedRow, split
+from tare.report.sections.heatmap import paint
+from tare.report.sections.settling import more
+from tare.report.sides import Sides
+from tare.report.words.numbers import (
+    coordinate,
+    cost_interval,
+    cost_with_interval,
+    count,
+    probability,
+    ratio,
+    ratio_bounds,
+    visible,
+    words,
+)
+
+MOST_VERDICTS = 2000
+"""Beyond so many comparisons the page tells one a figure of merit, over all of its coordinates."""
+
+
+@dataclasses.dataclass(frozen=True)
+class VerdictRow:
+    """One comparison as a row of the full table."""
+
+    side: str
+    place: str
+    fom: str
+    at: str
+    ratio: str
+    interval: str
+    cost: str
+    n_blocks: int
+    p: str
+    verdict: str
+    paint: str
+    note: str
+    cases: tuple[str, ...]
+    sort_ratio: float | None
+    sort_cost: float | None
+    sort_p: float | None
+
+    @property
+    def label(self) -> str:
+        """Return what the runs behind it are called."""
+        return f"{self.side}, {self.place}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdicts:
+    """The rows, what they are in words, and what they leave out."""
+
+    rows: Listing[VerdictRow]
+    title: str
+    left_out: str
+
+
+def verdicts(
+    comparisons: Sequence[Comparison], aggregates: Sequence[Comparison], campaign: Campaign, sides: Sides
+) -> Verdicts:
+    """Return the comparisons as a table that can be read, and in words what it leaves out."""
+    chosen, title, left_out = comparisons, "every figure of merit at every size", ""
+    if len(comparisons) > MOST_VERDICTS:
+        chosen, title = aggregates, "every figure of merit, over all of its sizes"
+        left_out = (
+            f"{count(len(comparisons), 'comparison')}, one at each size, are too many for a page. Here each "
+            "figure of merit is told over all of its sizes; “tare compare DIR --all” prints every size."
+        )
+    if len(chosen) > MOST_VERDICTS:
+        title = f"the {MOST_VERDICTS} that lie farthest from 1"
+        left_out += f" Of these {len(chosen)}, the {MOST_VERDICTS} farthest from 1 are here."
+        chosen = sorted(chosen, key=_farness)[:MOST_VERDICTS]
+    shown, rest = split(chosen)
+    rows = Listing(
+        tuple(_row(one, campaign, sides) for one in shown),
+        tuple(_packed(_row(one, campaign, sides)) for one in rest),
+    )
+    return Verdicts(rows, f"{count(len(rows), 'comparison')}: {title}", left_out.strip())
+
+
+def _farness(one: Comparison) -> float:
+    return -abs(math.log(one.ratio)) if one.ratio else 0.0
+
+
+def _row(one: Comparison, campaign: Campaign, sides: Sides) -> VerdictRow:
+    shared = {"workload"} | (set(campaign.cases[one.contender_case].settings) & set(campaign.plan.varied))
+    bounds = cost_interval(one.low, one.high, one.better)
+    cost = "" if one.cost is None else cost_with_interval(one.cost, bounds)
+    p = one.p_equivalence_adjusted if one.verdict is Verdict.EQUIVALENT else one.p_adjusted
+    return VerdictRow(
+        side=sides.side_of[one.contender_case].name,
+        place=sides.place_of[one.contender_case].label,
+        fom=words(one.fom),
+        at=" · ".join(coordinate(name, value) for name, value in one.at.items() if name not in shared),
+        ratio=ratio(one.ratio),
+        interval=ratio_bounds(one.ratio, one.low, one.high),
+        cost=cost,
+        n_blocks=one.n_blocks,
+        p=probability(p),
+        verdict=one.verdict.value if one.ratio is not None else "not measured",
+        paint=paint(one).split("-")[0],
+        note="; ".join(filter(None, (visible(one.note), more(one)))),
+        cases=(one.reference_case, one.contender_case),
+        sort_ratio=one.ratio,
+        sort_cost=one.cost,
+        sort_p=p,
+    )
+
+
+def _packed(row: VerdictRow) -> PackedRow:
+    """Return a row with its cells as the template sets them."""
+    return PackedRow(
+        cases=row.cases,
+        state=row.verdict,
+        run="",
+        label=row.label,
+        cells=(
+            PackedCell(row.side),
+            PackedCell(row.place),
+            PackedCell(row.fom),
+            PackedCell(row.at),
+            PackedCell(row.ratio, "", row.sort_ratio),
+            PackedCell(row.interval),
+            PackedCell(row.cost, "", row.sort_cost),
+            PackedCell(str(row.n_blocks), "", row.n_blocks),
+            PackedCell(row.p, "", row.sort_p),
+            PackedCell(row.verdict, row.note, paint=f"verdict {row.paint}"),
+        ),
+    )

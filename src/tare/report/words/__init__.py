@@ -1,0 +1,1 @@
+"""Numbers, answers and doubts in words."""

@@ -1,0 +1,45 @@
+"""Say what curves show: sentences for the page and for the terminal."""
+
+from __future__ import annotations
+
+from tare.model.curves import Crossover, HockneyFit, Saturation
+from tare.report.words.numbers import SPACE, percent
+from tare.report.words.scaling import scale_words, settings_words, share
+
+
+def misfit_words(one: HockneyFit) -> str:
+    """Return how well the line fits, or why there is none: ``11 %``, and that protocols may change."""
+    if one.refusal:
+        return f"not fitted: {one.refusal}"
+    return percent(one.misfit or 0.0, is_signed=False)
+
+
+def crossover_words(one: Crossover) -> str:
+    """Return a crossover: ``tcp is better below 3.2 KiB [2.9 KiB to 3.6 KiB], shm above (…)``."""
+    first, second = (settings_words(side) for side in (one.first, one.second))
+    where = scale_words(one.along, _rounded(one.x.value))
+    ends = [None if end is None else scale_words(one.along, _rounded(end)) for end in (one.x.low, one.x.high)]
+    interval = f"{SPACE}[{ends[0]} to {ends[1]}]" if all(ends) else ""
+    doubt = "" if one.is_certain else "without interval: too few blocks; "
+    low, high = (scale_words(one.along, _rounded(end)) for end in one.between)
+    return f"{first} is better below {where}{interval}, {second} above ({doubt}measured at {low} and {high})"
+
+
+def saturation_words(one: Saturation) -> str:
+    """Return where a figure comes near its best, and how surely."""
+    where = scale_words(one.along, one.x)
+    if one.is_open:
+        return f"not below {where}, the last that was measured"
+    if one.x == one.best_x:
+        return f"at {where}, the best"
+    reached = f"from {where}: {share(one.share)} of the best"
+    if one.certain_x == one.x:
+        return f"{reached}, surely"
+    if one.certain_x is not None:
+        return f"{reached}; surely from {scale_words(one.along, one.certain_x)}"
+    return f"{reached}; not surely below {scale_words(one.along, one.best_x)}, the best"
+
+
+def _rounded(value: float) -> float:
+    """Return a whole number where a value is so large that its fraction says nothing."""
+    return float(round(value)) if value >= 100 else round(value, 1)

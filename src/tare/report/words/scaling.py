@@ -1,0 +1,202 @@
+"""Say how a workload scales: sentences for the page and for the terminal."""
+
+from __future__ import annotations
+
+import itertools
+
+from tare.model.interval import Bounded
+from tare.model.scaling import Finding, Law, LawFit, ScalingCurve, ScalingKind, ScalingPoint
+from tare.model.values import Settings
+from tare.report.words.numbers import (
+    NARROW,
+    SPACE,
+    bracket,
+    coordinate,
+    listed,
+    number,
+    percent,
+    quantity,
+    ratio,
+    ratio_bounds,
+    visible,
+    words,
+)
+
+_NEAR = 0.3
+"""A law that misses a measured point by more than this share is not to be leant on, and is said so."""
+
+
+def settings_words(settings: Settings) -> str:
+    """Return settings as a name: ``host · size 12``."""
+    values = (
+        visible(value) if isinstance(value, str) else coordinate(name, value)
+        for name, value in settings.items()
+    )
+    return " · ".join(values)
+
+
+def scale_words(along: str, scale: float) -> str:
+    """Return a scale with its noun: ``1 node``, ``12.3 nodes``."""
+    if scale.is_integer():
+        return coordinate(along, int(scale))
+    return f"{number(scale)}{NARROW}{words(along)}"
+
+
+def factor(one: Bounded | None) -> str:
+    """Return a ratio with its interval: ``× 3.40 [3.21, 3.60]``."""
+    if one is None:
+        return "–"
+    return f"{ratio(one.value)}{SPACE}{ratio_bounds(one.value, one.low, one.high)}".rstrip()
+
+
+def share(one: Bounded | None) -> str:
+    """Return a share in percent with its interval: ``43 % [40, 45]``."""
+    if one is None:
+        return "–"
+    bounds = None if one.low is None or one.high is None else (one.low, one.high)
+    return f"{percent(one.value, is_signed=False, decimals=0)}{SPACE}{bracket(bounds, 0)}".rstrip()
+
+
+def speedup_words(curve: ScalingCurve, point: ScalingPoint) -> str:
+    """Return the speedup of a point; that of the reference scale is 1 by definition."""
+    return f"×{NARROW}1" if point.scale == curve.p_ref else factor(point.speedup)
+
+
+def efficiency_words(curve: ScalingCurve, point: ScalingPoint) -> str:
+    """Return the efficiency of a point; that of the reference scale is 1 by definition."""
+    return f"100{NARROW}%" if point.scale == curve.p_ref else share(point.efficiency)
+
+
+def measured(one: Bounded | None, unit: str) -> str:
+    """Return a measured value with its unit and interval: ``87.6 s [86.1, 89.2]``."""
+    if one is None:
+        return "–"
+    return f"{quantity(one.value, unit)}{SPACE}{span(one)}".rstrip()
+
+
+def span(one: Bounded, digits: int = 3) -> str:
+    """Return an interval alone, ``[9.1, 20]``; ``…`` stands for an end that is not known."""
+    if one.low is None:
+        return ""
+    return f"[{number(one.low, digits)},{SPACE}{'…' if one.high is None else number(one.high, digits)}]"
+
+
+def remark_words(point: ScalingPoint) -> str:
+    """Return what is remarkable at one scale: its findings, or why something is absent."""
+    found = [
+        str(one.finding) + (" scaling" if one.finding is Finding.NEGATIVE else "")
+        if one.is_certain
+        else f"seems {one.finding}"
+        for one in point.remarks
+    ]
+    return "; ".join(filter(None, (*found, point.note)))
+
+
+def sentences(curve: ScalingCurve) -> list[str]:
+    """Return what a curve says, each a sentence without its subject's name."""
+    if not curve.measured:
+        return ["Not measured."]
+    found = [_growth(curve), _lasting(curve), *_findings(curve), _knee(curve), _missing(curve)]
+    return [one for one in found if one]
+
+
+def _growth(curve: ScalingCurve) -> str:
+    last = curve.measured[-1]
+    if curve.p_ref is None or last.speedup is None or last.scale == curve.p_ref:
+        return f"{curve.note.capitalize()}." if curve.note else ""
+    fast = "as fast" if curve.kind is ScalingKind.STRONG else "the throughput"
+    where = scale_words(curve.along, last.scale)
+    return (
+        f"{factor(last.speedup)} {fast} on {where} as on {curve.p_ref:g}, an efficiency of "
+        f"{share(last.efficiency)}{_lack(last)}."
+    )
+
+
+def _lack(point: ScalingPoint) -> str:
+    return f" ({point.note})" if point.note else ""
+
+
+def _lasting(curve: ScalingCurve) -> str:
+    """Return how far efficiency lasts, passing over a floor that says the same as the next."""
+    largest = curve.measured[-1].scale
+    if curve.p_ref is None or curve.p_ref == largest:
+        return ""
+    parts: list[str] = []
+    for one, lower in itertools.zip_longest(curve.lasting, curve.lasting[1:]):
+        floor = percent(one.floor, is_signed=False)
+        if lower is not None and lower.scale == one.scale < largest:
+            continue
+        if one.scale == curve.p_ref:
+            next_scale = next(point.scale for point in curve.measured if point.scale > one.scale)
+            parts.append(f"is below {floor} from {scale_words(curve.along, next_scale)} on")
+            continue
+        is_sure = one.certain_scale is None or one.certain_scale == one.scale
+        surely = "" if is_sure else f" (surely up to {one.certain_scale:g})"
+        reach = "to the last" if one.scale == largest else f"up to {scale_words(curve.along, one.scale)}"
+        verb = "" if parts and parts[-1].startswith("stays") else "stays "
+        parts.append(f"{verb}at {floor} or more {reach}{surely}")
+        if one.scale == largest:
+            break
+    return f"Efficiency {', and '.join(parts)}."
+
+
+def _findings(curve: ScalingCurve) -> list[str]:
+    found = []
+    earlier: ScalingPoint | None = None
+    super_linear = []
+    for point in curve.measured:
+        for one in point.remarks:
+            if one.finding is Finding.NEGATIVE and earlier is not None:
+                verb = "is" if one.is_certain else "seems"
+                step = f"from {earlier.scale:g} to {scale_words(curve.along, point.scale)}"
+                found.append(
+                    f"Scaling {verb} negative {step}: throughput {factor(point.gain)}{_lack(point)}."
+                )
+            elif one.finding is Finding.SUPER_LINEAR:
+                seems = "" if one.is_certain else "seemingly "
+                super_linear.append(
+                    f"{seems}{scale_words(curve.along, point.scale)}, {share(point.efficiency)}{_lack(point)}"
+                )
+        earlier = point
+    if super_linear:
+        found.append(f"Super-linear (efficiency above 100{NARROW}%) at {listed(super_linear)}.")
+    return found
+
+
+def _knee(curve: ScalingCurve) -> str:
+    fit = next((one for one in curve.fits if one.law is Law.USL and not one.refusal), None)
+    if fit is None:
+        return ""
+    if fit.knee is None:
+        return "The USL sees no scale at which throughput peaks."
+    largest = curve.measured[-1].scale
+    beyond = f", beyond the {largest:g} that were measured" if fit.knee.value > largest else ""
+    open_end = " or more" if fit.knee.low is not None and fit.knee.high is None else ""
+    return (
+        f"The USL puts the peak of throughput at {scale_words(curve.along, round(fit.knee.value, 1))}"
+        f"{SPACE}{span(fit.knee)}{open_end}{beyond}{_doubt(fit)}."
+    )
+
+
+def _doubt(fit: LawFit) -> str:
+    if fit.misfit is None or fit.misfit <= _NEAR:
+        return ""
+    return f"; it misses a measured point by {percent(fit.misfit, is_signed=False)}, so do not lean on it"
+
+
+def _missing(curve: ScalingCurve) -> str:
+    missing = [scale_words(curve.along, point.scale) for point in curve.points if point.value is None]
+    return f"Not measured: {listed(missing)}." if missing else ""
+
+
+def law_words(fit: LawFit) -> str:
+    """Return a law's parameters, ``σ = 0.031 [0.029, 0.034]``, and its misfit; or why it was not fitted."""
+    if fit.refusal:
+        return f"not fitted: {fit.refusal}"
+    signs = {"sigma": "σ", "kappa": "κ"}
+    parts = [
+        f"{signs[name]} = {number(one.value, 2)}{SPACE}{span(one, 2)}".rstrip()
+        for name, one in fit.parameters.items()
+    ]
+    misfit = "" if fit.misfit is None else f"; misses by {percent(fit.misfit, is_signed=False)} at most"
+    return ", ".join(parts) + misfit

@@ -1,0 +1,1 @@
+"""What families of workloads share: reading logs, keeping findings, kinds of programs."""
