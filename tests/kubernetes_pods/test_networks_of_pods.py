@@ -11,7 +11,7 @@ import yaml
 
 from kubernetes_pods.conftest import ROOT, PodLab, attempts
 
-_STUDY = ROOT / "studies/pod-networks.yaml"
+_STUDY = ROOT / "studies/openshift-networks.yaml"
 _RATE_MB_S = 200 / 8  # pod_lab.RATE
 _PATHS = {"pod-host": "hsn0", "multus": "net1", "sdn": "eth0"}
 _N_BLOCKS = 5
@@ -36,8 +36,8 @@ def done(pods: PodLab, tmp_path_factory: pytest.TempPathFactory) -> Done:
     return Done(folder, ran.stdout, crossed)
 
 
-def test_the_networks_are_those_of_the_study_of_openshift() -> None:
-    setups = yaml.safe_load((ROOT / "studies/openshift-networks.yaml").read_text())["factors"]["setup"]
+def test_the_networks_are_those_of_the_published_study() -> None:
+    setups = yaml.safe_load((ROOT / "studies/openshift-gromacs.yaml").read_text())["factors"]["setup"]
     published = next(one for one in setups if one["platform"] == "openshift")["network"]
     assert yaml.safe_load(_STUDY.read_text())["factors"]["network"] == published
 
