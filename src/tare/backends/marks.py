@@ -7,6 +7,7 @@ of its builds in the same way). The module is stdlib-only: the guard runs it aft
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -16,6 +17,12 @@ from pathlib import Path
 
 VARIABLE = "TARE_JOB"
 
+_KEEPER_VARIABLE = f"LC_{VARIABLE}"
+"""The mark of conmon, which watches a container: podman hands on to it only LC_* of the environment."""
+
+_CLEAN_UP_S = 3.0
+"""How long conmon may take to clean up after a container that has ended."""
+
 
 def new_prefix(campaign: str) -> str:
     """Return the prefix of the labels of this process's jobs: the campaign's own, then who runs it."""
@@ -24,7 +31,8 @@ def new_prefix(campaign: str) -> str:
 
 def orphaned(proc: Path = Path("/proc")) -> list[tuple[int, str]]:
     """Return the pid and label of each marked process whose tare is gone."""
-    return [(pid, label) for pid, label in _labels(proc) if is_orphaned(label)]
+    every = [*_labels(proc), *_labels(proc, _KEEPER_VARIABLE)]
+    return [(pid, label) for pid, label in every if is_orphaned(label)]
 
 
 def is_orphaned(label: str) -> bool:
@@ -47,8 +55,8 @@ def is_marked(pid: int) -> bool | None:
     return f"{VARIABLE}=".encode() in environ if environ else None
 
 
-def _labels(proc: Path) -> Iterator[tuple[int, str]]:
-    mark = f"{VARIABLE}=".encode()
+def _labels(proc: Path, variable: str = VARIABLE) -> Iterator[tuple[int, str]]:
+    mark = f"{variable}=".encode()
     for entry in os.scandir(proc):
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
@@ -56,9 +64,9 @@ def _labels(proc: Path) -> Iterator[tuple[int, str]]:
             environ = (proc / entry.name / "environ").read_bytes()
         except OSError:  # it has ended, or is another user's
             continue
-        for variable in environ.split(b"\0") if mark in environ else ():
-            if variable.startswith(mark):
-                yield int(entry.name), variable[len(mark) :].decode(errors="replace")
+        for one in environ.split(b"\0") if mark in environ else ():
+            if one.startswith(mark):
+                yield int(entry.name), one[len(mark) :].decode(errors="replace")
 
 
 def _start_time(pid: int) -> int | None:
@@ -88,7 +96,33 @@ def end_marked(label_prefix: str, within_s: float = 10.0) -> int:
                 continue
             killed.add(pid)
         time.sleep(0.02)
-    return len(killed)
+    return len(killed) + _end_keepers(label_prefix)
+
+
+def _end_keepers(label_prefix: str, proc: Path = Path("/proc")) -> int:
+    """Kill each conmon that stays though its container has ended, with its children; return how many.
+
+    A podman that is killed while it starts a container leaves a conmon that waits for it, a container that
+    waits to be started, and no record of either.
+    """
+    deadline = time.monotonic() + _CLEAN_UP_S
+    while keepers := [
+        pid for pid, label in _labels(proc, _KEEPER_VARIABLE) if label.startswith(label_prefix)
+    ]:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.02)
+    for pid in [one for keeper in keepers for one in (*_children(keeper, proc), keeper)]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return len(keepers)
+
+
+def _children(pid: int, proc: Path) -> list[int]:
+    try:
+        return [int(one) for one in (proc / f"{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
 
 
 def remote_end_script(label_prefix: str, signal_name: str = "KILL") -> str:

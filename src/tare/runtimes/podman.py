@@ -29,12 +29,13 @@ class Podman(Engine):
     _prologue = _LIMIT
     _given = _LIMITS
 
+    # Conmon, which watches the container, gets only LC_* of the environment.
     # Hydra tells ranks of a socket by its number, and podman passes on only the first ones.
     # The shell is bash, since dash knows no file descriptors above 9.
     _run_script = (
         f"{_LIMIT}"
         'if [ -n "$PMI_FD" ]; then exec 3<&"$PMI_FD"; PMI_FD=3; set -- --preserve-fds=1 "$@"; fi; '
-        f'exec "$0" run --label "{LABEL}=$TARE_JOB" --env-host {_LIMITS} "$@"'
+        f'LC_TARE_JOB="$TARE_JOB" exec "$0" run --label "{LABEL}=$TARE_JOB" --env-host {_LIMITS} "$@"'
     )
 
     def _make_room(self, container: str) -> str:
