@@ -34,7 +34,7 @@ def static(name: str) -> str:
     folder = resources.files("tare.serve") / "static"
     if name != "style.css":
         return (folder / name).read_text(encoding="utf-8")
-    sheet = _environment("tare.report", "").get_template("style.css")
+    sheet = _environment("tare.report.formats", "").get_template("style.css")
     return sheet.render(colours=_side_colours()) + (folder / "live.css").read_text(encoding="utf-8")
 
 
