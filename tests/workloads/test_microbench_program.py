@@ -98,7 +98,8 @@ def test_every_operation_gives_all_its_sizes(start: Start, ranks: int) -> None:
 
 @pytest.mark.parametrize("operation", ["pingpong", "bandwidth", "allreduce"])
 def test_percentiles_are_those_of_the_samples(start: Start, operation: str) -> None:
-    done = start(2, "--min-bytes", "8", "--max-bytes", "8", "--iterations", "1001", "--dump", "8", operation)
+    size = ("--min-bytes", "8", "--max-bytes", "8", "--dump", "8")
+    done = start(2, *size, "--iterations", "1001", "--time-limit", "600", operation)
     (row,), (dump,) = rows(done.stdout), rows(done.stdout, "samples")
     samples = np.array(dump["values"], np.float64)
     assert row["n"] == len(samples) == 1001
