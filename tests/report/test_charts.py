@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from report.studies import answers_of, content_of, three_networks
 from support.synthetic import SIZES, make_campaign, make_case
 from tare.report.charts import palette
-from tare.report.charts.axes import Domain
+from tare.report.charts.axes import Domain, x_axis
 from tare.report.charts.labels import end_labels
+from tare.report.charts.panels import Panel
 from tare.report.content import Content
 
 
@@ -82,6 +83,24 @@ def test_every_measured_run_is_a_point_in_its_block(found: Content) -> None:
     assert len(points) == len(three_networks().measured())
     logs = [math.log(row["y"]) for row in points if row["side"] == "overlay"]
     assert sum(logs) == pytest.approx(0, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (65536, 262144, [65536, 131072, 262144]),
+        (1, 1024, [1, 8, 64, 512]),
+        (1, 65536, [1, 16, 256, 4096, 65536]),
+        (1, 4194304, [1, 64, 4096, 262144]),
+        (8, 8, [8]),
+        (0.1, 0.6, [0.5]),
+    ],
+)
+def test_an_axis_of_sizes_names_as_many_as_stand_apart(low: float, high: float, ticks: list[float]) -> None:
+    panel = Panel(title="ping-pong", subtitle="", lines=(), x="bytes")
+    axis = x_axis(panel, Domain(low * 0.9, high * 1.1, is_log=True))["axis"]
+    assert isinstance(axis, dict)
+    assert axis["values"] == ticks
 
 
 def test_a_message_of_no_bytes_has_a_place_on_the_logarithmic_axis() -> None:

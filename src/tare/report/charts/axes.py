@@ -17,8 +17,10 @@ _BYTES_LABEL = (
     " ? format(datum.value / 1024, 'd') + ' Ki' : format(datum.value / 1048576, 'd') + ' Mi'"
 )
 _RATIO_LABEL = "'× ' + format(datum.value, '~g')"
-_ABOVE = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)
-_BELOW = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02)
+_ABOVE = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000, 10_000)
+_BELOW = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 1e-3, 1e-4)
+_DOUBLINGS = (1, 2, 3, 4)
+_MOST_SIZES = 5
 _ROUND = (1, 2, 5)
 
 
@@ -115,10 +117,18 @@ def scale(domain: Domain, base: int) -> Spec:
 
 
 def _byte_ticks(x: Domain) -> list[float]:
-    """Return 0 where it is drawn, and powers of 8, or of 64 where those would crowd."""
-    powers = [float(8**power) for power in range(9) if x.low <= 8**power <= x.high]
+    """Return 0 where it is drawn, and powers of 2, or of 4, 8, 16 or 64 where those would crowd."""
     zero = [ZERO_AT] if x.low < ZERO_AT < x.high else []
-    return zero + (powers if len(powers) < 6 else powers[2 if zero else 0 :: 2])
+    for doublings in _DOUBLINGS:
+        ticks = _powers(2**doublings, x)
+        if len(ticks) <= _MOST_SIZES:
+            return zero + ticks
+    return zero + [tick for tick in _powers(64, x) if tick > 1 or not zero]
+
+
+def _powers(base: int, x: Domain) -> list[float]:
+    exponents = range(math.floor(math.log(max(x.high, 1), base)) + 1)
+    return [float(base**one) for one in exponents if x.low <= base**one <= x.high]
 
 
 def _value_ticks(y: Domain) -> list[float]:
