@@ -144,11 +144,6 @@ _FATAL = re.compile(r"FATAL CALLED FROM FILE: +(\S+) +LINE: +(\d+)")
 _CFL = re.compile(r"points exceeded (?:v_)?cfl *=", re.IGNORECASE)
 
 
-def _seconds(step: re.Match[str]) -> float | None:
-    """Return the time in a match of `_STEP`; most are plain decimals."""
-    return float(step[2]) if step[2] else figure(step[3])
-
-
 @dataclasses.dataclass
 class _Domain:
     """The steps of one domain: of all, and of those that count for the mean."""
@@ -244,19 +239,20 @@ class _Log:
         return self._forecasts[-1]
 
     def _read_timing(self, line: str) -> None:
-        head, _, step = line.rpartition(" on domain ")
-        if (head.startswith("Timing for main:") or _MAIN.match(head)) and (match := _STEP.fullmatch(step)):
-            seconds = _seconds(match)
-            if seconds is not None:
-                (self._domains.get(match[1]) or self._new_domain(match[1])).take(seconds)
+        head, is_step, rest = line.rpartition(" on domain ")
+        if is_step and (head.startswith("Timing for main:") or _MAIN.match(head)):
+            if match := _STEP.fullmatch(rest):
+                seconds = float(match[2]) if match[2] else figure(match[3])
+                if seconds is not None:
+                    (self._domains.get(match[1]) or self._new_domain(match[1])).take(seconds)
             return
-        head, _, writing = line.rpartition(" for domain ")
-        match = _STEP.fullmatch(writing) if _OUTPUT.match(head) else None
+        head, is_output, rest = line.rpartition(" for domain ")
+        match = _STEP.fullmatch(rest) if is_output and _OUTPUT.match(head) else None
         if match or "Timing for processing" in line:
             run = self._open
             for domain in run.domains.values():
                 domain.had_io = True
-            seconds = _seconds(match) if match else None
+            seconds = (float(match[2]) if match[2] else figure(match[3])) if match else None
             if seconds is not None:
                 run.output = (run.output or 0.0) + seconds
 
