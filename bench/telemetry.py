@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from bench.loopback import send
 from bench.rows import Row
 from tare.backends.watching import Samplers
 from tare.collectors.sampler import program, raw_name, read
@@ -101,7 +102,7 @@ def _beside_sar() -> Row:
                 ["sar", "-n", "DEV", "1", "8"], stdout=subprocess.PIPE, text=True, env={"LC_ALL": "C"}
             )
             time.sleep(2)
-            _send(_TRAFFIC_BYTES)
+            send(_TRAFFIC_BYTES)
             out, _ = sar.communicate()
         recording = read(Path(folder))
     assert recording is not None
@@ -118,26 +119,3 @@ def _beside_sar() -> Row:
         f"{theirs / 2**20:.0f} MiB",
         f"within 1 %: {100 * (ours / theirs - 1):+.2f} %",
     )
-
-
-def _send(count: int) -> None:
-    """Send `count` bytes through loopback, so that little else is in the way."""
-    import socket
-    import threading
-
-    server = socket.create_server(("127.0.0.1", 0))
-
-    def receive() -> None:
-        connection, _ = server.accept()
-        with connection:
-            while connection.recv(1 << 20):
-                pass
-
-    receiver = threading.Thread(target=receive)
-    receiver.start()
-    with socket.create_connection(server.getsockname()) as sender:
-        block = bytes(1 << 20)
-        for _ in range(count // len(block)):
-            sender.sendall(block)
-    receiver.join()
-    server.close()

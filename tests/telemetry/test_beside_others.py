@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
-import threading
 import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from bench.loopback import send
 from tare.backends.watching import Samplers
 from tare.collectors.sampler import program, raw_name, read
 from tare.collectors.sampler.figures import parse
@@ -33,25 +32,6 @@ def recorded(folder: Path) -> HostRecording:
     recording = read(folder)
     assert recording is not None
     return recording.hosts[0]
-
-
-def send(count: int) -> None:
-    """Send so many bytes through loopback."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def receive() -> None:
-            connection, _ = server.accept()
-            with connection:
-                while connection.recv(1 << 20):
-                    pass
-
-        receiver = threading.Thread(target=receive)
-        receiver.start()
-        with socket.create_connection(server.getsockname()) as sender:
-            block = bytes(1 << 20)
-            for _ in range(count // len(block)):
-                sender.sendall(block)
-        receiver.join()
 
 
 @pytest.mark.skipif(shutil.which("sar") is None, reason="no sysstat; run: apt install sysstat")
