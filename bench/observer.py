@@ -1,0 +1,268 @@
+"""What watching costs what is watched: the sampler goes on and off in turn while one program goes on.
+
+Runs of a program differ among each other by more than what watching can cost. So the program is one that
+prints the same figure again and again. Its rows of some seconds with the sampler are held against those of
+the seconds before or after, without it, in the same processes on the same cores.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import shutil
+import statistics
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import yaml
+
+from bench.rows import Row
+from tare.backends.process import ProcessBackend
+from tare.backends.watching import Samplers
+from tare.cli.wiring.crews import lab_env
+from tare.cli.wiring.planning import Loaded, load
+from tare.collectors.sampler import program, raw_name, read
+from tare.lab.mpi import is_installed, mpi_folder
+from tare.model.backend import Exit, Job
+from tare.stats.intervals import Floats
+from tare.stats.ratios import ratios
+
+PERIOD_S = 1.0
+SPELL_S = 4.0
+"""How long the sampler stays on, or off: some samples, and short beside what else changes on a machine."""
+MINUTES = 8.0
+GOAL = 0.01
+SITE = Path(__file__).parents[1] / "studies/sites/observer.yaml"
+
+
+class Program(NamedTuple):
+    """What is watched: each row of its `output` has a key, such as a size, and a time or a rate."""
+
+    name: str
+    platform: str
+    command: list[str]
+    files: dict[str, str]
+    output: str
+    row: re.Pattern[str]
+    is_rate: bool
+
+
+class Printed(NamedTuple):
+    """A row: what it is about, and the logarithm of its time, whatever its unit."""
+
+    key: str
+    log_time: float
+
+
+class Spell(NamedTuple):
+    """The rows of some seconds with or without the sampler."""
+
+    is_watched: bool
+    rows: list[Printed]
+
+
+def measure(minutes: float = MINUTES) -> Iterator[Row]:
+    """Yield what watching costs each program, with its interval, after `minutes` of each."""
+    if is_installed("intelmpi", mpi_folder()):
+        yield _cost(_ping_pong(), minutes)
+    else:
+        yield Row("watching a ping-pong", "left out", "needs Intel MPI", "tare lab setup")
+    if shutil.which("hpcc"):
+        yield _cost(_linpack(), minutes)
+    else:
+        yield Row("watching Linpack", "left out", "needs hpcc", "make programs")
+
+
+def _ping_pong() -> Program:
+    lengths = "".join(f"{size}\n" for _ in range(30) for size in (8, 1024, 65536))
+    command = ["IMB-MPI1", "-npmin", "2", "-msglen", "lengths.txt", "-iter", "8000", "-iter_policy", "off"]
+    row = re.compile(r"^ +(\d+) +8000 +([\d.]+) +[\d.]+ *$")
+    files = {"lengths.txt": lengths}
+    return Program(
+        "a ping-pong of IMB", "watched", [*command, "PingPong"], files, "stdout", row, is_rate=False
+    )
+
+
+def _linpack() -> Program:
+    """Return HPCC, in which Linpack is solved 400 times: variants of its algorithm that are all the same."""
+    values = [
+        *("", "", "", "8", "1", "1000", "1", "64", "0", "1", "1", "2", "16.0"),
+        *("20", "2 " * 20, "1", "4", "1", "2", "20", "1 " * 20),  # panel and recursive factorisations
+        *("1", "1", "1", "1", "2", "64", "0", "0", "1", "8", "", "0", "0", "0", "0"),
+    ]
+    row = re.compile(r"^(WR)\S+ +\d+ +\d+ +\d+ +\d+ +\S+ +(\S+)$")
+    files = {"hpccinf.txt": "\n".join(values) + "\n"}
+    return Program("Linpack in HPCC", "debian-watched", ["hpcc"], files, "hpccoutf.txt", row, is_rate=True)
+
+
+def _cost(program: Program, minutes: float) -> Row:
+    spells = _watch_in_turn(program, minutes * 60)
+    reference, contender = _levels(spells)
+    found = ratios(reference, contender)
+    scatter = float(np.log(contender / reference).std(ddof=1))
+    cost, low, high = (100 * (float(side[0]) - 1) for side in (found.ratio, found.low, found.high))
+    return Row(
+        f"{program.name}: sampled at {1 / PERIOD_S:g} Hz | pairs of spells",
+        f"{cost:+.2f} %",
+        str(found.n_blocks[0]),
+        f"within ±{GOAL:.0%}: [{low:+.2f}, {high:+.2f}] %; pairs scatter by {scatter:.1%}",
+    )
+
+
+def _levels(spells: list[Spell]) -> tuple[Floats, Floats]:
+    """Return what the times of each pair of spells are, without and with the sampler, of a mean of one.
+
+    Shapes (pairs, 1). Rows of other keys are other sizes of message: what is left of each is its ratio to the
+    geometric mean of its key.
+    """
+    by_key: dict[str, list[float]] = defaultdict(list)
+    for spell in spells:
+        for row in spell.rows:
+            by_key[row.key].append(row.log_time)
+    means = {key: statistics.fmean(times) for key, times in by_key.items()}
+    levels: dict[bool, list[float]] = {False: [], True: []}
+    for spell in spells:
+        level = statistics.fmean(row.log_time - means[row.key] for row in spell.rows)
+        levels[spell.is_watched].append(math.exp(level))
+    return np.array([levels[False]]).T, np.array([levels[True]]).T
+
+
+def _watch_in_turn(one: Program, seconds: float) -> list[Spell]:
+    """Run a program in the lab until `seconds` are over; return its spells, in pairs."""
+    spells: list[Spell] = []
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        loaded = _loaded(one, folder)
+        site, case = loaded.composer.site, loaded.plan.cases[0]
+        hosts = loaded.composer.hosts(case)
+        env = stack.enter_context(lab_env(site, [site.platforms[one.platform]], hosts))
+        label = f"bench:{folder.name}:0:"
+        backend = stack.enter_context(ProcessBackend(label=label, agent=site.agent, hosts=hosts, env=env))
+        samplers = stack.enter_context(
+            closing(
+                Samplers(
+                    program=program(), label=f"{label}sampler;", agent=backend.agent, env=env,
+                    on_start=backend.keep, raw_name=raw_name,
+                )
+            )
+        )  # fmt: skip
+        with samplers.watch(hosts, folder, PERIOD_S):
+            pass  # starts them: from now on they sleep
+        backend.adopt()
+        over_at = time.monotonic() + seconds
+        for turn in range(1000):
+            if time.monotonic() > over_at:
+                break
+            work = folder / str(turn)
+            rows = _rows(one, loaded, backend, work)
+            spells += _pairs(rows, partial(samplers.watch, hosts, work, PERIOD_S))
+            recording = read(work)
+            if recording is None or len(recording.hosts) != len(hosts):
+                raise RuntimeError("the nodes were not watched")
+    return spells
+
+
+def _loaded(one: Program, folder: Path) -> Loaded:
+    study = {
+        "study": "observer",
+        "site": str(SITE),
+        "platform": one.platform,
+        "workloads": {
+            "rows": {
+                "command": one.command,
+                "mpi": True,
+                "files": one.files,
+                "foms": [{"name": "none", "unit": "s", "better": "lower", "regex": "(none)"}],
+            }
+        },
+        "factors": {"workload": ["rows"]},
+        "nodes": 2,
+        "timeout": "10 min",
+    }
+    path = folder / "study.yaml"
+    path.write_text(yaml.safe_dump(study))
+    return load(path)
+
+
+def _rows(one: Program, loaded: Loaded, backend: ProcessBackend, work: Path) -> Iterator[Printed]:
+    """Run the program once in the folder `work`, and yield its rows as it prints them."""
+    case = loaded.plan.cases[0]
+    work.mkdir()
+    ((stage, invocation),) = loaded.composer.compose(case, work)
+    for path, text in stage.files.items():
+        (work / path).parent.mkdir(parents=True, exist_ok=True)
+        (work / path).write_text(text)
+    job = Job(
+        label=f"bench:{work.parent.name}:0:{work.name};",
+        invocation=invocation,
+        host=loaded.composer.head(case),
+        folder=work,
+        timeout_s=600,
+    )
+    exits: list[Exit] = []
+    thread = threading.Thread(target=lambda: exits.append(backend.run(job)))
+    thread.start()
+    try:
+        for line in _follow(work / one.output, thread.is_alive):
+            found = one.row.match(line)
+            if found:
+                log = math.log(float(found[2]))
+                yield Printed(found[1], -log if one.is_rate else log)
+    finally:
+        backend.clean(job.label)  # nothing is left of it, unless this is interrupted
+        thread.join()
+    if exits[0].code != 0:
+        raise RuntimeError(f"{one.name} ended with {exits[0]}: {(work / 'stderr').read_text()[-500:]}")
+
+
+def _follow(path: Path, is_growing: Callable[[], bool]) -> Iterator[str]:
+    """Yield the whole lines of a file as they come."""
+    done, rest = 0, b""
+    while True:
+        was_growing = is_growing()
+        if path.is_file():
+            with path.open("rb") as file:
+                file.seek(done)
+                fresh = file.read()
+            done += len(fresh)
+            *lines, rest = (rest + fresh).split(b"\n")
+            yield from (line.decode() for line in lines)
+        if not was_growing:
+            return
+        time.sleep(0.02)
+
+
+def _pairs(rows: Iterator[Printed], watch: Callable[[], AbstractContextManager[object]]) -> Iterator[Spell]:
+    """Yield two spells at a time, in an order by lot, until the rows end.
+
+    The row during which a sampler comes or goes is part of neither.
+    """
+    while True:
+        pair: list[Spell] = []
+        for is_watched in random.sample([False, True], 2):
+            with watch() if is_watched else nullcontext():
+                pair.append(Spell(is_watched, _spell(rows)))
+        if not all(spell.rows for spell in pair):
+            return
+        yield from pair
+
+
+def _spell(rows: Iterator[Printed]) -> list[Printed]:
+    """Return the rows of some seconds after the next one; none where the program ends before that."""
+    next(rows, None)
+    over_at = time.monotonic() + SPELL_S
+    found: list[Printed] = []
+    for row in rows:
+        found.append(row)
+        if time.monotonic() >= over_at:
+            return found
+    return []
