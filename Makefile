@@ -73,8 +73,7 @@ bench: setup
 	$(VENV)/bin/python -m bench
 
 observer: setup
-	@for name in observer observer-hpcc; do $(TARE) run studies/$$name.yaml --out campaigns/$$name; \
-	  $(TARE) compare campaigns/$$name || exit; done
+	$(VENV)/bin/python -m bench observer
 
 screenshots: setup
 	$(VENV)/bin/python -m pytest -q tests/report/test_accessibility.py tests/serve/test_live_browser.py

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 import yaml
+from rich.console import Console
 
 from bench.rows import Row
 from tare.backends.process import ProcessBackend
@@ -70,14 +71,24 @@ class Spell(NamedTuple):
     rows: list[Printed]
 
 
+class Cost(NamedTuple):
+    """What watching adds to the time, its 95 % interval, and the scatter of ln ratio from pair to pair."""
+
+    percent: float
+    low: float
+    high: float
+    n_pairs: int
+    scatter: float
+
+
 def measure(minutes: float = MINUTES) -> Iterator[Row]:
     """Yield what watching costs each program, with its interval, after `minutes` of each."""
     if is_installed("intelmpi", mpi_folder()):
-        yield _cost(_ping_pong(), minutes)
+        yield _row(_ping_pong(), minutes)
     else:
         yield Row("watching a ping-pong", "left out", "needs Intel MPI", "tare lab setup")
     if shutil.which("hpcc"):
-        yield _cost(_linpack(), minutes)
+        yield _row(_linpack(), minutes)
     else:
         yield Row("watching Linpack", "left out", "needs hpcc", "make programs")
 
@@ -104,18 +115,30 @@ def _linpack() -> Program:
     return Program("Linpack in HPCC", "debian-watched", ["hpcc"], files, "hpccoutf.txt", row, is_rate=True)
 
 
-def _cost(program: Program, minutes: float) -> Row:
-    spells = _watch_in_turn(program, minutes * 60)
-    reference, contender = _levels(spells)
-    found = ratios(reference, contender)
-    scatter = float(np.log(contender / reference).std(ddof=1))
-    cost, low, high = (100 * (float(side[0]) - 1) for side in (found.ratio, found.low, found.high))
+def _row(program: Program, minutes: float) -> Row:
+    spells: list[Spell] = []
+    what = f"{program.name} for {minutes:g} minutes"
+    with Console(stderr=True).status(what) as status:
+        for pair in _watch_in_turn(program, minutes * 60):
+            spells += pair
+            cost = cost_of(spells)
+            status.update(f"{what}: {cost.percent:+.1f} % [{cost.low:+.1f}, {cost.high:+.1f}] so far")
+    cost = cost_of(spells)
     return Row(
         f"{program.name}: sampled at {1 / PERIOD_S:g} Hz | pairs of spells",
-        f"{cost:+.2f} %",
-        str(found.n_blocks[0]),
-        f"within ±{GOAL:.0%}: [{low:+.2f}, {high:+.2f}] %; pairs scatter by {scatter:.1%}",
+        f"{cost.percent:+.2f} %",
+        str(cost.n_pairs),
+        f"within ±{GOAL:.0%}: [{cost.low:+.2f}, {cost.high:+.2f}] %; pairs scatter by {cost.scatter:.1%}",
     )
+
+
+def cost_of(spells: list[Spell]) -> Cost:
+    """Return the ratio of times, paired as `tare compare` pairs blocks."""
+    reference, contender = _levels(spells)
+    found = ratios(reference, contender)
+    percent, low, high = (100 * (float(side[0]) - 1) for side in (found.ratio, found.low, found.high))
+    scatter = float(np.log(contender / reference).std())
+    return Cost(percent, low, high, int(found.n_blocks[0]), scatter)
 
 
 def _levels(spells: list[Spell]) -> tuple[Floats, Floats]:
@@ -136,9 +159,8 @@ def _levels(spells: list[Spell]) -> tuple[Floats, Floats]:
     return np.array([levels[False]]).T, np.array([levels[True]]).T
 
 
-def _watch_in_turn(one: Program, seconds: float) -> list[Spell]:
-    """Run a program in the lab until `seconds` are over; return its spells, in pairs."""
-    spells: list[Spell] = []
+def _watch_in_turn(one: Program, seconds: float) -> Iterator[list[Spell]]:
+    """Run a program in the lab until `seconds` are over, and yield its spells, in pairs."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         loaded = _loaded(one, folder)
@@ -164,11 +186,10 @@ def _watch_in_turn(one: Program, seconds: float) -> list[Spell]:
                 break
             work = folder / str(turn)
             rows = _rows(one, loaded, backend, work)
-            spells += _pairs(rows, partial(samplers.watch, hosts, work, PERIOD_S))
+            yield from pairs(rows, partial(samplers.watch, hosts, work, PERIOD_S))
             recording = read(work)
             if recording is None or len(recording.hosts) != len(hosts):
                 raise RuntimeError("the nodes were not watched")
-    return spells
 
 
 def _loaded(one: Program, folder: Path) -> Loaded:
@@ -241,7 +262,9 @@ def _follow(path: Path, is_growing: Callable[[], bool]) -> Iterator[str]:
         time.sleep(0.02)
 
 
-def _pairs(rows: Iterator[Printed], watch: Callable[[], AbstractContextManager[object]]) -> Iterator[Spell]:
+def pairs(
+    rows: Iterator[Printed], watch: Callable[[], AbstractContextManager[object]]
+) -> Iterator[list[Spell]]:
     """Yield two spells at a time, in an order by lot, until the rows end.
 
     The row during which a sampler comes or goes is part of neither.
@@ -253,7 +276,7 @@ def _pairs(rows: Iterator[Printed], watch: Callable[[], AbstractContextManager[o
                 pair.append(Spell(is_watched, _spell(rows)))
         if not all(spell.rows for spell in pair):
             return
-        yield from pair
+        yield pair
 
 
 def _spell(rows: Iterator[Printed]) -> list[Printed]:
