@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from report.studies import answers_of, hostile, three_networks
+from support.synthetic import make_campaign
 from tare.model.campaign import Campaign
 from tare.report.content import content
 from tare.report.formats.escaping import latex
@@ -70,6 +71,14 @@ def test_the_table_holds_each_cost_with_its_sign_and_interval() -> None:
     assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 2
     assert_balanced(text)
     assert_rectangular(text)
+
+
+def test_a_cost_beyond_tenfold_is_a_factor() -> None:
+    text = tables(make_campaign(ratio=160.0, noise=0.002))
+    assert re.search(r"\\num\{1\d\d\.?\d*\}\\,\\ensuremath\{\\times\} \{\[\}\\num\{1\d\d", text)
+    assert "beyond tenfold" in text
+    assert_balanced(text)
+    assert "tenfold" not in tables(make_campaign(ratio=1.5))
 
 
 def test_hostile_names_stay_in_their_cells(tmp_path: Path) -> None:

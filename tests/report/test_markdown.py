@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ from markdown_it import MarkdownIt
 
 from report.html_reader import Page
 from report.studies import HOSTILE, answers_of, hostile, three_networks, with_gaps
+from support.synthetic import make_campaign
 from tare.model.campaign import Campaign
 from tare.report.content import content
 from tare.report.formats.escaping import markdown
@@ -36,6 +38,12 @@ def test_the_answer_comes_first_and_then_a_table_of_costs_with_signs() -> None:
     assert "▲ +50" in first
     assert "≈ " in first
     assert {head.text for head in page.all("th")} >= {"overlay", "macvlan"}
+
+
+def test_a_cost_beyond_tenfold_is_a_factor() -> None:
+    page = summary(make_campaign(ratio=160.0, noise=0.002))
+    assert re.search(r"▲ 1[56]\d[\d.]*\s× \[", page.all("table")[0].text)
+    assert any("beyond tenfold" in one.text for one in page.all("p"))
 
 
 def test_missing_runs_are_told_with_their_reason_and_check() -> None:

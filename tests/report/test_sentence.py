@@ -40,6 +40,17 @@ def test_a_better_contender_takes_off_latency_and_adds_to_bandwidth() -> None:
     )
 
 
+def test_beyond_tenfold_a_contender_multiplies_and_divides() -> None:
+    assert re.match(
+        r"overlay multiplies small-message latency by 16\d \[15\d, 16\d\] and divides bandwidth by 16\d \[",
+        sentence(160.0),
+    )
+    assert re.match(
+        r"overlay divides small-message latency by 16\d \[15\d, 16\d\] and multiplies bandwidth by 16\d \[",
+        sentence(1 / 160),
+    )
+
+
 def test_an_equivalent_contender_is_so_within_the_margin_and_with_its_interval() -> None:
     said = sentence(1.0, blocks=12)
     assert re.match(

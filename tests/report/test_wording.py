@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tare.model.comparison import Finding, Verdict
 from tare.model.workload import Better
+from tare.report.words.costs import cost, factor, shares, weight
 from tare.report.words.numbers import (
     coordinate,
     cost_interval,
-    cost_with_interval,
     listed,
     number,
     percent,
@@ -50,8 +51,8 @@ def test_the_cost_interval_of_a_rate_is_turned_round() -> None:
     assert cost_interval(0.75, 0.81, Better.HIGHER) == pytest.approx((0.19, 0.25))
     assert cost_interval(1.61, 1.75, Better.LOWER) == pytest.approx((0.61, 0.75))
     assert cost_interval(None, None, Better.LOWER) is None
-    assert plain(cost_with_interval(0.68, (0.61, 0.75))) == "+68 % [61, 75]"
-    assert plain(cost_with_interval(0.004, (-0.011, 0.019))) == "+0.4 % [−1.1, 1.9]"
+    assert plain(str(shares(0.68, (0.61, 0.75)))) == "+68 % [61, 75]"
+    assert plain(str(shares(0.004, (-0.011, 0.019)))) == "+0.4 % [−1.1, 1.9]"
 
 
 def test_a_ratio_near_one_has_a_third_decimal() -> None:
@@ -80,6 +81,47 @@ def test_visible_text_holds_nothing_that_hides_or_turns_text(text: str) -> None:
 
 
 def test_a_narrow_interval_has_decimals_until_its_ends_differ() -> None:
-    spaced = cost_with_interval(0.5012, (0.5003, 0.5021)).translate({0x202F: " ", 0xA0: " "})
-    assert spaced == "+50.1 % [50.0, 50.2]"
-    assert cost_with_interval(0.5, (0.5, 0.5)).translate({0x202F: " ", 0xA0: " "}) == "+50 % [50, 50]"
+    assert plain(str(shares(0.5012, (0.5003, 0.5021)))) == "+50.1 % [50.0, 50.2]"
+    assert plain(str(shares(0.5, (0.5, 0.5)))) == "+50 % [50, 50]"
+
+
+def found(ratio: float | None, low: float | None = None, high: float | None = None) -> Finding:
+    return Finding(n_blocks=5, ratio=ratio, low=low, high=high, confidence=0.95, verdict=Verdict.UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "low", "high", "better", "text"),
+    [
+        (10.0, 9.5, 10.5, Better.LOWER, "+900 % [850, 950]"),
+        (160.92, 155.2, 166.9, Better.LOWER, "161 × [155, 167]"),
+        (160.92, 155.2, 166.9, Better.HIGHER, "1/161 × [1/167, 1/155]"),
+        (1 / 160.92, 1 / 166.9, 1 / 155.2, Better.HIGHER, "161 × [155, 167]"),
+        (0.001, 0.0009, 0.0011, Better.LOWER, "1/1 000 × [1/1 111, 1/909]"),
+        (12.0, 0.8, 180.0, Better.LOWER, "12.0 × [0.800, 180]"),
+        (0.004, 0.0, 0.9, Better.HIGHER, "250 × [1.11, ∞]"),
+        (161.0, 160.98, 161.02, Better.LOWER, "161.00 × [160.98, 161.02]"),
+        (161.0, None, None, Better.LOWER, "161 ×"),
+        (0.0, None, None, Better.LOWER, "−100 %"),
+        (0.0, None, None, Better.HIGHER, "+100 %"),
+        (0.1, 0.09, 0.11, Better.LOWER, "−90 % [−91, −89]"),
+    ],
+)
+def test_a_cost_beyond_tenfold_is_a_factor_with_its_interval(
+    ratio: float, low: float | None, high: float | None, better: Better, text: str
+) -> None:
+    assert plain(str(cost(found(ratio, low, high), better))) == text
+
+
+def test_without_a_ratio_or_a_direction_there_is_no_cost() -> None:
+    assert cost(found(None), Better.LOWER) is None
+    assert cost(found(161.0), None) is None
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6), st.sampled_from(Better))
+def test_costs_are_sorted_as_they_are_told(first: float, second: float, better: Better) -> None:
+    weights = [weight(found(ratio), better) for ratio in sorted((first, second))]
+    assert weights == sorted(weights, reverse=better is Better.HIGHER, key=lambda one: one or 0.0)
+
+
+def test_a_factor_never_reads_as_nothing() -> None:
+    assert plain(str(factor(1e-9, None, None))) == "1/1.00e+09 ×"

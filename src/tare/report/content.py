@@ -124,6 +124,12 @@ class Content:
     confidence: str
 
     @property
+    def has_factors(self) -> bool:
+        """Return whether any cost in the tables at the top is beyond what percent tells."""
+        cells = (cell for one in self.heat_maps for row in one.rows for cell in row.cells)
+        return any(cell is not None and cell.number.endswith("×") for cell in cells)
+
+    @property
     def scale_figures(self) -> tuple[Figure, ...]:
         """Return the figures that tell how it scales; none where the campaign has no scaling."""
         return tuple(figure for figure in self.figures if self.scaling and figure.is_of_scale)

@@ -11,9 +11,8 @@ from tare.model.workload import Better
 from tare.report.charts.palette import sign_of
 from tare.report.sections.heatmap import paint
 from tare.report.sides import Side, Sides
+from tare.report.words.costs import cost
 from tare.report.words.numbers import (
-    bracket,
-    cost_interval,
     count,
     percent,
     ratio,
@@ -147,11 +146,6 @@ def _apart(ticks: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _bar(one: Comparison, sides: Sides, low: float | None, at: float | None, high: float | None) -> Bar:
     side = sides.side_of[one.contender_case]
-    cost = ""
-    if one.cost is not None:
-        decimals = 0 if abs(one.cost) >= 0.0995 else 1
-        bounds = cost_interval(one.low, one.high, one.better)
-        cost = f"{percent(one.cost, decimals=decimals)} {bracket(bounds, decimals)}".rstrip()
     is_measured = one.ratio is not None
     return Bar(
         place=sides.place_of[one.contender_case].label,
@@ -162,7 +156,7 @@ def _bar(one: Comparison, sides: Sides, low: float | None, at: float | None, hig
         at=at,
         high=high,
         ratio=f"{ratio(one.ratio)} {ratio_bounds(one.ratio, one.low, one.high)}".rstrip(),
-        cost=cost,
+        cost=str(cost(one, one.better) or ""),
         n=count(one.n_blocks, "block"),
         sign=one.verdict.sign if is_measured else "–",
         paint=paint(one).split("-")[0],

@@ -214,6 +214,8 @@ def print_comparisons(
     campaign: Campaign, found: Sequence[Comparison], reference: Settings, margin: float | None = None
 ) -> None:
     """Print one row a comparison, and what its columns mean."""
+    from tare.report.words.costs import is_manifold
+
     if not found:
         click.echo("Nothing to compare yet; 'tare status' shows what has run.")
         return
@@ -244,6 +246,8 @@ def print_comparisons(
         f"\nEach is the ratio to {against}, less one, with its {found[0].confidence:.0%} interval, paired "
         f"over n blocks;\nsame where the whole interval is within ± {margin * 100:.3g} %."
     )
+    if any(one.ratio is not None and is_manifold(one.ratio) for one in found):
+        click.echo(f"Beyond tenfold it is the ratio itself: 161 × or 1/161 × that of {against}.")
     if found[0].family > 1:
         alpha = f"{100 - found[0].confidence * 100:.3g}"
         click.echo(_TOGETHER[found[0].correction].format(n=found[0].family, alpha=alpha))
@@ -269,9 +273,16 @@ def _telling(found: Iterable[Comparison], leave_out: Settings) -> list[str]:
 
 
 def format_ratio(one: Comparison) -> str:
-    """Return a ratio less one, with as many digits as its interval allows: ``+68 % [+61, +75]``."""
+    """Return a ratio less one, with as many digits as its interval allows: ``+68 % [+61, +75]``.
+
+    Beyond tenfold it is the ratio itself, in the report's words: ``161 × [155, 167]``.
+    """
+    from tare.report.words.costs import factor, is_manifold
+
     if one.ratio is None:
         return "–"
+    if is_manifold(one.ratio):
+        return " ".join(str(factor(one.ratio, one.low, one.high)).split())
     if one.low is None or one.high is None:
         return f"{_percent(one.ratio, 1)} %"
     half = (one.high - one.low) * 50

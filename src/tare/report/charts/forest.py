@@ -16,7 +16,8 @@ from tare.report.charts.drawing import framed
 from tare.report.charts.grammar import COLOUR, SHAPE, Chart, Row, Spec, end, layer, name, quantity, tooltip
 from tare.report.charts.panels import Line, Panel, Point
 from tare.report.sides import Place, Side, Sides
-from tare.report.words.numbers import cost_interval, cost_with_interval, ratio, words
+from tare.report.words.costs import cost
+from tare.report.words.numbers import ratio, words
 
 _LEAST_FIGURES = 2
 _ROW = 17
@@ -80,9 +81,9 @@ def _point(one: Comparison, row: int) -> Point:
         return 1 / value if is_turned and value else value
 
     low, high = (worse(one.high), worse(one.low)) if is_turned else (one.low, one.high)
-    cost = cost_with_interval(one.cost or 0.0, cost_interval(one.low, one.high, one.better))
+    told = cost(one, one.better)
     y = worse(one.ratio) or 0.0
-    return Point(row, y, low, high, words(one.fom), ratio(one.ratio), f"cost {cost}", one.n_blocks)
+    return Point(row, y, low, high, words(one.fom), ratio(one.ratio), f"cost {told or '–'}", one.n_blocks)
 
 
 def _lines(by_side: Mapping[Side, Sequence[Point]], sides: Sides) -> tuple[Line, ...]:

@@ -12,11 +12,10 @@ from tare.model.comparison import Comparison, Estimate
 from tare.model.values import Settings
 from tare.model.workload import Better, Fom
 from tare.report.sides import Side, Sides
+from tare.report.words.costs import cost
 from tare.report.words.numbers import (
     bracket_values,
     coordinate,
-    cost_interval,
-    cost_with_interval,
     quantity,
     ratio,
     unit_name,
@@ -200,10 +199,8 @@ def _rest(at: Settings) -> str:
 
 def _ratio_point(one: Comparison, x: float, at: str) -> Point:
     value = one.ratio or 0.0
-    cost = (
-        "" if one.cost is None else cost_with_interval(one.cost, cost_interval(one.low, one.high, one.better))
-    )
-    return Point(x, value, one.low, one.high, at, ratio(value), f"cost {cost}, {one.verdict}", one.n_blocks)
+    told = f"cost {cost(one, one.better) or '–'}, {one.verdict}"
+    return Point(x, value, one.low, one.high, at, ratio(value), told, one.n_blocks)
 
 
 def _direction(better: Better | None) -> str:

@@ -11,10 +11,8 @@ from tare.model.comparison import Comparison, Verdict
 from tare.report.sections.settling import more
 from tare.report.sides import Place, Side, Sides
 from tare.report.telling import MOST_COLUMNS, left_out
+from tare.report.words.costs import cost
 from tare.report.words.numbers import (
-    bracket,
-    cost_decimals,
-    cost_interval,
     count,
     percent,
     probability,
@@ -139,14 +137,12 @@ def _cell(one: Comparison | None, sides: Sides) -> Cell | None:
         return None
     place = f"{sides.place_of[one.contender_case].label}, {words(one.fom)}"
     label = f"{sides.side_of[one.contender_case].name}, {place}"
-    if one.ratio is None or one.cost is None:
+    told = cost(one, one.better)
+    if told is None:
         reason = visible(one.note) or "no direction"
         said = f"{label}: {reason}"
         return Cell("–", "none", "", "", "missing", said, (("Result", reason),), _cases(one))
-    bounds = cost_interval(one.low, one.high, one.better)
-    decimals = cost_decimals(one.cost, bounds)
-    number = percent(one.cost, decimals=decimals)
-    interval = bracket(bounds, decimals) or "no interval"
+    number, interval = told.number, told.interval or "no interval"
     confidence = percent(one.confidence, is_signed=False, decimals=0)
     details = (
         ("Figure of merit", f"{words(one.fom)}, {one.better} is better"),

@@ -12,10 +12,9 @@ from tare.report.listing import Listing, PackedCell, PackedRow, split
 from tare.report.sections.heatmap import paint
 from tare.report.sections.settling import more
 from tare.report.sides import Sides
+from tare.report.words.costs import cost, weight
 from tare.report.words.numbers import (
     coordinate,
-    cost_interval,
-    cost_with_interval,
     count,
     probability,
     ratio,
@@ -93,8 +92,6 @@ def _farness(one: Comparison) -> float:
 
 def _row(one: Comparison, campaign: Campaign, sides: Sides) -> VerdictRow:
     shared = {"workload"} | (set(campaign.cases[one.contender_case].settings) & set(campaign.plan.varied))
-    bounds = cost_interval(one.low, one.high, one.better)
-    cost = "" if one.cost is None else cost_with_interval(one.cost, bounds)
     p = one.p_equivalence_adjusted if one.verdict is Verdict.EQUIVALENT else one.p_adjusted
     return VerdictRow(
         side=sides.side_of[one.contender_case].name,
@@ -103,7 +100,7 @@ def _row(one: Comparison, campaign: Campaign, sides: Sides) -> VerdictRow:
         at=" · ".join(coordinate(name, value) for name, value in one.at.items() if name not in shared),
         ratio=ratio(one.ratio),
         interval=ratio_bounds(one.ratio, one.low, one.high),
-        cost=cost,
+        cost=str(cost(one, one.better) or ""),
         n_blocks=one.n_blocks,
         p=probability(p),
         verdict=one.verdict.value if one.ratio is not None else "not measured",
@@ -111,7 +108,7 @@ def _row(one: Comparison, campaign: Campaign, sides: Sides) -> VerdictRow:
         note="; ".join(filter(None, (visible(one.note), more(one)))),
         cases=(one.reference_case, one.contender_case),
         sort_ratio=one.ratio,
-        sort_cost=one.cost,
+        sort_cost=weight(one, one.better),
         sort_p=p,
     )
 

@@ -11,7 +11,8 @@ from tare.answers.headline import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Aspe
 from tare.model.comparison import Comparison, Verdict
 from tare.report.sections.settling import settles
 from tare.report.sides import Side, Sides
-from tare.report.words.numbers import NARROW, cost_interval, cost_with_interval, count, listed, percent
+from tare.report.words.costs import cost, fold, is_manifold, shares
+from tare.report.words.numbers import NARROW, cost_interval, count, listed, percent
 from tare.units import format_bytes
 
 _DECIDED = (Verdict.WORSE, Verdict.BETTER)
@@ -109,10 +110,12 @@ def _effect(one: Headline) -> str:
     """Return the change of the figure itself: ``takes 22 % [19, 25] off bandwidth``."""
     if one.ratio is None or one.low is None or one.high is None:
         return ""
+    if is_manifold(one.ratio):
+        return f"{'multiplies' if one.ratio > 1 else 'divides'} {one.aspect} by {fold(one)}"
     if one.ratio >= 1:
-        change = cost_with_interval(one.ratio - 1, (one.low - 1, one.high - 1), is_signed=False)
+        change = shares(one.ratio - 1, (one.low - 1, one.high - 1), is_signed=False)
         return f"adds {change} to {one.aspect}"
-    change = cost_with_interval(1 - one.ratio, (1 - one.high, 1 - one.low), is_signed=False)
+    change = shares(1 - one.ratio, (1 - one.high, 1 - one.low), is_signed=False)
     return f"takes {change} off {one.aspect}"
 
 
@@ -159,18 +162,17 @@ def _balance(overview: Sequence[Comparison], sides: Sides) -> str:
 def _by(one: Comparison) -> str:
     """Return a decided comparison in words: ``worse by 61 % [60, 63]``."""
     bounds = cost_interval(one.low, one.high, one.better)
-    if one.cost is None or bounds is None:
+    if one.ratio is None or one.cost is None or bounds is None:
         return one.verdict.value
+    if is_manifold(one.ratio):
+        return f"{one.verdict} by a factor of {fold(one)}"
     low, high = sorted(abs(end) for end in bounds)
-    return f"{one.verdict} by {cost_with_interval(abs(one.cost), (low, high), is_signed=False)}"
+    return f"{one.verdict} by {shares(abs(one.cost), (low, high), is_signed=False)}"
 
 
 def _cost(one: Headline | Comparison) -> str:
-    if one.ratio is None or one.better is None:
-        return "no direction"
-    cost = one.ratio - 1 if one.better == "lower" else 1 - one.ratio
-    bounds = cost_interval(one.low, one.high, one.better)
-    return cost_with_interval(cost, bounds)
+    told = cost(one, one.better)
+    return "no direction" if told is None else str(told)
 
 
 def _within(margin: float) -> str:

@@ -86,13 +86,6 @@ def bracket_values(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"[{number(low)},{SPACE}{number(high)}]"
 
 
-def cost_with_interval(share: float, bounds: tuple[float, float] | None, *, is_signed: bool = True) -> str:
-    """Return a cost and its interval with the same decimals: ``68 % [61, 75]``."""
-    decimals = cost_decimals(share, bounds)
-    text = percent(share, is_signed=is_signed, decimals=decimals)
-    return f"{text}{SPACE}{bracket(bounds, decimals)}".rstrip()
-
-
 def cost_decimals(share: float, bounds: tuple[float, float] | None) -> int:
     """Return the decimals of a cost in percent: more where its interval would else have two equal ends."""
     decimals = _decimals(share)
