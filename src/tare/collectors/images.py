@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
+from tare.collectors.secrets import redact
 from tare.model.site import Platform
 
 _RELEASE = "/etc/os-release"
@@ -27,7 +28,7 @@ def container_facts(platform: Platform, texts: Mapping[str, str], image_digest: 
     if options is None:
         return {}
     facts = {
-        "platform.image": options.source,
+        "platform.image": redact(options.source),
         "platform.shape": f"a container a {options.shape.value}",
         "platform.container_network": options.network,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tare.collectors.secrets import redact
 from tare.collectors.source import Answers, Facts, Source, whole
 
 
@@ -15,7 +14,7 @@ def _read(answers: Answers) -> Facts:
     if hydra:  # MPICH prints what is being described first, and its version below
         facts["mpi.version"] = f"hydra {whole(hydra.partition('Version:')[2])}"
     settings = [
-        redact(whole(line))
+        whole(line)
         for line in answers.get("settings", "").splitlines()
         if line.strip() and not line.lstrip().startswith("#")
     ]
@@ -39,7 +38,7 @@ done
 record settings
 case $prefix in /usr | "") etc=/etc ;; *) etc=$prefix/etc ;; esac
 cat "$etc/openmpi/openmpi-mca-params.conf" "$etc/openmpi-mca-params.conf" "$etc/prte-mca-params.conf" \\
-  "$etc/ucx/ucx.conf"
+  "$etc/ucx/ucx.conf" | hide
 """,
     _read,
 )

@@ -9,17 +9,21 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from tare.collectors.secrets import AWK, redact
 from tare.collectors.source import Answers, Facts, Source, Subject
 
 RECORD = "\x1e"
 """ASCII record separator, around the name of each record: no text file of /proc holds it."""
 
-_FUNCTIONS = """\
-record() { printf '\\036%s\\036' "$1"; }
-files() { for f do [ -f "$f" ] && [ -r "$f" ] && record "$f" && cat "$f"; done; }
-limit() { if command -v timeout >/dev/null; then timeout 10 "$@"; else "$@"; fi; }
-told() { name=$1; shift; text=$(limit "$@" </dev/null) && record "$name" && printf '%s\\n' "$text"; }
+FUNCTIONS = f"""\
+record() {{ printf '\\036%s\\036' "$1"; }}
+files() {{ for f do [ -f "$f" ] && [ -r "$f" ] && record "$f" && cat "$f"; done; }}
+limit() {{ if command -v timeout >/dev/null; then timeout 10 "$@"; else "$@"; fi; }}
+told() {{ name=$1; shift; text=$(limit "$@" </dev/null) && record "$name" && printf '%s\\n' "$text"; }}
+hide() {{ awk '{AWK}{{ print hide($0) }}'; }}
 """
+"""What the scripts of sources are written with; ``hide`` does what `secrets.redact` does."""
+
 _END = "end of "
 _FAILED = "not recorded."
 
@@ -28,7 +32,7 @@ def probe_script(sources: Sequence[Source], subject: Subject) -> str:
     """Return the script that asks a node all that `sources` want to know about `subject`."""
     return "".join(
         [
-            _FUNCTIONS,
+            FUNCTIONS,
             f"prefix={shlex.quote(subject.prefix)}\n",
             f"starter={shlex.quote(subject.starter)}\n",
             f"programs={shlex.quote(' '.join(subject.programs))}\n",
@@ -49,10 +53,10 @@ def read_facts(sources: Sequence[Source], answers: Answers) -> Facts:
     found: Facts = {}
     for source, own in _by_source(sources, answers):
         try:
-            found |= source.read(own)
+            found |= {name: redact(value) for name, value in source.read(own).items() if value}
         except Exception as error:  # a node may answer anything; what the other sources say still holds
-            found[_FAILED + source.name] = f"{type(error).__name__}: {error}"
-    return {name: value for name, value in found.items() if value}
+            found[_FAILED + source.name] = f"{type(error).__name__}: {redact(str(error))}"
+    return found
 
 
 def _by_source(sources: Sequence[Source], answers: Answers) -> Iterator[tuple[Source, Answers]]:

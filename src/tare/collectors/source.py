@@ -16,9 +16,9 @@ class Source(msgspec.Struct, frozen=True):
     """One source of facts about a node.
 
     `script` is for any POSIX shell. It has ``files PATTERN…``, which records each readable file under its
-    path, ``told NAME COMMAND…``, which records what a command prints unless it fails, and the variables of
-    Subject. What it cannot find out it leaves out. `read` makes facts of the records, of which it gets only
-    its own.
+    path, ``told NAME COMMAND…``, which records what a command prints unless it fails, ``hide``, a filter for
+    text that may hold secrets, and the variables of Subject. What it cannot find out it leaves out. `read`
+    makes facts of the records, of which it gets only its own.
     """
 
     name: str

@@ -1,12 +1,12 @@
 """Environment variables of the jobs, and loaded modules; secrets never (see `secrets`).
 
-The filter runs on the node, in awk, whose ENVIRON holds values of several lines too. Where there is no awk,
-nothing is told.
+The filter runs on the node, in awk, whose ENVIRON holds values of several lines too. What may be told goes
+through ``hide`` there. Where there is no awk, nothing is told.
 """
 
 from __future__ import annotations
 
-from tare.collectors.secrets import ALLOWED, DENIED, HIDDEN, VOLATILE, is_told, redact
+from tare.collectors.secrets import ALLOWED, DENIED, VOLATILE, is_told
 from tare.collectors.source import Answers, Facts, Source, whole
 
 _AWK = f"""
@@ -15,8 +15,7 @@ BEGIN {{
     if (name ~ /{VOLATILE}/ || name !~ /^[A-Za-z_][A-Za-z0-9_]*$/) continue
     if (name !~ /{ALLOWED}/ || toupper(name) ~ /{DENIED}/) {{ print name; continue }}
     value = ENVIRON[name]
-    gsub(/[\\n\\r\\036]/, " ", value)
-    gsub(/:\\/\\/[^\\/ @]*@/, "://{HIDDEN}@", value)
+    gsub(/[\\001-\\037]/, " ", value)
     print name "=" value
   }}
 }}
@@ -33,10 +32,10 @@ def _read(answers: Answers) -> Facts:
         elif name == "LOADEDMODULES":
             facts["modules"] = " ".join(part for part in value.split(":") if part)
         else:
-            facts[f"variable.{name}"] = redact(whole(value)) or "(empty)"
+            facts[f"variable.{name}"] = whole(value) or "(empty)"
     if hidden:
         facts["variables.not_recorded"] = " ".join(sorted(hidden))
     return facts
 
 
-SOURCE = Source("variables", f"record variables\nawk '{_AWK}'", _read)
+SOURCE = Source("variables", f"record variables\nawk '{_AWK}' | hide", _read)
