@@ -16,6 +16,11 @@ TWO_SOCKETS = "".join(
 )
 
 
+IFORT = (
+    "Intel(R) Fortran Intel(R) 64 Compiler Classic for applications running on Intel(R) 64, Version 2021.10.0"
+)
+
+
 def ask(sources: tuple[Source, ...], subject: Subject | None = None) -> dict[str, str]:
     script = probe_script(sources, subject or Subject())
     said = subprocess.run(["/bin/sh", "-c", script], capture_output=True, check=True)
@@ -91,6 +96,53 @@ def test_limits_are_the_soft_ones() -> None:
     assert limits.SOURCE.read({"/proc/self/limits": text})["limit.locked_memory"] == "65536"
 
 
+def ask_limits(folder: Path, groups: str, files: Mapping[str, str]) -> Facts:
+    """Return the limits of a process in these control groups, whose files lie below `folder`."""
+    (folder / "cgroup").write_text(groups)
+    for name, text in files.items():
+        path = folder / "fs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    script = limits.SOURCE.script.replace("/proc/self/cgroup", str(folder / "cgroup"))
+    script = script.replace("/sys/fs/cgroup", str(folder / "fs"))
+    facts = limits.SOURCE.read(ask((Source("limits", script, limits.SOURCE.read),)))
+    return {name: value for name, value in facts.items() if name.startswith("cgroup")}
+
+
+def test_a_limit_of_a_group_above_holds_for_those_below_it(tmp_path: Path) -> None:
+    files = {
+        "memory.max": "max\n",
+        "job/memory.max": "1000\n",
+        "job/step/memory.max": "max\n",
+        "job/cpu.max": "400000 100000\n",
+        "job/step/cpu.max": "20000 10000\n",
+        "cpuset.cpus.effective": "0-63\n",
+        "job/step/cpuset.cpus.effective": "0-3\n",
+    }
+    assert ask_limits(tmp_path, "0::/job/step\n", files) == {
+        "cgroup.memory.max": "1000",
+        "cgroup.cpu.max": "20000 10000",
+        "cgroup.cpuset.cpus.effective": "0-3",
+    }
+
+
+def test_limits_of_control_groups_of_version_1_read_like_those_of_version_2(tmp_path: Path) -> None:
+    groups = "5:cpu,cpuacct:/job\n4:memory:/job/step\n3:cpuset:/job\n1:name=systemd:/\n0::/\n"
+    files = {
+        "cpu/job/cpu.cfs_quota_us": "-1\n",
+        "cpu/job/cpu.cfs_period_us": "100000\n",
+        "memory/memory.limit_in_bytes": "9223372036854771712\n",
+        "memory/job/memory.limit_in_bytes": "4096000\n",
+        "memory/job/step/memory.limit_in_bytes": "9223372036854771712\n",
+        "cpuset/job/cpuset.effective_cpus": "2-3\n",
+    }
+    assert ask_limits(tmp_path, groups, files) == {
+        "cgroup.cpu.max": "max 100000",
+        "cgroup.memory.max": "4096000",
+        "cgroup.cpuset.cpus.effective": "2-3",
+    }
+
+
 def test_the_version_of_mpich_is_below_its_banner() -> None:
     said = "HYDRA build details:\n    Version:                                 4.2.3\n    CC: gcc\n"
     assert mpi.SOURCE.read({"mpirun": said})["mpi.version"] == "hydra 4.2.3"
@@ -104,6 +156,41 @@ def test_a_program_is_known_to_the_byte_with_its_libraries() -> None:
     assert len(facts[f"program.{name}.sha256"]) == 64
     assert "sha256:" in facts["library.libc.so.6"]
     assert not [fact for fact in facts if "no-such-program" in fact]
+
+
+def test_a_program_tells_each_compiler_that_made_a_part_of_it(tmp_path: Path) -> None:
+    program = tmp_path / "app"
+    program.write_text(
+        "#!/bin/sh -e\n\0GCC: (GNU) 4.8.5 20150623 (Red Hat 4.8.5-44)\0"
+        "Intel(R) oneAPI DPC++/C++ Compiler 2024.1.0 (2024.1.0.20240213)  --driver-mode=g++\0"
+        f"{IFORT} Build 20230609\0"
+    )
+    program.chmod(0o755)
+    facts = programs.SOURCE.read(ask((programs.SOURCE,), Subject(programs=(str(program),))))
+    assert facts["program.app.compiler"].split("; ") == [
+        "GCC: (GNU) 4.8.5",
+        IFORT,
+        "Intel(R) oneAPI DPC++/C++ Compiler 2024.1.0",
+    ]
+    assert facts["program.app.interpreter"] == "/bin/sh -e"
+    assert "program.app.linked" not in facts
+
+
+def test_a_program_without_libraries_says_so() -> None:
+    texts = {"program /x/app": "/x/app\n\tnot a dynamic executable\n", "digests": "ab  /x/app\n"}
+    facts = programs.SOURCE.read(texts)
+    assert (facts["program.app.linked"], facts["program.app.sha256"]) == ("statically", "ab")
+
+
+def test_files_may_have_blanks_in_their_paths() -> None:
+    library = "/opt/my libs/libq.so"
+    texts = {
+        "program /x/my app": f"/x/my app\n\tlibq.so => {library} (0x00007f)\n",
+        "digests": f"12  /x/my app\n34  {library}\n",
+    }
+    facts = programs.SOURCE.read(texts)
+    assert facts["program.my app.sha256"] == "12"
+    assert facts["library.libq.so"] == f"{library} sha256:34"
 
 
 def test_a_library_that_is_not_found_says_so() -> None:
@@ -131,6 +218,12 @@ def test_a_node_that_is_cut_off_gives_the_sources_that_it_got_to() -> None:
     half = collect_facts(read_records(whole[: len(whole) // 2]))
     assert half
     assert half.items() <= collect_facts(read_records(whole)).items()
+
+
+def test_facts_have_nothing_in_them_that_a_terminal_obeys() -> None:
+    source = Source("odd", "", lambda answers: {"nic.\x1b[2J": "a\x9b2Jb\r\n"})
+    (fact,) = read_facts((source,), {"end of odd": "\n"}).items()
+    assert fact == ("nic. [2J", "a 2Jb  ")
 
 
 def test_every_source_has_a_name_of_its_own() -> None:

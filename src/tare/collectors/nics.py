@@ -59,6 +59,7 @@ SOURCE = Source(
     "nics",
     f"""
 files {_NET}/*/mtu {_NET}/*/speed {_NET}/*/tx_queue_len
+PATH=$PATH:/usr/sbin:/sbin  # where ethtool is, and often no user's path
 for nic in {_NET}/*; do
   name=${{nic##*/}}
   record "driver $name"

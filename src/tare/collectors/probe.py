@@ -53,7 +53,7 @@ def read_facts(sources: Sequence[Source], answers: Answers) -> Facts:
     found: Facts = {}
     for source, own in _by_source(sources, answers):
         try:
-            found |= {name: redact(value) for name, value in source.read(own).items() if value}
+            found |= {redact(name): redact(value) for name, value in source.read(own).items() if value}
         except Exception as error:  # a node may answer anything; what the other sources say still holds
             found[_FAILED + source.name] = f"{type(error).__name__}: {redact(str(error))}"
     return found

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from tare.collectors.source import Answers, Facts, Source
+from tare.collectors.source import Answers, Facts, Source, whole
 
-_LIBRARY = re.compile(r"\s*(\S+) => (\S+) ")
+_LIBRARY = re.compile(r"\s*(\S+) => (/.*) \(0x[0-9a-f]+\)")
+_STATIC = ("statically linked", "not a dynamic executable", "Not a valid dynamic program")  # glibc, musl
 _DIGITS = 16  # of a SHA-256: enough to tell files apart
 
 
@@ -28,6 +29,9 @@ def _read(answers: Answers) -> Facts:
         facts[f"{name}.path"] = path
         facts[f"{name}.sha256"] = digests.get(path, "")
         facts[f"{name}.compiler"] = "; ".join(sorted(answers.get(f"compiler {program}", "").splitlines()))
+        facts[f"{name}.interpreter"] = interpreter = whole(answers.get(f"interpreter {program}", ""))
+        if not interpreter and any(words in text for words in _STATIC):
+            facts[f"{name}.linked"] = "statically"
         for library, found in _libraries(lines):
             libraries.setdefault(library, set()).add(_digested(found, digests))
     return facts | {f"library.{name}": "; ".join(sorted(found)) for name, found in libraries.items()}
@@ -53,7 +57,8 @@ SOURCE = Source(
     """
 PATH="${path:+$path:}$PATH"
 export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$library_path"
-compilers='(GCC: \\([^)]*\\) [0-9.]+|clang version [0-9.]+|Intel\\(R\\) [A-Za-z+ ]*Compiler[^,]{0,40})'
+intel='Intel\\(R\\) [A-Za-z0-9()+/ ]*Compiler( [0-9.]+|[A-Za-z0-9() ]*, Version [0-9.]+)?'
+compilers="GCC: \\([^)]*\\) [0-9.]+|clang version [0-9.]+|$intel"
 seen=
 for program in $programs; do
   path=$(command -v "$program") && [ -f "$path" ] || continue
@@ -62,10 +67,13 @@ for program in $programs; do
   printf '%s\\n%s\\n' "$path" "$libraries"
   record "compiler $program"
   grep -a -o -E "$compilers" "$path" | sort -u | head -3
-  seen="$seen $path $(printf '%s\\n' "$libraries" | sed -n 's/.* => \\([^ ]*\\) .*/\\1/p' | tr '\\n' ' ')"
+  record "interpreter $program"
+  head -c 200 "$path" | sed -n '1s/^#! *//p'
+  files=$(printf '%s\\n' "$libraries" | sed -n 's/.* => \\(.*\\) (0x.*/\\1/p')
+  seen=$(printf '%s\\n' "$seen" "$path" "$files")
 done
 record digests
-printf '%s\\n' $seen | sort -u | while read -r file; do [ -f "$file" ] && sha256sum "$file"; done
+printf '%s\\n' "$seen" | sort -u | while read -r file; do [ -f "$file" ] && sha256sum "$file"; done
 """,
     _read,
 )

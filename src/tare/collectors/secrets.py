@@ -86,7 +86,7 @@ function before_secret(word, after) {{
 
 _ALLOWED, _DENIED, _VOLATILE = re.compile(ALLOWED), re.compile(DENIED), re.compile(VOLATILE)
 _TOKEN = re.compile(_WELL_KNOWN)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _URL_USER = re.compile(r"://[^ ]*@")
 _PRIVATE_KEY = re.compile(r"-----BEGIN .*")
 _USER = re.compile(r"[^ /@:=,]+:[^ /@,]+@(?!sha)")  # user:password@registry, not name:tag@sha256:…
