@@ -6,6 +6,8 @@ Libraries are asked, too, which transport they chose between nodes: by launchers
 
 from __future__ import annotations
 
+import math
+from collections.abc import Container
 from pathlib import Path
 
 import msgspec
@@ -20,9 +22,19 @@ SCRIPT = "attest.sh"
 ASKED = "asked"
 """The file that makes the folder of the ranks' words."""
 
-
 MOST_WITNESSES = 128
-"""With more ranks, libraries are not asked: each would say some hundred lines while it starts."""
+"""With more ranks, only some of their libraries are asked: each says some hundred lines while it starts."""
+
+ASKING = ("OMPI_MCA_btl_base_verbose", "UCX_LOG_LEVEL", "UCX_LOG_FILE", "FI_LOG_LEVEL")
+"""The variables by which launchers ask, without which a library says nothing (see launchers.asking)."""
+
+
+def witness_every(n_ranks: int) -> int:
+    """Return of how many ranks one is asked, the first, so that they say no more than MOST_WITNESSES would.
+
+    Open MPI says lines for each of its peers: k ranks of n say k · n. One in so many is on all nodes alike.
+    """
+    return 1 if n_ranks <= MOST_WITNESSES else math.ceil((n_ranks / MOST_WITNESSES) ** 2)
 
 
 def words_folder(stage: str) -> str:
@@ -36,8 +48,9 @@ def ranks_folder(stage: Stage) -> str:
 
 
 def is_attested(stage: Stage, platform: Platform) -> bool:
-    """Return whether ranks of `stage` can say it: an MPI starts them, where the attempt's folder is seen."""
-    return stage.is_mpi and platform.launcher != "none" and platform.backend in {"process", "slurm"}
+    """Return whether ranks of `stage` can say it: an MPI starts them, which a pair of pods does without."""
+    is_pair_of_pods = stage.is_pair and platform.backend == "kubernetes"
+    return stage.is_mpi and platform.launcher != "none" and not is_pair_of_pods
 
 
 def with_files(stage: Stage, *, is_heard: bool = False) -> Stage:
@@ -49,8 +62,15 @@ def with_files(stage: Stage, *, is_heard: bool = False) -> Stage:
     return msgspec.structs.replace(stage, files=files)
 
 
-def attested(program: Invocation, stage: Stage, folder: str) -> Invocation:
-    """Return `program` behind the script, with the working folder `folder`."""
+def attested(
+    program: Invocation, stage: Stage, folder: str, *, every: int = 1, own: Container[str] = ()
+) -> Invocation:
+    """Return `program` behind the script, with the working folder `folder`.
+
+    Of `every` so many ranks one leaves its libraries asked; the others take that back, but for what the
+    site's `own` variables ask.
+    """
     said = f"{folder}/{ranks_folder(stage)}"
-    argv = ("/bin/sh", f"{folder}/{SCRIPT}", said, *program.argv)
+    asked = " ".join([str(every), *(name for name in ASKING if name not in own)]) if every > 1 else "all"
+    argv = ("/bin/sh", f"{folder}/{SCRIPT}", said, asked, *program.argv)
     return Invocation(argv=argv, env=program.env)

@@ -1,13 +1,27 @@
 # Said by each rank before it becomes the program, in builtins of the shell alone: where it is, who it is, and
-# what it may run on. The process stays the same, so does its binding. Arguments: FOLDER PROGRAM WORDS…
-rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-${SLURM_PROCID:-}}}}
-size=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE:-${SLURM_NTASKS:-}}}
-{ read -r host </proc/sys/kernel/hostname; } 2>/dev/null
-{
-  printf 'host %s\nrank %s\nsize %s\nthreads %s\n' "$host" "$rank" "$size" "$OMP_NUM_THREADS"
-  while read -r key value; do
-    case $key in Cpus_allowed_list: | Mems_allowed_list:) printf '%s %s\n' "$key" "$value" ;; esac
-  done </proc/self/status
-} 2>/dev/null >"$1/$rank.$host.$$"
-shift
+# what it may run on. The process stays the same, so does its binding. ASKED is 'all', or how many ranks there are to
+# one whose libraries are asked, and the variables that the others lose. Arguments: FOLDER ASKED PROGRAM WORDS…
+say() {
+  local rank size host key value cpus='' cpu socket
+  rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-${SLURM_PROCID:-}}}}
+  size=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE:-${SLURM_NTASKS:-}}}
+  { read -r host </proc/sys/kernel/hostname; } 2>/dev/null
+  {
+    printf 'host %s\nnode %s\nrank %s\nsize %s\n' "$host" "$TARE_NODE" "$rank" "$size"
+    printf 'threads %s\n' "$OMP_NUM_THREADS"
+    while read -r key value; do
+      case $key in Cpus_allowed_list: | Mems_allowed_list:) printf '%s %s\n' "$key" "$value" ;; esac
+      case $key in Cpus_allowed_list:) cpus=$value ;; esac
+    done </proc/self/status
+    printf sockets
+    local IFS=,- # a list such as 0-3,8 becomes the first and the last of each range
+    for cpu in $cpus; do
+      read -r socket <"/sys/devices/system/cpu/cpu$cpu/topology/physical_package_id" && printf ' %s' "$socket"
+    done
+  } 2>/dev/null >"$1/$rank.$host.$$"
+  IFS=' '
+  [ "$2" = all ] || [ $((${rank:-0} % ${2%% *})) = 0 ] || unset ${2#* }
+}
+say "$1" "$2"
+shift 2
 exec "$@"

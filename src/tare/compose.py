@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.attest import MOST_WITNESSES, attested, is_attested, with_files, words_folder
+from tare.attest import attested, is_attested, with_files, witness_every, words_folder
 from tare.errors import UsageError
 from tare.model.case import Case, Layout
 from tare.model.kubernetes import HOSTFILE, WORK, KubernetesOptions
@@ -79,8 +79,13 @@ class Composer(msgspec.Struct, frozen=True):
             and self.workloads[case.workload].needs_transport
             and case.network is not None
             and layout.nodes > 1
-            and layout.ranks <= MOST_WITNESSES
         )
+
+    def own_variables(self, case: Case) -> dict[str, str]:
+        """Return what the site itself sets for ranks of `case`: for its network, then for its platform."""
+        platform = self.site.platforms[case.platform]
+        network = self.site.networks.get(case.network) if case.network else None
+        return (network.options.get(platform.launcher, {}) if network else {}) | platform.env
 
     def _invocation(self, case: Case, stage: Stage, work: Path | None) -> Invocation:
         self._require_storage(case, stage)
@@ -104,7 +109,9 @@ class Composer(msgspec.Struct, frozen=True):
         engine = self.engine(case.platform) if platform.has_node_containers else None
         folder = places["{work}"]
         if self.is_attested(case, stage):
-            program = attested(program, stage, folder)
+            every = witness_every(layout.ranks) if self.is_heard(case, stage) else 1
+            own = self.own_variables(case) | stage.env
+            program = attested(program, stage, folder, every=every, own=own)
         if engine is None:
             program = runtime.wrap(program, platform, folder)
         if stage.is_mpi and not (stage.is_pair and platform.kubernetes):  # a pair of pods needs no MPI

@@ -1,8 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
 from tare import plugins
+from tare.attest import ASKING
 from tare.compose import Composer
+from tare.launchers.asking import ask_intelmpi, ask_mpich, ask_openmpi
 from tare.model.case import Case, Layout
+from tare.model.launch import Placement
 from tare.model.site import Network, Platform, Site
 
 SITE = Site(
@@ -39,3 +47,28 @@ def test_a_ping_pong_takes_two_nodes_however_many_there_are() -> None:
     assert composer().hosts(case) == ("n1", "n2")
     ((_, invocation),) = composer().compose(case)
     assert "n1:1,n2:1" in invocation.argv
+
+
+def test_of_many_ranks_some_are_asked_by_what_only_we_set() -> None:
+    platform = msgspec.structs.replace(SITE.platforms["bare"], env={"UCX_LOG_LEVEL": "debug"})
+    site = msgspec.structs.replace(SITE, platforms={"bare": platform})
+    case = msgspec.structs.replace(case_of("imb.alltoall", "host"), layout=Layout(4, 256, 64))
+    ((_, invocation),) = msgspec.structs.replace(composer(), site=site).compose(case)
+    asked = invocation.argv[invocation.argv.index("/bin/sh") + 3]
+    assert asked == "4 OMPI_MCA_btl_base_verbose UCX_LOG_FILE FI_LOG_LEVEL"
+    ((_, invocation),) = composer().compose(case_of("imb.alltoall", "host"))
+    assert invocation.argv[invocation.argv.index("/bin/sh") + 3] == "all"
+
+
+@pytest.mark.parametrize("provider", ["tcp", "verbs", "psm3"])
+@pytest.mark.parametrize("ask", [ask_mpich, ask_intelmpi, ask_openmpi])
+def test_every_variable_that_asks_is_one_that_ranks_can_take_back(
+    ask: Callable[[Placement], dict[str, str]], provider: str
+) -> None:
+    network = Network(interface="fab0", provider=provider)
+    placement = Placement(
+        hosts=(), layout=Layout(), platform=SITE.platforms["bare"], network=network, words="/words"
+    )
+    asking = ask(placement).keys() - {"FI_LOG_PROV", "FI_LOG_SUBSYS"}  # which say of whom alone
+    assert asking
+    assert asking <= set(ASKING)

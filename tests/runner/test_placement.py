@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tare import attest as attesting
-from tare.attest import SCRIPT, attested, is_attested, with_files
+from tare.attest import MOST_WITNESSES, SCRIPT, attested, is_attested, with_files, witness_every
 from tare.model.case import Binding, Layout
 from tare.model.launch import Invocation
 from tare.model.site import Platform
 from tare.model.workload import Stage
-from tare.runner.placement import attest, parse_cpus
+from tare.runner.placement import attest, parse_cpus, read_seats
 
 TWO_BY_TWO = Layout(nodes=2, ranks=4, ranks_per_node=2, bind=Binding.CORE)
 STAGE = Stage(argv=("app",))
@@ -22,11 +22,19 @@ MPICH = Platform(launcher="mpich")
 
 
 def say(
-    folder: Path, host: str, rank: int | str, size: int | str, cpus: str, threads: int | str = ""
+    folder: Path,
+    host: str,
+    rank: int | str,
+    size: int | str,
+    cpus: str,
+    threads: int | str = "",
+    sockets: str = "",
+    node: str = "",
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{rank}.{host}.{len(list(folder.iterdir()))}").write_text(
-        f"host {host}\nrank {rank}\nsize {size}\nthreads {threads}\nCpus_allowed_list: {cpus}\n"
+        f"host {host}\nnode {node}\nrank {rank}\nsize {size}\nthreads {threads}\n"
+        f"Cpus_allowed_list: {cpus}\nsockets {sockets}\n"
     )
 
 
@@ -123,12 +131,18 @@ def test_lists_of_cpus_are_read_as_the_kernel_writes_them() -> None:
     assert parse_cpus("garbage") == frozenset()
 
 
-def run_script(folder: Path, *argv: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def socket_of(cpu: int) -> int:
+    return int(Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id").read_text())
+
+
+def run_script(
+    folder: Path, *argv: str, every: int = 1, own: tuple[str, ...] = (), **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run a program behind the real script, as a launcher would."""
     for name, text in with_files(STAGE).files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    started = attested(Invocation(argv=argv), STAGE, str(folder))
+    started = attested(Invocation(argv=argv), STAGE, str(folder), every=every, own=own)
     env = {"PATH": os.environ["PATH"], **variables}
     return subprocess.run(started.argv, env=env, capture_output=True, text=True, check=False)
 
@@ -140,6 +154,9 @@ def test_the_script_says_where_it_is_and_becomes_the_program(tmp_path: Path) -> 
     assert (done.returncode, done.stdout, done.stderr) == (3, "a b|$(x)\n", "")
     layout = Layout(nodes=1, ranks=1, ranks_per_node=1)
     n_cpus = len(os.sched_getaffinity(0))
+    (seat,) = read_seats(tmp_path / "ranks/run", 1)
+    assert seat.cpus == os.sched_getaffinity(0)
+    assert seat.sockets == {socket_of(min(seat.cpus)), socket_of(max(seat.cpus))}
     evidence, fault = attest(tmp_path / "ranks/run", layout, slots=1)
     assert fault is None
     assert f"free to run on {n_cpus} CPU" in evidence
@@ -153,10 +170,37 @@ def test_a_folder_that_cannot_be_written_stops_no_program(tmp_path: Path) -> Non
     assert (done.stdout, done.stderr) == ("done\n", "")
 
 
+def test_of_many_ranks_some_leave_their_libraries_asked(tmp_path: Path) -> None:
+    def heard_of(rank: int, every: int) -> str:
+        words = ("sh", "-c", 'echo "$UCX_LOG_LEVEL,$FI_LOG_LEVEL"')
+        own, number = ("FI_LOG_LEVEL",), str(rank)
+        return run_script(
+            tmp_path, *words, every=every, own=own, PMI_RANK=number, UCX_LOG_LEVEL="info", FI_LOG_LEVEL="info"
+        ).stdout
+
+    assert [heard_of(rank, 2) for rank in range(4)] == ["info,info\n", ",info\n"] * 2
+    assert heard_of(3, 1) == "info,info\n"
+
+
+def test_a_program_keeps_its_own_variables(tmp_path: Path) -> None:
+    done = run_script(tmp_path, "sh", "-c", 'echo "$rank,$size,$cpus"', rank="a", size="b", cpus="c")
+    assert done.stdout == "a,b,c\n"
+
+
+@pytest.mark.parametrize("n_ranks", [1, 128, 129, 1000, 100_000])
+def test_asked_libraries_say_no_more_than_a_hundred_and_some_would(n_ranks: int) -> None:
+    """Each tells of each of its peers; the first rank is asked in any case."""
+    n_asked = len(range(0, n_ranks, witness_every(n_ranks)))
+    assert n_asked == n_ranks or (n_asked - 1) * n_ranks <= MOST_WITNESSES**2
+
+
 def test_only_ranks_that_an_mpi_starts_are_attested() -> None:
     assert is_attested(STAGE, MPICH)
     assert not is_attested(STAGE, Platform(launcher="none"))
     assert not is_attested(Stage(argv=("app",), is_mpi=False), MPICH)
+    pods = Platform(backend="kubernetes", launcher="openmpi4")
+    assert is_attested(STAGE, pods)
+    assert not is_attested(Stage(argv=("app",), is_pair=True), pods)
     assert SCRIPT in with_files(STAGE).files
 
 
@@ -190,3 +234,50 @@ def test_ranks_that_are_bound_and_were_not_to_be_are_a_fault(tmp_path: Path) -> 
     assert attest(tmp_path, layout, slots=2).fault == (
         "ranks 0 and 1 on n1 are bound, to CPUs 0 and 1; the layout asks for no binding"
     )
+
+
+SOCKETS = Layout(nodes=1, ranks=4, ranks_per_node=4, bind=Binding.SOCKET)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "fault"),
+    [
+        (["0-3", "0-3", "4-7", "4-7"], None),
+        (
+            ["0-7", "0-7", "0-7", "0-7"],
+            "rank 0 on n1 may run on CPUs 0,1,2,3,4,5,6,7, which are of sockets 0,1: it is not bound to one",
+        ),
+        (
+            ["0", "1", "4-7", "4-7"],
+            "ranks 0 and 1 on n1 are bound, to CPUs 0 and 1 of one socket; the layout asks for whole ones",
+        ),
+    ],
+)
+def test_ranks_that_were_to_have_a_socket_have_one(
+    tmp_path: Path, cpus: list[str], fault: str | None
+) -> None:
+    for rank, own in enumerate(cpus):
+        sockets = {"0-7": "0 1", "4-7": "1 1"}.get(own, "0 0")
+        say(tmp_path, "n1", rank, 4, own, sockets=sockets)
+    assert attest(tmp_path, SOCKETS, slots=8).fault == fault
+
+
+def test_a_host_that_tells_nothing_of_its_sockets_proves_nothing_of_them(tmp_path: Path) -> None:
+    for rank in range(4):
+        say(tmp_path, "n1", rank, 4, "0-7")
+    assert attest(tmp_path, SOCKETS, slots=8).fault is None
+
+
+def test_ranks_in_pods_are_told_by_pod_and_node(tmp_path: Path) -> None:
+    for rank in range(4):
+        say(tmp_path, f"job-worker-{rank // 2}", rank, 4, str(rank % 2), node=f"w{rank // 2}")
+    told = "2 ranks in each of 2 pods on 2 nodes, each free to run on 1 CPU"
+    assert attest(tmp_path, TWO_BY_TWO, slots=2) == (told, None)
+
+
+def test_ranks_of_two_pods_of_a_node_must_not_share_a_core(tmp_path: Path) -> None:
+    """Each mpirun daemon binds the ranks of its pod, and knows nothing of the other's."""
+    for rank in range(4):
+        say(tmp_path, f"job-worker-{rank // 2}", rank, 4, str(rank % 2), node="w0")
+    fault = attest(tmp_path, TWO_BY_TWO, slots=4).fault
+    assert fault == "ranks 0 and 2 may both run on CPU 0 of w0: they are not bound to cores"

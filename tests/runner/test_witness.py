@@ -10,11 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from support.doubles import DoubleWorkload
+from tare import plugins
 from tare.attest import ASKED, words_folder
-from tare.model.site import Network
+from tare.compose import Composer
+from tare.model.attempt import State
+from tare.model.case import Case, Layout
+from tare.model.site import Network, Platform, Site
+from tare.model.workload import Stage
+from tare.runner.judging import judge_words
 from tare.runner.witness import intelmpi, libfabric, openmpi, ucx
 from tare.runner.witness.hearing import gather, read_words
-from tare.runner.witness.verdict import contradiction, describe
+from tare.runner.witness.verdict import contradiction, describe, named_devices
 from tare.runner.witness.word import Word
 
 WORDS = Path(__file__).with_name("words")
@@ -92,6 +99,23 @@ def test_an_infiniband_device_goes_by_a_name_of_its_own() -> None:
     assert contradiction(FAB, words) == "UCX chose rc_mlx5, and the network asks for tcp"
 
 
+def test_a_device_is_compared_with_those_that_the_site_names() -> None:
+    line = "[1.2] [n1:1   :0] ucp_worker.c:1763 UCX  INFO    ep_cfg[1]: tag(rc_mlx5/mlx5_1:1)"
+    words, network = list(ucx.tell(line)), Network(interface="ib0", provider="verbs")
+    told = contradiction(network, words, devices=named_devices({"UCX_NET_DEVICES": "mlx5_0:1,mlx5_2"}))
+    assert told == "UCX chose the device mlx5_1:1, and the site names mlx5_0:1, mlx5_2"
+    for names in ("mlx5_0:1, mlx5_1:1", "mlx5_1", "all", "^mlx5_0:1", ""):
+        assert contradiction(network, words, devices=named_devices({"UCX_NET_DEVICES": names})) is None
+
+
+def test_shared_memory_alone_is_none_where_not_all_were_asked() -> None:
+    """Others may have talked between the nodes."""
+    local = [one for one in heard("ucx-1.20.1-tcp-4-ranks") if one.is_local]
+    assert contradiction(FAB, local, are_all_asked=False) is None
+    everything = heard("openmpi-4.1.4-tcp")
+    assert contradiction(Network(interface="eth9"), everything, are_all_asked=False) is not None
+
+
 def test_who_says_nothing_neither_proves_nor_disproves() -> None:
     assert describe([]) == ""
     assert contradiction(FAB, []) is None
@@ -161,3 +185,24 @@ def test_where_no_library_was_asked_nothing_is_touched(tmp_path: Path) -> None:
     gather(tmp_path, "run", "stdout", "stderr")
     assert (tmp_path / "stderr").read_text() == text
     assert read_words(tmp_path, "run") == ()
+
+
+def test_it_is_told_how_many_of_many_ranks_were_asked(tmp_path: Path) -> None:
+    site = Site(
+        name="s",
+        nodes=("n1", "n2"),
+        platforms={"bare": Platform(launcher="openmpi4", env={"UCX_NET_DEVICES": "mlx5_0:1"})},
+        networks={"ib": Network(interface="ib0", provider="verbs")},
+    )
+    workloads = {"double": DoubleWorkload(stage_list=(Stage(argv=("app",)),), needs_transport=True)}
+    composer = Composer(site, workloads, plugins.launcher, plugins.runtime)
+    case = Case(id="ab", workload="double", platform="bare", network="ib", layout=Layout(2, 256, 128))
+    (tmp_path / "transport").mkdir()
+    said = "[1.2] [n1:1   :0] ucp_worker.c:1763 UCX  INFO    ep_cfg[1]: tag(rc_mlx5/mlx5_0:1)\n"
+    (tmp_path / "transport/run.txt").write_text(said)
+    chosen, outcome = judge_words(case, composer, tmp_path)
+    assert chosen == "UCX: rc_mlx5 over mlx5_0:1; 64 of 256 ranks were asked"
+    assert outcome.state is State.DONE
+    (tmp_path / "transport/run.txt").write_text(said.replace("mlx5_0:1", "mlx5_1:1"))
+    _, outcome = judge_words(case, composer, tmp_path)
+    assert outcome.reason == "UCX chose the device mlx5_1:1, and the site names mlx5_0:1"

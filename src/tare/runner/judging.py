@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tare.attest import ranks_folder
+from tare.attest import ranks_folder, witness_every
 from tare.compose import Composer
 from tare.model.attempt import Attempt, State, gather_series
 from tare.model.backend import Exit
@@ -18,7 +19,7 @@ from tare.model.workload import Parsed, Workload
 from tare.runner.placement import attest
 from tare.runner.transport import prove
 from tare.runner.witness.hearing import read_words
-from tare.runner.witness.verdict import contradiction, describe
+from tare.runner.witness.verdict import contradiction, describe, named_devices
 
 _TAIL = 300  # characters of an output that a reason quotes
 
@@ -140,17 +141,24 @@ def judge_figures(workload: Workload, parsed: Parsed) -> Outcome:
 
 def judge_words(case: Case, composer: Composer, work: Path) -> tuple[str, Outcome]:
     """Return what the libraries said of the transport, and whether that is the network of the case."""
-    words = [
-        word
-        for stage in composer.workloads[case.workload].stages(case)
-        if composer.is_heard(case, stage)
-        for word in read_words(work, stage.name)
+    stages = [
+        stage for stage in composer.workloads[case.workload].stages(case) if composer.is_heard(case, stage)
     ]
+    words = [word for stage in stages for word in read_words(work, stage.name)]
     chosen = describe(words)
-    fault = contradiction(composer.site.networks[case.network], words) if case.network else None
-    if fault:
-        return chosen, Outcome(State.INVALID, fault, check="transport")
-    return chosen, Outcome(State.DONE)
+    n_ranks = max(((stage.layout or case.layout).ranks for stage in stages), default=0)
+    every = witness_every(n_ranks)
+    fault = None
+    if case.network:
+        fault = contradiction(
+            composer.site.networks[case.network],
+            words,
+            devices=named_devices(composer.own_variables(case)),
+            are_all_asked=every == 1,
+        )
+    if chosen and every > 1:
+        chosen += f"; {math.ceil(n_ranks / every)} of {n_ranks} ranks were asked"
+    return chosen, Outcome(State.INVALID, fault, check="transport") if fault else Outcome(State.DONE)
 
 
 def judge_ranks(case: Case, composer: Composer, work: Path) -> tuple[str, Outcome]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,9 @@ _MOST_NAMED = 5
 class Seat(NamedTuple):
     """What one rank said: its host, its number and the size of its world, and the CPUs it may run on.
 
-    `threads` is how many OpenMP is told to start in it; None where it is told nothing.
+    `threads` is how many OpenMP is told to start in it; None where it is told nothing. `sockets` are
+    those of the first and last of each range of its CPUs, none where the host does not tell. `node` is where
+    the host, a pod, lies; else the host itself.
     """
 
     host: str
@@ -26,6 +28,8 @@ class Seat(NamedTuple):
     size: int | None
     cpus: frozenset[int]
     threads: int | None = None
+    sockets: frozenset[int] = frozenset()
+    node: str = ""
 
 
 class Attestation(NamedTuple):
@@ -47,7 +51,7 @@ def attest(folder: Path, layout: Layout, *, slots: int, has_own_names: bool = Fa
     fault = _wrong_ranks(seats, layout) or _wrong_threads(seats, layout)
     if fault is None and not has_own_names:
         fault = _wrong_nodes(seats, layout) or _bound_unasked(seats, layout)
-        if fault is None and layout.ranks_per_node * layout.threads <= slots:
+        if fault is None and _most_on_a_node(seats) * layout.threads <= slots:
             fault = _wrong_binding(seats, layout)
     return Attestation(_evidence(seats), fault)
 
@@ -65,13 +69,15 @@ def read_seats(folder: Path, n_expected: int) -> list[Seat]:
 
 def _read_seat(path: Path) -> Seat:
     told = dict(line.partition(" ")[::2] for line in path.read_text(errors="replace").splitlines())
-    cpus = told.get("Cpus_allowed_list:", "")
+    host, cpus = told.get("host", ""), told.get("Cpus_allowed_list:", "")
     return Seat(
-        host=told.get("host", ""),
+        host=host,
         rank=_whole(told.get("rank")),
         size=_whole(told.get("size")),
         cpus=parse_cpus(cpus),
         threads=_whole(told.get("threads", "").partition(",")[0]),  # of the outermost of nested regions
+        sockets=frozenset(int(one) for one in told.get("sockets", "").split() if one.isdigit()),
+        node=told.get("node") or host,
     )
 
 
@@ -123,16 +129,19 @@ def _wrong_nodes(seats: Sequence[Seat], layout: Layout) -> str | None:
 
 def _bound_unasked(seats: Sequence[Seat], layout: Layout) -> str | None:
     """Return the fault where ranks were to share what a host lets them have, and do not."""
-    if layout.bind is not Binding.NONE:
-        return None
-    first: dict[str, Seat] = {}
+    pair = _apart(seats, lambda one: one.host) if layout.bind is Binding.NONE else ""
+    return f"{pair}; the layout asks for no binding" if pair else None
+
+
+def _apart(seats: Sequence[Seat], group: Callable[[Seat], object]) -> str:
+    """Return which two ranks of one `group` are bound each to CPUs of its own; empty where none are."""
+    first: dict[object, Seat] = {}
     for one in seats:
-        other = first.setdefault(one.host, one)
+        other = first.setdefault(group(one), one)
         if other.cpus != one.cpus:
             both = f"ranks {other.rank} and {one.rank} on {one.host} are bound"
-            cpus = f"{_listed(other.cpus)} and {_listed(one.cpus)}"
-            return f"{both}, to CPUs {cpus}; the layout asks for no binding"
-    return None
+            return f"{both}, to CPUs {_listed(other.cpus)} and {_listed(one.cpus)}"
+    return ""
 
 
 def _wrong_binding(seats: Sequence[Seat], layout: Layout) -> str | None:
@@ -141,16 +150,34 @@ def _wrong_binding(seats: Sequence[Seat], layout: Layout) -> str | None:
             return (
                 f"rank {one.rank} has {layout.threads} threads, and may run on CPUs {_listed(one.cpus)} only"
             )
-    return _overlapping(seats) if layout.bind is Binding.CORE else None
+    match layout.bind:
+        case Binding.NONE:
+            return None
+        case Binding.CORE:
+            return _overlapping(seats)
+        case Binding.SOCKET:
+            return _wrong_sockets(seats)
+
+
+def _wrong_sockets(seats: Sequence[Seat]) -> str | None:
+    """Return the fault where a rank has CPUs of several sockets, or others of one than another rank on it."""
+    for one in seats:
+        if len(one.sockets) > 1:
+            return (
+                f"rank {one.rank} on {one.host} may run on CPUs {_listed(one.cpus)}, which are of sockets "
+                f"{_listed(one.sockets)}: it is not bound to one"
+            )
+    pair = _apart([one for one in seats if one.sockets], lambda one: (one.host, one.sockets))
+    return f"{pair} of one socket; the layout asks for whole ones" if pair else None
 
 
 def _overlapping(seats: Sequence[Seat]) -> str | None:
     taken: dict[tuple[str, int], int | None] = {}
     for one in seats:
         for cpu in one.cpus:
-            other = taken.setdefault((one.host, cpu), one.rank)
+            other = taken.setdefault((one.node, cpu), one.rank)
             if other != one.rank:
-                both = f"ranks {other} and {one.rank} may both run on CPU {cpu} of {one.host}"
+                both = f"ranks {other} and {one.rank} may both run on CPU {cpu} of {one.node}"
                 return f"{both}: they are not bound to cores"
     return None
 
@@ -158,9 +185,21 @@ def _overlapping(seats: Sequence[Seat]) -> str | None:
 def _evidence(seats: Sequence[Seat]) -> str:
     hosts = Counter(one.host for one in seats)
     ranks = _range(hosts.values(), "rank")
-    told = f"{ranks} on each of {len(hosts)} hosts, each free to run on {_range(map(_n_cpus, seats), 'CPU')}"
+    where = f"{ranks} on each of {len(hosts)} hosts"
+    if any(one.node != one.host for one in seats):
+        where = f"{ranks} in each of {len(hosts)} pods on {_range([len(_nodes(seats))], 'node')}"
+    told = f"{where}, each free to run on {_range(map(_n_cpus, seats), 'CPU')}"
     threads = {one.threads for one in seats} - {None, 1}
     return f"{told}, with {threads.pop()} threads" if threads else told
+
+
+def _nodes(seats: Sequence[Seat]) -> Counter[str]:
+    """Return how many ranks lie on each node."""
+    return Counter(one.node for one in seats)
+
+
+def _most_on_a_node(seats: Sequence[Seat]) -> int:
+    return max(_nodes(seats).values())
 
 
 def _n_cpus(seat: Seat) -> int:
@@ -174,5 +213,5 @@ def _range(counts: Iterable[int], noun: str) -> str:
     return f"{text} {noun}" if found == [1] else f"{text} {noun}s"
 
 
-def _listed(cpus: frozenset[int]) -> str:
-    return ",".join(map(str, sorted(cpus)))
+def _listed(numbers: frozenset[int]) -> str:
+    return ",".join(map(str, sorted(numbers)))

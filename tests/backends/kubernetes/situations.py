@@ -46,6 +46,18 @@ class Situation(NamedTuple):
     layout: Layout = Layout(nodes=2, ranks=4, ranks_per_node=2)
     stages: tuple[Stage, ...] = (SOLVER,)
     management: tuple[str, ...] = ()
+    needs_transport: bool = False
+
+    @property
+    def case(self) -> Case:
+        return Case(
+            id="ab12",
+            workload="double",
+            platform="pods",
+            network="net",
+            storage="scratch",
+            layout=self.layout,
+        )
 
     def composer(self) -> Composer:
         platform = Platform(
@@ -64,24 +76,17 @@ class Situation(NamedTuple):
             storage={"scratch": "/mnt/scratch"},
             management=self.management,
         )
-        workloads = {"double": DoubleWorkload(stage_list=self.stages)}
+        workloads = {"double": DoubleWorkload(stage_list=self.stages, needs_transport=self.needs_transport)}
         return Composer(site, workloads, plugins.launcher, plugins.runtime)
 
     def task(self, folder: Path = Path("/c/attempts/ab12/1.1"), timeout_s: float = 90.0) -> Task:
-        case = Case(
-            id="ab12",
-            workload="double",
-            platform="pods",
-            network="net",
-            storage="scratch",
-            layout=self.layout,
-        )
-        task = make_task(self.composer(), case, f"tare-ca-ab12-{folder.name}", folder, timeout_s)
+        task = make_task(self.composer(), self.case, f"tare-ca-ab12-{folder.name}", folder, timeout_s)
         labels = {"campaign": "ca", "case": "ab12", "run": folder.name, "folder": "/c"}
         return msgspec.structs.replace(task, labels=labels)
 
     def documents(self) -> list[Json]:
-        inputs = {name: text for stage in self.stages for name, text in stage.files.items()}
+        composed = self.composer().compose(self.case)
+        inputs = {name: text for stage, _ in composed for name, text in stage.files.items()}
         rendered = render(self.task(), "echo facts\n", {} if self.options.work else inputs)
         return [to_json(one, self.options.merge) for one in manifests(rendered)]
 
@@ -102,6 +107,7 @@ HOST = Network(interface="ens1f0", pod=PodNetwork(is_host=True))
 SITUATIONS: dict[str, Situation] = {
     "pod-network": BASE,
     "openmpi5": BASE._replace(launcher="openmpi5"),
+    "transport-is-told": BASE._replace(needs_transport=True),
     "mpich": BASE._replace(launcher="mpich"),
     "intelmpi": BASE._replace(launcher="intelmpi"),
     "host-network": BASE._replace(network=HOST),

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from backends.kubernetes.situations import BASE, MACVLAN, SITUATIONS, SOLVER
+from tare.attest import SCRIPT, with_files
 from tare.backends.kubernetes.lint import lint
 from tare.backends.kubernetes.manifests import Json, merge_patch, render
 from tare.backends.kubernetes.script import files_of
@@ -26,12 +27,14 @@ SCHEMAS = json.loads((HERE / "api.schema.json").read_text())
 
 def shown(documents: list[Json]) -> str:
     """Return documents as YAML; of a task's script what is its own, of the others their names."""
+    attest = with_files(SOLVER).files[SCRIPT]
     for one in documents:
         assert isinstance(one, dict)
         data = one.get("data")
         if one["kind"] == "ConfigMap" and isinstance(data, dict):
             for name in ("probe.sh", "prepare.sh", "rank.sh"):
                 data[name] = f"(scripts/{name})"
+            data |= {name: f"({SCRIPT})" for name, text in data.items() if text == attest}
             script = str(data["task.sh"])
             data["task.sh"] = script.split("\nset -u")[0] + script.split(" TERM\n")[1]
             meta = one["metadata"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 
 from backends.kubernetes.situations import BASE, Situation
+from tare.attest import ASKED, attested, with_files
 from tare.backends.kubernetes.attachments import STATUS
 from tare.backends.kubernetes.bringing import bring_home
 from tare.backends.kubernetes.landing import land
@@ -23,6 +25,8 @@ from tare.model.case import Case, Layout
 from tare.model.launch import Invocation
 from tare.model.scheduler import SharedSampler, Step, Task
 from tare.model.telemetry import Host, Span
+from tare.model.workload import Stage
+from tare.runner.placement import read_seats
 from tare.workloads.common.peers import peer_stage
 
 SCRIPTS = Path(__file__).parents[3] / "src" / "tare" / "backends" / "kubernetes" / "scripts"
@@ -210,6 +214,30 @@ def test_the_workers_are_probed_and_what_the_first_one_made_comes_home(workers: 
     assert landed.nodes == ("w1", "w2")
     assert [landed.after[node]["ranks"] for node in ("w1", "w2")] == ["0 w1\n", "1 w2\n"]
     assert landed.problems == ()
+
+
+def test_what_ranks_and_libraries_said_in_each_worker_comes_home(workers: Pods, tmp_path: Path) -> None:
+    stage = with_files(Stage(argv=("true",)), is_heard=True)
+    for place in (workers.root, *tmp_path.glob("job-worker-*")):
+        for name, text in stage.files.items():
+            (place / "work" / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / "work" / name).write_text(text)
+    work = f"{workers.root}/work"
+    program = Invocation(argv=("sh", "-c", f"echo said >{work}/transport/run/$PMI_RANK"))
+    words = shlex.join(attested(program, stage, work).argv)
+    start = (
+        "for host in job-worker-0.job job-worker-1.job; do"
+        " ssh $host \"PMI_RANK=${host:11:1} PMI_SIZE=2 sh $0 '' $1\"; done"
+    )
+    rank = f"{workers.root}/scripts/rank.sh"
+    one = task_of(tmp_path / "home", step("bash", "-c", start, rank, words), nodes=2)
+    _, log = workers.run(one)
+    bring_home(log, one.folder, "launcher")
+    assert [(seat.rank, seat.node) for seat in read_seats(one.folder / "ranks/run", 2)] == [
+        (0, "w1"),
+        (1, "w2"),
+    ]
+    assert sorted(path.name for path in (one.folder / "transport/run").iterdir()) == ["0", "1", ASKED]
 
 
 def test_what_starts_no_ranks_runs_in_the_first_worker(workers: Pods, tmp_path: Path) -> None:

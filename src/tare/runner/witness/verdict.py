@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from tare.model.site import Network
 from tare.runner.witness.word import Word
@@ -24,17 +24,20 @@ def describe(words: Collection[Word]) -> str:
     return "; ".join(told)
 
 
-def contradiction(network: Network, words: Collection[Word]) -> str | None:
+def contradiction(
+    network: Network, words: Collection[Word], *, devices: Collection[str] = (), are_all_asked: bool = True
+) -> str | None:
     """Return why what the libraries said is not `network`, or None: it is, or they said too little.
 
-    Between nodes. The interface is compared where sockets carry the data; RDMA devices have names of
-    their own, such as mlx5_0:1.
+    Between nodes. The interface is compared where sockets carry the data. RDMA devices have names of their
+    own, such as mlx5_0:1, and are compared with `devices` where the site names some. Unless `are_all_asked`,
+    those that were not may have taken the way between nodes.
     """
     for library in dict.fromkeys(one.library for one in words):
         mine = [one for one in words if one.library == library]
         ways = {one.transport for one in mine if one.transport and not one.is_local}
         if not ways:
-            if any(one.is_local for one in mine):
+            if are_all_asked and any(one.is_local for one in mine):
                 return f"{library} chose no way between nodes, only shared memory within them"
             continue
         wrong = sorted(way for way in ways if not _is_way(way, network.provider))
@@ -47,7 +50,26 @@ def contradiction(network: Network, words: Collection[Word]) -> str | None:
                     f"{library} chose {', '.join(others)} for {', '.join(sorted(ways))}, and the network is "
                     f"{network.interface}"
                 )
+        elif devices:
+            others = sorted(one for one in set(_interfaces(mine)) if not _is_named(one, devices))
+            if others:
+                return (
+                    f"{library} chose the device {', '.join(others)}, and the site names {', '.join(devices)}"
+                )
     return None
+
+
+def named_devices(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the devices, each with or without its port, that `variables` name to UCX (ucx_info -cf).
+
+    Empty where they name none, or those to leave out.
+    """
+    named = tuple(one.strip() for one in variables.get("UCX_NET_DEVICES", "").split(",") if one.strip())
+    return () if any(one == "all" or one.startswith("^") for one in named) else named
+
+
+def _is_named(device: str, names: Collection[str]) -> bool:
+    return device in names or device.partition(":")[0] in names
 
 
 def _is_way(way: str, provider: str) -> bool:

@@ -2,5 +2,7 @@
 rank=${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${JOB_COMPLETION_INDEX:-0}}}}
 [ -z "$1" ] || PATH=$1:$PATH
 shift
-printf '%s %s\n' "$rank" "$(cat /tare/run/node)" >"/tare/run/ranks/$rank"
+read -r TARE_NODE </tare/run/node || : # its one line has no end
+export TARE_NODE                       # for attest.sh, through which the command may start
+printf '%s %s\n' "$rank" "$TARE_NODE" >"/tare/run/ranks/$rank"
 exec "$@"

@@ -42,31 +42,47 @@ reach() { # wait for the sshd of each worker, and for the names that the cluster
   done
 }
 
-watch() { # watch PERIOD: sample each pod until 'unwatch'; a sampler ends with its input, however that comes
-  local number=0 host sampler deadline=$((SECONDS + 5)) # a run goes on without
-  mkfifo "$run/watched"
-  exec {watched}<>"$run/watched"
+beside() { # beside NAME INPUT COMMAND: run a command in each pod, that ends with its input, until 'unwatch'
+  local host number=0
+  [ -p "$run/watched" ] || { mkfifo "$run/watched" && exec {watched}<>"$run/watched"; }
   for host in "${hosts[@]:-}"; do
-    sampler="cd $run && exec python3 -I -S $scripts/sampler.py"
-    { printf '["begin","telemetry","%s"]\n' "$1"; read -r _ <&"$watched"; } |
-      if [ -z "$host" ]; then sh -c "$sampler"; else "${ssh[@]}" "$host" "$sampler"; fi \
-        >"$run/sampler.$number" 2>>"$run/telemetry.errors" &
-    samplers+=($!)
+    { printf '%s' "$2"; read -r _ <&"$watched"; } |
+      if [ -z "$host" ]; then sh -c "$3"; else "${ssh[@]}" "$host" "$3"; fi \
+        >"$run/$1.$number" 2>>"$run/$1.errors" &
+    watchers+=($!)
     number=$((number + 1))
   done
-  until [ "$(cat "$run"/sampler.* 2>/dev/null | wc -l)" -ge $((2 * number)) ] || [ "$SECONDS" -ge "$deadline" ] ||
-    [ -s "$run/telemetry.errors" ]; do sleep 0.1; done # ready, and begun
 }
 
-unwatch() { # end the samplers, and fetch what they wrote, under the names of their nodes
-  local pid host node
-  for pid in "${samplers[@]}"; do echo >&"$watched"; done
-  for pid in "${samplers[@]}"; do wait "$pid"; done
-  [ ${#samplers[@]} = 0 ] || for host in "${hosts[@]:-}"; do
+await() { # await NAME LINES: wait until each pod has said so many; a run goes on without
+  local deadline=$((SECONDS + 5)) n_pods=${#hosts[@]}
+  until [ "$(cat "$run/$1".[0-9]* 2>/dev/null | wc -l)" -ge $(($2 * (n_pods > 0 ? n_pods : 1))) ] ||
+    [ "$SECONDS" -ge "$deadline" ] || [ -s "$run/$1.errors" ]; do sleep 0.1; done
+}
+
+watch() { # watch PERIOD: sample each pod
+  beside telemetry '["begin","telemetry","'"$1"$'"]\n' "cd $run && exec python3 -I -S $scripts/sampler.py"
+  await telemetry 2 # ready, and begun
+}
+
+count() { # count INTERFACE: count the packets of each pod
+  beside packets '' "exec python3 -I -S $scripts/counter.py $(printf '%q' "$1") 2>&1"
+  await packets 1
+}
+
+unwatch() { # end what watches, and fetch what it wrote, under the names of its nodes
+  local pid host node name number=0
+  for pid in "${watchers[@]}"; do echo >&"$watched"; done
+  for pid in "${watchers[@]}"; do wait "$pid"; done
+  [ ${#watchers[@]} = 0 ] || for host in "${hosts[@]:-}"; do
     node=$(${host:+on "$host"} cat "$run/node")
     ${host:+on "$host"} cat "$run/telemetry" >"telemetry.$node.jsonl" || rm -f "telemetry.$node.jsonl"
+    name=packets.$node
+    [ ! -e "$name.txt" ] || name+=+$number
+    [ ! -e "$run/packets.$number" ] || cat "$run/packets.$number" "$run/packets.errors" >"$name.txt"
+    number=$((number + 1))
   done 2>/dev/null
-  samplers=()
+  watchers=()
   [ ! -s "$run/telemetry.errors" ] || cp "$run/telemetry.errors" .
 }
 
@@ -104,6 +120,14 @@ step_on_first() { # step_on_first NAME STDOUT STDERR COMMAND…: the same, in th
   step "$name" "$out" "$err" "$@"
 }
 
+witness() { # bring home what ranks and their libraries said in the other workers, where they were asked
+  local host
+  [ -d ranks ] && for host in "${hosts[@]:1}"; do
+    on "$host" tar -C "$work" -cf - ranks transport 2>/dev/null | tar -C "$work" --skip-old-files -xf - &
+  done
+  wait
+}
+
 land() { # probe again, bring home what the first worker has, and put all of it into the pod's log
   unwatch
   probe after "$scripts/probe.sh"
@@ -111,6 +135,7 @@ land() { # probe again, bring home what the first worker has, and put all of it 
   cp landed /dev/termination-log 2>/dev/null
   [ "$brings" = yes ] || return
   [ ${#hosts[@]} = 0 ] || on "${hosts[0]}" tar -C "$work" -cf - . 2>/dev/null | tar -C "$work" --skip-old-files -xf -
+  witness
   find . -type f -size +"$most_kib"k >"$run/left-out"
   [ -s "$run/left-out" ] && cp "$run/left-out" left-out
   printf '\n-----BEGIN TARE-----\n'
@@ -120,5 +145,5 @@ land() { # probe again, bring home what the first worker has, and put all of it 
 
 child=
 code=0
-samplers=()
+watchers=()
 trap '[ "$serves" = yes ] && : >"$work/done" || { [ -n "$child" ] && kill "$child"; }' TERM
