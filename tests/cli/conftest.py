@@ -5,32 +5,56 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
+
+from tare.lab import Lab, find
 
 TARE = str(Path(sys.executable).with_name("tare"))
 
 Tare = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+def call_tare(
+    *arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [TARE, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        timeout=300,
+        check=False,
+    )
+
+
 @pytest.fixture
 def tare(tmp_path: Path) -> Tare:
     """Run tare in an empty folder and return how it ended."""
+    return partial(call_tare, cwd=tmp_path)
 
-    def tare(*arguments: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [TARE, *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env={**os.environ, **(env or {})},
-            timeout=300,
-            check=False,
-        )
 
-    return tare
+@contextmanager
+def standing_lab(*options: str | Path) -> Iterator[Lab]:
+    """Have a lab of our own up that outlives campaigns; skip where `tare lab up` cannot build it."""
+    # Sockets of podman and docker need a short path (unix(7)).
+    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        up = call_tare("lab", "up", *options)
+        if up.returncode != 0:
+            pytest.skip(f"this machine builds no lab {' '.join(map(str, options))}: {up.stderr}")
+        try:
+            lab = find()
+            assert lab is not None
+            yield lab
+        finally:
+            call_tare("lab", "down")
 
 
 @pytest.fixture

@@ -8,14 +8,16 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from cli.conftest import TARE, Tare
+from cli.conftest import TARE, Tare, standing_lab
 from cli.test_crash import ended_runs, wait_for
+from lab.calls import call
 from tare.backends.slurm.commands import Slurm
-from tare.lab import AGENT, accounting, find, slurm
+from tare.lab import AGENT, Lab, accounting, slurm
 from tare.model.attempt import Attempt, State
 from tare.store.campaign import JOURNAL, read_campaign
 from tare.store.journal import is_held
@@ -58,28 +60,36 @@ ONCE = 'if [ "$SLURM_PROCID" = 0 ]; then echo value: 1; fi'
 """What only the first of several ranks says."""
 
 
+@contextmanager
+def lab_with_slurm(folder: Path) -> Iterator[Lab]:
+    (folder / "queue.yaml").write_text(SITE)
+    with standing_lab("--spec", folder / "queue.yaml", "--with", "slurm") as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def shared_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with lab_with_slurm(tmp_path_factory.mktemp("slurm")) as lab:
+        yield lab
+
+
 @pytest.fixture
-def controller(tare: Tare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Controller]:
-    """A lab of our own with Slurm in it, that outlives the tare which uses it."""
-    run = tmp_path / "run"
-    run.mkdir()
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(run))
+def controller(shared_lab: Lab, tmp_path: Path) -> Iterator[Controller]:
+    """Slurm in a lab of our own that outlives the tare which uses it, idle before a test and after it."""
     (tmp_path / "queue.yaml").write_text(SITE)
-    up = tare("lab", "up", "--spec", "queue.yaml", "--with", "slurm")
-    if up.returncode != 0:
-        pytest.skip(f"this machine builds no lab with Slurm: {up.stderr}")
-    yield Controller(tare)
-    tare("lab", "down")
+    controller = Controller(shared_lab)
+    yield controller
+    controller.calm_down()
 
 
 class Controller:
     """What an administrator does to Slurm, from the lab's first node."""
 
-    def __init__(self, tare: Tare) -> None:
-        self._tare = tare
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
 
-    def call(self, *words: str, node: str = "n1") -> str:
-        done = self._tare("lab", "exec", node, "--", *words)
+    def call(self, *words: str) -> str:
+        done = call(self._lab, "n1", *words)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -92,6 +102,12 @@ class Controller:
         conf = self.call("sh", "-c", "echo $SLURM_CONF").strip()
         pid_file = Path(conf).with_name("slurmctld.pid")
         self.call("sh", "-c", f"kill -9 $(cat {pid_file}); sleep 2; PATH=$PATH:/usr/sbin slurmctld -f {conf}")
+
+    def calm_down(self) -> None:
+        """Cancel what a test that failed left in the queue, and wait until all nodes are idle."""
+        for job in self.jobs():
+            self.call("scancel", job)
+        wait_for(lambda: self.call("sinfo", "--noheader", "--partition=lab", "--format=%D %t") == "2 idle\n")
 
 
 def write_study(
@@ -266,15 +282,13 @@ def test_a_preempted_run_is_tried_again(controller: Controller, tmp_path: Path) 
 
 @pytest.mark.skipif(bool(accounting.missing()), reason=f"no accounting here; {accounting.CURE}")
 def test_accounting_in_the_lab_knows_what_became_of_each_job(
-    controller: Controller, tare: Tare, tmp_path: Path
+    controller: Controller, shared_lab: Lab, tare: Tare, tmp_path: Path
 ) -> None:
     campaign = tmp_path / "c"
     assert tare("run", write_study(tmp_path), "--out", campaign).returncode == 0
     jobs = {int(path.read_text()) for path in campaign.glob("attempts/*/1.1/job")}
     assert len(jobs) == 2
-    lab = find()
-    assert lab is not None
-    slurm = Slurm([str(AGENT)], "n1", {**os.environ, **lab.env})
+    slurm = Slurm([str(AGENT)], "n1", {**os.environ, **shared_lab.env})
     wait_for(
         lambda: {(job.id, job.state) for job in slurm.account(jobs)} == {(one, "COMPLETED") for one in jobs}
     )
@@ -287,19 +301,20 @@ def test_a_refused_job_says_what_slurm_says(controller: Controller, tare: Tare, 
     assert "invalid partition specified: nowhere" in done.stdout + done.stderr
 
 
-def test_slurm_ends_with_its_lab(controller: Controller, tare: Tare, tmp_path: Path) -> None:
-    before = pids_of("slurmd", "slurmctld", "munged")
-    assert len(before) >= 4
-    tare("lab", "down")
-    wait_for(lambda: not before & pids_of("slurmd", "slurmctld", "munged"))
+def test_slurm_ends_with_its_lab(tmp_path: Path) -> None:
+    with lab_with_slurm(tmp_path) as lab:
+        assert len(daemons_of(lab)) >= 4
+    wait_for(lambda: not daemons_of(lab))
 
 
-def pids_of(*names: str) -> set[int]:
-    found = set()
-    for path in Path("/proc").glob("[0-9]*/comm"):
+def daemons_of(lab: Lab) -> list[int]:
+    """Return the pids of Slurm's daemons in a lab: their options name files in its folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if path.read_text().strip() in names and os.stat(path.parent).st_uid == os.geteuid():  # noqa: PTH116
-                found.add(int(path.parent.name))
-        except OSError:
+            program, *options = path.read_text().split("\0")
+        except (OSError, UnicodeDecodeError):
             continue
+        if Path(program).name in {"munged", "slurmctld", "slurmd"} and str(lab.folder) in " ".join(options):
+            found.append(int(path.parent.name))
     return found

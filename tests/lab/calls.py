@@ -55,6 +55,19 @@ class Hosts:
         return {name.strip(): int(counters.split()[8]) for name, counters in rows}
 
 
+def call(lab: Lab, host: str, *argv: str) -> subprocess.CompletedProcess[str]:
+    """Run exactly `argv` on a host, as `tare lab exec` does."""
+    return subprocess.run(
+        lab.command(host, argv),
+        env=os.environ | lab.env,
+        capture_output=True,
+        text=True,
+        cwd="/",
+        timeout=_TIMEOUT_S,
+        check=False,
+    )
+
+
 def tare(*words: str) -> subprocess.CompletedProcess[str]:
     """Call the `tare` command as a user does."""
     return subprocess.run(

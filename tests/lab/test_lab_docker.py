@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from lab.calls import call
 from tare.errors import LabError
 from tare.lab import Lab, docker, start
 from tare.model.site import LabNetwork, LabNetworkKind, LabSpec
@@ -41,12 +41,6 @@ def rootfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "etc/os-release").write_text("ID=tiny\n")
     monkeypatch.setenv("TARE_ROOTFS", str(tmp_path))
     return root
-
-
-def call(lab: Lab, host: str, *argv: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        lab.command(host, argv), env={**os.environ, **lab.env}, capture_output=True, text=True, cwd="/"
-    )
 
 
 def daemons() -> set[str]:
