@@ -9,8 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.backends.packet_counting import PacketCounters
-from tare.collectors.packets import command, program, read_answer, store
-from tare.model.packets import by_power_of_two, peaks, read
+from tare.collectors.packets import command, gather, program, read_answer, store
+from tare.model.packets import by_power_of_two, faults, peaks, read
+
+BEGUN = '{"counted": {"interface": "fab0"}}'
+HALF = '{"counted": {"interface": "fab0", "n_packets": 2, "sent": [[66, 2]]}, "is_over": false}'
+OVER = '{"counted": {"interface": "fab0", "n_packets": 3, "sent": [[66, 3]]}, "is_over": true}'
 
 
 def test_sizes_are_counted_by_the_power_of_two_that_holds_them() -> None:
@@ -35,21 +39,57 @@ def test_a_counter_that_ends_without_an_answer_says_what_it_said() -> None:
 
 def test_what_was_counted_is_kept_and_read_again(tmp_path: Path) -> None:
     assert read(tmp_path) == {}
-    counted = {"n1": read_answer('{"ready": true}\n{"interface": "fab0", "n_packets": 3, "sent": [[66, 3]]}')}
+    counted = {"n1": read_answer(f"{BEGUN}\n{OVER}\n")}
     store(tmp_path, counted)
     assert read(tmp_path) == counted
     assert counted["n1"].sent == [(66, 3)]
 
 
-def test_an_interface_that_is_not_there_is_a_fault() -> None:
-    counters = PacketCounters(label="test")
-    with counters.count({None: command("no-such-if0")}) as said:
+def test_a_counter_that_was_killed_leaves_what_it_had_counted_and_says_that_it_is_not_all() -> None:
+    whole, cut = read_answer(f"{BEGUN}\n{HALF}\n{OVER}\n"), read_answer(f"{BEGUN}\n{HALF}\n{OVER[:50]}")
+    assert (whole.n_packets, whole.fault) == (3, "")
+    assert (cut.n_packets, cut.sent) == (2, [(66, 2)])
+    assert "did not live" in cut.fault
+    assert "did not live" in read_answer(BEGUN).fault
+
+
+def test_who_may_not_see_packets_is_told_the_cure_and_each_reason_once(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        for host in ("n1", "n2"):
+            (tmp_path / name / f"packets.{host}.txt").write_text('{"is_refused": true}\n')
+        gather(tmp_path / name, ["n1", "n2"], "ask root")
+    (reason,) = faults([tmp_path / "a", tmp_path / "b"])
+    assert "CAP_NET_RAW" in reason
+    assert reason.endswith(": ask root")
+    assert faults([tmp_path / "a", tmp_path / "b"])[reason] == 2
+
+
+def test_what_nodes_wrote_is_gathered_and_who_wrote_nothing_is_named(tmp_path: Path) -> None:
+    for name in ("n1", "n1+server"):
+        (tmp_path / f"packets.{name}.txt").write_text(f"{BEGUN}\n{OVER}\n")
+    gather(tmp_path, ["n1", "n1/1", "n2"], "")
+    found = read(tmp_path)
+    assert {host: one.n_packets for host, one in found.items()} == {"n1": 3, "n1/server": 3, "n2": 0}
+    assert {host for host, one in found.items() if one.fault} == {"n2"}
+    assert not list(tmp_path.glob("*.txt"))
+
+
+@pytest.mark.parametrize("name", ["no-such-if0", "", "it's $(x)", "lo" * 10, "-x"])
+def test_an_interface_that_is_not_there_is_a_fault(name: str) -> None:
+    with PacketCounters(label="test").count({None: command(name)}) as said:
         pass
-    assert read_answer(said[None] or "").fault
+    assert read_answer(said[None]).fault
+
+
+def test_a_host_that_cannot_be_asked_is_a_fault_and_stops_nothing() -> None:
+    with PacketCounters(label="test", agent=["/no/such/agent"]).count({"n1": "true"}) as said:
+        pass
+    assert read_answer(said["n1"]).fault
 
 
 def test_the_program_compiles_for_old_pythons() -> None:
-    text = program("fab0")
+    text = program()
     compile(text, "node.py", "exec")
     assert ":=" not in text
     assert "match " not in text

@@ -2,16 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import select
 import subprocess
+import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import BinaryIO, NamedTuple
 
 from tare.backends import marks
 
 _READY_S = 10.0
 _ANSWER_S = 10.0
+_LOOK_S = 0.01
+
+
+class _Counter(NamedTuple):
+    """One that was started, and the file into which it speaks: a pipe that nobody reads would stop it."""
+
+    process: subprocess.Popen[bytes]
+    said: BinaryIO
+
+    def has_begun(self) -> bool:
+        """Return whether it has said something, or will not any more."""
+        return os.fstat(self.said.fileno()).st_size > 0 or self.process.poll() is not None
+
+    def end_input(self) -> None:
+        """Tell it that it is over."""
+        if self.process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
+
+    def answer(self, deadline: float) -> str:
+        """Return what it has said, when it has ended or the deadline has come."""
+        with self.said:
+            try:
+                self.process.wait(max(deadline - time.monotonic(), 0.0))
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+            self.said.seek(0)
+            return self.said.read().decode(errors="replace")
 
 
 class PacketCounters:
@@ -36,36 +68,35 @@ class PacketCounters:
     @contextmanager
     def count(self, commands: Mapping[str | None, str]) -> Iterator[dict[str | None, str]]:
         """Run the command of each host while entered; what it said is in the mapping at the end."""
-        running = {host: self._start(host, command) for host, command in commands.items()}
+        running: dict[str | None, _Counter] = {}
         said: dict[str | None, str] = {}
         try:
-            for process in running.values():
-                if process.stdout is not None:
-                    select.select([process.stdout], [], [], _READY_S)
+            for host, command in commands.items():
+                try:
+                    running[host] = self._start(host, command)
+                except OSError as error:
+                    said[host] = f"the counter could not be started: {error.strerror}"
+            deadline = time.monotonic() + _READY_S
+            while not all(one.has_begun() for one in running.values()) and time.monotonic() < deadline:
+                time.sleep(_LOOK_S)
             yield said
         finally:
-            for host, process in running.items():
-                said[host] = _answer(process)
+            for one in running.values():  # all of them, before any is waited for
+                one.end_input()
+            deadline = time.monotonic() + _ANSWER_S
+            for host, one in running.items():
+                said[host] = one.answer(deadline)
 
-    def _start(self, host: str | None, command: str) -> subprocess.Popen[bytes]:
+    def _start(self, host: str | None, command: str) -> _Counter:
         argv = ["/bin/sh", "-c", command] if host is None else [*self._agent, host, command]
+        said = tempfile.TemporaryFile()  # noqa: SIM115  # closed when its answer is read
         process = subprocess.Popen(
             argv,
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdout=said,
             stderr=subprocess.STDOUT,
             env=self._env,
             start_new_session=True,
         )
         self._on_start(process.pid)
-        return process
-
-
-def _answer(process: subprocess.Popen[bytes]) -> str:
-    """End a counter with its input, and return what it said."""
-    try:
-        out, _ = process.communicate(timeout=_ANSWER_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        out, _ = process.communicate()
-    return out.decode(errors="replace")
+        return _Counter(process, said)

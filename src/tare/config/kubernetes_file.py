@@ -44,6 +44,7 @@ def kubernetes_options(
         "memory_bytes": file.memory,
         "shm_bytes": file.shm,
         "is_memlock_unlimited": file.memlock == "unlimited",
+        "capabilities": tuple(file.capabilities),
         "user": user,
         "sshd": sshd,
         "pull_secrets": tuple(file.pull_secrets),
@@ -97,6 +98,8 @@ def _check_names(file: KubernetesFile, path: KeyPath, storage: Collection[str], 
 def _check_user(file: KubernetesFile, user: int | None, path: KeyPath, fault: Fault) -> None:
     if user != 0 and file.ssh_port < 1024:
         fault((*path, "ssh_port"), f"only root may listen on port {file.ssh_port}; use 2222, or user: 0")
+    if user != 0 and file.capabilities:
+        fault((*path, "capabilities"), "programs of other users have none; remove it, or add user: 0")
     if not file.home.startswith("/"):
         fault((*path, "home"), f"{shown(file.home)} is relative, and to nothing; write /home/…")
 

@@ -129,6 +129,10 @@ class KubernetesFile(_File, frozen=True, kw_only=True):
     memlock: Annotated[
         Literal["node", "unlimited"], Meta(description="unlimited adds IPC_LOCK, as RDMA wants it.")
     ] = "node"
+    capabilities: Annotated[
+        list[Word],
+        Meta(description="Further capabilities of root in a pod.", examples=[["NET_RAW"]]),
+    ] = []
     user: Annotated[
         Annotated[int, Meta(ge=0)] | Literal["cluster"],
         Meta(description="User id of the programs; cluster leaves it to OpenShift.", examples=[1000]),

@@ -113,8 +113,9 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``static`` gives it CPUs of its own; None asks for a CPU for each thread of each rank. `memory_bytes` None
     asks for no memory. `storage` are claims, ReadWriteMany, by the storage path's name; `work` the claim in
     which campaigns lie. `user` is the id that programs run as, 0 is root, None leaves it to the cluster, as
-    OpenShift's restricted-v2 does. `sshd` starts the daemon on the port that follows it. `merge` is merged
-    into the job's manifest as RFC 7386 says, in JSON.
+    OpenShift's restricted-v2 does; root has `capabilities` besides those that the runtime gives.
+    `sshd` starts the daemon on the port that follows it. `merge` is merged into the job's manifest as
+    RFC 7386 says, in JSON.
     """
 
     image: str
@@ -135,6 +136,7 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
     resources: dict[str, str] = {}
     shm_bytes: int | None = None
     is_memlock_unlimited: bool = False
+    capabilities: tuple[str, ...] = ()
     user: int | None = 1000
     home: str = "/home/mpiuser"
     ssh_port: int = 2222

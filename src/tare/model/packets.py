@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,8 +18,8 @@ _MOST_PEAKS = 8
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
     """The packets of one host's interface: pairs of size in bytes and count, with their Ethernet header.
 
-    Besides `n_packets`, `n_dropped` came too fast to be counted. `fault` says why there are none. `cpu_s` is
-    what counting took of a core.
+    Besides `n_packets`, `n_dropped` came too fast to be counted. `fault` says why there are none, or not all.
+    `cpu_s` is what counting took of a core. Loopback has each packet in both directions.
     Segmentation offload hands packets of up to 64 KiB to an interface, which are cut, if at all, beneath it.
     """
 
@@ -37,6 +38,12 @@ def read(folder: Path) -> dict[str, Counted]:
         return msgspec.json.decode((folder / STORED).read_bytes(), type=dict[str, Counted])
     except (OSError, msgspec.DecodeError):
         return {}
+
+
+def faults(folders: Iterable[Path]) -> Counter[str]:
+    """Return why packets of some attempts were not counted, or not all, and of how many."""
+    counted = (read(folder).values() for folder in folders)
+    return Counter(why for hosts in counted for why in {one.fault for one in hosts if one.fault})
 
 
 def by_power_of_two(sizes: Iterable[tuple[int, int]]) -> dict[int, int]:

@@ -39,6 +39,13 @@ class SharedSampler(msgspec.Struct, frozen=True):
     period_s: float
 
 
+class SharedCounter(msgspec.Struct, frozen=True):
+    """What counts packets on an interface of a task's nodes: a Python program, as a sampler is one."""
+
+    program: Path
+    interface: str
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt, as a batch system takes it: steps in order, until one fails.
 
@@ -59,6 +66,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     storage_path: str = ""
     labels: dict[str, str] = {}
     sampler: SharedSampler | None = None
+    counter: SharedCounter | None = None
 
 
 class Landing(msgspec.Struct, frozen=True, kw_only=True):

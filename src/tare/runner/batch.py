@@ -15,7 +15,8 @@ from tare.errors import BackendError
 from tare.model.attempt import Attempt, State, Traffic
 from tare.model.case import Case, Run
 from tare.model.plan import Plan
-from tare.model.scheduler import Landing, NodeFiles, Scheduler, SharedSampler, Step, Task
+from tare.model.scheduler import Landing, NodeFiles, Scheduler, SharedCounter, SharedSampler, Step, Task
+from tare.model.site import Network
 from tare.model.telemetry import Host, Settle, Span
 from tare.runner.cache import StageCache
 from tare.runner.execution import difference
@@ -37,7 +38,8 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
 
     `campaign` names its jobs. `traffic` reads counters out of the files of nodes, `environment` records
     the facts of where a task landed and returns their hash. `sampler` is where the program that watches
-    nodes lies, None where nothing does, and `settle` makes figures of what it saw.
+    nodes lies, None where nothing does, and `settle` makes figures of what it saw. So does `counter` for what
+    counts packets; `gather` keeps in an attempt's folder what was counted on its nodes.
     """
 
     folder: Path
@@ -50,6 +52,8 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     clock: Callable[[], float] = time.time
     sampler: Path | None = None
     settle: Settle = lambda folder, span: {}
+    counter: Path | None = None
+    gather: Callable[[Path, Collection[str]], None] = lambda folder, nodes: None
 
 
 class BatchCrew:
@@ -133,13 +137,21 @@ class BatchCrew:
             "folder": str(setup.folder),
             "host": socket.gethostname(),
         }
-        task = msgspec.structs.replace(task, labels=labels, sampler=self._sampler(case))
+        counter = self._counter(case, task.network)
+        task = msgspec.structs.replace(task, labels=labels, sampler=self._sampler(case), counter=counter)
         return _Flight(case, attempt, stages, task)
 
     def _sampler(self, case: Case) -> SharedSampler | None:
         """Return what watches the nodes of `case`; None where nothing does."""
         program, period_s = self._setup.sampler, self._setup.plan.telemetry.period_of(case.platform)
         return None if program is None or period_s is None else SharedSampler(program, period_s)
+
+    def _counter(self, case: Case, network: Network | None) -> SharedCounter | None:
+        """Return what counts the packets of `case`; None where nothing does."""
+        program = self._setup.counter
+        if program is None or network is None or not self._setup.plan.telemetry.counts_packets(case.platform):
+            return None
+        return SharedCounter(program, network.interface)
 
     def _telemetry(self, flight: _Flight, landing: Landing) -> dict[str, float]:
         if flight.task.sampler is None:
@@ -181,6 +193,8 @@ class BatchCrew:
         setup, case = self._setup, flight.case
         work = flight.task.folder
         last, lacking = self._keep_products(flight, landing)
+        if flight.task.counter is not None:
+            setup.gather(work, landing.nodes)
         attempt = msgspec.structs.replace(
             flight.attempt,
             started_at=landing.started_at or flight.attempt.started_at,

@@ -21,30 +21,49 @@ set -u
 # What each task of this job goes through. A task's folder lies on a file system that the nodes share; in it,
 # 'progress' tells which steps have ended, and becomes 'landed' when the task is over.
 
-probe() { # probe NAME SCRIPT: keep what a script prints on each node as NAME.<node>, to be told apart by node
-  srun --overlap --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none --output="$1.%N" \
-    sh -c "$2" </dev/null
+on_each() { # on_each COMMAND…: run a command once on each node, beside what else runs there
+  exec srun --overlap --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none "$@"
 }
 
-watch() { # watch SAMPLER PERIOD: sample each node until 'unwatch'; the end of its input is the sampler's own
+probe() { # probe NAME SCRIPT: keep what a script prints on each node as NAME.<node>, to be told apart by node
+  (on_each --output="$1.%N" sh -c "$2") </dev/null
+}
+
+await() { # await FILES PID: wait until each node has written one, no longer than a run is worth: it goes on without
   local i
-  coproc sampler {
-    exec srun --overlap --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none --input=all \
-      --output=/dev/null --error=telemetry.errors python3 -I -S "$1"
-  } 2>/dev/null
-  sampler_pid=$!
-  printf '["begin","%s/telemetry.{node}.jsonl","%s"]\n' "$PWD" "$2" >&"${sampler[1]-1}" 2>/dev/null
-  for ((i = 0; i < 50; i++)); do # no longer than a run is worth: it goes on without
-    [ "$(find . -maxdepth 1 -name 'telemetry.*.jsonl' -size +0 | wc -l)" -ge "$nodes" ] && break
-    kill -0 "$sampler_pid" 2>/dev/null || break
+  for ((i = 0; i < 50; i++)); do
+    [ "$(find . -maxdepth 1 -name "$1" -size +0 | wc -l)" -ge "$nodes" ] && break
+    kill -0 "$2" 2>/dev/null || break
     sleep 0.1
   done
 }
 
+watch() { # watch SAMPLER PERIOD: sample each node until 'unwatch'; the end of its input is the sampler's own
+  coproc sampler {
+    on_each --input=all --output=/dev/null --error=telemetry.errors python3 -I -S "$1"
+  } 2>/dev/null
+  sampler_pid=$!
+  printf '["begin","%s/telemetry.{node}.jsonl","%s"]\n' "$PWD" "$2" >&"${sampler[1]-1}" 2>/dev/null
+  await 'telemetry.*.jsonl' "$sampler_pid"
+}
+
+count() { # count COUNTER INTERFACE: count packets on each node until 'unwatch'
+  {
+    coproc counter {
+      on_each --input=all --output=packets.%N.txt --error=packets.%N.txt python3 -I -S "$@"
+    } 2>/dev/null
+  } 2>/dev/null # bash warns of a second coproc, and keeps both
+  counter_pid=$!
+  await 'packets.*.txt' "$counter_pid"
+}
+
 unwatch() {
-  [ -n "${sampler_pid-}" ] || return 0
-  { [ -z "${sampler[1]-}" ] || exec {sampler[1]}>&-; wait "$sampler_pid"; } 2>/dev/null
-  sampler_pid=
+  {
+    [ -z "${sampler[1]-}" ] || exec {sampler[1]}>&-
+    [ -z "${counter[1]-}" ] || exec {counter[1]}>&-
+    [ -z "${sampler_pid-}${counter_pid-}" ] || wait ${sampler_pid-} ${counter_pid-}
+  } 2>/dev/null
+  sampler_pid= counter_pid=
   [ -s telemetry.errors ] || rm -f telemetry.errors
 }
 

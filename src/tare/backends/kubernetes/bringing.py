@@ -12,6 +12,7 @@ from pathlib import Path
 from tare.backends.kubernetes.naming import SERVER
 
 _BEGIN, _END = b"-----BEGIN TARE-----\n", b"-----END TARE-----"
+_COUNTERS = frozenset({"./before.0", "./after.0"})
 _RECORDS = ("progress", "landed")
 
 
@@ -40,12 +41,17 @@ def bring_home(log: bytes, folder: Path, role: str) -> bytes:
 
 
 def _is_of_server(name: str) -> bool:
-    return name in {"./before.0", "./after.0", "./server.out"} or name.startswith("./telemetry.")
+    return name in {*_COUNTERS, "./server.out"} or name.startswith(("./telemetry.", "./packets."))
 
 
 def _as_server(member: tarfile.TarInfo) -> tarfile.TarInfo:
     """Return a file of the server under a name that the client's own does not take."""
-    return member.replace(name=member.name.replace(".0", ".server"), deep=False)
+    name = member.name
+    if name in _COUNTERS:
+        name = name.replace(".0", ".server")
+    elif name.startswith("./packets."):  # both pods may be on one node (see collectors.packets.gather)
+        name = name.removesuffix(".txt") + "+server.txt"
+    return member.replace(name=name, deep=False)
 
 
 def keep_message(message: str, folder: Path) -> None:

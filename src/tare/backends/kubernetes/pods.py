@@ -40,7 +40,7 @@ from tare.backends.kubernetes.objects import (
     TolerationSpec,
     Volume,
 )
-from tare.backends.kubernetes.script import SAMPLER, input_keys
+from tare.backends.kubernetes.script import COUNTER, SAMPLER, input_keys
 from tare.model.kubernetes import SCRIPTS, WORK, KubernetesOptions
 from tare.model.scheduler import Task
 
@@ -148,7 +148,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
 
     def _privileges(self) -> SecurityContext:
         """Return as little as programs can do with: OpenShift's restricted-v2, but for what is asked for."""
-        add = ("IPC_LOCK",) if self.options.is_memlock_unlimited else ()
+        add = (*(("IPC_LOCK",) if self.options.is_memlock_unlimited else ()), *self.options.capabilities)
         if self.options.user == 0:
             return SecurityContext(capabilities=Capabilities(add=add) if add else None)
         return SecurityContext(
@@ -197,6 +197,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         options, keys = self.options, input_keys(self.inputs)
         names = ["facts.sh", "prepare.sh", "probe.sh", "rank.sh", "task.sh"]
         names += [SAMPLER] if self.task.sampler else []
+        names += [COUNTER] if self.task.counter else []
         scripts = tuple(KeyPath(key=name, path=name) for name in names)
         found = [
             Volume(name="scripts", config_map=ConfigMapSource(name=self.config, items=scripts)),

@@ -22,6 +22,9 @@ MOST_KIB = 4096
 SAMPLER = "sampler.py"
 """What watches a pod, where Tare watches."""
 
+COUNTER = "counter.py"
+"""What counts its packets, where Tare counts them."""
+
 _SCRIPTS = Path(__file__).with_name("scripts")
 _MOST_INPUT = 900 * 1024  # bytes; etcd takes 1 MiB of a ConfigMap, names and all
 _OWN = frozenset({"command.json", "manifests.yaml"})
@@ -58,6 +61,8 @@ def config_map(task: Task, options: KubernetesOptions, facts: str, inputs: Mappi
     data |= {"facts.sh": facts, "task.sh": render(task, options)}
     if task.sampler is not None:
         data[SAMPLER] = task.sampler.program.read_text(encoding="utf-8")
+    if task.counter is not None:
+        data[COUNTER] = task.counter.program.read_text(encoding="utf-8")
     data |= {key: inputs[path] for key, path in input_keys(inputs).items()}
     digest = hashlib.blake2b(msgspec.json.encode(sorted(data.items())), digest_size=8).hexdigest()
     campaign = task.labels.get("campaign", "")
@@ -91,6 +96,7 @@ def render(task: Task, options: KubernetesOptions) -> str:
         "",
         f"task {max(math.ceil(task.timeout_s), 1)}",
         *([f"watch {task.sampler.period_s:g}"] if task.sampler else []),
+        *([f"count {shlex.quote(task.counter.interface)}"] if task.counter else []),
         " &&\n".join(_steps(task)),
         "land",
         'exit "$code"',

@@ -58,6 +58,8 @@ def _task(task: Task) -> Iterator[str]:
     yield f"task {shlex.quote(str(task.folder))} {task.layout.nodes} {seconds} && {{"
     if task.sampler is not None:
         yield f"  watch {shlex.quote(str(task.sampler.program))} {task.sampler.period_s:g}"
+    if task.counter is not None:
+        yield f"  count {shlex.join([str(task.counter.program), task.counter.interface])}"
     steps = [f"step {shlex.join(_words(step))}" for step in task.steps]
     yield "  " + " &&\n  ".join(steps)
     yield "  land"

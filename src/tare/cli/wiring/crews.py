@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 
 from tare.cli.wiring.containers import containers, read_nesting
-from tare.cli.wiring.packets import counting_packets
+from tare.cli.wiring.packets import counting_packets, gathering, lay_counter
 from tare.cli.wiring.planning import Loaded
 from tare.cli.wiring.provenance import ask_facts, fact_scripts
 from tare.collectors.facts import collect_facts
@@ -170,6 +170,8 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
         environment=lambda case, landing: _record(folder, loaded.composer, case, landing.before),
         sampler=_lay_sampler(folder),
         settle=settle,
+        counter=lay_counter(folder, loaded.plan.telemetry),
+        gather=gathering("slurm"),
     )
     yield BatchCrew(setup)
 
@@ -205,6 +207,8 @@ def _kubernetes(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterato
         ),
         sampler=_lay_sampler(folder),
         settle=settle,
+        counter=lay_counter(folder, loaded.plan.telemetry),
+        gather=gathering("kubernetes"),
     )
     try:
         yield BatchCrew(setup)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -10,25 +12,56 @@ import msgspec
 from tare.errors import CampaignError
 from tare.model.packets import STORED, Counted
 
+_RAW = "packets.*.txt"
+_CUT = "the counter did not live to the end of the run; this is what it had counted"
+_REFUSED = "only who has CAP_NET_RAW sees packets (capabilities(7))"
 
-def program(interface: str) -> str:
-    """Return the program that counts on `interface`, of Python 3.6 and its standard library."""
-    text = Path(__file__).with_name("node.py").read_text(encoding="utf-8")
-    return f"{text}\n\nrun({interface!r})\n"
+
+class _Line(msgspec.Struct, frozen=True):
+    """One line of what a counter says (see node)."""
+
+    counted: Counted = Counted()
+    is_over: bool = False
+    is_refused: bool = False
+
+
+def program() -> str:
+    """Return the program that counts on the interface that it is given, of Python 3.6's standard library."""
+    return Path(__file__).with_name("node.py").read_text(encoding="utf-8")
 
 
 def command(interface: str) -> str:
     """Return the shell command that runs it."""
-    return f"exec python3 -I -S -c {shlex.quote(program(interface))}"
+    return f"exec python3 -I -S -c {shlex.quote(program())} {shlex.quote(interface)}"
 
 
-def read_answer(text: str) -> Counted:
-    """Return what a counter said last, or why there is nothing."""
-    lines = [line for line in text.splitlines() if line.startswith("{")]
-    try:
-        return msgspec.json.decode(lines[-1].encode(), type=Counted)
-    except (IndexError, msgspec.DecodeError):
-        return Counted(fault=text.strip()[-200:] or "the counter said nothing; is there a python3?")
+def read_answer(text: str, cure: str = "") -> Counted:
+    """Return what a counter has counted, as far as it came; why it is not all, or `cure`, is its fault."""
+    for line in reversed(text.splitlines()):
+        with contextlib.suppress(msgspec.DecodeError):
+            said = msgspec.json.decode(line.encode(), type=_Line)
+            if said.is_refused:
+                return Counted(fault=f"{_REFUSED}: {cure}" if cure else _REFUSED)
+            return said.counted if said.is_over else msgspec.structs.replace(said.counted, fault=_CUT)
+    return Counted(fault=text.strip()[-200:] or "the counter said nothing; is there a python3?")
+
+
+def gather(folder: Path, hosts: Collection[str], cure: str) -> None:
+    """Keep in an attempt's folder what the counters of a batch system's `hosts` wrote there.
+
+    Each wrote a file ``packets.HOST.txt``; of two on one host, the second ``packets.HOST+NAME.txt``.
+    """
+    found: dict[str, Counted] = {}
+    for path in sorted(folder.glob(_RAW), key=lambda path: path.stem):
+        host, _, second = path.stem.removeprefix("packets.").partition("+")
+        name = f"{host}/{second}" if host in found else host
+        found[name] = read_answer(path.read_text(errors="replace"), cure)
+        path.unlink()
+    for host in hosts:
+        if host.partition("/")[0] not in found:
+            found[host] = Counted(fault="no word came from its counter")
+    if found:
+        store(folder, found)
 
 
 def store(folder: Path, counted: dict[str, Counted]) -> None:
