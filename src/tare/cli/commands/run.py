@@ -16,6 +16,7 @@ from tare.cli.wiring import planning as wiring
 from tare.cli.wiring.session import blocks_begun_with, carry_out
 from tare.model.attempt import State
 from tare.model.campaign import Campaign
+from tare.model.packets import faults as packet_faults
 from tare.model.plan import Plan
 from tare.model.watching import LEAST_PERIOD_S
 from tare.units import Dimension, parse_quantity
@@ -138,6 +139,9 @@ def _print_summary(campaign: Campaign, counts: Counter[State], end: Ending) -> N
     )
     for (state, reason), count in why.most_common(5):
         click.echo(f"  {count} × {state}: {reason}")
+    folders = [campaign.folder / one.folder for one in campaign.measured()]
+    for reason, count in packet_faults(folders).most_common(3):
+        click.echo(f"  {count} × packets not all counted: {reason}")
     if campaign.plan.reference and counts[State.DONE]:
         from tare.answers.compare import aggregates
         from tare.cli.commands.compare import main_rows, print_comparisons
