@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 
-from support.synthetic import make_campaign
+from support.synthetic import make_campaign, make_case
 from tare.answers.confounding import confounders, differences, values_of
 from tare.model.campaign import Campaign
 
@@ -33,6 +33,23 @@ def test_another_kernel_on_one_side_is_a_confounder_with_its_values_and_cases() 
     assert found["mpi.version"].difference.right == ()
     assert kernel.settings == {"network": "overlay"}
     assert {campaign.cases[case].network for case in kernel.cases} == {"overlay"}
+
+
+def test_what_a_batch_system_says_of_the_layout_is_no_confounder_where_the_layout_varies() -> None:
+    cases = [make_case(nodes=1), make_case(nodes=2)]
+    campaign = make_campaign(cases, blocks=2, reference={"nodes": 1, "ranks": 1})
+    names = {case.id: str(case.layout.nodes) for case in cases}
+    campaign = msgspec.structs.replace(
+        campaign,
+        attempts=tuple(
+            msgspec.structs.replace(one, environment=names[one.case]) for one in campaign.attempts
+        ),
+        environments={
+            nodes: {"n1": {"variable.SLURM_NNODES": nodes, "variable.UCX_TLS": f"tcp{nodes}"}}
+            for nodes in names.values()
+        },
+    )
+    assert [one.difference.fact for one in confounders(campaign)] == ["variable.UCX_TLS"]
 
 
 def test_another_reference_turns_the_sides_round() -> None:

@@ -142,6 +142,19 @@ def test_credentials_in_the_name_of_an_image_are_hidden() -> None:
     assert facts["platform.image"] == "(hidden)@registry:5000/app:1@sha256:12"
 
 
+def test_what_each_job_has_of_its_own_is_no_fact() -> None:
+    environment = {"SLURM_JOB_ID": "4711", "SLURM_CPU_BIND": "mask_cpu:0x1", "SLURM_STEP_NUM_TASKS": "2"}
+    environment |= {"TMPDIR": "/scratch/4711/x.4711", "OMP_STACKSIZE": "4711", "MPI_X": "/a/94711/b"}
+    said = ask_node(environment, sources=(variables.SOURCE,))
+    facts = read_facts((variables.SOURCE,), read_records(said))
+    del facts["variable.PATH"]
+    assert facts == {
+        "variable.TMPDIR": "/scratch/JOB/x.JOB",
+        "variable.OMP_STACKSIZE": "4711",
+        "variable.MPI_X": "/a/94711/b",
+    }
+
+
 def test_a_node_without_awk_tells_no_variables(tmp_path: Path) -> None:
     for tool in ("cat", "sed"):
         (tmp_path / tool).symlink_to(shutil.which(tool) or "")

@@ -18,6 +18,7 @@ _EXPLAINED = {
     "network": ("nic.", "rdma.", "variable."),
     "platform": (*_MPI, "container.", "distribution", "nic."),
     "workload": ("program.", "library."),
+    **dict.fromkeys(("nodes", "ranks", "ranks_per_node", "threads"), ("variable.SLURM_",)),
 }
 """Facts that a setting is there to vary, by the setting's name and the beginning of the fact's."""
 

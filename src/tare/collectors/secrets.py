@@ -29,7 +29,8 @@ Those of the second line carry other variables (``mpirun -x``, ``srun --export``
 
 VOLATILE = (
     "^(SLURM_|PMIX_|PMI_|OMPI_|HYDRA_).*(ID|IDS|PID|PORT|PORTS|NODELIST|NODEID|RANK|ADDR|TIME|HOST|NODE|"
-    "NAME|GTIDS|IPADDR|USER|UID|GID|DIR|URI|URI2|NAMESPACE|FD|TOPOLOGY_ADDR|VERSION)$"
+    "NAME|GTIDS|IPADDR|USER|UID|GID|DIR|URI|URI2|NAMESPACE|FD|TOPOLOGY_ADDR|VERSION)$|"
+    "^SLURM_(STEP_|CPU_BIND|CONF$|WORKING_CLUSTER$)"
 )
 """Variables that are of one job or process, and would make every attempt's environment a new one."""
 

@@ -11,11 +11,14 @@ from tare.collectors.source import Answers, Facts, Source, whole
 
 _AWK = f"""
 BEGIN {{
+  job = ENVIRON["SLURM_JOB_ID"]  # in paths, as in TMPDIR=/scratch/<id>, no fact: each job has its own
   for (name in ENVIRON) {{
     if (name ~ /{VOLATILE}/ || name !~ /^[A-Za-z_][A-Za-z0-9_]*$/) continue
     if (name !~ /{ALLOWED}/ || toupper(name) ~ /{DENIED}/) {{ print name; continue }}
     value = ENVIRON[name]
     gsub(/[\\001-\\037]/, " ", value)
+    while (length(job) > 3 && index(value, "/") && match(value " ", "[^0-9]" job "[^0-9]"))
+      value = substr(value, 1, RSTART) "JOB" substr(value, RSTART + RLENGTH - 1)
     print name "=" value
   }}
 }}
