@@ -16,7 +16,7 @@ from tare.model.plan import Plan
 from tare.model.site import Site
 from tare.model.study import DESIGN_SETTINGS, Factor, Level, Origin, Study
 from tare.model.values import Scalar, Settings
-from tare.model.workload import Parameter, Workload
+from tare.model.workload import Parameter, ParameterKind, Workload
 
 TWINS = ("a", "b")
 """What tells the two sides of an A/A study apart."""
@@ -56,8 +56,17 @@ def make_plan(study: Study, site: Site, workloads: Mapping[str, Workload]) -> Pl
         foms={name: tuple(workloads[name].foms) for name in sorted(used)},
         scaling=study.scaling,
         telemetry=study.telemetry,
+        sizes=_sizes(workloads[name] for name in used),
     )
     return twinned(plan, workloads) if study.twins else plan
+
+
+def _sizes(used: Iterable[Workload]) -> tuple[str, ...]:
+    """Return the parameters that count bytes in every workload that has them."""
+    counts: dict[str, bool] = {}
+    for one in (one for workload in used for one in workload.parameters):
+        counts[one.name] = counts.get(one.name, True) and one.kind is ParameterKind.BYTES
+    return tuple(sorted(name for name, is_size in counts.items() if is_size))
 
 
 def twinned(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:

@@ -92,6 +92,14 @@ def format_bytes(count: float) -> str:
     return f"{count:.4g} B"
 
 
+def write_bytes(count: int) -> str:
+    """Return `count` as a study writes it, exactly and without a space: ``64KiB``, ``1000``."""
+    for prefix, factor in reversed(_BINARY.items()):
+        if count and count % factor == 0:
+            return f"{count // factor}{prefix}B"
+    return str(count)
+
+
 def format_seconds(seconds: float) -> str:
     """Return a duration in the two largest units that matter: ``1 h 12 min``, ``4.2 s``."""
     if seconds < 60:

@@ -31,6 +31,7 @@ def test_failed_and_invalid_runs_are_told_and_exit_with_1(tare: Tare, study: Stu
     assert done.returncode == 1
     assert "cli at local: 0 of 2 runs done, 1 failed, 1 invalid" in done.stdout
     assert "exit code 9" in done.stdout
+    assert "once that is mended: tare run c --retry-failed\n" in done.stdout
     counts = json.loads(tare("status", "c", "--json").stdout)["counts"]
     assert (counts["failed"], counts["invalid"]) == (1, 1)
 
@@ -105,6 +106,20 @@ def test_a_spent_budget_is_told_and_is_no_failure(tare: Tare, study: Study, tmp_
     path.write_text(path.read_text().replace("8 runs", "10 runs"))
     assert tare("run", path, "--out", "c", "--extend").returncode == 0
     assert len(ended_runs(tmp_path / "c")) == 10
+
+
+def test_sizes_are_shown_as_a_study_writes_them_and_are_read_back(tare: Tare, study: Study) -> None:
+    path = study(repeats=1, levels="[1KiB, 1000]")
+    path.write_text(path.read_text().replace("{size: 1}\n    foms", "{size: {kind: bytes}}\n    foms"))
+    path.write_text(path.read_text().replace("reference: {size: 1}", "reference: {size: 1KiB}"))
+    assert "echo      1KiB  reference\n" in tare("plan", path).stdout
+    assert "echo size=1KiB  done" in tare("run", path, "--out", "c").stdout
+    assert "echo size=1000  done" in tare("status", "c", "--all").stdout
+    assert "against 1KiB" in tare("compare", "c").stdout
+    assert "against 1000" in tare("compare", "c", "--reference", "size=1kB").stdout
+    assert "size is one of 1KiB, 1000" in tare("compare", "c", "--reference", "size=1MiB").stderr
+    assert "0 facts differ" in tare("environment", "diff", "c:size=1KiB", "c:size=1024").stdout
+    assert "size is one of 1KiB, 1000" in tare("environment", "show", "c:size=1MiB").stderr
 
 
 def test_a_plan_tells_what_it_is_expected_to_cost(tare: Tare, study: Study, tmp_path: Path) -> None:

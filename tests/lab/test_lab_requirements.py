@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tare.errors import InfrastructureError, UsageError
-from tare.lab.mpi import DISTRIBUTIONS, install, is_installed, mpi_folder
+from tare.errors import InfrastructureError, LabError, UsageError
+from tare.lab.mpi import DISTRIBUTIONS, install, is_installed, mpi_folder, require_installed
 from tare.lab.requirements import Requirement, check
 
 
@@ -56,6 +56,18 @@ def test_an_mpi_that_is_there_is_left_alone(tmp_path: Path, monkeypatch: pytest.
         program.touch(mode=0o755)
 
     assert install(list(DISTRIBUTIONS), tmp_path) == [tmp_path / name for name in DISTRIBUTIONS]
+
+
+def test_an_mpi_of_the_lab_that_is_not_installed_is_told_with_the_cure(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "mpich/bin" / DISTRIBUTIONS["mpich"].program
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+
+    require_installed({"/usr", str(tmp_path / "mpich")}, tmp_path)
+    with pytest.raises(LabError, match=r"tare lab setup --mpi openmpi$"):
+        require_installed({"/usr", str(tmp_path / "mpich"), str(tmp_path / "openmpi")}, tmp_path)
 
 
 def test_an_unknown_mpi_is_refused_before_anything_is_installed(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tare.units import Dimension, format_bytes, format_seconds, parse_bytes, parse_quantity
+from tare.units import Dimension, format_bytes, format_seconds, parse_bytes, parse_quantity, write_bytes
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,15 @@ def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
 def test_half_a_byte_is_refused() -> None:
     with pytest.raises(ValueError, match="not a whole number of bytes"):
         parse_bytes("0.5 B")
+
+
+_SIZES = [("64KiB", 65536), ("1536KiB", 1536 << 10), ("1000", 1000), ("0", 0)]
+
+
+@pytest.mark.parametrize(("text", "count"), _SIZES)
+def test_a_size_is_written_so_that_it_is_read_back(text: str, count: int) -> None:
+    assert write_bytes(count) == text
+    assert parse_bytes(text) == count
 
 
 def test_sizes_and_durations_are_written_as_people_say_them() -> None:

@@ -77,11 +77,13 @@ def _require_reference(plan: Plan) -> None:
     if any(plan.is_reference(case) for case in plan.cases):
         return
     for name, value in plan.reference.items():
-        levels = dict.fromkeys(str(case.settings[name]) for case in plan.cases if name in case.settings)
+        levels = dict.fromkeys(
+            plan.written(name, case.settings[name]) for case in plan.cases if name in case.settings
+        )
         if not levels:
             varied = ", ".join(plan.varied) or "nothing"
             raise UsageError(f"reference {name}={value}: no case sets {name}; what varies is {varied}")
-        if str(value) not in levels:
+        if plan.written(name, value) not in levels:
             raise UsageError(f"reference {name}={value}: {name} is one of {', '.join(levels)}")
     wanted = ", ".join(f"{name}={value}" for name, value in plan.reference.items())
     raise UsageError(f"reference {wanted}: no case has all of these settings at once; see 'tare plan'")

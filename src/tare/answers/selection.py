@@ -20,10 +20,9 @@ from tare.answers.table import Cell, Table, tabulate
 from tare.model.campaign import Campaign
 from tare.model.case import Case
 from tare.model.telemetry import FIGURES, PREFIX
-from tare.model.values import Scalar, Settings
+from tare.model.values import Scalar, Settings, is_written
 from tare.model.workload import Better
 from tare.stats.intervals import Floats
-from tare.units import parse_bytes
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,7 +237,7 @@ class Selection:
                 raise rule.fault(selector.column, message)
             known = levels[selector.name]
             for text in selector.values:
-                if known and not any(_is(value, text) for value in known):
+                if known and not any(is_written(value, text) for value in known):
                     few = ", ".join(map(str, known[:12])) + (", …" if len(known) > 12 else "")
                     message = f"nothing has {selector.name}={text}; {selector.name} is one of {few}"
                     raise rule.fault(selector.column, message)
@@ -301,30 +300,9 @@ def _suits(settings: Settings, selectors: Iterable[Selector], *, is_complete: bo
         if selector.name not in settings:
             if is_complete:
                 return False
-        elif not any(_is(settings[selector.name], text) for text in selector.values):
+        elif not any(is_written(settings[selector.name], text) for text in selector.values):
             return False
     return True
-
-
-def _is(value: Scalar, text: str) -> bool:
-    """Return whether `text` writes `value`: as it is printed, or as another spelling of the same number."""
-    if str(value) == text:
-        return True
-    if isinstance(value, bool):
-        return str(value).lower() == text.lower()
-    if isinstance(value, str):
-        return False
-    try:
-        return parse_bytes(text) == value
-    except ValueError:
-        return _is_number(text, value)
-
-
-def _is_number(text: str, value: float) -> bool:
-    try:
-        return float(text) == value
-    except ValueError:
-        return False
 
 
 def _cure(name: str, known: Iterable[str] | Mapping[str, object]) -> str:

@@ -12,6 +12,7 @@ import click
 from tare.cli.output import has_colour
 from tare.model.attempt import Attempt, State
 from tare.model.case import Case
+from tare.model.plan import Plan
 from tare.runner.loop import Progress
 from tare.units import format_seconds
 
@@ -25,8 +26,8 @@ _COLOUR = {State.DONE: "green", State.INVALID: "yellow"}
 class PlainProgress:
     """One line for each attempt that ended, for logs and pipes."""
 
-    def __init__(self, varied: tuple[str, ...]) -> None:
-        self._varied = varied
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
 
     def __enter__(self) -> PlainProgress:
         return self
@@ -41,7 +42,7 @@ class PlainProgress:
         if progress.last is None:
             return
         count = f"[{progress.n_done:{len(str(progress.n_runs))}}/{progress.n_runs}]"
-        case = describe(progress.case, self._varied)
+        case = describe(progress.case, self._plan)
         try:
             click.echo(f"{count} {_block(progress)}  {case}  {_outcome(progress.last)}{_eta(progress)}")
         except BrokenPipeError:  # as in `tare run … | head`: the reader has gone, the campaign goes on
@@ -51,11 +52,11 @@ class PlainProgress:
 class LiveProgress:
     """A bar with the run under way, its place among all, and the time that is left."""
 
-    def __init__(self, varied: tuple[str, ...]) -> None:
+    def __init__(self, plan: Plan) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as Bar
 
-        self._varied = varied
+        self._plan = plan
         self._bar: Bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -80,9 +81,9 @@ class LiveProgress:
 
         last = progress.last
         if last is not None and last.state is not State.DONE:
-            text = f"{_block(progress)}  {describe(progress.case, self._varied)}  {_outcome(last)}"
+            text = f"{_block(progress)}  {describe(progress.case, self._plan)}  {_outcome(last)}"
             self._bar.console.print(escape(text), style=_COLOUR.get(last.state, "red"), highlight=False)
-        now = f"{_block(progress)}  {describe(progress.case, self._varied)}"
+        now = f"{_block(progress)}  {describe(progress.case, self._plan)}"
         self._bar.update(
             self._task,
             description=escape(now),
@@ -92,15 +93,16 @@ class LiveProgress:
         )
 
 
-def make_progress(varied: tuple[str, ...]) -> PlainProgress | LiveProgress:
+def make_progress(plan: Plan) -> PlainProgress | LiveProgress:
     """Return the display that suits standard output."""
-    return LiveProgress(varied) if has_colour(sys.stdout) else PlainProgress(varied)
+    return LiveProgress(plan) if has_colour(sys.stdout) else PlainProgress(plan)
 
 
-def describe(case: Case, varied: tuple[str, ...]) -> str:
+def describe(case: Case, plan: Plan) -> str:
     """Return a case in a few words: its workload, and the settings that vary."""
     settings = case.settings
-    words = [f"{name}={settings[name]}" for name in varied if name in settings and name != "workload"]
+    names = [name for name in plan.varied if name in settings and name != "workload"]
+    words = [f"{name}={plan.written(name, settings[name])}" for name in names]
     return " ".join([case.workload, *words])
 
 

@@ -9,12 +9,12 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from tare.errors import InfrastructureError, UsageError
+from tare.errors import InfrastructureError, LabError, UsageError
 
 
 class Distribution(msgspec.Struct, frozen=True):
@@ -41,6 +41,18 @@ def mpi_folder(environment: Mapping[str, str] = os.environ) -> Path:
 def is_installed(name: str, folder: Path) -> bool:
     """Return whether the MPI `name` is there, whole, under `folder`."""
     return os.access(folder / name / "bin" / DISTRIBUTIONS[name].program, os.X_OK)
+
+
+def require_installed(prefixes: Collection[str], folder: Path | None = None) -> None:
+    """Raise LabError, with the cure, where one of `prefixes` is an MPI of the lab that is not there."""
+    folder = folder or mpi_folder()
+    missing = [
+        name for name in DISTRIBUTIONS if str(folder / name) in prefixes and not is_installed(name, folder)
+    ]
+    if missing:
+        raise LabError(
+            f"not in {folder}: {', '.join(missing)}; install with: tare lab setup --mpi {','.join(missing)}"
+        )
 
 
 def install(names: Sequence[str], folder: Path | None = None) -> list[Path]:

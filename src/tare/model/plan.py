@@ -9,13 +9,14 @@ import msgspec
 
 from tare.model.case import Case
 from tare.model.study import Repeats, Scaling
-from tare.model.values import Settings
+from tare.model.values import Scalar, Settings
 from tare.model.watching import Watching
 from tare.model.workload import Fom
+from tare.units import write_bytes
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What a campaign will do. `varied` names the settings that differ between cases.
+    """What a campaign will do. `varied` names the settings that differ between cases, `sizes` those in bytes.
 
     `foms` holds the figures of merit by workload.
     """
@@ -35,6 +36,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     foms: Mapping[str, tuple[Fom, ...]] = {}
     scaling: Scaling = Scaling()
     telemetry: Watching = Watching()
+    sizes: tuple[str, ...] = ()
 
     @property
     def n_runs(self) -> int:
@@ -67,6 +69,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return whether `case` has every setting of the reference."""
         settings = case.settings
         return all(settings.get(name) == value for name, value in self.reference.items())
+
+    def written(self, name: str, value: Scalar) -> str:
+        """Return a setting's value as a study writes it: ``64KiB`` for a size."""
+        return write_bytes(value) if name in self.sizes and isinstance(value, int) else str(value)
 
     @property
     def _by_settings(self) -> dict[frozenset[tuple[str, object]], Case]:

@@ -57,7 +57,7 @@ def command(
     is_going_on = study is not None and study.is_dir() and loaded.study.twins
     folder = study if study is not None and is_going_on else out or _default_folder(loaded.plan.study)
     click.echo(f"campaign {folder}", err=as_json)
-    display: Display = _Quiet() if as_json else make_progress(loaded.plan.varied)
+    display: Display = _Quiet() if as_json else make_progress(loaded.plan)
     campaign = carry_out(folder, _as_twins(loaded), display)
     found = calibration(campaign)
     if as_json:

@@ -12,7 +12,8 @@ from tare.cli.output import has_colour, json_option, print_json, print_table
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison, Correction, Verdict
-from tare.model.values import Scalar, Settings
+from tare.model.plan import Plan
+from tare.model.values import Scalar, Settings, is_written
 from tare.units import Dimension, parse_quantity
 
 _WORDS = {
@@ -164,10 +165,8 @@ def read_reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar
         name, sign, value = text.partition("=")
         if not sign:
             raise UsageError(f"--reference {text}: write KEY=VALUE, such as network=host")
-        levels = {
-            str(case.settings[name]): case.settings[name] for case in plan.cases if name in case.settings
-        }
-        reference[name] = levels.get(value, value)
+        levels = dict.fromkeys(case.settings[name] for case in plan.cases if name in case.settings)
+        reference[name] = next((level for level in levels if is_written(level, value)), value)
     return reference
 
 
@@ -220,14 +219,15 @@ def print_comparisons(
         click.echo("Nothing to compare yet; 'tare status' shows what has run.")
         return
     cases = campaign.cases
-    against = " · ".join(str(value) for value in reference.values())
+    written = campaign.plan.written
+    against = " · ".join(written(name, value) for name, value in reference.items())
     places = _telling(found, leave_out=reference)
     columns = ("contender", "workload", "at", "figure of merit", f"against {against}", "n", "verdict")
     rows = [
         (
-            _contender(cases[one.contender_case].settings, reference),
+            _contender(cases[one.contender_case].settings, reference, campaign.plan),
             str(one.at["workload"]),
-            " ".join(f"{name}={one.at[name]}" for name in places if name in one.at),
+            " ".join(f"{name}={written(name, one.at[name])}" for name in places if name in one.at),
             f"{one.fom}, {one.unit}",
             format_ratio(one),
             str(one.n_blocks),
@@ -253,8 +253,8 @@ def print_comparisons(
         click.echo(_TOGETHER[found[0].correction].format(n=found[0].family, alpha=alpha))
 
 
-def _contender(settings: Settings, reference: Settings) -> str:
-    return " · ".join(str(settings.get(name, "none")) for name in reference)
+def _contender(settings: Settings, reference: Settings, plan: Plan) -> str:
+    return " · ".join(plan.written(name, settings.get(name, "none")) for name in reference)
 
 
 def _telling(found: Iterable[Comparison], leave_out: Settings) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -10,6 +11,8 @@ from tare.answers.confounding import Difference, differences, values_of
 from tare.cli.output import json_option, print_json, print_table
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
+from tare.model.case import Case
+from tare.model.values import is_written
 
 _WIDEST = 60  # characters of a value in a table; the JSON has all
 
@@ -110,12 +113,24 @@ def _hosts(where: str) -> dict[str, list[dict[str, str]]]:
     if which and not is_setting:
         hosts = {host: found for host, found in hosts.items() if host == which}
     if not hosts:
-        known = sorted({host for one in campaign.environments.values() for host in one})
-        raise UsageError(
-            f"{where}: no recorded environment is of that; "
-            + (f"its hosts are {', '.join(known)}" if known else "this campaign has recorded none")
-        )
+        raise UsageError(f"{where}: no recorded environment is of that; {_choice(campaign, name)}")
     return hosts
+
+
+def _choice(campaign: Campaign, name: str) -> str:
+    """Return what could be asked for instead of what is called `name`: a setting's values, or hosts."""
+    plan = campaign.plan
+    levels = {plan.written(name, case.settings[name]): None for case in plan.cases if name in case.settings}
+    known = sorted({host for one in campaign.environments.values() for host in one})
+    if not known:
+        return "this campaign has recorded none"
+    return f"{name} is one of {', '.join(levels)}" if levels else f"its hosts are {', '.join(known)}"
+
+
+def _suits(case: Case, settings: Mapping[str, str]) -> bool:
+    return all(
+        key in case.settings and is_written(case.settings[key], value) for key, value in settings.items()
+    )
 
 
 def _by_host(campaign: Campaign, settings: dict[str, str]) -> dict[str, list[dict[str, str]]]:
@@ -126,7 +141,7 @@ def _by_host(campaign: Campaign, settings: dict[str, str]) -> dict[str, list[dic
         if name is None or name in seen or name not in campaign.environments:
             continue
         case = campaign.cases.get(attempt.case)
-        if case is None or any(str(case.settings.get(key)) != value for key, value in settings.items()):
+        if case is None or not _suits(case, settings):
             continue
         seen.add(name)
         for host, facts in campaign.environments[name].items():

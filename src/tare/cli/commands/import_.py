@@ -246,7 +246,7 @@ def _print(folder: Path, plan: Plan, found: Import, refused: Sequence[Refused], 
         click.echo()
         rows = [
             (
-                describe(run.case, plan.varied),
+                describe(run.case, plan),
                 str(run.attempt.block),
                 str(run.attempt.state),
                 run.attempt.reason,

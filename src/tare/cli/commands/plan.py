@@ -84,7 +84,7 @@ def _print_cases(plan: Plan, cost: Cost) -> None:
     for case in plan.cases:
         settings = case.settings
         mark = "reference" if plan.reference and plan.is_reference(case) else ""
-        rows.append([case.id, *(str(settings.get(name, "")) for name in names), mark])
+        rows.append([case.id, *(plan.written(name, settings.get(name, "")) for name in names), mark])
     expected = ["blocks", "each"] if cost.cases else []
     for row, one in zip(rows, cost.cases, strict=False):
         row[-1:] = [

@@ -103,7 +103,7 @@ def command(
     loaded = loaded._replace(plan=_watched_otherwise(loaded.plan, telemetry, packets))
     folder = study if study.is_dir() else out or _default_folder(loaded.plan)
     click.echo(f"campaign {folder}")
-    display = make_progress(loaded.plan.varied)
+    display = make_progress(loaded.plan)
     campaign = carry_out(
         folder, loaded, display, is_extending=extend, is_retrying_failed=retry_failed, jobs=jobs
     )
@@ -148,4 +148,7 @@ def _print_summary(campaign: Campaign, counts: Counter[State], end: Ending) -> N
 
         click.echo()
         print_comparisons(campaign, main_rows(aggregates(campaign)), campaign.plan.reference)
-    click.echo(f"\nnext: tare report {campaign.folder}")
+    click.echo()
+    if counts[State.FAILED] or counts[State.INVALID]:
+        click.echo(f"once that is mended: tare run {campaign.folder} --retry-failed")
+    click.echo(f"next: tare report {campaign.folder}")

@@ -58,7 +58,7 @@ def command(folder: Path, is_all: bool, as_json: bool) -> None:
             [
                 (
                     str(run.block),
-                    describe(cases[run.case], campaign.plan.varied),
+                    describe(cases[run.case], campaign.plan),
                     state,
                     attempt.reason if attempt else "",
                 )
@@ -133,7 +133,7 @@ def percent(share: float) -> str:
 
 
 def _standing(campaign: Campaign, one: Standing) -> str:
-    case = describe(campaign.cases[one.case], campaign.plan.varied)
+    case = describe(campaign.cases[one.case], campaign.plan)
     if one.half_width is None:
         return f"{case}: not measured in enough blocks"
     what = "its ratio to the reference" if one.against else "its own value"

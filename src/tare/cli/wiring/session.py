@@ -53,12 +53,30 @@ def carry_out(
     Raises UsageError when the folder holds another campaign, or one that may only be extended. An
     interrupt ends the command with 130, after what it ran has been ended and recorded.
     """
-    with _terminated_like_interrupted(folder), open_journal(folder) as journal:
+    _require_mpis(loaded)
+    how = " --retry-failed" if is_retrying_failed else ""
+    with _terminated_like_interrupted(f"{folder}{how}"), open_journal(folder) as journal:
         if is_campaign(folder):
             _require_same(read_plan(folder), loaded.plan, folder, is_extending=is_extending)
         freeze(folder, loaded.plan, loaded.texts)
         _run(folder, journal, loaded, display, is_retrying_failed=is_retrying_failed, jobs=jobs)
     return read_campaign(folder)
+
+
+def _require_mpis(loaded: wiring.Loaded) -> None:
+    """Raise LabError where an MPI of the lab is not installed, rather than have its runs fail one by one."""
+    site = loaded.composer.site
+    if site.lab is None:
+        return
+    from tare.lab.mpi import require_installed
+
+    one_of_each = {(case.platform, case.workload): case for case in loaded.plan.cases}
+    used = {
+        case.platform
+        for case in one_of_each.values()
+        if any(stage.is_mpi for stage, _ in loaded.composer.compose(case))
+    }
+    require_installed({site.platforms[name].prefix or "" for name in used})
 
 
 def _run(
@@ -120,7 +138,7 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
         example = next(case for case in old.cases if case.id in lost)
         raise UsageError(
             f"{folder} holds {len(lost)} cases that the study no longer has, such as "
-            f"{describe(example, old.varied)}; restore them, or choose another --out"
+            f"{describe(example, old)}; restore them, or choose another --out"
         )
     has_fewer = new.repeats.max < old.repeats.max
     if has_fewer:
@@ -141,6 +159,7 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
         foms=old.foms,
         scaling=old.scaling,  # how results are read, not how they are made
         telemetry=old.telemetry,  # how it is watched, which changes nothing of what is run
+        sizes=old.sizes,  # how settings are shown
     )
     if rest != old and not is_extending:
         raise UsageError(f"{folder}: the study's settings have changed since; add --extend to accept them")
@@ -153,8 +172,8 @@ def _extent(plan: Plan) -> str:
 
 
 @contextmanager
-def _terminated_like_interrupted(folder: Path) -> Iterator[None]:
-    """Let SIGTERM and SIGHUP clean up as Ctrl-C does, and say how to go on."""
+def _terminated_like_interrupted(arguments: str) -> Iterator[None]:
+    """Let SIGTERM and SIGHUP clean up as Ctrl-C does, and say with which `arguments` to go on."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -163,7 +182,7 @@ def _terminated_like_interrupted(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo(f"tare: interrupted; go on with: tare run {folder}", err=True)
+        click.echo(f"tare: interrupted; go on with: tare run {arguments}", err=True)
         raise click.exceptions.Exit(130) from None
     finally:
         for number, handler in before.items():
