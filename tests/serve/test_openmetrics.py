@@ -14,7 +14,8 @@ import msgspec
 import pytest
 
 from serve.conftest import Serve, running, until
-from support.synthetic import make_campaign
+from support.synthetic import make_campaign, make_case
+from support.synthetic import write_campaign as write_synthetic
 from tare.model.attempt import Attempt, State
 from tare.serve.openmetrics import CONTENT_TYPE, Family, families, label_name, render
 from tare.serve.server import listen
@@ -59,6 +60,22 @@ def test_every_series_is_there_once(tmp_path: Path, serve: Serve) -> None:
     lines = serve(tmp_path).get("/metrics").text.splitlines()
     names = [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]
     assert len(names) == len(set(names))
+
+
+def test_a_setting_does_not_take_the_label_of_another(tmp_path: Path, serve: Serve) -> None:
+    names = ("campaign", "case", "fom", "a-b", "a_b")
+    cases = [make_case(network, parameters=dict.fromkeys(names, network)) for network in ("host", "overlay")]
+    campaign = make_campaign(cases, blocks=1, reference={"network": "host"})
+    write_synthetic(campaign, tmp_path / "net")
+    (line, *_) = [
+        one for one in serve(tmp_path).get("/metrics").text.splitlines() if one.startswith("tare_figure{")
+    ]
+    labels = re.findall(r'(\w+)="([^"]*)"', line)
+    assert len(dict(labels)) == len(labels)
+    found = dict(labels)
+    assert found["campaign"] == "net"
+    assert found["case"] in {case.id for case in cases}
+    assert {found[name] for name in ("campaign_", "case_", "fom_", "a_b", "a_b_")} == {found["network"]}
 
 
 def test_labels_are_escaped_and_their_names_are_valid() -> None:

@@ -25,6 +25,9 @@ CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _MOST_POINTS = (
     64  # of a figure that has coordinates: a dashboard is no place for each message size of thousands
 )
+_TAKEN = frozenset({"campaign", "case", "state", "block", "fom", "unit", "le", "quantile"})
+"""Labels of our own, and those that mean something to Prometheus: no setting of a study takes them."""
+
 _NOT_A_NAME = re.compile(r"[^a-zA-Z0-9_]")
 
 Labels = Mapping[str, object]
@@ -121,9 +124,18 @@ def _escaped(value: object) -> str:
 
 
 def _case_labels(book: Book, case: str) -> dict[str, object]:
-    """Return what tells a case from others: its workload, and what the study varies."""
+    """Return what tells a case from others, by label: its workload, and what the study varies.
+
+    A setting whose label is taken has ``_`` after it.
+    """
     found = book.cases.get(case)
-    return {"case": case, **(_settings(found, book.plan.varied) if found else {})}
+    labels: dict[str, object] = {}
+    for name, value in _settings(found, book.plan.varied).items() if found else ():
+        label = label_name(name)
+        while label in _TAKEN or label in labels:
+            label += "_"
+        labels[label] = value
+    return {"case": case, **labels}
 
 
 def _settings(case: Case, varied: Iterable[str]) -> dict[str, object]:
