@@ -92,12 +92,14 @@ class Campaign:
         platform: str = "openshift",
         networks: Sequence[str] = ("sdn",),
         options: Mapping[str, object] | None = None,
+        env: Mapping[str, str] | None = None,
         site: Mapping[str, object] | None = None,
         study: Mapping[str, object] | None = None,
     ) -> Campaign:
-        """Write study and site; `options` are those of the platform's pods, the others go to their tops."""
+        """Write study and site; `options` and `env` are the platform's, the others go to their tops."""
         place: Doc = yaml.safe_load(SITE.read_text())
         place["platforms"][platform]["kubernetes"] |= dict(options or {})
+        place["platforms"][platform]["env"] = dict(env or {})
         (self._folder / "site.yaml").write_text(yaml.safe_dump(place | dict(site or {})))
         fom = {"name": "value", "unit": "s", "better": "lower", "regex": r"value: (\S+)"}
         workload = {"command": ["sh", "-c", script], "mpi": True, "needs_transport": False, "foms": [fom]}

@@ -81,6 +81,13 @@ def test_counters_inside_the_pods_prove_each_path(done: Done) -> None:
         assert attempt["transport"].startswith(f"{own} carried")
 
 
+def test_ranks_say_where_they_are_and_their_mpi_what_it_chose(done: Done) -> None:
+    for attempt in attempts(done.folder):
+        own = _PATHS[_network(done.folder, attempt["case"])]
+        assert attempt["placement"].startswith("1 rank in each of 2 pods on 2 nodes, each free to run on ")
+        assert attempt["chosen"] == f"libfabric: tcp over {own}"
+
+
 def test_the_switches_saw_what_the_pods_say(done: Done) -> None:
     told = {"mgmt": 0, "hsn": 0}
     for attempt in attempts(done.folder):

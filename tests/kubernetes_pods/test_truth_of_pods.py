@@ -23,6 +23,7 @@ def test_ranks_of_open_mpi_run_on_both_nodes(campaign: Campaign) -> None:
     done = campaign.write(platform="openmpi", networks=["sdn", "multus", "pod-host"]).run()
     assert done.returncode == 0, done.stdout + done.stderr
     assert [one["hosts"] for one in campaign.attempts()] == 3 * [["node0", "node1"]]
+    assert all("1 rank in each of 2 pods on 2 nodes" in one["placement"] for one in campaign.attempts())
 
 
 def test_a_program_of_one_node_runs_in_a_job(campaign: Campaign) -> None:
@@ -49,6 +50,25 @@ def test_a_run_with_fewer_cpus_than_it_was_to_have_is_invalid(campaign: Campaign
     assert attempt["state"] == "invalid"
     assert "its control group allows 0.3" in attempt["reason"]
     assert "were throttled" in attempt["reason"]
+
+
+def test_ranks_in_pods_that_are_bound_and_were_not_to_be_are_invalid(campaign: Campaign) -> None:
+    campaign.write(env={"I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": "1"}, study={"ranks_per_node": 2}).run()
+    [attempt] = campaign.attempts()
+    assert (attempt["state"], attempt["check"]) == ("invalid", "placement")
+    assert "are bound, to CPUs 0 and 1; the layout asks for no binding" in attempt["reason"]
+
+
+def test_tcp_in_place_of_what_the_network_of_pods_asks_for_is_invalid(campaign: Campaign) -> None:
+    """The bytes go over the right interface all the same, so that their counters cannot tell."""
+    env = {"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0", "FI_LOG_PROV": "core,tcp"}
+    networks = {"roce": {"interface": "eth0", "provider": "verbs"}}
+    workload = {"imb.pingpong": {"max_bytes": "1KiB", "iterations": 5}}
+    study = {"workloads": {}, "factors": {"workload": [workload], "network": ["roce"]}}
+    campaign.write(env=env, site={"networks": networks}, study=study).run()
+    [attempt] = campaign.attempts()
+    assert (attempt["state"], attempt["check"]) == ("invalid", "transport")
+    assert attempt["reason"] == "libfabric chose tcp, and the network asks for verbs"
 
 
 def test_addresses_that_each_node_gives_out_for_itself_are_found_out(campaign: Campaign) -> None:

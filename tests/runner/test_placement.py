@@ -275,6 +275,12 @@ def test_ranks_in_pods_are_told_by_pod_and_node(tmp_path: Path) -> None:
     assert attest(tmp_path, TWO_BY_TWO, slots=2) == (told, None)
 
 
+def test_pods_with_the_network_and_so_the_name_of_their_nodes_are_told_apart(tmp_path: Path) -> None:
+    for rank in range(4):
+        say(tmp_path, "localhost", rank, 4, str(rank % 2), node=f"w{rank // 2}")
+    assert attest(tmp_path, TWO_BY_TWO, slots=2).fault is None
+
+
 def test_ranks_of_two_pods_of_a_node_must_not_share_a_core(tmp_path: Path) -> None:
     """Each mpirun daemon binds the ranks of its pod, and knows nothing of the other's."""
     for rank in range(4):

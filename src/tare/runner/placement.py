@@ -19,8 +19,8 @@ class Seat(NamedTuple):
     """What one rank said: its host, its number and the size of its world, and the CPUs it may run on.
 
     `threads` is how many OpenMP is told to start in it; None where it is told nothing. `sockets` are
-    those of the first and last of each range of its CPUs, none where the host does not tell. `node` is where
-    the host, a pod, lies; else the host itself.
+    those of the first and last of each range of its CPUs, none where the host does not tell. `pod_node` is
+    the node of the pod that the host is; empty where it is none.
     """
 
     host: str
@@ -29,7 +29,17 @@ class Seat(NamedTuple):
     cpus: frozenset[int]
     threads: int | None = None
     sockets: frozenset[int] = frozenset()
-    node: str = ""
+    pod_node: str = ""
+
+    @property
+    def node(self) -> str:
+        """Return what has the CPUs."""
+        return self.pod_node or self.host
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Return its host, told apart from one of another node that has the same name."""
+        return self.node, self.host
 
 
 class Attestation(NamedTuple):
@@ -69,15 +79,15 @@ def read_seats(folder: Path, n_expected: int) -> list[Seat]:
 
 def _read_seat(path: Path) -> Seat:
     told = dict(line.partition(" ")[::2] for line in path.read_text(errors="replace").splitlines())
-    host, cpus = told.get("host", ""), told.get("Cpus_allowed_list:", "")
+    cpus = told.get("Cpus_allowed_list:", "")
     return Seat(
-        host=host,
+        host=told.get("host", ""),
         rank=_whole(told.get("rank")),
         size=_whole(told.get("size")),
         cpus=parse_cpus(cpus),
         threads=_whole(told.get("threads", "").partition(",")[0]),  # of the outermost of nested regions
         sockets=frozenset(int(one) for one in told.get("sockets", "").split() if one.isdigit()),
-        node=told.get("node") or host,
+        pod_node=told.get("node", ""),
     )
 
 
@@ -118,18 +128,18 @@ def _wrong_threads(seats: Sequence[Seat], layout: Layout) -> str | None:
 
 
 def _wrong_nodes(seats: Sequence[Seat], layout: Layout) -> str | None:
-    found = Counter(one.host for one in seats)
+    found = Counter(one.place for one in seats)
     full, rest = divmod(layout.ranks, layout.ranks_per_node)
     asked = sorted([layout.ranks_per_node] * full + [rest] * bool(rest))
     if sorted(found.values()) == asked:
         return None
-    told = ", ".join(f"{count} on {host}" for host, count in sorted(found.items())[:_MOST_NAMED])
+    told = ", ".join(f"{count} on {host}" for (_, host), count in sorted(found.items())[:_MOST_NAMED])
     return f"ranks lie {told}; the layout asks for {layout.ranks_per_node} on each of {layout.nodes} nodes"
 
 
 def _bound_unasked(seats: Sequence[Seat], layout: Layout) -> str | None:
     """Return the fault where ranks were to share what a host lets them have, and do not."""
-    pair = _apart(seats, lambda one: one.host) if layout.bind is Binding.NONE else ""
+    pair = _apart(seats, lambda one: one.place) if layout.bind is Binding.NONE else ""
     return f"{pair}; the layout asks for no binding" if pair else None
 
 
@@ -167,7 +177,7 @@ def _wrong_sockets(seats: Sequence[Seat]) -> str | None:
                 f"rank {one.rank} on {one.host} may run on CPUs {_listed(one.cpus)}, which are of sockets "
                 f"{_listed(one.sockets)}: it is not bound to one"
             )
-    pair = _apart([one for one in seats if one.sockets], lambda one: (one.host, one.sockets))
+    pair = _apart([one for one in seats if one.sockets], lambda one: (one.place, one.sockets))
     return f"{pair} of one socket; the layout asks for whole ones" if pair else None
 
 
@@ -183,10 +193,10 @@ def _overlapping(seats: Sequence[Seat]) -> str | None:
 
 
 def _evidence(seats: Sequence[Seat]) -> str:
-    hosts = Counter(one.host for one in seats)
+    hosts = Counter(one.place for one in seats)
     ranks = _range(hosts.values(), "rank")
     where = f"{ranks} on each of {len(hosts)} hosts"
-    if any(one.node != one.host for one in seats):
+    if any(one.pod_node for one in seats):
         where = f"{ranks} in each of {len(hosts)} pods on {_range([len(_nodes(seats))], 'node')}"
     told = f"{where}, each free to run on {_range(map(_n_cpus, seats), 'CPU')}"
     threads = {one.threads for one in seats} - {None, 1}
