@@ -34,6 +34,12 @@ def recorded(folder: Path) -> HostRecording:
     return recording.hosts[0]
 
 
+def _rows(told: str) -> list[list[str]]:
+    """Return the rows of sar on loopback, but for the mean over all."""
+    rows = [line.split() for line in told.splitlines()]
+    return [row for row in rows if row[1:2] == ["lo"] and not row[0].startswith("Average")]
+
+
 @pytest.mark.skipif(shutil.which("sar") is None, reason="no sysstat; run: apt install sysstat")
 def test_bytes_agree_with_sar_run_beside_it(tmp_path: Path) -> None:
     samplers = Samplers(program=program(), label="test:0:0:sampler;", raw_name=raw_name)
@@ -44,16 +50,20 @@ def test_bytes_agree_with_sar_run_beside_it(tmp_path: Path) -> None:
             text=True,
             env={**os.environ, "LC_ALL": "C", "S_TIME_FORMAT": "ISO"},
         )
-        time.sleep(1.5)  # sar has read its first counters by then
+        assert sar.stdout is not None
+        told = ""
+        while not _rows(told):  # until it has read its first counters, however long that takes
+            told += sar.stdout.readline()
         send(SENT_BYTES)
-        told, _ = sar.communicate(timeout=60)
+        told += sar.stdout.read()
+        sar.wait(timeout=60)
+        sar.stdout.close()
     host = recorded(tmp_path)
     name = "interface.lo/tx_bytes"
     first, last = (parse(host.samples[n], ("interfaces",))[name] for n in (0, -1))
-    rows = [line.split() for line in told.splitlines() if line.split()[1:2] == ["lo"]]
     header = next(line.split() for line in told.splitlines() if "txkB/s" in line)
     column = header.index("txkB/s")
-    theirs = sum(float(row[column]) for row in rows if not row[0].startswith("Average")) * 1024
+    theirs = sum(float(row[column]) for row in _rows(told)) * 1024
     assert theirs > SENT_BYTES
     assert last - first == pytest.approx(theirs, rel=0.01)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from tare.collectors.sampler.figures import derive
+from tare.collectors.sampler.figures import PARSERS, derive
 from tare.collectors.sampler.recording import Head, HostRecording, Recording, Sample
 from tare.collectors.sampler.timeline import timeline
 from tare.model.attempt import Attempt, State
@@ -173,3 +174,78 @@ def test_a_run_that_does_not_count_has_no_figures_of_telemetry_either() -> None:
         case="c", block=1, attempt=1, state=State.INVALID, started_at=0.0, telemetry={"cpu_system": 12.5}
     )
     assert attempt.telemetry_series == []
+
+
+def _ports(at_s: float, *lines: str) -> Sample:
+    where = "/sys/class/infiniband/mlx5_0/ports/"
+    return Sample(at_s=at_s, wall_s=at_s + 95.0, lines={"infiniband": [where + line for line in lines]})
+
+
+@pytest.mark.parametrize("step_s", [3600.0, -3600.0])
+@pytest.mark.parametrize("zero_at", [None, 95.0])
+def test_a_clock_that_is_set_meanwhile_changes_nothing(step_s: float, zero_at: float | None) -> None:
+    set_later = (
+        RUN[0],
+        *(msgspec.structs.replace(one, wall_s=one.wall_s + step_s) for one in (*RUN[1:], _sample(20.0))),
+    )
+    known = {"n1": Host(offset_s=0.0, offset_error_s=0.001, zero_at=zero_at)}
+    assert derive(_recording(_host("n1", *set_later), known=known))["network_sent"] == 10000
+    (track,) = timeline(_recording(_host("n1", *set_later), known=known)).tracks
+    assert track.at == pytest.approx((105.0, 110.1, 115.0))
+
+
+def test_all_that_a_stage_counted_is_in_also_where_clocks_err() -> None:
+    """Samples of which nobody knows whether they came before or after the stage's ends are not its ends."""
+    known = {"n1": Host(offset_s=0.0, offset_error_s=0.5)}
+    inner = (_sample(5.2, sent=4000, packets=40), _sample(14.8, sent=8000, packets=80))
+    found = derive(_recording(_host("n1", RUN[0], *inner, RUN[2]), known=known))
+    assert found["network_sent"] == 10000
+
+
+def test_idle_time_that_wavers_is_none_and_that_of_a_lost_core_unknown() -> None:
+    before = _sample(4.9, idle=5000, system=0)
+    wavering = derive(_recording(_host("n1", before, _sample(15.1, idle=4998, system=100))))
+    assert wavering["cpu_system"] == 100
+    assert wavering["cpu_idle"] == 0
+    lost = derive(_recording(_host("n1", before, _sample(15.1, idle=100, system=100))))
+    assert not any(name.startswith("cpu_system") for name in lost)
+
+
+def test_the_peak_is_not_that_of_the_last_few_ticks() -> None:
+    ends = _sample(14.98, system=500, idle=1800), _sample(15.0, system=502, idle=1800)
+    assert derive(_recording(_host("n1", *RUN[:2], *ends)))["cpu_system_peak"] == pytest.approx(50)
+
+
+def test_what_a_port_counted_that_was_reset_is_not_half_of_it() -> None:
+    names = ("1/counters/port_xmit_data", "1/counters/port_xmit_packets", "2/counters/port_xmit_data")
+    first = _ports(4.9, *(f"{name} {n}" for name, n in zip(names, (100, 10, 40), strict=True)))
+    last = _ports(15.1, *(f"{name} {n}" for name, n in zip(names, (50, 30, 90), strict=True)))
+    found = derive(_recording(_host("n1", first, last)))
+    assert "fabric_sent" not in found
+    assert found["fabric_packets"] == 20
+
+
+def test_a_counter_of_32_bits_that_is_full_counts_nothing() -> None:
+    full = f"1/counters/port_xmit_data {2**32 - 1}"
+    for first, last in (("1/counters/port_xmit_data 7", full), (full, full)):
+        assert "fabric_sent" not in derive(_recording(_host("n1", _ports(4.9, first), _ports(15.1, last))))
+    lines = ("1/counters/port_xmit_data 4294967295", "1/counters_ext/port_xmit_data_64 {}")
+    first_ext, last_ext = ([line.format(n) for line in lines] for n in (10**10, 10**10 + 25))
+    found = derive(_recording(_host("n1", _ports(4.9, *first_ext), _ports(15.1, *last_ext))))
+    assert found["fabric_sent"] == 100, "in words of four bytes"
+
+
+def test_a_network_that_one_host_of_ranks_does_not_have_is_not_counted() -> None:
+    def without(one: Sample) -> Sample:
+        lines = {**one.lines, "interfaces": [line for line in one.lines["interfaces"] if "eth0" not in line]}
+        return msgspec.structs.replace(one, lines=lines)
+
+    found = derive(_recording(_host("n1", *RUN), _host("n2", *map(without, RUN))))
+    assert "network_sent" not in found
+    assert found["wire_sent"] == 30000
+
+
+@pytest.mark.parametrize("junk", [[], [""], ["eth0: many"], ["cpu 1 2", "cpu0 x"], ["MemAvailable: kB"]])
+def test_lines_that_make_no_sense_are_no_figures(junk: list[str]) -> None:
+    odd = [Sample(at_s=at_s, wall_s=at_s + 95, lines=dict.fromkeys(PARSERS, junk)) for at_s in (4.9, 15.1)]
+    assert not {"cpu_system", "total_sent", "memory_peak"} & derive(_recording(_host("n1", *odd))).keys()

@@ -81,3 +81,85 @@ def test_the_first_version_of_cgroups_is_read_by_its_own_names(tmp_path: Path) -
     cgroup = _source("cgroup")
     found = cgroup.counters(_lines(cgroup, tmp_path))
     assert found == {"cgroup.throttlings": 2.0, "cgroup.throttled_s": 1.5}
+
+
+def _tree(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def _counters(name: str, root: Path) -> dict[str, float]:
+    source = _source(name)
+    found: dict[str, float] = source.counters(_lines(source, root))
+    return found
+
+
+def test_cgroups_are_found_where_red_hat_7_mounts_them_and_with_spaces_in_their_names(tmp_path: Path) -> None:
+    group = "sys/fs/cgroup/cpu,cpuacct/my job/cpu.stat"
+    files = {"proc/self/cgroup": "3:cpuacct,cpu:/my job\n", group: "nr_periods 4\nthrottled_time 500000000\n"}
+    assert _counters("cgroup", _tree(tmp_path, files)) == {"cgroup.throttled_s": 0.5}
+
+
+MOUNTED = """\
+device filer:/home/{0} mounted on /home/{0} with fstype nfs4 statvers=1.1
+\topts:\trw,vers=4.2
+\tage:\t86400
+\tbytes:\t1 2 3 4 {1} 600 7 8
+\tper-op statistics
+\t        READ: 50 50 0 9000 5010000 12 340 360 0
+\t       WRITE: 60 60 0 6020000 8000 15 450 480 0
+"""
+
+
+def test_mounts_of_one_file_system_by_nfs_count_once(tmp_path: Path) -> None:
+    """As an automounter makes one for each home: mountstats tells of each what all of them did."""
+    places = {"ada": ("0:52", 500), "bob\\040b": ("0:52", 500), "eve": ("0:53", 70)}
+    files = {
+        "proc/self/mountinfo": "22 1 259:1 / / rw - ext4 /dev/sda rw\n"
+        + "".join(
+            f"4{n} 22 {number} / /home/{name} rw - nfs4 filer:/home/{name} rw\n"
+            for n, (name, (number, _)) in enumerate(places.items())
+        ),
+        "proc/self/mountstats": "device /dev/sda mounted on / with fstype ext4\n"
+        + "".join(MOUNTED.format(name, n_bytes) for name, (_, n_bytes) in places.items()),
+    }
+    found = _counters("nfs", _tree(tmp_path, files))
+    read = {name: value for name, value in found.items() if name.endswith("/read_bytes")}
+    assert read == {"nfs.0:52/read_bytes": 500, "nfs.0:53/read_bytes": 70}
+
+
+@pytest.mark.parametrize("n_columns", [14, 18, 20])
+def test_disks_are_read_in_the_columns_of_every_kernel(tmp_path: Path, n_columns: int) -> None:
+    def line(name: str) -> str:
+        return f" 259 0 {name} " + " ".join(str(n) for n in range(1, n_columns - 2))
+
+    names = ["nvme0n1", "nvme0n1p1", "sda", "sda15", "zd0", "dm-0", "md127", "loop0", "mmcblk0", "mmcblk0p2"]
+    text = "\n".join([*map(line, names), "", "garbage", " 8 0"])
+    found = _counters("disk", _tree(tmp_path, {"proc/diskstats": text}))
+    assert {name.partition("/")[0] for name in found} == {"disk.nvme0n1", "disk.sda", "disk.mmcblk0"}
+    assert [
+        found[f"disk.sda/{name}"] for name in ("reads", "read_bytes", "writes", "written_bytes", "busy_s")
+    ] == [
+        1,
+        3 * 512,
+        5,
+        7 * 512,
+        0.01,
+    ]
+
+
+def test_lustre_that_tells_root_alone_says_so(tmp_path: Path) -> None:
+    (tmp_path / "sys/fs/lustre/llite/scratch-ffff9d").mkdir(parents=True)
+    with pytest.raises(PermissionError, match="root alone"):
+        _source("lustre").paths(str(tmp_path))
+
+
+@pytest.mark.parametrize("n_cores", [1, 8, 15, 256])
+def test_the_cores_whose_clock_is_asked_are_few_and_evenly_spread(tmp_path: Path, n_cores: int) -> None:
+    name = "sys/devices/system/cpu/cpu{:03}/cpufreq/scaling_cur_freq"
+    _tree(tmp_path, {name.format(n): "2400000\n" for n in range(n_cores)})
+    asked = [int(path.split("/")[-3][3:]) for path in _source("frequency").paths(str(tmp_path))]
+    assert min(n_cores, 4) <= len(asked) <= 8
+    assert n_cores - asked[-1] <= n_cores / len(asked) + 1

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tare.backends import marks
+from tare.backends import marks, watching
 from tare.backends.watching import Samplers
 from tare.collectors.sampler import program, raw_name, read
 
@@ -106,3 +109,58 @@ def test_no_sampler_outlives_its_backend(agent: Path, tmp_path: Path) -> None:
     with closing(made), made.watch(["n1"], tmp_path, 60.0):
         assert len(_pids()) == 1
     assert _pids() == []
+
+
+def test_a_sampler_that_works_again_is_forgiven_for_those_that_did_not(
+    samplers: Samplers, tmp_path: Path
+) -> None:
+    for run in range(9):
+        with samplers.watch(["n1"], tmp_path, 60.0) as watch:
+            if run % 2:
+                for pid in _pids():
+                    os.kill(pid, signal.SIGKILL)
+        assert bool(watch.hosts()["n1"].fault) == bool(run % 2)
+
+
+def test_samplers_are_heard_however_many_files_are_open(samplers: Samplers, tmp_path: Path) -> None:
+    """As on a head with some hundred nodes, each of which takes three: select(2) ends at 1024."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))
+    try:
+        with contextlib.ExitStack() as stack:
+            for _ in range(1100):
+                stack.enter_context(Path(os.devnull).open())
+            with samplers.watch(["n1"], tmp_path, 60.0) as watch:
+                pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert watch.hosts()["n1"].fault == ""
+
+
+def test_nobody_waits_for_what_an_agent_left_behind_on_a_host_that_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "_START_S", 0.2)
+    agent, left = tmp_path / "agent", tmp_path / "left"
+    agent.write_text(f"#!/bin/sh\nsleep 600 &\necho $! >{left}\nwait\n")
+    agent.chmod(0o755)
+    try:
+        with closing(Samplers(program=program(), label=LABEL, agent=[str(agent)], raw_name=raw_name)) as made:
+            with made.watch(["n1"], tmp_path, 60.0) as watch:
+                pass
+            assert "no sampler came up" in watch.hosts()["n1"].fault
+        assert Path(f"/proc/{left.read_text().strip()}").exists(), "it was not waited for"
+    finally:
+        os.kill(int(left.read_text()), signal.SIGKILL)
+
+
+def test_a_hosts_monotonic_clock_is_compared_too(samplers: Samplers, tmp_path: Path) -> None:
+    with samplers.watch(["n1"], tmp_path, 60.0) as watch:
+        pass
+    host = watch.hosts()["n1"]
+    assert host.zero_at is not None
+    assert host.offset_error_s is not None
+    assert (
+        abs(time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) - host.zero_at)
+        <= host.offset_error_s + 1e-3
+    )

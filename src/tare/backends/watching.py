@@ -17,11 +17,13 @@ from typing import IO, NamedTuple, cast
 import msgspec
 
 from tare.backends import marks
+from tare.model.clock import SteadyClock
 from tare.model.telemetry import Host
 
 _START_S = 20.0  # for an agent to get there, and for Python to start
 _ANSWER_S = 5.0  # for an answer of a sampler that is there; a run does not wait longer for its telemetry
-_MOST_STARTS = 3  # of a sampler that keeps dying on one host
+_END_S = 1.0  # for one that was killed to be gone; one that hangs in the kernel may not be, ever
+_MOST_STARTS = 3  # of a sampler that keeps dying on one host, in one run after the other
 _HERE = "localhost"
 
 
@@ -81,6 +83,8 @@ class Samplers:
                 if sampler is not None and sampler.is_lost:
                     del self._running[host]
                     sampler.close()
+                elif sampler is not None:
+                    self._n_starts[host] = 0  # one that works may be started again as often as a new one
 
     def close(self) -> None:
         """End all samplers."""
@@ -107,8 +111,10 @@ class Samplers:
                 self._on_start(fresh[host].pid)
         for sampler in fresh.values():
             sampler.send(self._program)
+        for _ in _hear(fresh, _START_S):
+            pass
         for host, sampler in fresh.items():
-            if sampler.hear(_START_S) is None:
+            if sampler.is_lost:
                 faults[host] = f"no sampler came up: {sampler.last_words() or 'no Python 3.6 or newer?'}"
                 sampler.close()
             else:
@@ -158,30 +164,29 @@ class _Sampler:
         except OSError:
             self.is_lost = True
 
-    def hear(self, within_s: float) -> _Answer | None:
-        """Return the next answer; None when there is none in time, and the sampler is lost."""
-        descriptor = self._answers.fileno()
-        deadline = time.monotonic() + within_s
-        while not self.is_lost:
-            line, end, rest = self._rest.partition(b"\n")
-            if end:
-                self._rest = rest
-                with contextlib.suppress(msgspec.DecodeError):  # a login script may print its own lines
-                    return msgspec.json.decode(line, type=_Answer)
-                continue
-            left_s = deadline - time.monotonic()
-            is_there = left_s > 0 and select.select([descriptor], [], [], left_s)[0]
-            data = os.read(descriptor, 4096) if is_there else b""
-            self._rest += data
-            self.is_lost = not data
+    @property
+    def descriptor(self) -> int:
+        """Return the file descriptor that its answers come from."""
+        return self._answers.fileno()
+
+    def receive(self) -> _Answer | None:
+        """Read what has come, once there is something; return the answer if it is whole by now."""
+        data = os.read(self.descriptor, 4096)
+        self.is_lost = not data
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            with contextlib.suppress(msgspec.DecodeError, UnicodeError):  # a login script may print its own
+                return msgspec.json.decode(line, type=_Answer)
         return None
 
     def last_words(self) -> str:
         """Return the last line that it, or its agent, has complained in."""
         self._process.kill()
-        _, err = self._process.communicate()
-        lines = err.decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else ""
+        with contextlib.suppress(subprocess.TimeoutExpired):  # what the agent started may outlive it
+            _, err = self._process.communicate(timeout=_END_S)
+            lines = err.decode(errors="replace").strip().splitlines()
+            return lines[-1] if lines else ""
+        return ""
 
     def close(self) -> None:
         """Let it end by itself, and if it does not, end it."""
@@ -191,10 +196,31 @@ class _Sampler:
             self._process.wait(timeout=0.2 if self.is_lost else _ANSWER_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=_END_S)
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
+
+
+def _hear(samplers: Mapping[str | None, _Sampler], within_s: float) -> Iterator[tuple[str | None, _Answer]]:
+    """Yield the next answer of each as it comes; those that have none in time, all together, are lost."""
+    deadline = time.monotonic() + within_s
+    waiting = {one.descriptor: (host, one) for host, one in samplers.items() if not one.is_lost}
+    poller = select.poll()  # select(2) takes no descriptor beyond 1023, and each sampler needs three
+    for descriptor in waiting:
+        poller.register(descriptor, select.POLLIN)
+    while waiting and (left_s := deadline - time.monotonic()) > 0:
+        for descriptor, _ in poller.poll(left_s * 1000):
+            host, one = waiting[descriptor]
+            answer = one.receive()
+            if answer is not None or one.is_lost:
+                poller.unregister(descriptor)
+                del waiting[descriptor]
+            if answer is not None:
+                yield host, answer
+    for _, one in waiting.values():
+        one.is_lost = True
 
 
 class _Watch:
@@ -204,6 +230,7 @@ class _Watch:
         self._samplers = dict(samplers)
         self._faults = dict(faults)
         self._clocks: dict[str | None, list[_Reply]] = {host: [] for host in samplers}
+        self._clock = SteadyClock()
 
     def begin(self, files: Mapping[str | None, str], period_s: float) -> None:
         """Have each take its first sample."""
@@ -228,24 +255,26 @@ class _Watch:
             return Host(fault=fault)
         best = min(replies, key=lambda reply: reply.heard_at - reply.asked_at)
         # As NTP has it (RFC 5905, 8): it answered halfway, give or take half of what it all took.
+        middle = (best.asked_at + best.heard_at) / 2
         return Host(
-            offset_s=best.answer.w - (best.asked_at + best.heard_at) / 2,
+            offset_s=best.answer.w - middle,
+            zero_at=middle - best.answer.t,
             offset_error_s=(best.heard_at - best.asked_at) / 2,
             fault=fault,
         )
 
     def _ask(self, commands: Mapping[str | None, Sequence[str]]) -> None:
         """Send every host its command, then hear them all; one that does not answer is given up."""
-        asked: dict[str | None, float] = {}
+        asked_at: dict[str | None, float] = {}
         for host, command in commands.items():
             if host not in self._faults:
-                asked[host] = time.time()
+                asked_at[host] = self._clock()
                 self._samplers[host].send(json.dumps(command).encode() + b"\n")
-        for host, asked_at in asked.items():
-            answer = self._samplers[host].hear(_ANSWER_S)
-            if answer is None:
-                self._faults[host] = "its sampler was gone, or did not answer, before the run had ended"
-            elif answer.fault:
+        for host, answer in _hear({host: self._samplers[host] for host in asked_at}, _ANSWER_S):
+            if answer.fault:
                 self._faults[host] = f"its sampler could not record: {answer.fault}"
             else:
-                self._clocks[host].append(_Reply(answer, asked_at, time.time()))
+                self._clocks[host].append(_Reply(answer, asked_at[host], self._clock()))
+        for host in asked_at:
+            if self._samplers[host].is_lost:
+                self._faults[host] = "its sampler was gone, or did not answer, before the run had ended"

@@ -26,13 +26,14 @@ class Epoch(msgspec.Struct, frozen=True):
 class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A host that was watched.
 
-    Its clock was `offset_s` ahead of the head's, give or take `offset_error_s`; None where it was not
-    asked. `fault` says why it was not watched to the end. `is_of_ranks` tells a host on which ranks start
-    from a node beneath one, such as that of a pod.
+    Its clock was `offset_s` ahead of the head's, give or take `offset_error_s`, and its monotonic clock stood
+    at zero when the head's said `zero_at`; None where it was not asked. `fault` says why it was not watched
+    to the end. `is_of_ranks` tells a host on which ranks start from a node beneath one, as that of a pod.
     """
 
     offset_s: float | None = None
     offset_error_s: float | None = None
+    zero_at: float | None = None
     fault: str = ""
     is_of_ranks: bool = True
 

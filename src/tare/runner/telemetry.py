@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +11,7 @@ import msgspec
 
 from tare.compose import Composer
 from tare.model.case import Case
+from tare.model.clock import SteadyClock
 from tare.model.telemetry import Epoch, Host, Settle, Span, Watch, Watcher
 from tare.model.watching import Watching as Settings
 
@@ -90,7 +90,7 @@ class _WatchedAttempt:
         self._work = work
         self._settle = settle
         self._epochs: list[Epoch] = []
-        self._clock: Callable[[], float] = time.time
+        self._clock = SteadyClock()
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

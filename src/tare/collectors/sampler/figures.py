@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tare.collectors.sampler.recording import HostRecording, Recording, Sample, clock_offset
+from tare.collectors.sampler.recording import HostRecording, Recording, Sample, times
 from tare.collectors.sampler.sources import (
     cgroup,
     cpu,
@@ -40,33 +42,47 @@ PARSERS: dict[str, Callable[[list[str]], Counters]] = {
 
 _SYSTEM = ("system", "irq", "softirq")
 _LOOPBACK = "lo"
+_WAVERING = ("cpu.idle", "cpu.iowait")  # which may decrease (proc_stat(5)): the kernel works them out anew
+_MOST_WAVERING = 1000.0  # ticks; more were lost with a core that was taken away, or came back
 
 
 class _Passed(NamedTuple):
     """What one host counted between two samples, and the samples in between.
 
-    Hosts of one `machine`, as a node and its pods are, tell of the same cores, disks and memory.
+    Hosts of one `machine`, as a node and its pods are, tell of the same cores, disks and memory. `lost` are
+    counters of which nobody knows what they counted: they went back, or were there no longer.
     """
 
     machine: str
     is_of_ranks: bool
     seconds: float
     counted: Counters
+    lost: frozenset[str]
     samples: Sequence[Sample]
 
 
 def parse(sample: Sample, sources: Iterable[str]) -> Counters:
-    """Return the counters and gauges of `sources` in one sample."""
+    """Return the counters and gauges of `sources` in one sample; none of lines that make no sense."""
     found: Counters = {}
     for name in sources:
-        if name in sample.lines:
-            found |= PARSERS[name](sample.lines[name])
+        with contextlib.suppress(ValueError, LookupError):  # of whatever kernel or driver wrote them
+            found |= PARSERS[name](sample.lines.get(name, []))
     return found
 
 
 def difference(first: Counters, last: Counters) -> Counters:
-    """Return what was counted in between; a counter that went back, as of a port that was reset, is gone."""
-    return {name: last[name] - first[name] for name in last if name in first and last[name] >= first[name]}
+    """Return what was counted in between; a counter that went back, as of a port that was reset, is gone.
+
+    So is one that has come to its end, and is infinite. Idle time goes back a little by itself.
+    """
+    found: Counters = {}
+    for name in last.keys() & first.keys():
+        passed = last[name] - first[name]
+        if 0 <= passed < math.inf:
+            found[name] = passed
+        elif name in _WAVERING and -_MOST_WAVERING < passed < 0:
+            found[name] = 0.0
+    return found
 
 
 def derive(recording: Recording) -> Counters:
@@ -96,37 +112,47 @@ def derive(recording: Recording) -> Counters:
 def window(one: HostRecording, epoch: Epoch, span: Span) -> tuple[int, int] | None:
     """Return the numbers of the last sample before a stage and of the first after it; None where one lacks.
 
-    A sample that was taken for the stage to begin tells that better than the clock does.
+    Within what clocks may err by, the samples that were taken for the run to begin and to end are those.
     """
-    offset_s, margin_s = clock_offset(span, one.host)
-    walls = [sample.wall_s - offset_s for sample in one.samples]
-    marked = [number for number, sample in enumerate(one.samples) if sample.mark == epoch.stage]
-    before = marked or [number for number, wall in enumerate(walls[:-1]) if wall <= epoch.began_at + margin_s]
-    if not before:
+    at, margin_s = times(one, span)
+    end = len(at) - 1
+    if end < 1:
         return None
-    first = before[-1]
-    after = (number for number in range(first + 1, len(walls)) if walls[number] >= epoch.ended_at - margin_s)
-    last = next(after, None)
-    return None if last is None else (first, last)
+    marked = [number for number, sample in enumerate(one.samples) if sample.mark == epoch.stage]
+    before = marked or [number for number in range(end) if at[number] <= epoch.began_at - margin_s]
+    if not before and at[0] > epoch.began_at + margin_s:
+        return None
+    first = before[-1] if before else 0
+    after = (number for number in range(first + 1, end) if at[number] >= epoch.ended_at + margin_s)
+    last = next(after, end)
+    return (first, last) if first < last and at[last] >= epoch.ended_at - margin_s else None
 
 
 def _passed(one: HostRecording, span: Span) -> _Passed | None:
     found = window(one, span.epochs[-1], span)
     if found is None:
         return None
-    first, last = found
-    samples = one.samples[first : last + 1]
-    counted = difference(parse(samples[0], PARSERS), parse(samples[-1], PARSERS))
-    seconds = samples[-1].at_s - samples[0].at_s
-    machine = one.head.machine or one.host
-    return _Passed(machine, span.hosts[one.host].is_of_ranks, seconds, counted, samples)
+    samples = one.samples[found[0] : found[1] + 1]
+    first, last = parse(samples[0], PARSERS), parse(samples[-1], PARSERS)
+    counted = difference(first, last)
+    return _Passed(
+        machine=one.head.machine or one.host,
+        is_of_ranks=span.hosts[one.host].is_of_ranks,
+        seconds=samples[-1].at_s - samples[0].at_s,
+        counted=counted,
+        lost=frozenset(first.keys() - counted.keys()),
+        samples=samples,
+    )
 
 
 def cpu_shares(counted: Counters) -> Counters:
-    """Return the percentages of the time of all cores by kind; ``system`` with interrupts."""
+    """Return the percentages of the time of all cores by kind; ``system`` with interrupts.
+
+    None without the idle time: what the others are shares of is not known then.
+    """
     ticks = {kind: counted[f"cpu.{kind}"] for kind in cpu.KINDS if f"cpu.{kind}" in counted}
     total = sum(ticks.values())
-    if not total:
+    if not total or "idle" not in ticks:
         return {}
     shares = {kind: 100 * one / total for kind, one in ticks.items()}
     return {
@@ -142,7 +168,8 @@ def _cpu(whole: Sequence[_Passed]) -> Counters:
         return {}
     figures = {name: _mean(one[name] for one in by_host) for name in by_host[0]}
     figures["cpu_system_peak"] = max(
-        share["cpu_system"] for one in whole for share in _shares_over_time(one.samples)
+        (share["cpu_system"] for one in whole for share in _shares_over_time(one.samples) if share),
+        default=figures["cpu_system"],
     )
     cores = [share for one in whole for share in _busy_cores(one.samples[0], one.samples[-1])]
     if cores:
@@ -151,17 +178,21 @@ def _cpu(whole: Sequence[_Passed]) -> Counters:
 
 
 def _shares_over_time(samples: Sequence[Sample]) -> Iterator[Counters]:
-    """Yield the shares between samples, of which so many are taken together that they have a tick a core."""
+    """Yield the shares between samples, of which so many are taken together that they have ten ticks a core.
+
+    The few ticks that are left at the end tell nothing, but where there are no others.
+    """
     before = parse(samples[0], ("cpu",))
     n_cores = max(sum(line.startswith("cpu") for line in samples[0].lines["cpu"]) - 1, 1)
     least = 10 * n_cores
+    is_first = True
     for number, sample in enumerate(samples[1:], 1):
         now = parse(sample, ("cpu",))
         counted = difference(before, now)
         ticks = sum(counted.get(f"cpu.{kind}", 0.0) for kind in cpu.KINDS)
-        if ticks >= least or (number == len(samples) - 1 and ticks):
+        if ticks >= least or (is_first and number == len(samples) - 1 and ticks):
             yield cpu_shares(counted)
-            before = now
+            before, is_first = now, False
 
 
 def _busy_cores(first: Sample, last: Sample) -> Iterator[float]:
@@ -169,7 +200,7 @@ def _busy_cores(first: Sample, last: Sample) -> Iterator[float]:
     for core in now.keys() & was.keys():
         busy, total = (new - old for new, old in zip(now[core], was[core], strict=True))
         if total > 0:
-            yield 100 * busy / total
+            yield min(100 * busy / total, 100.0)
 
 
 def _kernel(whole: Sequence[_Passed]) -> Counters:
@@ -196,19 +227,17 @@ def by_interface(counted: Counters) -> dict[str, Counters]:
 def _network(whole: Sequence[_Passed], interface: str | None) -> Counters:
     """Return what hosts sent through interfaces, so that nothing is counted at both of its ends."""
     hosts = [(one, by_interface(one.counted)) for one in whole]
+    if not all(found for _, found in hosts):
+        return {}
     beneath = [found for one, found in hosts if not one.is_of_ranks] or [found for _, found in hosts]
-    own = (
-        [found[interface] for one, found in hosts if one.is_of_ranks and interface in found]
-        if interface
-        else []
-    )
+    own = [found.get(interface, {}) for one, found in hosts if one.is_of_ranks] if interface else []
     busiest = [
         max((one for name, one in found.items() if name != _LOOPBACK), key=_carried, default={})
         for found in beneath
     ]
     others = [one for _, found in hosts for name, one in found.items() if name != _LOOPBACK]
     figures = _crossing("network", own) | _crossing("wire", busiest)
-    if own:
+    if "network_sent" in figures:
         seconds = _mean(one.seconds for one in whole)
         figures["network_rate"] = figures["network_sent"] / seconds
         figures["network_packet_rate"] = figures["network_packets"] / seconds
@@ -222,9 +251,10 @@ def _network(whole: Sequence[_Passed], interface: str | None) -> Counters:
 
 
 def _crossing(name: str, found: Sequence[Counters]) -> Counters:
-    if not found:
+    """Return what crossed these interfaces together; nothing where that of one of them is not known."""
+    if not found or any("tx_bytes" not in one or "tx_packets" not in one for one in found):
         return {}
-    sent, packets = sum(map(_sent, found)), sum(one.get("tx_packets", 0.0) for one in found)
+    sent, packets = sum(map(_sent, found)), sum(one["tx_packets"] for one in found)
     size = {f"{name}_packet_size": sent / packets} if packets else {}
     return {f"{name}_sent": sent, f"{name}_packets": packets, **size}
 
@@ -284,12 +314,14 @@ def _storage(whole: Sequence[_Passed]) -> Counters:
 
 
 def _sum(whole: Sequence[_Passed], prefix: str, fields: Sequence[str]) -> float | None:
-    found = [
-        value
-        for one in whole
-        for name, value in one.counted.items()
-        if name.startswith(prefix) and name.rpartition("/")[2] in fields
-    ]
+    """Return what all such counters counted; None where there are none, or one of them was lost."""
+
+    def is_meant(name: str) -> bool:
+        return name.startswith(prefix) and name.rpartition("/")[2] in fields
+
+    if any(is_meant(name) for one in whole for name in one.lost):
+        return None
+    found = [value for one in whole for name, value in one.counted.items() if is_meant(name)]
     return sum(found) if found else None
 
 
@@ -297,7 +329,11 @@ def _gauges(whole: Sequence[_Passed]) -> Counters:
     """Return means and peaks of what is a level rather than a count, over the samples within the stage."""
     read = [parse(sample, ("memory", "frequency", "cpu")) for one in whole for sample in one.samples]
     queue = [one["cpu.procs_running"] for one in read if "cpu.procs_running" in one]
-    used = [one["memory.total"] - one["memory.available"] for one in read if "memory.available" in one]
+    used = [
+        one["memory.total"] - one["memory.available"]
+        for one in read
+        if {"memory.total", "memory.available"} <= one.keys()
+    ]
     clocks = [one["frequency.hertz"] / 1e6 for one in read if "frequency.hertz" in one]
     figures = {"run_queue": _mean(queue)} if queue else {}
     figures |= {"memory_peak": max(used)} if used else {}

@@ -26,6 +26,8 @@ VERSION = 1
 SOURCES = {}  # type: dict[str, types.ModuleType]
 FAULTS = {}  # type: dict[str, str]
 _MOST_BYTES = 1 << 16
+_BOOTTIME = 7  # CLOCK_BOOTTIME of clock_gettime(2), which Python names since 3.7
+_MOST_SHARE = 0.01  # of a core that reading one source may take
 _REOPEN_S = 60.0  # after which a new recording looks anew for files: a file system may have been mounted
 
 
@@ -41,30 +43,47 @@ def add_source(name: str, text: str) -> None:
 
 
 class Reader:
-    """One source, with its files held open: opening them anew would cost more than reading them."""
+    """One source, with its files held open: opening them anew would cost more than reading them.
 
-    def __init__(self, module: types.ModuleType, root: str) -> None:
-        self._module = module
+    `faults` are those that there are now: of the source by its name, or of single files by their path.
+    """
+
+    def __init__(self, name: str, root: str) -> None:
+        self.faults = {}  # type: dict[str, str]
+        self.has_failed = False  # meanwhile; perhaps its files are there anew
+        self._name = name
+        self._module = SOURCES[name]
         self._files = []  # type: list[tuple[str, int]]
         self._last = None  # type: list[str] | None
-        try:
-            for path in module.paths(root):
+        self._due = 0.0
+        paths = self._module.paths(root)
+        for path in paths:
+            try:
                 self._files.append((path, os.open(path, os.O_RDONLY)))
-        except BaseException:
-            self.close()
-            raise
+            except OSError as error:
+                if len(paths) == 1:
+                    raise
+                self.faults[path] = _tell(error)
 
     def __bool__(self) -> bool:
-        return bool(self._files)
+        return bool(self._files or self.faults)
+
+    def is_due(self) -> bool:
+        """Return whether it is time to read it again: what costs much, as the mounts of a big node, waits."""
+        return time.monotonic() >= self._due
 
     def changes(self) -> "list[str] | dict[int, str] | None":
-        """Return all lines; or those that changed, by their number; or None where none did."""
-        lines = []  # type: list[str]
-        for path, descriptor in self._files:
-            text = _read(descriptor)
-            lines += [path + " " + one for one in text] if self._module.HAS_PATHS else text
-        lines = self._module.shorten(lines)
-        last, self._last = self._last, lines
+        """Return all lines; or those that changed, by their number; or None where none did, or it failed."""
+        began = time.process_time()
+        last, self._last = self._last, None  # where it fails, all lines come next
+        try:
+            self._last = lines = list(self._module.shorten(self._lines()))
+        except Exception as error:  # whatever a source meets is its own, and the others go on
+            self.faults[self._name] = _tell(error)
+            self.has_failed = True
+            return None
+        self.faults.pop(self._name, None)
+        self._due = time.monotonic() + (time.process_time() - began) / _MOST_SHARE
         if last is None or len(last) != len(lines):
             return lines
         return {number: new for number, new in enumerate(lines) if new != last[number]} or None
@@ -79,27 +98,58 @@ class Reader:
             os.close(descriptor)
         self._files = []
 
+    def _lines(self) -> "list[str]":
+        lines = []  # type: list[str]
+        for path, descriptor in self._files:
+            try:
+                text = _read(descriptor)
+            except OSError as error:  # a core, a port or a group that is gone, and may come again
+                if len(self._files) == 1:
+                    raise
+                self.faults[path] = _tell(error)
+                self.has_failed = True
+                continue
+            self.faults.pop(path, None)
+            lines += [path + " " + one for one in text] if self._module.HAS_PATHS else text
+        return lines
+
 
 class Readers:
     """The readers of all sources, kept between recordings: opening files is most of what they cost."""
 
     def __init__(self, root: str = "") -> None:
-        self.opened_at = time.monotonic()
-        self.faults = dict(FAULTS)
+        self._opened_at = time.monotonic()
+        self._faults = dict(FAULTS)
         self.by_name = {}  # type: dict[str, Reader]
         for name in sorted(SOURCES):
             try:
-                reader = Reader(SOURCES[name], root)
-            except Exception as error:  # whatever a source meets is its own, and the others go on
-                self.faults[name] = _tell(error)
+                reader = Reader(name, root)
+            except Exception as error:  # as in Reader
+                self._faults[name] = _tell(error)
             else:
                 if reader:
                     self.by_name[name] = reader
 
-    def drop(self, name: str, error: Exception) -> None:
-        """Go on without a source that failed."""
-        self.faults[name] = _tell(error)
-        self.by_name.pop(name).close()
+    def are_stale(self) -> bool:
+        """Return whether files may be there that were not when these were opened."""
+        has_failed = any(reader.has_failed for reader in self.by_name.values())
+        return has_failed or time.monotonic() - self._opened_at > _REOPEN_S
+
+    def changes(self, are_all_due: bool) -> "dict[str, object]":
+        """Return what changed, by source."""
+        changed = {}  # type: dict[str, object]
+        for name, reader in self.by_name.items():
+            changes = reader.changes() if are_all_due or reader.is_due() else None
+            if changes is not None:
+                changed[name] = changes
+        return changed
+
+    def faults(self) -> "dict[str, str]":
+        """Return the faults that there are now."""
+        faults = dict(self._faults)
+        for reader in self.by_name.values():
+            faults.update(reader.faults)
+        return faults
 
     def close(self) -> None:
         """Close all files."""
@@ -116,35 +166,32 @@ class Recording:
         self._told = {}  # type: dict[str, str]
         for reader in readers.by_name.values():
             reader.forget()
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+        name = path.encode("utf-8", "surrogateescape")  # Python 3.6 would take ASCII for it in the C locale
+        self._file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+
+    def begin(self) -> None:
+        """Write the line of headings, and take a first sample."""
         self._write(
             {
                 "sampler": VERSION,
                 "node": node_name(),
-                "period_s": period_s,
-                "sources": sorted(readers.by_name),
+                "period_s": self.period_s,
+                "sources": sorted(self._readers.by_name),
                 "machine": machine(),
                 "python": sys.version.split()[0],
             }
         )
+        self.sample()
 
-    def sample(self, mark: str = "") -> None:
-        """Read every source, and write what changed since the last sample."""
-        line = {"t": round(time.monotonic(), 6), "w": round(time.time(), 6)}  # type: dict[str, object]
-        changed = {}
-        for name, reader in list(self._readers.by_name.items()):
-            try:
-                changes = reader.changes()
-            except Exception as error:  # as in Readers
-                self._readers.drop(name, error)
-                continue
-            if changes is not None:
-                changed[name] = changes
-        line["s"] = changed
+    def sample(self, mark: str = "", is_periodic: bool = False) -> None:
+        """Write what changed since the last sample; where this one `is_periodic`, of sources that are due."""
+        line = {"t": round(steady_s(), 6), "w": round(time.time(), 6)}  # type: dict[str, object]
+        line["s"] = self._readers.changes(not is_periodic)
         if mark:
             line["mark"] = mark
-        if self._readers.faults != self._told:
-            line["faults"] = self._told = dict(self._readers.faults)
+        faults = self._readers.faults()
+        if faults != self._told:
+            line["faults"] = self._told = faults
         self._write(line)
 
     def close(self) -> None:
@@ -162,26 +209,29 @@ class Sampler:
 
     def __init__(self) -> None:
         self.recording = None  # type: Recording | None
+        self._fault = ""
         self._readers = Readers()
 
     def obey(self, command: "list[str]") -> str:
-        """Do as told; return what went wrong, if anything did."""
+        """Do as told; return what went wrong since the recording began, if anything did."""
         try:
             if command[0] == "begin":
+                self._begin(command[1], float(command[2]))
+            elif command[0] == "end":
                 self.end()
-                if time.monotonic() - self._readers.opened_at > _REOPEN_S:
-                    self._readers.close()
-                    self._readers = Readers()
-                path = command[1].replace("{node}", node_name())
-                self.recording = Recording(path, float(command[2]), self._readers)
-            if self.recording is not None and command[0] != "end":
-                self.recording.sample(command[1] if command[0] == "mark" else "")
-            if command[0] == "end":
-                self.end()
-        except OSError as error:  # a full disk, a folder that this node does not see
-            self.recording = None
-            return _tell(error)
-        return ""
+            elif self.recording is not None:
+                self.recording.sample(command[1])
+        except OSError as error:
+            self._give_up(error)
+        return self._fault
+
+    def sample(self) -> None:
+        """Take a sample because it is time to."""
+        try:
+            if self.recording is not None:
+                self.recording.sample(is_periodic=True)
+        except OSError as error:
+            self._give_up(error)
 
     def end(self) -> None:
         """Take a last sample, and close the recording."""
@@ -192,10 +242,31 @@ class Sampler:
             finally:
                 recording.close()
 
+    def _begin(self, path: str, period_s: float) -> None:
+        self.end()
+        self._fault = ""
+        if self._readers.are_stale():
+            self._readers.close()
+            self._readers = Readers()
+        self.recording = Recording(path.replace("{node}", node_name()), period_s, self._readers)
+        self.recording.begin()
+
+    def _give_up(self, error: OSError) -> None:
+        """End the recording, as on a full disk: what is written stays readable, and the next answer tells."""
+        self._fault = _tell(error)
+        recording, self.recording = self.recording, None
+        if recording is not None:
+            recording.close()
+
 
 def node_name() -> str:
     """Return what the node is known by: to Slurm, or to itself."""
     return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
+
+
+def steady_s() -> float:
+    """Return the seconds since the node started, those that it was suspended for included."""
+    return time.clock_gettime(_BOOTTIME)
 
 
 def machine() -> str:
@@ -223,24 +294,19 @@ def run() -> None:
             lines = (rest + data).split(b"\n")
             rest = lines.pop()
             for line in lines:
-                command = json.loads(line.decode())
+                command = json.loads(line.decode("utf-8", "surrogateescape"))
                 _answer(sampler.obey(command))
                 if sampler.recording is not None and command[0] == "begin":
                     due = time.monotonic() + sampler.recording.period_s
         elif recording is not None:
-            try:
-                recording.sample()
-            except OSError:  # a full disk; what is written stays readable, and the run is not to blame
-                sampler.recording = None
-            passed = time.monotonic() - due
-            due += recording.period_s * (
-                1 + passed // recording.period_s
-            )  # periods that were missed are gone
-    sampler.end()
+            sampler.sample()
+            n_missed = (time.monotonic() - due) // recording.period_s  # periods that were missed are gone
+            due += recording.period_s * (1 + n_missed)
+    sampler.obey(["end"])
 
 
 def _answer(fault: str) -> None:
-    times = {"t": time.monotonic(), "w": time.time(), "fault": fault}
+    times = {"t": steady_s(), "w": time.time(), "fault": fault}
     os.write(1, json.dumps(times).encode() + b"\n")
 
 
@@ -257,4 +323,5 @@ def _read(descriptor: int) -> "list[str]":
 
 
 def _tell(error: Exception) -> str:
-    return "{}: {}".format(type(error).__name__, error)
+    text = "{}: {}".format(type(error).__name__, error)
+    return text.encode("utf-8", "replace").decode()  # a path may hold bytes that are no text

@@ -8,7 +8,7 @@ with zcat(1).
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -46,7 +46,10 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostRecording(msgspec.Struct, frozen=True, kw_only=True):
-    """What one host recorded, as far as it came; `faults` say what became of sources, by name."""
+    """What one host recorded, as far as it came.
+
+    `faults` say what became of sources, by name, or of single files, by path.
+    """
 
     host: str
     head: Head
@@ -66,7 +69,9 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True):
     w: float
     s: dict[str, list[str] | dict[int, str]] = {}
     mark: str = ""
-    faults: dict[str, str] = {}
+    faults: dict[str, str] | None = (
+        None  # those that there are from now on, where they are others than before
+    )
 
 
 class _Opening(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,28 +92,33 @@ def store(folder: Path, span: Span) -> Recording:
         parts = [msgspec.json.encode(span) + b"\n"]
         for host, data in raw.items():
             parts += [msgspec.json.encode(_Opening(host=host)) + b"\n", data]
-        (folder / STORED).write_bytes(gzip.compress(b"".join(parts), _LEVEL, mtime=0))
+        fresh = folder / f"{STORED}.part"  # whatever interrupts this, one of the two is whole
+        fresh.write_bytes(gzip.compress(b"".join(parts), _LEVEL, mtime=0))
+        fresh.replace(folder / STORED)
         for host in raw:
             (folder / raw_name(host)).unlink()
-    hosts = tuple(_read_host(host, data.splitlines()) for host, data in raw.items() if data)
-    return Recording(hosts=hosts, span=span)
+    return Recording(hosts=_understood((host, data.splitlines()) for host, data in raw.items()), span=span)
 
 
 def read(folder: Path) -> Recording | None:
     """Return what was recorded of the attempt in `folder`, also if it was killed; None where nothing was."""
-    hosts = tuple(_read_host(host, lines) for host, lines in _parts(folder))
+    hosts = _understood(_parts(folder))
     span = None
     if (folder / STORED).is_file():
         span = msgspec.json.decode(_stored_lines(folder)[0], type=Span)
     return Recording(hosts=hosts, span=span) if hosts else None
 
 
+def _understood(parts: Iterable[tuple[str, list[bytes]]]) -> tuple[HostRecording, ...]:
+    """Return what hosts recorded, without those that wrote nothing or whose headings are damaged."""
+    return tuple(found for host, lines in parts if (found := _read_host(host, lines)) is not None)
+
+
 def _parts(folder: Path) -> Iterator[tuple[str, list[bytes]]]:
     """Yield the lines of each host."""
     if not (folder / STORED).is_file():
         for host, path in _raw_files(folder).items():
-            if lines := _whole_lines(path.read_bytes()).splitlines():
-                yield host, lines
+            yield host, _whole_lines(path.read_bytes()).splitlines()
         return
     host, lines = "", list[bytes]()
     for line in _stored_lines(folder)[1:]:
@@ -136,28 +146,65 @@ def _whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n") + 1]
 
 
-def _read_host(host: str, lines: list[bytes]) -> HostRecording:
-    """Understand what one host recorded. Raises msgspec.DecodeError where it is damaged."""
-    head = msgspec.json.decode(lines[0], type=Head)
+def _read_host(host: str, lines: list[bytes]) -> HostRecording | None:
+    """Understand what one host recorded, up to where it is damaged: each line builds on those before it."""
+    try:
+        head = msgspec.json.decode(lines[0], type=Head)
+    except (IndexError, msgspec.DecodeError, UnicodeError):
+        return None
     known: dict[str, list[str]] = {}
     faults: dict[str, str] = {}
     samples = []
-    for line in msgspec.json.Decoder(list[_Line]).decode(b"[" + b",".join(lines[1:]) + b"]"):
-        for name, changes in line.s.items():
-            if isinstance(changes, list):
-                known[name] = changes
-            else:
-                fresh = known[name] = list(known[name])
-                for number, text in changes.items():
-                    fresh[number] = text
-        faults |= line.faults
+    for line in _decoded(lines[1:]):
+        for name in line.faults or ():
+            known.pop(name, None)  # what it said before must not pass for what it says now
+        try:
+            known |= {name: _applied(changes, known.get(name, [])) for name, changes in line.s.items()}
+        except IndexError:
+            break
+        faults |= line.faults or {}
         samples.append(Sample(at_s=line.t, wall_s=line.w, lines=dict(known), mark=line.mark))
     return HostRecording(host=host, head=head, samples=tuple(samples), faults=faults)
 
 
-def clock_offset(span: Span | None, host: str) -> tuple[float, float]:
-    """Return the seconds to take from a host's wall clock to have the head's, and how far that may err."""
-    known = span.hosts.get(host, Host()) if span else Host()
-    if known.offset_s is None or known.offset_error_s is None:
-        return 0.0, _UNKNOWN_ERROR_S
-    return known.offset_s, max(known.offset_error_s, _LEAST_ERROR_S)
+def _decoded(lines: list[bytes]) -> Iterable[_Line]:
+    """Return the lines before the first that is damaged; all at once, where none is."""
+    try:
+        return msgspec.json.Decoder(list[_Line]).decode(b"[" + b",".join(lines) + b"]")
+    except (msgspec.DecodeError, UnicodeError):
+        return _decoded_one_by_one(lines)
+
+
+def _decoded_one_by_one(lines: list[bytes]) -> Iterator[_Line]:
+    decoder = msgspec.json.Decoder(_Line)
+    for line in lines:
+        try:
+            yield decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeError):
+            return
+
+
+def _applied(changes: list[str] | dict[int, str], lines: list[str]) -> list[str]:
+    """Return the lines of a source after `changes`. Raises IndexError where these belong to other lines."""
+    if isinstance(changes, list):
+        return changes
+    fresh = list(lines)
+    for number, text in changes.items():
+        fresh[number] = text
+    return fresh
+
+
+def times(one: HostRecording, span: Span | None) -> tuple[list[float], float]:
+    """Return when each sample was taken, by the clock of the head, and by how much that may err.
+
+    The host's monotonic clock tells, so that it does not matter if its wall clock is set meanwhile.
+    """
+    known = span.hosts.get(one.host, Host()) if span else Host()
+    is_asked = known.offset_error_s is not None
+    margin_s = max(known.offset_error_s or 0.0, _LEAST_ERROR_S) if is_asked else _UNKNOWN_ERROR_S
+    if not one.samples:
+        return [], margin_s
+    zero_at = known.zero_at
+    if zero_at is None:
+        zero_at = one.samples[0].wall_s - one.samples[0].at_s - (known.offset_s or 0.0)
+    return [zero_at + sample.at_s for sample in one.samples], margin_s

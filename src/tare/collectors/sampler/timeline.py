@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from tare.collectors.sampler.figures import by_interface, cpu_shares, difference, parse
-from tare.collectors.sampler.recording import HostRecording, Recording, Sample, clock_offset, read
+from tare.collectors.sampler.recording import HostRecording, Recording, Sample, read, times
 from tare.model.telemetry import Span, Timeline, Track
 
 _LEAST_S = 0.05  # between points: the kernel counts CPU time in ticks of 0.01 s
@@ -38,7 +38,7 @@ def timeline(recording: Recording) -> Timeline:
 
 
 def _track(one: HostRecording, span: Span, *, has_cores: bool) -> Track:
-    offset_s, _ = clock_offset(span, one.host)
+    at = dict(zip((sample.at_s for sample in one.samples), times(one, span)[0], strict=True))
     host = span.hosts.get(one.host)
     is_of_ranks = host is None or host.is_of_ranks
     begins: list[float] = []
@@ -48,8 +48,8 @@ def _track(one: HostRecording, span: Span, *, has_cores: bool) -> Track:
         counted = difference(parse(before, ("cpu", "interfaces")), parse(after, ("cpu", "interfaces")))
         shares = cpu_shares(counted) or {"cpu_system": 0.0, "cpu_idle": 100.0, "cpu_iowait": 0.0}
         seconds = after.at_s - before.at_s
-        begins.append(before.wall_s - offset_s)
-        ends.append(after.wall_s - offset_s)
+        begins.append(at[before.at_s])
+        ends.append(at[after.at_s])
         values["cpu_system"].append(shares["cpu_system"])
         values["cpu_busy"].append(100 - shares["cpu_idle"] - shares["cpu_iowait"])
         values["network_rate"].append(_sent(counted, span.interface) / seconds)

@@ -22,21 +22,24 @@ def _stats(root: str, controllers: str, group: str) -> "list[str]":
     """Return the cpu.stat of a group and of all above it, in the hierarchy of these controllers."""
     if controllers and "cpu" not in controllers.split(","):
         return []
-    mount = root + "/sys/fs/cgroup" + ("/" + controllers if controllers else "")
+    mount = root + "/sys/fs/cgroup"
+    if controllers:  # the kernel of RHEL 7 says cpuacct,cpu where the folder is called cpu,cpuacct
+        places = [mount + "/" + name for name in (controllers, "cpu,cpuacct", "cpu")]
+        mount = next((place for place in places if os.path.isdir(place)), places[0])
     names = [name for name in group.split("/") if name not in ("", "..")]
     return ["/".join([mount] + names[:depth] + ["cpu.stat"]) for depth in range(len(names), -1, -1)]
 
 
 def shorten(lines: "list[str]") -> "list[str]":
     """Keep the lines on throttling."""
-    return [line for line in lines if line.split()[1] in _KEPT]
+    return [line for line in lines if line.rsplit(None, 2)[-2:][0] in _KEPT]
 
 
 def counters(lines: "list[str]") -> "dict[str, float]":
     """Return seconds and number of throttlings, over all groups."""
     found = {}  # type: dict[str, float]
     for line in lines:
-        _, key, value = line.split()
+        _, key, value = line.rsplit(None, 2)
         name, scale = _KEPT[key]
         found["cgroup." + name] = found.get("cgroup." + name, 0.0) + float(value) * scale
     return found

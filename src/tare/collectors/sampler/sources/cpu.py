@@ -3,6 +3,7 @@
 HAS_PATHS = False
 KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")  # guests are in user and nice
 _PLAIN = ("ctxt", "intr", "processes", "procs_running", "procs_blocked")
+_STARTS = ("cpu",) + _PLAIN
 
 
 def paths(root: str) -> "list[str]":
@@ -16,7 +17,7 @@ def shorten(lines: "list[str]") -> "list[str]":
     for line in lines:
         if line.startswith("intr "):
             kept.append(" ".join(line.split(None, 2)[:2]))
-        elif line.startswith(("cpu", *_PLAIN)):
+        elif line.startswith(_STARTS):
             kept.append(line)
     return kept
 

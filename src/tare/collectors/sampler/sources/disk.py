@@ -2,7 +2,16 @@
 
 HAS_PATHS = False
 _SECTOR = 512  # in which the kernel counts, whatever the disk's own sectors are
-_ON_OTHERS = ("loop", "ram", "zram", "dm-", "md")  # what these carry is counted on the disks beneath them
+_ON_OTHERS = (
+    "loop",
+    "ram",
+    "zram",
+    "dm-",
+    "md",
+    "zd",
+    "bcache",
+    "drbd",
+)  # what these carry is counted on the disks beneath them
 
 
 def paths(root: str) -> "list[str]":
@@ -12,15 +21,14 @@ def paths(root: str) -> "list[str]":
 
 def shorten(lines: "list[str]") -> "list[str]":
     """Keep whole disks: partitions count the same once more, sda1 what sda does, nvme0n1p1 what nvme0n1."""
-    disks = [" ".join(line.split()[2:]) for line in lines]
-    names = {line.split()[0] for line in disks}
+    disks = [words for words in (line.split(None, 3)[2:] for line in lines) if len(words) == 2]
+    names = {name for name, _ in disks}
     kept = []
-    for line in disks:
-        name = line.split()[0]
+    for name, rest in disks:
         stem = name.rstrip("0123456789")
         is_part = stem != name and (stem in names or (stem.endswith("p") and stem[:-1] in names))
         if not is_part and not name.startswith(_ON_OTHERS):
-            kept.append(line)
+            kept.append(name + " " + rest)
     return kept
 
 

@@ -9,7 +9,7 @@ _MOST = 8  # cores that are asked, evenly spread: each is a file of its own, and
 def paths(root: str) -> "list[str]":
     """Return one file a core that is asked; none where the clock is hidden, as in a virtual machine."""
     found = sorted(glob.glob(root + "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq"))
-    return found[:: max(1, len(found) // _MOST)][:_MOST]
+    return found[:: max(1, -(-len(found) // _MOST))]
 
 
 def shorten(lines: "list[str]") -> "list[str]":

@@ -14,6 +14,14 @@ _COUNTERS = {
     "symbol_error": "symbol_errors",
 }
 _HARDWARE = ("out_of_sequence", "packet_seq_err", "local_ack_timeout_err", "np_cnp_sent", "rp_cnp_handled")
+_EXTENDED = {
+    name + "_64": _COUNTERS[name]
+    for name in ("port_xmit_data", "port_rcv_data", "port_xmit_packets", "port_rcv_packets")
+}  # of drivers whose plain counters have 32 bits
+_NAMES = dict(_COUNTERS, **_EXTENDED)
+_ENDS = {2**32 - 1}  # where counters of 32 bits stop (InfiniBand Architecture 16.1.3.5)
+_ENDS_OF_ERRORS = _ENDS | {2**16 - 1}
+_ERRORS = ("rx_errors", "tx_drops", "symbol_errors")
 _WORD = 4  # port_xmit_data and port_rcv_data count words of 32 bits
 
 
@@ -21,6 +29,7 @@ def paths(root: str) -> "list[str]":
     """Return one file a counter and port: those that it has."""
     ports = root + "/sys/class/infiniband/*/ports/*/"
     found = [path for name in _COUNTERS for path in glob.glob(ports + "counters/" + name)]
+    found += [path for name in _EXTENDED for path in glob.glob(ports + "counters_ext/" + name)]
     return sorted(found + [path for name in _HARDWARE for path in glob.glob(ports + "hw_counters/" + name)])
 
 
@@ -30,12 +39,18 @@ def shorten(lines: "list[str]") -> "list[str]":
 
 
 def counters(lines: "list[str]") -> "dict[str, float]":
-    """Return each counter as ``port.DEVICE:PORT/COUNTER``, data in bytes."""
+    """Return each counter as ``port.DEVICE:PORT/COUNTER``, data in bytes.
+
+    One that has come to the end of its bits stays there, whatever goes on, and is infinite. Of two that count
+    the same, the extended one comes later, and holds.
+    """
     found = {}
     for line in lines:
         path, _, value = line.rpartition(" ")
         parts = path.split("/")
-        name = _COUNTERS.get(parts[-1], parts[-1])
-        scale = _WORD if name.endswith("_bytes") else 1
-        found["port." + parts[-5] + ":" + parts[-3] + "/" + name] = float(value) * scale
+        name = _NAMES.get(parts[-1], parts[-1])
+        number = float(value) * (_WORD if name.endswith("_bytes") else 1)
+        if parts[-1] in _COUNTERS and int(value) in (_ENDS_OF_ERRORS if name in _ERRORS else _ENDS):
+            number = float("inf")
+        found["port." + parts[-5] + ":" + parts[-3] + "/" + name] = number
     return found

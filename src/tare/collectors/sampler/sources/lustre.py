@@ -4,17 +4,21 @@ import glob
 
 HAS_PATHS = True
 _FOLDERS = ("/proc/fs/lustre/llite", "/sys/kernel/debug/lustre/llite")  # before and since Lustre 2.12
+_MOUNTS = "/sys/fs/lustre/llite/*"  # for everybody to see
 _KEPT = {"read_bytes": "read_bytes", "write_bytes": "written_bytes"}
 
 
 def paths(root: str) -> "list[str]":
-    """Return one file a mount; the second place is for root alone to see."""
-    return sorted(path for folder in _FOLDERS for path in glob.glob(root + folder + "/*/stats"))
+    """Return one file a mount. Raises PermissionError where Lustre is, and tells its stats to root alone."""
+    found = sorted(path for folder in _FOLDERS for path in glob.glob(root + folder + "/*/stats"))
+    if not found and glob.glob(root + _MOUNTS):
+        raise PermissionError(13, "its stats are for root alone", root + _FOLDERS[1])
+    return found
 
 
 def shorten(lines: "list[str]") -> "list[str]":
     """Keep the lines of bytes."""
-    return [line for line in lines if line.split()[1] in _KEPT]
+    return [line for line in lines if "_bytes " in line and line.split()[1] in _KEPT]
 
 
 def counters(lines: "list[str]") -> "dict[str, float]":
