@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+import mmap
 import socket
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.backends.packet_counting import PacketCounters
-from tare.collectors.packets import command, gather, program, read_answer, store
-from tare.model.packets import by_power_of_two, faults, peaks, read
+from tare.collectors.packets import command, gather, node, program, read_answer, store
+from tare.model.packets import Counted, by_power_of_two, faults, peaks, read
 
 BEGUN = '{"counted": {"interface": "fab0"}}'
 HALF = '{"counted": {"interface": "fab0", "n_packets": 2, "sent": [[66, 2]]}, "is_over": false}'
@@ -116,6 +118,26 @@ def test_every_packet_of_a_known_number_is_counted_in_both_directions() -> None:
     found = read_answer(said[None])
     assert dict(found.sent)[size] >= n_packets - found.n_dropped
     assert dict(found.received)[size] >= n_packets - found.n_dropped
+    assert found.n_packets == sum(n for _, n in (*found.sent, *found.received)), "those dropped are beside it"
+
+
+@pytest.mark.parametrize("strides", [[104] * 5, [104, 104, 112, 104, 96], [104], [112, 104]])
+def test_a_block_of_the_ring_is_counted_whatever_the_lengths_of_its_headers(strides: list[int]) -> None:
+    blocks = mmap.mmap(-1, 4096)
+    node.BLOCK.pack_into(blocks, 0, node.TO_USER, len(strides), 48)
+    place = 48
+    for number, stride in enumerate(strides, 1):
+        is_last = number == len(strides)
+        tagged = node.VLAN_VALID if number == 1 else 0
+        node.ENTRY.pack_into(blocks, place, 0 if is_last else stride, 100 * number, tagged, node.OUTGOING)
+        place += stride
+    tally = node.Tally("fab0")
+    assert node.count_block(blocks, 0, tally)
+    assert not node.count_block(blocks, 0, tally), "it is the kernel's again"
+    assert msgspec.convert(tally.counted(), Counted).sent == [
+        (104, 1),
+        *((100 * n, 1) for n in range(2, len(strides) + 1)),
+    ]
 
 
 def test_the_shell_takes_the_program_as_it_is() -> None:

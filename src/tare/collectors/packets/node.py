@@ -33,7 +33,8 @@ SAY_S, SAY_SHARE = (
     1.0,
     0.05,
 )  # between two lines at least, and of the time so far: an hour has some 120 of them
-ENTRY = struct.Struct("=I12xII34xB")  # tp_next_offset, tp_len, tp_status; sll_pkttype of the address behind
+LAYOUT = "=I12xII34xB"  # tp_next_offset, tp_len, tp_status; sll_pkttype of the address behind
+ENTRY = struct.Struct(LAYOUT)
 BLOCK = struct.Struct("=8xIII")  # block_status, num_pkts, offset_to_first_pkt
 STATS = struct.Struct("=III")  # packets, those dropped among them; drops; freezes
 
@@ -88,11 +89,18 @@ def count_block(blocks: mmap.mmap, start: int, tally: Tally) -> bool:
     if not status & TO_USER:
         return False
     place = start + offset
-    unpack, seen = ENTRY.unpack_from, tally.seen
-    for _ in range(n_packets):
-        step, length, status, kind = unpack(blocks, place)
-        seen[length, status, kind] += 1
-        place += step
+    stride = ENTRY.unpack_from(blocks, place)[0] if n_packets > 1 else ENTRY.size
+    row = struct.Struct(f"{LAYOUT}{stride - ENTRY.size}x")
+    with memoryview(blocks) as view:
+        found = collections.Counter(row.iter_unpack(view[place : place + n_packets * stride]))
+    if all(step in (stride, 0) for step, _, _, _ in found):  # 0 is that of the last one
+        for (_, length, status, kind), n in found.items():
+            tally.seen[length, status, kind] += n
+    else:  # headers of several lengths: what follows the first odd one was read beside its place
+        for _ in range(n_packets):
+            step, length, status, kind = ENTRY.unpack_from(blocks, place)
+            tally.seen[length, status, kind] += 1
+            place += step
     struct.pack_into("=I", blocks, start + 8, 0)
     return True
 
