@@ -120,7 +120,11 @@ def situation(api: SimulatedApiServer, tmp_path: Path) -> Situation:
 
 
 @pytest.fixture
-def make_scheduler(situation: Situation, clock: Clock) -> Iterator[Callable[[], KubernetesScheduler]]:
+def make_scheduler(
+    situation: Situation, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[], KubernetesScheduler]]:
+    # Where no news comes, as after `clock` was set forward, none is worth a second's wait.
+    monkeypatch.setattr("tare.backends.kubernetes.scheduler._PATIENCE_S", 0.05)
     made: list[KubernetesScheduler] = []
 
     def make() -> KubernetesScheduler:
@@ -167,6 +171,15 @@ def wait_until(scheduler: KubernetesScheduler, is_so: Callable[[], object]) -> N
     while not is_so():
         assert scheduler.wait() == []
         assert time.monotonic() < end
+
+
+def begin(scheduler: KubernetesScheduler, happen: Happenings, task: Task) -> str:
+    """Submit a task; return the name of its launcher once the scheduler has seen that and both workers."""
+    scheduler.submit([task])
+    happen.workers()
+    launcher = happen.launcher()
+    wait_until(scheduler, lambda: len(seen(scheduler, task).pods) == 3)
+    return launcher
 
 
 def seen(scheduler: KubernetesScheduler, task: Task) -> Flight:

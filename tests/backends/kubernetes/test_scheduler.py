@@ -10,6 +10,7 @@ from backends.kubernetes.conftest import (
     READY,
     Clock,
     Happenings,
+    begin,
     over,
     seen,
     wait_for,
@@ -87,10 +88,7 @@ def test_a_job_that_does_not_end_is_ended_when_its_time_is_over(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
 ) -> None:
     one = task()
-    scheduler.submit([one])
-    happen.workers()
-    happen.launcher()
-    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 3)
+    begin(scheduler, happen, one)
     clock.ahead += one.timeout_s + 301
     (landed,) = wait_for(scheduler)
     assert landed.exit.is_timeout
@@ -122,10 +120,7 @@ def test_an_api_server_that_restarts_loses_nothing(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
 ) -> None:
     one = task()
-    scheduler.submit([one])
-    happen.workers()
-    happen.launcher()
-    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 3)
+    begin(scheduler, happen, one)
     api.outage(is_down=True)
     happen.succeed()
     for _ in range(2):
@@ -153,10 +148,7 @@ def test_versions_that_are_forgotten_are_listed_anew_and_what_went_meanwhile_is_
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
 ) -> None:
     one = task()
-    scheduler.submit([one])
-    happen.workers()
-    launcher = happen.launcher()
-    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 3)
+    launcher = begin(scheduler, happen, one)
     with api.changed:  # no watch hears of it
         del api.objects["pods", launcher]
         api.forget()

@@ -10,6 +10,7 @@ from backends.kubernetes.conftest import (
     READY,
     Clock,
     Happenings,
+    begin,
     over,
     record,
     seen,
@@ -204,10 +205,7 @@ def test_pods_that_somebody_deletes_are_not_tried_again(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
 ) -> None:
     one = task()
-    scheduler.submit([one])
-    happen.workers()
-    launcher = happen.launcher()
-    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 3)
+    launcher = begin(scheduler, happen, one)
     api.remove("pods", launcher)
     wait_until(scheduler, lambda: seen(scheduler, one).gone_since is not None)
     clock.ahead += 11
