@@ -91,7 +91,7 @@ def _figures(books: Mapping[str, Book]) -> tuple[Family, ...]:
     for name, book in books.items():
         for case, attempt in _latest(book).items():
             own = {"campaign": name, **_case_labels(book, case)}
-            for series in attempt.series:
+            for series in (*attempt.series, *attempt.telemetry_series):
                 family = telemetry if series.fom.startswith(PREFIX) else figure
                 for labels, value in _points(series):
                     family.add(value, {**own, **labels})
