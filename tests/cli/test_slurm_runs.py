@@ -19,6 +19,7 @@ from lab.calls import call
 from tare.backends.slurm.commands import Slurm
 from tare.lab import AGENT, Lab, accounting, slurm
 from tare.model.attempt import Attempt, State
+from tare.model.packets import read as read_packets
 from tare.store.campaign import JOURNAL, read_campaign
 from tare.store.journal import is_held
 
@@ -58,6 +59,9 @@ retries: 1
 
 ONCE = 'if [ "$SLURM_PROCID" = 0 ]; then echo value: 1; fi'
 """What only the first of several ranks says."""
+
+ON_BOTH = {("n1", "fab0", ""), ("n2", "fab0", "")}
+"""Where packets are counted, and what is wrong with that."""
 
 
 @contextmanager
@@ -150,10 +154,14 @@ def test_a_job_a_run_and_a_block_in_one_allocation_both_measure(
     controller: Controller, tare: Tare, tmp_path: Path
 ) -> None:
     study = write_study(tmp_path, ONCE, platforms="job, packed", nodes=2)
-    done = tare("run", study, "--out", tmp_path / "c")
+    done = tare("run", study, "--out", tmp_path / "c", "--packets")
     assert done.returncode == 0, done.stdout + done.stderr
     campaign = read_campaign(tmp_path / "c")
     assert [attempt.state for attempt in campaign.attempts] == [State.DONE] * 4
+    counted = [read_packets(tmp_path / "c" / attempt.folder) for attempt in campaign.attempts]
+    assert all(
+        {(host, one.interface, one.fault) for host, one in found.items()} == ON_BOTH for found in counted
+    )
     assert all(attempt.hosts == ["n1", "n2"] for attempt in campaign.attempts)
     assert all("fab0" in attempt.traffic["n2"] for attempt in campaign.attempts)
     assert {attempt.environment for attempt in campaign.attempts} <= set(campaign.environments)

@@ -13,7 +13,7 @@ from tare.backends.slurm.script import render
 from tare.collectors.sampler import program, read, settle
 from tare.model.case import Layout
 from tare.model.launch import Invocation
-from tare.model.scheduler import SharedSampler, Step, Task
+from tare.model.scheduler import SharedCounter, SharedSampler, Step, Task
 from tare.model.site import Platform, SlurmOptions
 from tare.model.telemetry import Host, Span
 
@@ -22,6 +22,13 @@ out=/dev/stdout
 while [[ $1 == --* ]]; do [[ $1 == --output=* ]] && out=${1#*=}; shift; done
 exec "$@" >"${out/\\%N/n1}"
 """
+
+
+_COUNTER = """import sys
+print("counts", sys.argv[1:], flush=True)
+print(sys.stdin.read() + "over")
+"""
+"""Stands for the counter of packets, which needs a capability."""
 
 
 def _run(tmp_path: Path, sampler: str, *argv: str) -> Task:
@@ -34,6 +41,8 @@ def _run(tmp_path: Path, sampler: str, *argv: str) -> Task:
     folder.mkdir(parents=True)
     path = tmp_path / "sampler.py"
     path.write_text(sampler)
+    counter = tmp_path / "counter.py"
+    counter.write_text(_COUNTER)
     task = Task(
         name="t",
         folder=folder,
@@ -42,6 +51,7 @@ def _run(tmp_path: Path, sampler: str, *argv: str) -> Task:
         platform=Platform(backend="slurm"),
         timeout_s=30.0,
         sampler=SharedSampler(path, 60.0),
+        counter=SharedCounter(counter, "it's $(x)"),
     )
     script = tmp_path / "job.sh"
     script.write_text(render([task], SlurmOptions()))
@@ -57,13 +67,16 @@ def _run(tmp_path: Path, sampler: str, *argv: str) -> Task:
 
 
 def test_a_job_is_watched_from_before_its_first_step_until_after_its_last(tmp_path: Path) -> None:
-    task = _run(tmp_path, program(), "sleep", "0.2")
+    task = _run(tmp_path, program(), "cat", "packets.n1.txt")
     progress = read_progress(task.folder)
     assert progress is not None
     landing = land(task, progress)
     assert [epoch.stage for epoch in landing.epochs] == ["run"]
     figures = settle(task.folder, Span(hosts={"n1": Host()}, epochs=landing.epochs))
     assert figures["cpu_idle"] >= 0
+    counts = 'counts ["it\'s $(x)"]\n'
+    assert (task.folder / "stdout").read_text() == counts, "it counts before the step begins"
+    assert (task.folder / "packets.n1.txt").read_text() == f"{counts}over\n"
     assert not (task.folder / "telemetry.errors").exists()
 
 

@@ -23,7 +23,7 @@ from tare.backends.kubernetes.script import render
 from tare.collectors.sampler import program, settle
 from tare.model.case import Case, Layout
 from tare.model.launch import Invocation
-from tare.model.scheduler import SharedSampler, Step, Task
+from tare.model.scheduler import SharedCounter, SharedSampler, Step, Task
 from tare.model.telemetry import Host, Span
 from tare.model.workload import Stage
 from tare.runner.placement import read_seats
@@ -138,6 +138,27 @@ def test_the_sampler_watches_each_pod_and_what_it_wrote_comes_home(
     ]
     figures = settle(one.folder, Span(hosts={node: Host() for node in nodes}, epochs=landed.epochs))
     assert "cpu_user" in figures
+
+
+@pytest.mark.parametrize("n_nodes", [1, 2])
+def test_each_pod_counts_from_before_the_first_step_until_after_the_last_and_what_it_said_comes_home(
+    pods: Pods, tmp_path: Path, n_nodes: int, request: pytest.FixtureRequest
+) -> None:
+    if n_nodes == 2:
+        request.getfixturevalue("workers")
+    path = pods.root / "scripts" / "counter.py"
+    path.write_text("import sys; print(sys.argv[1], flush=True); print(sys.stdin.read() + 'over')")
+    show = step("sh", "-c", f"cat {pods.root}/run/packets.*")
+    one = msgspec.structs.replace(
+        task_of(tmp_path / "home", show, nodes=n_nodes), counter=SharedCounter(path, "it's $(x)")
+    )
+    code, log = pods.run(one)
+    bring_home(log, one.folder, "launcher")
+    assert code == 0
+    assert (one.folder / "stdout").read_text() == n_nodes * "it's $(x)\n"
+    said = {path.name: path.read_text() for path in one.folder.glob("packets.*")}
+    nodes = ["w0"] if n_nodes == 1 else ["w1", "w2"]
+    assert said == {f"packets.{node}.txt": "it's $(x)\nover\n" for node in nodes}
 
 
 def test_a_pod_without_python_is_not_watched_and_says_why(pods: Pods, tmp_path: Path) -> None:
