@@ -36,10 +36,11 @@ from tare.report.sections.doubts import (
 )
 from tare.report.sections.environment import Surroundings, surroundings
 from tare.report.sections.heatmap import HeatMap, heat_maps, quoted
-from tare.report.sections.packets import PacketSizes, packet_sizes
+from tare.report.sections.packets import PacketSizes, packet_panels, packet_sizes
+from tare.report.sections.reasons import ReasonRow, reason_rows, watched_words
 from tare.report.sections.runs import RunRow, moment, run_listing, run_rows
 from tare.report.sections.scaling import ScalingBlock, efficiency_panels, scaling_blocks, speedup_panels
-from tare.report.sections.telemetry import ReadTimeline, ReasonRow, courses, reason_rows
+from tare.report.sections.telemetry import ReadTimeline, courses
 from tare.report.sections.traffic import Crossing, crossings, summaries
 from tare.report.sections.trust import Noise, facts, noises
 from tare.report.sections.verdicts import Verdicts, verdicts
@@ -51,6 +52,8 @@ from tare.report.words.numbers import (
     percent,
     visible,
 )
+
+_WATCHED = ("telemetry", "packets")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +112,7 @@ class Content:
     scaling: tuple[ScalingBlock, ...]
     curves: CurveTables
     reasons: tuple[ReasonRow, ...]
+    watched: str
     crossings: tuple[Crossing, ...]
     traffic: tuple[tuple[Side, str], ...]
     packet_sizes: tuple[PacketSizes, ...]
@@ -136,13 +140,13 @@ class Content:
 
     @property
     def watched_figures(self) -> tuple[Figure, ...]:
-        """Return the figures that tell what nodes did against time."""
-        return tuple(figure for figure in self.figures if figure.name == "telemetry")
+        """Return the figures that tell what nodes and networks did meanwhile."""
+        return tuple(figure for figure in self.figures if figure.name in _WATCHED)
 
     @property
     def charts_title(self) -> str:
         """Return what the other figures show."""
-        others = [one for one in self.figures if one.name != "telemetry"]
+        others = [one for one in self.figures if one.name not in _WATCHED]
         shown = {figure.name for figure in others if not (self.scaling and figure.is_of_scale)}
         if shown == {"blocks"}:
             return "How did the runs go?"
@@ -169,6 +173,7 @@ def content(
     noise = noises(answers.estimates, campaign, sides, whole_run_scatters(answers.trust.scatters))
     places = telling_places(answers.overview, sides)
     maps, maps_left_out = heat_maps(answers.aggregates, sides)
+    sizes = packet_sizes(campaign)
     return Content(
         study=visible(plan.study),
         question=visible(plan.question) or _question(sides),
@@ -184,16 +189,19 @@ def content(
         maps_left_out=maps_left_out,
         places_left_out=left_out(len(places), len(sides.places), "workloads and scales"),
         figures=tuple(
-            _figures(campaign, answers, sides, at_places(campaign, sides, places), read_timeline, painter)
+            _figures(
+                campaign, answers, sides, at_places(campaign, sides, places), read_timeline, sizes, painter
+            )
         )
         if painter
         else (),
         scaling=tuple(scaling_blocks(answers.scalings, sides)),
         curves=curve_tables(answers.curves, sides),
-        reasons=tuple(reason_rows(answers.reasons, campaign, sides)),
+        reasons=tuple(reason_rows(answers.reasons, sides)),
+        watched=watched_words(campaign, has_reasons=bool(answers.reasons)),
         crossings=tuple(crossed),
         traffic=tuple(summaries(crossed, sides)),
-        packet_sizes=tuple(packet_sizes(campaign)),
+        packet_sizes=tuple(sizes),
         facts=tuple(facts(campaign, balance, noise, answers.calibration)),
         noises=tuple(noise),
         doubts=doubts(answers.trust, campaign, sides),
@@ -213,6 +221,7 @@ def _figures(
     sides: Sides,
     cases: frozenset[str],
     read_timeline: ReadTimeline,
+    sizes: Sequence[PacketSizes],
     painter: Painter,
 ) -> list[Figure]:
     estimates_shown = estimates_at(answers.estimates, cases)
@@ -226,6 +235,7 @@ def _figures(
         "nodes": scale_panels(answers.overview, sides),
         "speedup": speedup_panels(answers.scalings, sides),
         "efficiency": efficiency_panels(answers.scalings, sides),
+        "packets": packet_panels([one for one in sizes if one.case in cases], sides),
         "blocks": block_panels(campaign, sides, cases, odd_runs(answers.trust)),
     }
     reference = sides.reference.name if sides.reference else "the reference"

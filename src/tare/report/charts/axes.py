@@ -10,7 +10,11 @@ from tare.report.charts.grammar import Spec, quantity
 from tare.report.charts.panels import IN_TIME, ZERO_AT, Panel
 from tare.report.words.numbers import is_size, words
 
-_X_TITLES = {"bytes": "message size, bytes", IN_TIME: "block, in the order of time"}
+_X_TITLES = {
+    "bytes": "message size, bytes",
+    "packet_bytes": "bytes a packet, at most",
+    IN_TIME: "block, in the order of time",
+}
 
 _BYTES_LABEL = (
     "datum.value < 1 ? '0' : datum.value < 1024 ? format(datum.value, 'd') : datum.value < 1048576"

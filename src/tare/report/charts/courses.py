@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 from tare.report.charts import palette
 from tare.report.charts.drawing import HEIGHT, framed
-from tare.report.charts.grammar import Chart, Row, Spec, end, layer, quantity, tooltip
+from tare.report.charts.grammar import Chart, Row, Spec, end, layer, name, quantity, tooltip
 from tare.report.sections.telemetry import Course, describe_course
+from tare.report.words.numbers import number, scaled
 
 _LEAST_OPACITY = 0.35
+_HEADROOM = 1.12  # above the highest bar, for the numbers of blocks
+_Y_TITLES = {"%": "% of a node’s cores", "B/s": "bytes a second"}
 
 
 def course_charts(courses: Sequence[Course]) -> list[Chart]:
@@ -19,38 +22,60 @@ def course_charts(courses: Sequence[Course]) -> list[Chart]:
         top = max(bar.high for bar in course.bars)
         highest[course.panel.subtitle] = max(top, highest.get(course.panel.subtitle, 0.0))
     return [
-        _chart(course, highest[course.panel.subtitle], f"course{index}")
+        _chart(course, (highest[course.panel.subtitle] or 1.0) * _HEADROOM, f"course{index}")
         for index, course in enumerate(courses)
     ]
 
 
-def _chart(course: Course, highest: float, prefix: str) -> Chart:
-    end_s = max(epoch.end for epoch in course.epochs)
+def _chart(course: Course, top: float, prefix: str) -> Chart:
     colour = palette.tone_of(course.panel.lines[0].side).light
     epochs: list[Row] = [
-        {"x": one.begin, "x2": one.end, "y": 0, "y2": highest or 1.0, "block": one.block}
+        {
+            "x": round(one.begin, 4),
+            "x2": round(one.end, 4),
+            "y": 0,
+            "y2": top,
+            "at": f"block {one.block}: {one.stage or 'run'}, {number(one.end - one.begin)} s",
+            "shade": 1 if one.is_measured else 0.45,
+        }
         for one in course.epochs
     ]
-    layers = [
-        _epoch_layer(f"{prefix}-epochs", end_s, highest or 1.0, course),
-        _bar_layer(f"{prefix}-bars", colour),
+    blocks: list[Row] = [
+        {"x": round((one.begin + one.end) / 2, 4), "y": top, "block": f"{one.block}"} for one in course.runs
     ]
-    rows = {f"{prefix}-epochs": epochs, f"{prefix}-bars": _bar_rows(course)}
+    layers = [
+        _epoch_layer(f"{prefix}-epochs", top, course),
+        _bar_layer(f"{prefix}-bars", colour),
+        _block_layer(f"{prefix}-blocks"),
+    ]
+    rows = {f"{prefix}-epochs": epochs, f"{prefix}-bars": _bar_rows(course), f"{prefix}-blocks": blocks}
     return framed(course.panel, layers, rows, HEIGHT, describe_course(course))
 
 
-def _epoch_layer(data: str, end_s: float, highest: float, course: Course) -> Spec:
-    y_title = "% of all cores" if course.panel.unit == "%" else "bytes a second"
+def _epoch_layer(data: str, top: float, course: Course) -> Spec:
+    """Return the shaded stages of runs, with both axes. Each run begins anew, so time has no ticks."""
+    x: Spec = {"title": _time_title(course), "labels": False, "ticks": False, "grid": False}
+    y: Spec = {"format": "~s", "title": _Y_TITLES[course.panel.unit]}
     encoding: Spec = {
-        "x": quantity("x", title="time of the runs, s", scale={"domain": [0, end_s], "nice": False}),
+        "x": quantity("x", axis=x, scale={"domain": [0, _end_s(course)], "nice": False}),
         "x2": end("x2"),
-        "y": quantity(
-            "y", axis={"format": "~s", "title": y_title}, scale={"domain": [0, highest], "nice": True}
-        ),
+        "y": quantity("y", axis=y, scale={"domain": [0, top], "nice": False}),
         "y2": end("y2"),
-        "tooltip": tooltip(("block", "block")),
+        "opacity": quantity("shade", scale=None),
+        "tooltip": tooltip(("at", "epoch")),
     }
-    return layer(data, {"type": "rect", "color": palette.BAND.light, "opacity": 1}, encoding)
+    return layer(data, {"type": "rect", "color": palette.BAND.light}, encoding)
+
+
+def _end_s(course: Course) -> float:
+    return max(epoch.end for epoch in course.epochs)
+
+
+def _time_title(course: Course) -> str:
+    lengths = sorted(one.end - one.begin for one in course.runs) or [_end_s(course)]
+    low, high = number(lengths[0], 2), number(lengths[-1], 2)
+    span = low if low == high else f"{low} to {high}"
+    return f"time, runs by block: {span} s{' each' if len(course.runs) > 1 else ''}"
 
 
 def _bar_layer(data: str, colour: str) -> Spec:
@@ -60,25 +85,31 @@ def _bar_layer(data: str, colour: str) -> Spec:
         "y": quantity("y"),
         "y2": end("y2"),
         "opacity": quantity("shade", scale=None),
-        "tooltip": tooltip(("host", "host"), ("value", "value")),
+        "tooltip": tooltip(("host", "node"), ("value", "value"), ("at", "when")),
     }
     return layer(data, {"type": "rect", "color": colour}, encoding)
 
 
+def _block_layer(data: str) -> Spec:
+    mark: Spec = {"type": "text", "baseline": "top", "dy": 4, "fontSize": 10, "color": palette.MUTED.light}
+    return layer(data, mark, {"x": quantity("x"), "y": quantity("y"), "text": name("block")})
+
+
 def _bar_rows(course: Course) -> list[Row]:
     """Return the bars; hosts of one stack are told apart by how dark they are."""
-    step = (1 - _LEAST_OPACITY) / max(len(course.hosts), 1)
+    step = (1 - _LEAST_OPACITY) / max(len(course.hosts) - 1, 1)
     shades = {host: 1 - step * number for number, host in enumerate(course.hosts)}
-    values = [point.value for point in course.panel.lines[0].points]
     return [
         {
             "x": round(bar.begin, 4),
             "x2": round(bar.end, 4),
-            "y": float(f"{bar.low:.6g}"),
-            "y2": float(f"{bar.high:.6g}"),
+            "y": float(f"{bar.low:.5g}"),
+            "y2": float(f"{bar.high:.5g}"),
             "host": bar.host,
             "shade": round(shades[bar.host], 2),
-            "value": value,
+            "value": scaled(bar.high - bar.low, course.panel.unit),
+            "at": bar.at,
         }
-        for bar, value in zip(course.bars, values, strict=True)
+        for bar in course.bars
+        if bar.high > bar.low
     ]

@@ -21,7 +21,7 @@ from tare.report.charts.forest import describe_forest, forest_charts
 from tare.report.charts.grammar import Chart
 from tare.report.charts.painting import Painter, Picture
 from tare.report.charts.panels import Line, Panel, Point
-from tare.report.sections.telemetry import Course, describe_course
+from tare.report.sections.telemetry import Courses, describe_course
 from tare.report.words.numbers import NARROW, listed, percent, words
 
 _OF_SCALE = ("speedup", "efficiency", "nodes")
@@ -60,8 +60,8 @@ def figures(
 ) -> list[Figure]:
     """Return a figure for each group with panels.
 
-    Groups are ``figures``, ``time``, ``rate``, ``ratio``, ``nodes``, ``speedup``, ``efficiency`` and
-    ``blocks``.
+    Groups are ``figures``, ``time``, ``rate``, ``ratio``, ``nodes``, ``speedup``, ``efficiency``,
+    ``packets`` and ``blocks``.
     """
     within = f"±{NARROW}{percent(margin, is_signed=False, decimals=0)}"
     ratio_text = (
@@ -95,6 +95,12 @@ def figures(
             f"Next to {reference}, against {_axes(groups.get('nodes', ()))}",
             ratio_text,
         ),
+        "packets": (
+            Style("share of packets", is_log=False, is_share=True),
+            "Packets by size",
+            "Shares of the packets that hosts sent through the network’s interface, by the power of two that "
+            "they do not exceed, with their Ethernet header. The table below has exact sizes.",
+        ),
         "blocks": (
             Style("run / average of its case", is_ratio=True, has_lines=False),
             "Run by run",
@@ -120,18 +126,19 @@ def figures(
     return drawn
 
 
-def watched_figure(found: Sequence[Course], painter: Painter) -> list[Figure]:
+def watched_figure(found: Courses, painter: Painter) -> list[Figure]:
     """Return the figure of what nodes did against time, or none."""
-    if not found:
+    if not found.shown:
         return []
     text = (
-        "Runs one after another, each in a shaded epoch; nodes are stacked, the first one darkest. "
-        "Between runs nothing is drawn."
-    )
-    charts = course_charts(found)
-    told = tuple(describe_course(one) for one in found)
+        "Runs one after another, each in a shaded epoch with the number of its block; what was not measured "
+        "of it, such as a stage that prepares, is shaded less. Nodes are stacked, the first one darkest and "
+        f"lowest; 100 % are all cores of one. {found.left_out}"
+    ).rstrip()
+    charts = course_charts(found.shown)
+    told = tuple(describe_course(one) for one in found.shown)
     title = "What the nodes did meanwhile"
-    return [_drawn(painter, "telemetry", title, text, [one.panel for one in found], charts, told, 8)]
+    return [_drawn(painter, "telemetry", title, text, [one.panel for one in found.shown], charts, told, 8)]
 
 
 def _left_out(panels: Sequence[Panel]) -> str:

@@ -8,7 +8,12 @@ from collections.abc import Sequence
 
 from tare.model.campaign import Campaign
 from tare.model.packets import Counted, by_power_of_two, peaks, read
-from tare.report.words.numbers import visible
+from tare.report.charts.panels import Panel, Point, lines_of
+from tare.report.sides import Side, Sides
+from tare.report.words.numbers import coordinate, percent, visible
+
+PACKET_AXIS = "packet_bytes"
+_LEAST_OF_LARGEST = 0.001
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,7 +21,8 @@ class PacketSizes:
     """The packets that the hosts of a case sent through its network's interface, over all its runs.
 
     `shares` are by the power of two that sizes do not exceed, `peaks` of exact sizes with Ethernet headers;
-    both of what was counted. `lost` is the share that came too fast for that.
+    both of what was counted. `lost` is the share that came too fast for that. `largest` is the largest size
+    that one packet in a thousand has: where messages fill packets, it tells the MTU in whole segments.
     """
 
     case: str
@@ -26,6 +32,7 @@ class PacketSizes:
     peaks: tuple[tuple[int, float], ...]
     lost: float
     fault: str = ""
+    largest: int | None = None
 
 
 def packet_sizes(campaign: Campaign) -> list[PacketSizes]:
@@ -52,4 +59,24 @@ def _sizes(case: str, counted: Sequence[Counted]) -> PacketSizes:
         peaks=tuple((size, n / total) for size, n in peaks(pairs)),
         lost=n_lost / (n_seen + n_lost) if n_lost else 0.0,
         fault=visible(next((one.fault for one in counted if one.fault), "")),
+        largest=max((size for size, n in pairs if n >= _LEAST_OF_LARGEST * total), default=None),
     )
+
+
+def packet_panels(found: Sequence[PacketSizes], sides: Sides) -> list[Panel]:
+    """Return the shares by power of two, one panel a place."""
+    by_place: dict[str, dict[Side, list[Point]]] = {}
+    for one in found:
+        if len(one.shares) > 1:
+            lines = by_place.setdefault(sides.place_of[one.case].label, {})
+            points = [_point(size, share, one.n_packets) for size, share in one.shares]
+            lines[sides.side_of[one.case]] = points
+    return [
+        Panel(place, "share of the packets sent", lines_of(lines, sides), PACKET_AXIS)
+        for place, lines in by_place.items()
+    ]
+
+
+def _point(size: int, share: float, n_packets: int) -> Point:
+    at = f"up to {coordinate('bytes', size)}"
+    return Point(size, share, None, None, at, percent(share, is_signed=False), "", n_packets)

@@ -1,27 +1,30 @@
-"""Why: what nodes did meanwhile, as a table of what differs and as charts against time."""
+"""What nodes did against time: runs one after another, the nodes of each stacked."""
 
 from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from tare.answers.explanation import Reason
+import numpy as np
+
 from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
-from tare.model.telemetry import FIGURES, PREFIX, Timeline, Track
+from tare.model.telemetry import Timeline, Track
 from tare.report.charts.panels import Line, Panel, Point
-from tare.report.sides import Place, Side, Sides
-from tare.report.words.numbers import number, quantity, ratio, ratio_bounds, words
+from tare.report.sides import Sides
+from tare.report.words.numbers import count, scaled, visible
+from tare.stats.intervals import Floats
 
-MOST_REASONS = 6
-"""Of one contender at one place: a reader looks for the one or two that matter."""
+MOST_CASES = 8
+"""Cases that are drawn against time: a row of charts each."""
 
-MOST_CASES = 6
-"""Cases that are drawn against time."""
+MOST_LAYERS = 6
+"""Layers of a stack. Of more nodes, those that do most have one each, and the others one together."""
 
 _MOST_RUNS = 8
-_MOST_POINTS = 400  # of one chart
+_MOST_BARS = 280  # of one chart
+_LEAST_STEPS = 5  # of one run
 _GAP = 0.03  # between runs, of all the time that is drawn
 
 ReadTimeline = Callable[[Attempt], Timeline | None]
@@ -29,97 +32,90 @@ ReadTimeline = Callable[[Attempt], Timeline | None]
 
 
 @dataclasses.dataclass(frozen=True)
-class ReasonRow:
-    """A figure of telemetry of a contender, next to its reference's; medians over runs."""
-
-    side: Side
-    place: Place
-    name: str
-    summary: str
-    reference: str
-    contender: str
-    ratio: str
-    interval: str
-    n_blocks: int
-
-
-@dataclasses.dataclass(frozen=True)
 class Epoch:
-    """One run on the axis of time, by its two ends in seconds."""
+    """One stage of a run on the axis of time, by its two ends in seconds."""
 
     begin: float
     end: float
     block: int
+    stage: str = ""
+    is_measured: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
 class Bar:
-    """What one host did between two samples, stacked on what hosts before it did."""
+    """What one host did in a step of time, stacked on what hosts before it did. `at` is in words."""
 
     begin: float
     end: float
     low: float
     high: float
     host: str
+    at: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Course:
-    """What the nodes of one case did against time, its runs one after another."""
+    """What the nodes of one case did against time, its runs one after another.
+
+    `runs` are the two ends of each run on the axis, in seconds, with its block.
+    """
 
     panel: Panel
     epochs: tuple[Epoch, ...]
     bars: tuple[Bar, ...]
     hosts: tuple[str, ...]
+    runs: tuple[Epoch, ...] = ()
 
 
-def reason_rows(reasons: Sequence[Reason], campaign: Campaign, sides: Sides) -> list[ReasonRow]:
-    """Return the clearest differences of each contender at each place."""
-    shown: dict[str, int] = {}
-    rows = []
-    for one in (reason.comparison for reason in reasons):
-        n = shown[one.contender_case] = shown.get(one.contender_case, 0) + 1
-        if n > MOST_REASONS:
-            continue
-        name = one.fom.removeprefix(PREFIX)
-        figure = FIGURES[name]
-        rows.append(
-            ReasonRow(
-                side=sides.side_of[one.contender_case],
-                place=sides.place_of[one.contender_case],
-                name=words(name),
-                summary=figure.summary,
-                reference=quantity(_median(campaign, one.reference_case, name), figure.unit),
-                contender=quantity(_median(campaign, one.contender_case, name), figure.unit),
-                ratio=ratio(one.ratio),
-                interval=ratio_bounds(one.ratio, one.low, one.high),
-                n_blocks=one.n_blocks,
-            )
-        )
-    return rows
+@dataclasses.dataclass(frozen=True)
+class Courses:
+    """Charts against time, and in words what they leave out."""
 
-
-def courses(campaign: Campaign, sides: Sides, cases: frozenset[str], read: ReadTimeline) -> list[Course]:
-    """Return CPU and network of some cases against time: of those that tell most, and no more than a few."""
-    runs: dict[str, list[Attempt]] = {}
-    for attempt in campaign.measured():
-        if attempt.case in cases and attempt.telemetry:
-            runs.setdefault(attempt.case, []).append(attempt)
-    found = []
-    for case in [case for case in sides.side_of if case in runs][:MOST_CASES]:
-        timelines = [(attempt.block, read(attempt)) for attempt in runs[case][:_MOST_RUNS]]
-        known = [(block, one) for block, one in timelines if one is not None and one.epochs]
-        for name, title, unit in _KINDS:
-            course = _course(case, known, name, title, unit, sides)
-            if course is not None:
-                found.append(course)
-    return found
+    shown: tuple[Course, ...] = ()
+    left_out: str = ""
 
 
 _KINDS = (
-    ("cpu_system", "CPU in the kernel, of all cores of each machine", "%"),
-    ("network_rate", "bytes a second sent through the case's interface", "B/s"),
+    ("cpu_busy", "CPU at work, nodes stacked", "%"),
+    ("cpu_system", "of that in the kernel, nodes stacked", "%"),
+    ("network_rate", "sent by the network’s interface, nodes stacked", "B/s"),
 )
+
+
+def courses(campaign: Campaign, sides: Sides, cases: frozenset[str], read: ReadTimeline) -> Courses:
+    """Return CPU and network of some cases against time, those of one place beside each other."""
+    runs: dict[str, list[Attempt]] = {}
+    for attempt in campaign.measured():
+        if attempt.telemetry:
+            runs.setdefault(attempt.case, []).append(attempt)
+    places = {place: number for number, place in enumerate(sides.places)}
+    placed = sorted(runs, key=lambda case: (places[sides.place_of[case]], sides.side_of[case].index))
+    found: list[Course] = []
+    n_cases = 0
+    for case in placed:
+        if case not in cases or n_cases == MOST_CASES:
+            continue
+        timelines = [(attempt.block, read(attempt)) for attempt in _spread(runs[case])]
+        known = [(block, one) for block, one in timelines if one is not None and one.epochs]
+        drawn = [_course(case, known, *kind, sides) for kind in _KINDS]
+        found += [course for course in drawn if course is not None]
+        n_cases += any(course is not None for course in drawn)
+    most = max(map(len, runs.values()), default=0)
+    return Courses(tuple(found), _left_out(n_cases, len(runs), most))
+
+
+def _spread(runs: Sequence[Attempt]) -> list[Attempt]:
+    """Return all runs or, of many, some from the first to the last: drift shows in these as well."""
+    if len(runs) <= _MOST_RUNS:
+        return list(runs)
+    return [runs[round(number * (len(runs) - 1) / (_MOST_RUNS - 1))] for number in range(_MOST_RUNS)]
+
+
+def _left_out(n_shown: int, n_cases: int, n_runs: int) -> str:
+    parts = [f"{n_shown} of {count(n_cases, 'case')}"] if n_shown < n_cases else []
+    parts += [f"{_MOST_RUNS} of up to {count(n_runs, 'run')} of each"] if n_runs > _MOST_RUNS else []
+    return f"Shown are {', '.join(parts)}." if parts else ""
 
 
 def _course(
@@ -131,77 +127,112 @@ def _course(
     sides: Sides,
 ) -> Course | None:
     """Return one quantity of one case; None where no host tells it."""
-    lengths = [one.epochs[-1].ended_at - one.epochs[0].began_at for _, one in timelines]
-    gap_s = _GAP * sum(lengths)
+    known = [(block, one) for block, one in timelines if any(name in track.values for track in one.tracks)]
+    if not known:
+        return None
+    layers = _layers([one for _, one in known], name)
+    gap_s = _GAP * sum(_length_s(one) for _, one in known)
+    most_steps = max(_LEAST_STEPS, _MOST_BARS // (len(known) * len(layers)))
     begin = 0.0
+    runs: list[Epoch] = []
     epochs: list[Epoch] = []
     bars: list[Bar] = []
-    for (block, one), length in zip(timelines, lengths, strict=True):
-        epochs.append(Epoch(begin, begin + length, block))
-        bars += _bars(one, name, begin - one.epochs[0].began_at)
-        begin += length + gap_s
+    for block, one in known:
+        shift_s = begin - one.epochs[0].began_at
+        runs.append(Epoch(begin, begin + _length_s(one), block))
+        epochs += [
+            Epoch(
+                stage.began_at + shift_s,
+                stage.ended_at + shift_s,
+                block,
+                visible(stage.stage),
+                is_measured=stage is one.epochs[-1],
+            )
+            for stage in one.epochs
+        ]
+        bars += _bars(one, name, layers, block, most_steps, shift_s)
+        begin += _length_s(one) + gap_s
     if not bars:
         return None
-    bars = bars[:: max(1, -(-len(bars) // _MOST_POINTS))]
-    line = Line(sides.side_of[case], tuple(_points(bars, epochs, unit)))
+    hosts = tuple(layers)
+    line = Line(sides.side_of[case], tuple(_points(bars, hosts, len(known), unit)))
     panel = Panel(sides.case_label(case), title, (line,), x="seconds", unit=unit)
-    return Course(panel, tuple(epochs), tuple(bars), tuple(dict.fromkeys(bar.host for bar in bars)))
+    return Course(panel, tuple(epochs), tuple(bars), hosts, tuple(runs))
 
 
-def _bars(one: Timeline, name: str, shift_s: float) -> Iterator[Bar]:
-    """Yield what each host did, stacked: on what those before it did at the middle of the time."""
-    first, last = one.epochs[0].began_at, one.epochs[-1].ended_at
-    below: list[Track] = []
-    for track in one.tracks:
-        if name not in track.values:
+def _length_s(one: Timeline) -> float:
+    return one.epochs[-1].ended_at - one.epochs[0].began_at
+
+
+def _layers(timelines: Sequence[Timeline], name: str) -> dict[str, frozenset[str]]:
+    """Return the hosts of each layer by what it is called, from below."""
+    means: dict[str, list[float]] = {}
+    for one in timelines:
+        ends = np.array([one.epochs[0].began_at, one.epochs[-1].ended_at])
+        for track in one.tracks:
+            if name in track.values:
+                means.setdefault(track.host, []).append(float(_means(track, name, ends)[0]))
+    if len(means) <= MOST_LAYERS:
+        return {visible(host): frozenset({host}) for host in means}
+    busiest = sorted(means, key=lambda host: -float(np.nanmean(means[host])))[: MOST_LAYERS - 1]
+    layers = {visible(host): frozenset({host}) for host in means if host in busiest}
+    return layers | {f"the other {len(means) - len(busiest)} nodes": frozenset(means).difference(busiest)}
+
+
+def _bars(
+    one: Timeline,
+    name: str,
+    layers: dict[str, frozenset[str]],
+    block: int,
+    most_steps: int,
+    shift_s: float,
+) -> Iterator[Bar]:
+    """Yield what each layer did in equal steps of the run, of which there are no more than samples.
+
+    Hosts are not sampled at the same instants, so each step takes the mean over it of every host: the top
+    of the stack is their sum.
+    """
+    tracks = [track for track in one.tracks if name in track.values]
+    first = one.epochs[0].began_at
+    n_steps = max(min(most_steps, max(len(track.at) for track in tracks)), 1)
+    edges = np.linspace(first, one.epochs[-1].ended_at, n_steps + 1)
+    low = np.zeros(n_steps)
+    for layer, hosts in layers.items():
+        means = np.array([_means(track, name, edges) for track in tracks if track.host in hosts])
+        if not means.size:
             continue
-        for begin, end, value in zip(track.since, track.at, track.values[name], strict=True):
-            low = sum(_value(other, name, (begin + end) / 2) for other in below)
-            left, right = max(begin, first), min(end, last)
-            if right > left:
-                yield Bar(left + shift_s, right + shift_s, low, low + value, track.host)
-        below.append(track)
+        high = low + np.nansum(means, axis=0)
+        for step in np.flatnonzero(np.isfinite(means).any(axis=0)).tolist():
+            begin, end = edges[step : step + 2].tolist()
+            at = f"block {block}, {begin - first:.2f} to {end - first:.2f} s"
+            yield Bar(begin + shift_s, end + shift_s, float(low[step]), float(high[step]), layer, at)
+        low = high
 
 
-def _value(track: Track, name: str, at: float) -> float:
-    steps = zip(track.since, track.at, track.values[name], strict=True)
-    return next((value for begin, end, value in steps if begin <= at <= end), 0.0)
+def _means(track: Track, name: str, edges: Floats) -> Floats:
+    """Return the mean between each two edges, as far as there are samples; NaN where there are none."""
+    times = np.column_stack([track.since, track.at]).ravel()
+    seconds = np.diff(times, prepend=times[0])
+    seconds[::2] = 0.0  # between the end of a sample and the beginning of the next nothing is known
+    covered_s, total = (
+        np.diff(np.interp(edges, times, np.cumsum(seconds * weights)))
+        for weights in (np.ones(len(times)), np.repeat(np.array(track.values[name]), 2))
+    )
+    means: Floats = np.divide(total, covered_s, out=np.full(len(covered_s), np.nan), where=covered_s > 0)
+    return means
 
 
-def _points(bars: Sequence[Bar], epochs: Sequence[Epoch], unit: str) -> Iterator[Point]:
-    """Yield the bars as numbers for the table beneath the chart."""
-    for bar in bars:
-        block = next(
-            (one.block for one in epochs if one.begin <= bar.end <= one.end + 1e-6), epochs[-1].block
-        )
-        yield Point(
-            x=bar.end,
-            y=bar.high,
-            low=None,
-            high=None,
-            at=f"{number(bar.end)} s on {bar.host}",
-            value=quantity(bar.high - bar.low, unit),
-            interval="",
-            n_blocks=block,
-        )
+def _points(bars: Sequence[Bar], hosts: Sequence[str], n_runs: int, unit: str) -> Iterator[Point]:
+    """Yield a row a layer for the table beneath the charts."""
+    for number, host in enumerate(hosts):
+        heights = [bar.high - bar.low for bar in bars if bar.host == host]
+        mean = statistics.fmean(heights) if heights else 0.0
+        value = f"mean {scaled(mean, unit)}, at most {scaled(max(heights, default=0.0), unit)}"
+        yield Point(x=number, y=mean, low=None, high=None, at=host, value=value, interval="", n_blocks=n_runs)
 
 
 def describe_course(course: Course) -> str:
     """Return a chart in words, for those who do not see it."""
-    means = [
-        statistics.fmean(bar.high - bar.low for bar in course.bars if bar.host == host)
-        for host in course.hosts
-    ]
-    told = ", ".join(
-        f"{host} {quantity(mean, course.panel.unit)}" for host, mean in zip(course.hosts, means, strict=True)
-    )
-    return f"{course.panel.title}: {course.panel.subtitle}. Mean over {len(course.epochs)} runs: {told}."
-
-
-def _median(campaign: Campaign, case: str, name: str) -> float:
-    by_case: Mapping[str, list[float]] = {
-        case: [
-            one.telemetry[name] for one in campaign.measured() if one.case == case and name in one.telemetry
-        ]
-    }
-    return statistics.median(by_case[case])
+    points = course.panel.lines[0].points
+    told = "; ".join(f"{point.at}: {point.value}" for point in points)
+    return f"{course.panel.title}: {course.panel.subtitle}, over {count(len(course.runs), 'run')}. {told}."

@@ -17,7 +17,8 @@ NARROW = "\u202f"
 SPACE = "\u00a0"
 """No-break space: keeps a number and its interval on one line."""
 
-_UNITS = {"us": "µs", "usec": "µs", "Mbytes/s": "MB/s", "Mbytes/sec": "MB/s", "": ""}
+_PREFIXES = ("", "k", "M", "G", "T", "P")
+_UNITS = {"1/s": "/s", "us": "µs", "usec": "µs", "Mbytes/s": "MB/s", "Mbytes/sec": "MB/s", "": ""}
 _SIZES = frozenset({"block", "transfer", "file_size", "node_memory"})
 """What fio, IOR, elbencho and HPL call sizes: the plan does not tell the units of parameters."""
 
@@ -50,6 +51,14 @@ def quantity(value: float, unit: str) -> str:
     """Return a value with its unit: ``2.41 µs``."""
     name = unit_name(unit)
     return f"{number(value)}{NARROW}{name}" if name else number(value)
+
+
+def scaled(value: float, unit: str) -> str:
+    """Return a value with a decimal prefix where its unit has bytes: ``1.17 GB``, ``339 MB/s``."""
+    if unit not in ("B", "B/s"):
+        return quantity(value, unit)
+    power = min(max(math.floor(math.log10(abs(value))) // 3, 0), len(_PREFIXES) - 1) if value else 0
+    return quantity(value / 1000**power, _PREFIXES[power] + unit)
 
 
 def _decimals(share: float) -> int:

@@ -1,0 +1,101 @@
+"""Why: what nodes did otherwise, as a table of what differs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from tare.answers.explanation import Reason
+from tare.model.attempt import Attempt
+from tare.model.campaign import Campaign
+from tare.model.comparison import Verdict
+from tare.model.telemetry import FIGURES, PREFIX
+from tare.report.sections.heatmap import paint
+from tare.report.sides import Place, Side, Sides
+from tare.report.words.numbers import count, ratio, ratio_bounds, scaled, words
+
+MOST_REASONS = 6
+"""Of one contender at one place: a reader looks for the one or two that matter."""
+
+_DIRECTED = (Verdict.WORSE, Verdict.BETTER)
+
+
+@dataclasses.dataclass(frozen=True)
+class ReasonRow:
+    """A figure of telemetry of a contender, next to its reference's; medians over runs.
+
+    `sign` and `paint` tell whether the difference is for the worse, where the figure has a direction.
+    """
+
+    side: Side
+    place: Place
+    name: str
+    summary: str
+    reference: str
+    contender: str
+    sign: str
+    paint: str
+    verdict: str
+    ratio: str
+    interval: str
+    n_blocks: int
+    cases: tuple[str, ...]
+
+
+def reason_rows(reasons: Sequence[Reason], sides: Sides) -> list[ReasonRow]:
+    """Return the largest differences of each contender at each place."""
+    shown: dict[str, int] = {}
+    rows = []
+    for reason in reasons:
+        case = reason.comparison.contender_case
+        shown[case] = shown.get(case, 0) + 1
+        if shown[case] <= MOST_REASONS:
+            rows.append(_row(reason, sides))
+    return rows
+
+
+def _row(reason: Reason, sides: Sides) -> ReasonRow:
+    one = reason.comparison
+    name = one.fom.removeprefix(PREFIX)
+    figure = FIGURES[name]
+    is_directed = one.verdict in _DIRECTED and figure.unit != "1/s"  # slower work has fewer of them a second
+    return ReasonRow(
+        side=sides.side_of[one.contender_case],
+        place=sides.place_of[one.contender_case],
+        name=words(name),
+        summary=figure.summary,
+        reference=scaled(reason.reference, figure.unit),
+        contender=scaled(reason.contender, figure.unit),
+        sign=one.verdict.sign if is_directed else "",
+        paint=paint(one).split("-")[0] if is_directed else "",
+        verdict=one.verdict.value if is_directed else "",
+        ratio=ratio(one.ratio) if one.ratio else "from nothing",
+        interval=ratio_bounds(one.ratio, one.low, one.high),
+        n_blocks=one.n_blocks,
+        cases=(one.reference_case, one.contender_case),
+    )
+
+
+def watched_words(campaign: Campaign, *, has_reasons: bool) -> str:
+    """Return in words what the table cannot show: that nothing differs, and which runs were not watched."""
+    measured = [one for one in campaign.measured() if one.source is None]
+    n_watched = sum(bool(one.telemetry) for one in measured)
+    if not n_watched:
+        return ""
+    sentences = []
+    if campaign.plan.reference and not has_reasons:
+        sentences.append("Nothing that the nodes did is known to differ by one percent or more.")
+    asked = [one for one in measured if _is_asked(campaign, one)]
+    n_lost = sum(not one.telemetry for one in asked)
+    if n_lost:
+        sentences.append(
+            f"{n_lost} of {count(len(asked), 'run')} {'has' if n_lost == 1 else 'have'} no part in this: not "
+            "all nodes were watched to the end. The first line of telemetry.jsonl.gz there says why."
+        )
+    return " ".join(sentences)
+
+
+def _is_asked(campaign: Campaign, one: Attempt) -> bool:
+    """Return whether the study wants the nodes of a run watched."""
+    platform = campaign.cases[one.case].platform
+    return campaign.plan.telemetry.period_of(platform) is not None
