@@ -88,3 +88,83 @@ def test_damaged_text_never_breaks_it(place: int, junk: str) -> None:
     except UnreadableSysstat:
         return
     assert all(one.values for one in found)
+
+
+def _sar(date: str, *lines: str) -> str:
+    return "\n".join([f"Linux 6.1.0 (n1) \t{date} \t_x86_64_\t(2 CPU)", "", *lines, ""])
+
+
+NOON = 1795262400.0  # 2026-11-21T12:00:00Z
+CPU = "CPU     %user     %nice   %system   %iowait    %steal     %idle"
+
+
+@pytest.mark.parametrize(
+    "date", ["2026-11-21", "21.11.2026", "11/21/26", "11/21/2026", "21/11/26", "2026年11月21日"]
+)
+@pytest.mark.parametrize(
+    "times", [("12:00:00", "12:00:01"), ("12:00:00 PM", "12:00:01 PM"), ("12:00:00 p.m.",) * 2]
+)
+def test_dates_and_clocks_of_locales_are_understood(date: str, times: tuple[str, str]) -> None:
+    text = _sar(date, f"{times[0]}   {CPU}", f"{times[1]}  all  50,00  1,00  40,00  0,00  0,00  9,00")
+    (found,) = read_sysstat(text)
+    assert NOON <= found.at <= NOON + 1
+    assert found.values["cpu_user"] == 51.0
+
+
+@pytest.mark.parametrize("date", ["13/32/26", "31.31.2026", "Saturday"])
+def test_a_date_that_is_none_is_refused_with_the_cure(date: str) -> None:
+    with pytest.raises(UnreadableSysstat, match="S_TIME_FORMAT=ISO"):
+        read_sysstat(_sar(date, f"12:00:00   {CPU}"))
+
+
+def test_midnight_is_twelve_on_a_clock_of_twelve_hours() -> None:
+    row = "all  1.00  0.00  0.00  0.00  0.00  99.00"
+    text = _sar("11/21/2026", f"11:59:59 PM  {CPU}", f"12:00:00 AM  {row}", f"12:00:01 AM  {row}")
+    assert [(one.at, one.interval_s) for one in read_sysstat(text)] == [(MIDNIGHT, 1), (MIDNIGHT + 1, 1)]
+
+
+def test_what_is_told_twice_of_one_time_counts_once() -> None:
+    """By sar -u and sar -u ALL in one file, or by sadc that was started twice within a second."""
+    busy = "12:00:01  all  40.00  0.00  10.00  0.00  0.00  50.00"
+    memory = "12:00:01  {0}  200  100  50.00  1  1  1  1.00  1  1  1"
+    text = _sar(
+        "2026-11-21",
+        f"12:00:00  {CPU}",
+        busy,
+        busy,
+        "12:00:00  CPU  %usr  %nice  %sys  %iowait  %steal  %irq  %soft  %guest  %gnice  %idle",
+        "12:00:01  all  40.00  0.00  9.00  0.00  0.00  0.50  0.50  0.00  0.00  50.00",
+        "12:00:00  kbmemfree  kbavail  kbmemused  %memused  a  b  c  d  e  f  g",
+        memory.format(100),
+        memory.format(101),
+    )
+    (found,) = read_sysstat(text)
+    assert (found.values["cpu_user"], found.values["cpu_system"]) == (40.0, 10.0)
+    assert found.values["memory"] == 100 * 1024
+
+
+def test_after_a_restart_an_interval_begins_with_it_and_comments_are_no_rows() -> None:
+    row = "  all  1.00  0.00  0.00  0.00  0.00  99.00"
+    text = _sar(
+        "2026-11-21",
+        f"12:00:00  {CPU}",
+        f"12:00:10{row}",
+        "12:00:20  COM  it was 5 times 7",
+        "",
+        "14:00:00  LINUX RESTART  (2 CPU)",
+        "",
+        f"14:10:00  {CPU}",
+        f"14:10:10{row}",
+    )
+    assert [(one.at - NOON, one.interval_s) for one in read_sysstat(text)] == [(10, 10), (7810, 10)]
+
+
+def test_requests_that_nfs_sent_again_are_not_segments_of_tcp() -> None:
+    text = _sar(
+        "2026-11-21",
+        "12:00:00  call/s retrans/s    read/s   write/s  access/s  getatt/s",
+        "12:00:01  100.00     50.00      1.00      1.00      1.00      1.00",
+        "12:00:00  atmptf/s  estres/s retrans/s isegerr/s   orsts/s",
+        "12:00:01      0.00      0.00      2.00      0.00      0.00",
+    )
+    assert read_sysstat(text)[0].values == {"tcp_retransmits": 2.0}

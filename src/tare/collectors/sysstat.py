@@ -5,6 +5,7 @@ Values become the figures of telemetry: bytes where sysstat counts kB of 1024 by
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import re
 from collections.abc import Iterable, Iterator
@@ -14,10 +15,16 @@ import msgspec
 
 _KB, _SECTOR = 1024.0, 512.0
 _HEADING = re.compile(r"^Linux \S+ \((?P<host>[^)]*)\)\s+(?P<date>\S+)\s")
-_TIME = re.compile(r"^(\d{2}):(\d{2}):(\d{2})(?: ([AP]M))?\s+(.*)$")
-_DATES = (r"(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)", r"(?P<m>\d\d)/(?P<d>\d\d)/(?P<y>\d{4}|\d\d)")
+_TIME = re.compile(r"^(\d{1,2}):(\d{2}):(\d{2})(?:\s([AP])\.?\s?M\.?)?\s+(.*)$", re.IGNORECASE)
+_DATES = (
+    r"(?P<y>\d{4})[-年](?P<m>\d\d)[-月](?P<d>\d\d)日?",
+    r"(?P<d>\d\d)\.(?P<m>\d\d)\.(?P<y>\d{4}|\d\d)",
+    r"(?P<m>0\d|1[0-2])/(?P<d>\d\d)/(?P<y>\d{4}|\d\d)",
+    r"(?P<d>\d\d)/(?P<m>\d\d)/(?P<y>\d{4}|\d\d)",
+)
 _HUMAN = {"B": 1.0, "k": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 _DAY_S = 86400.0
+_RESTART = {"LINUX", "RESTART"}
 
 SAR_COLUMNS: dict[str, tuple[str, float]] = {
     "%user": ("cpu_user", 1), "%usr": ("cpu_user", 1), "%nice": ("cpu_user", 1),
@@ -186,36 +193,63 @@ def _counts(name: str, interface: str | None) -> bool:
     return name == interface if interface else name != "lo"
 
 
-def _read_sar(lines: Iterable[str], interface: str | None, utc_offset_s: float) -> Iterator[Reading]:
-    """Yield readings of sar's tables, those of one time together.
+class _Table:
+    """One of sar's tables, told apart by its columns; `at` is the time of its latest rows."""
 
-    A table says the time only, so that midnight is where a time is earlier than the one before.
-    """
-    host, day, columns = "", 0.0, list[str]()
-    found: dict[tuple[str, float], dict[str, float]] = {}
-    last: dict[tuple[str, ...], float] = {}
+    def __init__(self, columns: list[str], at: float) -> None:
+        self.columns = columns
+        self.before = self.at = at
+
+    def go_on(self, at: float) -> None:
+        """Come to rows of another time; midnight is where that is earlier than the one before."""
+        at = _after(at, self.at)
+        if at != self.at:
+            self.before, self.at = self.at, at
+
+
+def _read_sar(lines: Iterable[str], interface: str | None, utc_offset_s: float) -> Iterator[Reading]:
+    """Yield readings of sar's tables, those of one time together, of each thing the last that is told."""
+    host, day, table = "", 0.0, _Table([], 0.0)
+    tables: dict[tuple[str, ...], _Table] = {}
+    found: dict[tuple[str, float], _Moment] = {}
     for line in lines:
         heading = _HEADING.match(line)
         if heading:
-            host, day, columns, last = heading["host"], _day(heading["date"]), [], {}
+            host, day, table, tables = heading["host"], _day(heading["date"]), _Table([], 0.0), {}
             continue
         row = _TIME.match(line)
         if not row or not host:
             continue
-        words = row[5].split()
-        if not any(_number(word) is not None for word in words[1:]) and not _is_row(words, columns):
-            columns = words
-            last.setdefault(tuple(columns), day + _seconds(row))  # when the first row's interval began
+        words, at = row[5].split(), day + _seconds(row)
+        if _RESTART.issubset(words) or words[:1] == ["COM"]:
             continue
-        at = _after(day + _seconds(row), last.get(tuple(columns)))
-        last[tuple(columns)] = at
-        values = _row(dict(zip(columns, words, strict=False)), interface)
+        if not any(_number(word) is not None for word in words[1:]) and not _is_row(words, table.columns):
+            table = tables.setdefault(tuple(words), _Table(words, at))
+            table.go_on(at)  # when the next row's interval begins: after a restart not at the row before
+            continue
+        table.go_on(at)
+        values = _row(dict(zip(table.columns, words, strict=False)), interface)
         if values:
-            known = found.setdefault((host, at - utc_offset_s), {})
-            for name, value in values.items():
-                known[name] = known.get(name, 0.0) + value
-    for (name, at), values in found.items():
-        yield Reading(name, at, None, values)
+            moment = found.setdefault((host, table.at - utc_offset_s), _Moment(table.at - table.before, {}))
+            thing = words[0] if _number(words[0]) is None else ""  # an interface; most tables are of the host
+            moment.rows.setdefault(tuple(table.columns), {})[thing] = values
+    for (name, at), moment in found.items():
+        yield Reading(name, at, moment.interval_s or None, moment.values())
+
+
+class _Moment(NamedTuple):
+    """What tables tell of one time: by their columns, and by what each row is of."""
+
+    interval_s: float
+    rows: dict[tuple[str, ...], dict[str, dict[str, float]]]
+
+    def values(self) -> dict[str, float]:
+        """Return the figures: sums over rows, as of interfaces, but not over tables that tell the same."""
+        found: dict[str, float] = {}
+        for rows in self.rows.values():
+            names = {name for values in rows.values() for name in values}
+            found |= {name: sum(values.get(name, 0.0) for values in rows.values()) for name in names}
+        return found
 
 
 def _is_row(words: list[str], columns: list[str]) -> bool:
@@ -224,6 +258,8 @@ def _is_row(words: list[str], columns: list[str]) -> bool:
 
 def _row(told: dict[str, str], interface: str | None) -> dict[str, float]:
     if told.get("CPU", "all") != "all" or ("IFACE" in told and not _counts(told["IFACE"], interface)):
+        return {}
+    if "call/s" in told:  # retrans/s of NFS, which are not those of TCP
         return {}
     found: dict[str, float] = {}
     for column, text in told.items():
@@ -245,15 +281,16 @@ def _day(text: str) -> float:
         found = re.fullmatch(pattern, text)
         if found:
             year = int(found["y"]) + (2000 if len(found["y"]) == 2 else 0)
-            moment = datetime.datetime(year, int(found["m"]), int(found["d"]), tzinfo=datetime.UTC)
-            return moment.timestamp()
+            with contextlib.suppress(ValueError):
+                moment = datetime.datetime(year, int(found["m"]), int(found["d"]), tzinfo=datetime.UTC)
+                return moment.timestamp()
     raise UnreadableSysstat(
         f"{text!r} is no date that can be told; run sar with LC_ALL=C or S_TIME_FORMAT=ISO"
     )
 
 
 def _seconds(row: re.Match[str]) -> float:
-    hours = int(row[1]) % 12 + 12 * (row[4] == "PM") if row[4] else int(row[1])
+    hours = int(row[1]) % 12 + 12 * (row[4] in "pP") if row[4] else int(row[1])
     return hours * 3600.0 + int(row[2]) * 60.0 + int(row[3])
 
 
