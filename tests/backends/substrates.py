@@ -21,8 +21,7 @@ from tare.backends import marks
 from tare.backends.process import ProcessBackend
 from tare.backends.slurm.commands import Slurm
 from tare.backends.slurm.scheduler import SlurmScheduler
-from tare.errors import LabError
-from tare.lab import AGENT, Lab, slurm, start
+from tare.lab import AGENT, Lab, slurm
 from tare.lab.mpi import is_installed, mpi_folder
 from tare.model.backend import Exit, Job
 from tare.model.case import Layout
@@ -170,19 +169,6 @@ class Queue:
 
 def _no_facts(platform: Platform) -> str:
     return ""
-
-
-@contextlib.contextmanager
-def running_lab(folder: Path) -> Iterator[Lab]:
-    """Yield a lab of our own; skip where this machine builds none."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", str(folder))
-        try:
-            running = start(SPEC, owned=True)
-        except LabError as error:
-            pytest.skip(f"this machine builds no lab: {error}")
-    with running:
-        yield running
 
 
 @contextlib.contextmanager

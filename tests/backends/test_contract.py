@@ -17,15 +17,16 @@ from pathlib import Path
 import pytest
 
 from backends.substrates import (
+    SPEC,
     Launched,
     Queue,
     Substrate,
     mpi_platform,
     processes,
     require_slurm,
-    running_lab,
     ssh_agent,
 )
+from lab.calls import running_lab
 from tare.lab import AGENT, Lab
 from tare.model.site import Platform
 
@@ -45,7 +46,7 @@ def shared() -> Iterator[ExitStack]:
 
 @pytest.fixture(scope="module")
 def lab(shared: ExitStack, tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    return shared.enter_context(running_lab(tmp_path_factory.mktemp("run")))
+    return shared.enter_context(running_lab(SPEC, tmp_path_factory.mktemp("run")))
 
 
 @pytest.fixture(scope="module")

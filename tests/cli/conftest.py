@@ -9,13 +9,19 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from tare.lab import Lab, find
+from tare.lab.mpi import is_installed, mpi_folder
 
 TARE = str(Path(sys.executable).with_name("tare"))
+
+needs_intelmpi = pytest.mark.skipif(
+    not is_installed("intelmpi", mpi_folder()), reason="no Intel MPI here; run: tare lab setup"
+)
 
 Tare = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -55,6 +61,13 @@ def standing_lab(*options: str | Path) -> Iterator[Lab]:
             yield lab
         finally:
             call_tare("lab", "down")
+
+
+def lab_site(old: str = "", new: str = "") -> str:
+    """Return the site of the lab that comes with Tare, with the first `old` in it replaced."""
+    text = resources.files("tare").joinpath("sites/lab.yaml").read_text()
+    assert old in text
+    return text.replace(old, new, 1)
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Tare
+from cli.conftest import Tare, needs_intelmpi
 from cli.test_crash import ended_runs
-from tare.lab.mpi import is_installed, mpi_folder
 from tare.store.campaign import read_campaign
 
 Study = Callable[..., Path]
@@ -80,9 +79,7 @@ def test_without_a_study_this_machine_is_calibrated(tare: Tare, tmp_path: Path) 
 
 
 @pytest.mark.lab
-@pytest.mark.skipif(
-    not is_installed("intelmpi", mpi_folder()), reason="no Intel MPI here; run: tare lab setup"
-)
+@needs_intelmpi
 def test_without_a_study_the_lab_is_calibrated(tare: Tare) -> None:
     done = tare("calibrate", "--site", "lab", "--blocks", "3", "--out", "c", "--json")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -7,17 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import TARE, Tare
-from tare.lab.mpi import is_installed, mpi_folder
+from cli.conftest import Tare, lab_site, needs_intelmpi
 from tare.model.packets import Counted, read
 from tare.store.campaign import read_campaign
 
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(
-        not is_installed("intelmpi", mpi_folder()), reason="no Intel MPI here; run: tare lab setup"
-    ),
-]
+pytestmark = [pytest.mark.lab, needs_intelmpi]
 
 STUDY = """\
 study: packets
@@ -53,8 +47,7 @@ def test_the_packets_of_an_overlay_are_smaller_by_its_headers(tare: Tare, tmp_pa
 
 
 def test_what_the_site_counts_an_option_may_leave_out(tare: Tare, tmp_path: Path) -> None:
-    text = (Path(TARE).parents[2] / "src/tare/sites/lab.yaml").read_text()
-    (tmp_path / "site.yaml").write_text(f"{text}\ntelemetry: {{packets: true}}\n")
+    (tmp_path / "site.yaml").write_text(f"{lab_site()}\ntelemetry: {{packets: true}}\n")
     quick = STUDY.replace("site: lab", "site: site.yaml").replace("[host, overlay]", "[host]")
     (tmp_path / "study.yaml").write_text(quick.replace("iterations: 30", "iterations: 2"))
     for options, expected in (((), 1), (("--no-packets",), 0)):

@@ -7,17 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import TARE, Tare
-from tare.lab.mpi import is_installed, mpi_folder
+from cli.conftest import Tare, lab_site, needs_intelmpi
 from tare.model.attempt import Attempt, State
 from tare.store.campaign import read_campaign
 
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(
-        not is_installed("intelmpi", mpi_folder()), reason="no Intel MPI here; run: tare lab setup"
-    ),
-]
+pytestmark = [pytest.mark.lab, needs_intelmpi]
 
 STUDY = """\
 study: placement
@@ -50,8 +44,7 @@ def run(
     bind: str = "core",
 ) -> Attempt:
     """Run one attempt in the lab whose platform has these variables."""
-    text = (Path(TARE).parents[2] / "src/tare/sites/lab.yaml").read_text()
-    changed = text.replace("    launcher: intelmpi\n", f"    launcher: intelmpi\n    env: {env}\n", 1)
+    changed = lab_site("    launcher: intelmpi\n", f"    launcher: intelmpi\n    env: {env}\n")
     (folder / "site.yaml").write_text(changed + rest)
     study = STUDY.replace("WORKLOAD", workload).replace("NODES", str(nodes)).replace("RANKS", str(ranks))
     study = study.replace("BIND", bind)

@@ -11,18 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import TARE, Tare
+from cli.conftest import TARE, Tare, lab_site, needs_intelmpi
 from cli.test_crash import ended_runs, left_over, wait_for
-from tare.lab.mpi import is_installed, mpi_folder
 from tare.model.attempt import Attempt, State
 from tare.store.campaign import read_campaign
 
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(
-        not is_installed("intelmpi", mpi_folder()), reason="no Intel MPI here; run: tare lab setup"
-    ),
-]
+pytestmark = [pytest.mark.lab, needs_intelmpi]
 
 STUDY = """\
 study: lab-runs
@@ -87,11 +81,7 @@ def test_each_network_carries_its_own_traffic(tare: Tare, tmp_path: Path) -> Non
 
 def test_a_run_over_another_network_than_asked_for_is_invalid(tare: Tare, tmp_path: Path) -> None:
     """The platform's environment sends the data over fab1, whatever network the study names."""
-    text = (Path(TARE).parents[2] / "src/tare/sites/lab.yaml").read_text()
-    wrong = text.replace(
-        "    launcher: intelmpi\n", "    launcher: intelmpi\n    env: {FI_TCP_IFACE: fab1}\n"
-    )
-    assert wrong != text
+    wrong = lab_site("    launcher: intelmpi\n", "    launcher: intelmpi\n    env: {FI_TCP_IFACE: fab1}\n")
     (tmp_path / "wrong.yaml").write_text(wrong)
     study = write_study(tmp_path, workload=PINGPONG, site="wrong.yaml")
     assert tare("run", study, "--out", tmp_path / "c").returncode == 1

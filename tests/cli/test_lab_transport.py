@@ -8,17 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import TARE, Tare
+from cli.conftest import Tare, lab_site, needs_intelmpi
 from tare.lab.mpi import is_installed, mpi_folder
 from tare.model.attempt import Attempt, State
 from tare.store.campaign import read_campaign
 
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(
-        not is_installed("intelmpi", mpi_folder()), reason="no Intel MPI here; run: tare lab setup"
-    ),
-]
+pytestmark = [pytest.mark.lab, needs_intelmpi]
 
 STUDY = """\
 study: transport
@@ -54,12 +49,6 @@ def run(
     tare("run", folder / "study.yaml", "--out", folder / "c")
     campaign = read_campaign(folder / "c")
     return {campaign.cases[one.case].platform: one for one in campaign.attempts}
-
-
-def lab_site(old: str = "", new: str = "") -> str:
-    text = (Path(TARE).parents[2] / "src/tare/sites/lab.yaml").read_text()
-    assert old in text
-    return text.replace(old, new, 1) if old else text
 
 
 def test_each_mpi_says_it_itself_and_the_program_is_not_disturbed(tare: Tare, tmp_path: Path) -> None:

@@ -1,13 +1,19 @@
-"""Ways to talk to the hosts of a lab."""
+"""A lab for tests, and ways to talk to its hosts."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from tare.lab import AGENT, Lab
+import pytest
+
+from tare.errors import LabError
+from tare.lab import AGENT, Lab, start
+from tare.model.site import LabSpec
 
 _EXCHANGE = Path(__file__).with_name("exchange.py")
 _TIMEOUT_S = 60
@@ -53,6 +59,19 @@ class Hosts:
         lines = self.call(host, "cat /proc/net/dev").stdout.splitlines()[2:]
         rows = (line.split(":") for line in lines)
         return {name.strip(): int(counters.split()[8]) for name, counters in rows}
+
+
+@contextmanager
+def running_lab(spec: LabSpec, folder: Path) -> Iterator[Lab]:
+    """Have a lab up that ends with this process, its state below `folder`; skip where none can be built."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(folder))
+        try:
+            lab = start(spec, owned=True)
+        except LabError as error:
+            pytest.skip(f"this machine builds no lab: {error}")
+    with lab:
+        yield lab
 
 
 def call(lab: Lab, host: str, *argv: str) -> subprocess.CompletedProcess[str]:

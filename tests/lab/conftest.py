@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.calls import Hosts
-from tare.errors import LabError
-from tare.lab import Lab, start
+from lab.calls import Hosts, running_lab
+from tare.lab import Lab
 from tare.model.site import LabNetwork, LabNetworkKind, LabSpec
 
 SPEC = LabSpec(
@@ -31,13 +30,7 @@ def spec() -> LabSpec:
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A lab that lives as long as the tests; they leave it as they found it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("run")))
-        try:
-            running = start(SPEC, owned=True)
-        except LabError as error:
-            pytest.skip(f"this machine builds no lab: {error}")
-    with running:
+    with running_lab(SPEC, tmp_path_factory.mktemp("run")) as running:
         yield running
 
 

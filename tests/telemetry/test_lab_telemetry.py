@@ -13,19 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import TARE
+from cli.conftest import TARE, needs_intelmpi
 from tare.backends import marks
 from tare.collectors.sampler import read
-from tare.lab.mpi import is_installed, mpi_folder
 from tare.model.attempt import Attempt, State
 from tare.store.campaign import read_campaign
 
-pytestmark = [
-    pytest.mark.lab,
-    pytest.mark.skipif(
-        not is_installed("intelmpi", mpi_folder()), reason="no Intel MPI here; run: tare lab setup"
-    ),
-]
+pytestmark = [pytest.mark.lab, needs_intelmpi]
 
 STUDY = """\
 study: watched
