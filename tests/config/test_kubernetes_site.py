@@ -63,8 +63,9 @@ def test_every_option_arrives() -> None:
 
 
 def test_root_has_its_own_places() -> None:
-    options = site(", user: 0, ssh_port: 22").platforms["pods"].kubernetes
+    options = site(", user: 0, ssh_port: 22, capabilities: [NET_RAW]").platforms["pods"].kubernetes
     assert options is not None
+    assert options.capabilities == ("NET_RAW",)
     assert (options.ssh_mount, options.sshd) == ("/root/.ssh", ("/usr/sbin/sshd", "-De"))
 
 
@@ -88,6 +89,7 @@ def test_a_network_of_multus_is_read_with_what_to_make_of_it() -> None:
         (", isolation: bench", "'bench' has no value; write LABEL=VALUE"),
         (", ssh_port: 22", "only root may listen on port 22; use 2222"),
         (", home: me", "'me' is relative"),
+        (", capabilities: [NET_RAW]", "programs of other users have none; remove it, or add user: 0"),
         (", merge: {kind: Job}", "not Tare's to watch"),
         (", cpus: 0.5", "cpus"),
         (", imagePullPolicy: Never", "imagePullPolicy"),

@@ -123,7 +123,9 @@ SITUATIONS: dict[str, Situation] = {
     "attachment-of-another-namespace": BASE._replace(
         network=Network(interface="net1", pod=PodNetwork(attachment="networks/hsn"))
     ),
-    "root": BASE.with_options(user=0, ssh_port=22, sshd=("/usr/sbin/sshd", "-De")),
+    "root": BASE.with_options(
+        user=0, ssh_port=22, sshd=("/usr/sbin/sshd", "-De"), capabilities=("NET_RAW",)
+    ),
     "openshift-chooses-the-user": BASE.with_options(user=None),
     "isolation": BASE.with_options(
         isolation="bench=only", tolerations=(Toleration(key="gpu", operator="Exists", effect="NoSchedule"),)
