@@ -9,11 +9,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from cli.conftest import Tare
 from serve.conftest import running, until
 from serve.test_openmetrics import query
 from support.synthetic import make_campaign
+from tare.cli.commands.telemetry import command
 from tare.model.attempt import Attempt
 from tare.serve.server import listen
 from tare.store.campaign import freeze, open_journal
@@ -32,7 +34,7 @@ def write_campaign(folder: Path, began_at: float) -> list[Attempt]:
     """Write a campaign of two runs of three seconds, ten seconds apart."""
     campaign = make_campaign(blocks=2)
     attempts = [
-        msgspec.structs.replace(one, started_at=began_at + 10 * number, elapsed_s=3.0)
+        msgspec.structs.replace(one, started_at=began_at + 10 * number, elapsed_s=3.0, hosts=["n1"])
         for number, one in enumerate(campaign.attempts[:2])
     ]
     freeze(folder, campaign.plan, {})
@@ -65,6 +67,18 @@ def test_importing_twice_changes_nothing(tare: Tare, tmp_path: Path) -> None:
     tare("telemetry", "import", tmp_path / "c", tmp_path / "n1.json")
     assert read_imported(tmp_path / "c" / first.folder) == once
     assert once.tracks
+
+
+@pytest.mark.parametrize(
+    ("name", "host"), [("n1.hpc.example", "n1"), ("n1", "n1"), ("n2.hpc.example", "n2.hpc.example")]
+)
+def test_a_host_is_known_with_its_domain_and_without(tmp_path: Path, name: str, host: str) -> None:
+    first, _ = write_campaign(tmp_path / "c", NOON)
+    (tmp_path / "n1.json").write_text((SADF % (STATISTIC % (2, 2))).replace('"n1"', f'"{name}"'))
+    done = CliRunner().invoke(command, ["import", str(tmp_path / "c"), str(tmp_path / "n1.json")])
+    assert done.exit_code == 0, done.output
+    (track,) = read_imported(tmp_path / "c" / first.folder).tracks
+    assert track.host == host
 
 
 def test_a_file_that_is_no_statistics_is_refused_with_the_cure(tare: Tare, tmp_path: Path) -> None:
@@ -109,11 +123,13 @@ def test_series_of_a_sites_prometheus_are_cut_to_the_runs(
 ) -> None:
     until(lambda: query(prometheus, 'count_over_time(up{job="node"}[10s]) >= 4'), timeout_s=30)
     (first, _) = write_campaign(tmp_path / "c", time.time() - 4)
-    done = tare("telemetry", "import", tmp_path / "c", prometheus, "--query", 'answers=up{job="node"}')
+    queries = ("--query", 'answers=up{job="node"}', "--query", 'twice=2*up{job="node"}')
+    done = tare("telemetry", "import", tmp_path / "c", prometheus, *queries)
     assert done.returncode == 0, done.stderr
     (track,) = read_imported(tmp_path / "c" / first.folder).tracks
     assert track.host == "127.0.0.1"
     assert set(track.values["answers"]) == {1.0}
+    assert set(track.values["twice"]) == {2.0}
     assert first.started_at is not None
     assert all(first.started_at <= at <= first.started_at + 4 for at in track.at)
     refused = tare("telemetry", "import", tmp_path / "c", prometheus, "--query", "x=sum(")

@@ -8,6 +8,7 @@ from tare.report.content import ReportAnswers, content
 from tare.report.formats.page import render
 from tare.serve.watch import Watched
 from tare.store.campaign import read_campaign
+from tare.store.telemetry import imported_timeline
 
 
 def full_report(watched: Watched) -> str:
@@ -31,6 +32,8 @@ def _render(watched: Watched) -> str:
         campaign,
         answers,
         painter=Here(),
-        read_timeline=lambda one: read_timeline(campaign.folder / one.folder),
+        read_timeline=lambda one: (
+            read_timeline(campaign.folder / one.folder) or imported_timeline(campaign.folder / one.folder)
+        ),
     )
     return render(campaign, found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -27,46 +26,83 @@ def epoch_of(attempt: Attempt) -> Epoch | None:
     return Epoch("run", attempt.started_at, attempt.started_at + attempt.elapsed_s)
 
 
+_Spread = dict[tuple[str, str], dict[float, tuple[float, float]]]
+"""Of a host and a figure, by the times at which intervals end: when each began, and the value."""
+
+
 def cut(points: Iterable[Point], epoch: Epoch) -> tuple[Track, ...]:
     """Return the tracks of hosts within `epoch`: points whose interval has its middle in it."""
-    rows: dict[str, list[_Row]] = {}
+    spread: _Spread = {}
     last: dict[str, float] = {}
     for host, at, interval_s, values in points:
         length = interval_s if interval_s is not None else at - last.get(host, at)
         last[host] = at
         if epoch.began_at <= at - length / 2 <= epoch.ended_at:
-            rows.setdefault(host, []).append(_Row(at - length, at, values))
-    return tuple(_track(host, found) for host, found in sorted(rows.items()))
+            for name, value in values.items():
+                spread.setdefault((host, name), {})[at] = (at - length, value)
+    return _tracks(spread)
 
 
-class _Row(NamedTuple):
-    since: float
-    at: float
-    values: dict[str, float]
-
-
-def _track(host: str, rows: Sequence[_Row]) -> Track:
-    """Return rows as columns, of the figures that every row has."""
-    names = set(rows[0].values).intersection(*(row.values for row in rows))
-    return Track(
-        host=host,
-        since=tuple(row.since for row in rows),
-        at=tuple(row.at for row in rows),
-        values={name: tuple(row.values[name] for row in rows) for name in sorted(names)},
+def _tracks(spread: _Spread) -> tuple[Track, ...]:
+    """Return one track of all figures of a host that are known at the same times."""
+    alike: dict[tuple[str, tuple[float, ...]], list[str]] = {}
+    for (host, name), told in sorted(spread.items()):
+        alike.setdefault((host, tuple(sorted(told))), []).append(name)
+    return tuple(
+        Track(
+            host=host,
+            since=tuple(spread[host, names[0]][one][0] for one in at),
+            at=at,
+            values={name: tuple(spread[host, name][one][1] for one in at) for name in names},
+        )
+        for (host, at), names in alike.items()
     )
 
 
+def _spread_of(tracks: Iterable[Track]) -> _Spread:
+    return {
+        (one.host, name): dict(zip(one.at, zip(one.since, values, strict=True), strict=True))
+        for one in tracks
+        for name, values in one.values.items()
+    }
+
+
 def keep(campaign: Campaign, attempt: Attempt, tracks: Sequence[Track], epoch: Epoch) -> None:
-    """Keep `tracks` with `attempt`, in the place of what was imported for the same hosts before."""
+    """Keep `tracks` with `attempt`, in the place of what was imported for the same hosts and times before.
+
+    What lies before or after is kept, as the day before of a run that goes on after midnight.
+    """
     path = campaign.folder / attempt.folder / IMPORTED
-    known = {(one.host, *one.values): one for one in read_imported(path.parent).tracks}
-    known |= {(one.host, *one.values): one for one in tracks}
-    timeline = Timeline(tracks=tuple(known[key] for key in sorted(known)), epochs=(epoch,))
+    known = _spread_of(read_imported(path.parent).tracks)
+    for key, fresh in _spread_of(tracks).items():
+        first, last = min(since for since, _ in fresh.values()), max(fresh)
+        others = {at: told for at, told in known.get(key, {}).items() if at <= first or told[0] >= last}
+        known[key] = others | fresh
+    timeline = Timeline(tracks=_tracks(known), epochs=(epoch,))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(msgspec.json.encode(timeline))
     except OSError as error:
         raise CampaignError.from_os(campaign.folder, error) from error
+
+
+def imported_timeline(folder: Path) -> Timeline | None:
+    """Return what was imported for the attempt in `folder`, and when its cores worked; None if nothing was.
+
+    Raises CampaignError.
+    """
+    found = read_imported(folder)
+    return (
+        msgspec.structs.replace(found, tracks=tuple(map(_with_work, found.tracks))) if found.tracks else None
+    )
+
+
+def _with_work(track: Track) -> Track:
+    idle, waits = track.values.get("cpu_idle"), track.values.get("cpu_iowait")
+    if idle is None or waits is None:
+        return track
+    busy = tuple(100 - one - other for one, other in zip(idle, waits, strict=True))
+    return msgspec.structs.replace(track, values={"cpu_busy": busy, **track.values})
 
 
 def read_imported(folder: Path) -> Timeline:

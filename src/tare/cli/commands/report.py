@@ -71,6 +71,7 @@ def command(
     from tare.report.content import ReportAnswers
     from tare.report.writing import Format, write_report
     from tare.store.campaign import read_campaign
+    from tare.store.telemetry import imported_timeline
 
     wanted = set(Format) if "all" in formats else {Format(one) for one in formats or ("html",)}
     if is_opened and Format.HTML not in wanted:
@@ -88,7 +89,7 @@ def command(
                 target,
                 template,
                 wanted,
-                lambda one: read_timeline(folder / one.folder),
+                lambda one: read_timeline(folder / one.folder) or imported_timeline(folder / one.folder),
                 painter,
             )
         except OSError as error:

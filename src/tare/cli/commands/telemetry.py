@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import http.client
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from tare.cli.asking import Server
 from tare.cli.output import json_option, print_json
 from tare.collectors.sysstat import Reading, UnreadableSysstat, read_sysstat
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
-
-_TIMEOUT_S = 60
 
 
 @click.group()
@@ -34,6 +30,11 @@ def command() -> None:
 )
 @click.option("--step", type=click.FloatRange(min=0.1), default=1.0, help="Seconds between its points.")
 @click.option("--host-label", default="instance", show_default=True, help="The label that names a host.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file with the bearer token that Prometheus asks for.",
+)
 @json_option
 def import_(
     folder: Path,
@@ -44,12 +45,13 @@ def import_(
     queries: tuple[str, ...],
     step: float,
     host_label: str,
+    token_file: Path | None,
     as_json: bool,
 ) -> None:
     """Cut SOURCE to the runs of the campaign in DIR, and keep each part with its run.
 
     SOURCE is a file that `sadf -j` or `sar` wrote, or the address of a Prometheus. What lies between runs is
-    left out. Doing it again changes nothing.
+    left out. Doing it again changes nothing. A name with a domain is taken for the host of that name without.
 
     \b
     Examples:
@@ -62,11 +64,12 @@ def import_(
 
     campaign = read_campaign(folder)
     if source.startswith(("http://", "https://")):
-        readings = _ask_prometheus(campaign, source, queries, step, host_label)
+        server = Server(source, token_file)
+        source = server.base
+        readings = _ask_prometheus(campaign, server, queries, step, host_label)
     else:
         readings = _read_file(Path(source), interface, utc_offset * 3600)
-    if host is not None:
-        readings = [one._replace(host=host) for one in readings]
+    readings = [one._replace(host=host or _known(one.host, campaign)) for one in readings]
     n_runs, n_points = _keep(campaign, readings)
     if as_json:
         body = {"source": source, "n_readings": len(readings), "n_runs": n_runs, "n_points": n_points}
@@ -75,7 +78,9 @@ def import_(
     click.echo(
         f"{len(readings)} readings; {n_points} of them lie in {n_runs} of {len(campaign.attempts)} runs"
     )
-    if not n_runs:
+    if not readings:
+        click.echo(f"Prometheus knows nothing of these queries, or no {host_label}, at the time of the runs.")
+    elif not n_runs:
         click.echo(
             "No run has any: are clocks and --utc-offset right, and is the interval shorter than runs?"
         )
@@ -90,11 +95,19 @@ def _read_file(path: Path, interface: str | None, utc_offset_s: float) -> list[R
         raise UsageError(f"{path}: {error}") from error
 
 
+def _known(host: str, campaign: Campaign) -> str:
+    """Return the name that the campaign has for a host, with its domain or without."""
+    known = {name for one in campaign.attempts for name in one.hosts}
+    short = host.partition(".")[0]
+    alike = [name for name in known if name.partition(".")[0] == short]
+    return alike[0] if host not in known and len(alike) == 1 and not short.isdigit() else host
+
+
 def _ask_prometheus(
-    campaign: Campaign, base: str, queries: Sequence[str], step_s: float, host_label: str
+    campaign: Campaign, server: Server, queries: Sequence[str], step_s: float, host_label: str
 ) -> list[Reading]:
     """Return what Prometheus says of each query, from the first run to the last."""
-    from tare.collectors.prometheus import RefusedQuery, range_url, read_range
+    from tare.collectors.prometheus import RefusedQuery, range_urls, read_range
     from tare.store.telemetry import epoch_of
 
     epochs = [epoch for one in campaign.attempts if (epoch := epoch_of(one))]
@@ -106,24 +119,12 @@ def _ask_prometheus(
         if not sign or not figure.isidentifier():
             raise UsageError(f"--query {text}: write FIGURE=PROMQL, such as load=node_load1")
         for epoch in epochs:
-            url = range_url(base, query, epoch.began_at, epoch.ended_at, step_s)
-            try:
-                found += read_range(_get(url), figure, host_label, step_s)
-            except RefusedQuery as error:
-                raise UsageError(f"--query {text}: {error}") from error
+            for url in range_urls(server.base, query, epoch.began_at, epoch.ended_at, step_s):
+                try:
+                    found += read_range(server.get(url), figure, host_label, step_s)
+                except RefusedQuery as error:
+                    raise UsageError(f"--query {text}: {error}") from error
     return found
-
-
-def _get(url: str) -> bytes:
-    """Return the body of an answer, also of one that says why it is none."""
-    try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310  # http or https, as checked
-            body: bytes = answer.read()
-            return body
-    except urllib.error.HTTPError as error:
-        return error.read()
-    except (OSError, http.client.HTTPException) as error:
-        raise UsageError(f"{url.partition('?')[0]}: cannot be asked: {error}") from error
 
 
 def _keep(campaign: Campaign, readings: Sequence[Reading]) -> tuple[int, int]:
