@@ -5,10 +5,11 @@ Its pictures are left in ``artefacts/report`` for those who look at them.
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PICTURES = Path(__file__).parents[2] / "artefacts" / "report"
 WIDTHS = {"wide": 1280, "narrow": 400}
+VIEWS = tuple(itertools.product(WIDTHS, ("light", "dark")))
+WIDE = VIEWS[:2]
 
 pytest.importorskip("playwright", reason="playwright is not installed: pip install playwright")
 pytestmark = [
@@ -50,8 +53,30 @@ def situation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return name, path
 
 
+class View(NamedTuple):
+    """A page as one reader has it before him, and what its picture is called."""
+
+    page: Page
+    width: int
+    picture: Path
+
+
+@pytest.fixture(scope="module", params=VIEWS, ids="-".join)
+def view(request: pytest.FixtureRequest, browser: Browser, situation: tuple[str, Path]) -> Iterator[View]:
+    """Open the page once for all tests of a reader: its pictures are taken, then every part is unfolded."""
+    (width, scheme), (name, path) = request.param, situation
+    page = opened(browser, path, WIDTHS[width], is_dark=scheme == "dark")
+    picture = PICTURES / f"{name}-{scheme}-{width}.png"
+    page.screenshot(path=picture, full_page=True)
+    if request.param == VIEWS[0]:
+        page.pdf(path=PICTURES / f"{name}.pdf", format="A4", print_background=True)
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    yield View(page, WIDTHS[width], picture)
+    page.context.close()
+
+
 def opened(browser: Browser, path: Path, width: int = 1280, *, is_dark: bool = False) -> Page:
-    """Return the page with its charts drawn and every part unfolded."""
+    """Return the page with its charts drawn."""
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         color_scheme="dark" if is_dark else "light",
@@ -66,32 +91,24 @@ def opened(browser: Browser, path: Path, width: int = 1280, *, is_dark: bool = F
     return page
 
 
-def unfold(page: Page) -> None:
-    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-
-
-@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
-def test_axe_finds_nothing_serious(browser: Browser, situation: tuple[str, Path], *, is_dark: bool) -> None:
+@pytest.mark.parametrize("view", WIDE, indirect=True, ids="-".join)
+def test_axe_finds_nothing_serious(view: View) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    page = opened(browser, situation[1], is_dark=is_dark)
-    unfold(page)
-    found = Axe().run(page).response["violations"]
+    found = Axe().run(view.page).response["violations"]
     serious = {
         one["id"]: one["nodes"][0]["html"] for one in found if one["impact"] in ("serious", "critical")
     }
-    page.context.close()
     assert serious == {}
 
 
-@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
-def test_the_page_is_no_wider_than_the_window(
-    browser: Browser, situation: tuple[str, Path], width: int
-) -> None:
-    page = opened(browser, situation[1], width)
-    unfold(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.context.close()
+def test_the_page_is_no_wider_than_the_window(view: View) -> None:
+    assert view.page.evaluate("document.documentElement.scrollWidth") <= view.width
+
+
+def test_pictures_are_left_for_people_to_look_at(situation: tuple[str, Path], view: View) -> None:
+    assert view.picture.read_bytes().startswith(b"\x89PNG")
+    assert (PICTURES / f"{situation[0]}.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_everything_that_can_be_used_is_reached_by_keyboard_and_shows_that_it_is(
@@ -138,17 +155,3 @@ def test_a_cell_of_the_heat_map_opens_by_keyboard_and_is_put_away_by_escape(
     page.keyboard.press("Escape")
     assert not card.is_visible()
     page.context.close()
-
-
-def test_pictures_are_left_for_people_to_look_at(browser: Browser, situation: tuple[str, Path]) -> None:
-    name, path = situation
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    for label, width in WIDTHS.items():
-        for scheme in ("light", "dark"):
-            page = opened(browser, path, width, is_dark=scheme == "dark")
-            page.screenshot(path=PICTURES / f"{name}-{scheme}-{label}.png", full_page=True)
-            page.context.close()
-    page = opened(browser, path)
-    page.pdf(path=PICTURES / f"{name}.pdf", format="A4", print_background=True)
-    page.context.close()
-    assert (PICTURES / f"{name}.pdf").read_bytes().startswith(b"%PDF")
