@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from cli.conftest import TARE, Tare
+from cli.conftest import TARE, Tare, standing_lab
 from cli.test_crash import wait_for
+from lab.calls import call
 from tare.backends import marks
 from tare.cli.wiring.crews import campaign_mark
-from tare.lab import containers, docker
+from tare.lab import Lab, containers, docker
 from tare.lab.rootfs import is_built, rootfs_folder
 from tare.model.attempt import State
 from tare.store.campaign import read_campaign
@@ -76,30 +75,25 @@ MEET = ": >up.$OMPI_COMM_WORLD_RANK; case $PWD in */2.1) sleep 60 ;; esac"
 """Says that a rank is up; in the first try at the second run, it never ends."""
 
 
-@pytest.fixture
-def standing_lab(tare: Tare, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A lab that outlives campaigns, and with it whatever they would leave there."""
-    folder = tempfile.mkdtemp(prefix="t", dir="/tmp")  # sockets of podman need a short path
-    monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
-    up = tare("lab", "up", "--with", "containers")
-    if up.returncode != 0:
-        pytest.skip(f"no containers in a lab here: {up.stderr}")
-    yield
-    tare("lab", "down")
-    shutil.rmtree(folder)
+@pytest.fixture(scope="module")
+def shared_lab() -> Iterator[Lab]:
+    """A lab that outlives campaigns, and with it whatever they would leave there: nothing, by any test."""
+    with standing_lab("--with", "containers") as lab:
+        yield lab
 
 
-def containers_in_the_lab(tare: Tare, *, only_running: bool = False) -> list[str]:
+def containers_in(lab: Lab, *, only_running: bool = False) -> list[str]:
     """Return the containers of podman, and of the dockers of both hosts that studies here use."""
     words = ["ps", "--quiet", *([] if only_running else ["--all"])]
-    found = tare("lab", "exec", "n1", "--", "podman", *words).stdout.split()
+    found = call(lab, "n1", "podman", *words).stdout.split()
     for host in ("n1-pod", "n2-pod") if HAS_DOCKER else ():
-        found += tare("lab", "exec", host, "--", "docker", *words).stdout.split()
+        found += call(lab, host, "docker", *words).stdout.split()
     return found
 
 
-@pytest.mark.usefixtures("standing_lab")
-def test_ranks_of_every_shape_run_inside_and_know_each_other(tare: Tare, tmp_path: Path) -> None:
+def test_ranks_of_every_shape_run_inside_and_know_each_other(
+    shared_lab: Lab, tare: Tare, tmp_path: Path
+) -> None:
     platforms = ["debian", "podman-rank", "podman-node", "charliecloud"]
     platforms += ["docker-rank", "docker-node"] if HAS_DOCKER else []
     done = tare("run", write_study(tmp_path, platforms, SCRIPT), "--out", tmp_path / "c")
@@ -108,10 +102,10 @@ def test_ranks_of_every_shape_run_inside_and_know_each_other(tare: Tare, tmp_pat
     inside = {(row["platform"], str(row["rank"])): row["value"] for row in rows if row["fom"] == "is_inside"}
     expected = {(name, rank): float(name != "debian") for name in platforms for rank in "01"}
     assert inside == expected
-    assert containers_in_the_lab(tare) == []
+    assert containers_in(shared_lab) == []
 
 
-@pytest.mark.usefixtures("standing_lab")
+@pytest.mark.usefixtures("shared_lab")
 def test_what_ranks_ran_in_is_recorded(tare: Tare, tmp_path: Path) -> None:
     tare("run", write_study(tmp_path, ["podman-node"], SCRIPT), "--out", tmp_path / "c")
     (record,) = (tmp_path / "c" / "environments").iterdir()
@@ -123,7 +117,6 @@ def test_what_ranks_ran_in_is_recorded(tare: Tare, tmp_path: Path) -> None:
     assert "Debian" in facts["platform.image_distribution"]
 
 
-@pytest.mark.usefixtures("standing_lab")
 @pytest.mark.parametrize(
     "platform",
     [
@@ -135,7 +128,7 @@ def test_what_ranks_ran_in_is_recorded(tare: Tare, tmp_path: Path) -> None:
     ],
 )
 def test_kill_9_leaves_nothing_and_the_campaign_goes_on_where_it_was(
-    tare: Tare, tmp_path: Path, platform: str
+    shared_lab: Lab, tare: Tare, tmp_path: Path, platform: str
 ) -> None:
     """The second of two runs is under way; the first is not run again."""
     campaign = tmp_path / "c"
@@ -146,32 +139,31 @@ def test_kill_9_leaves_nothing_and_the_campaign_goes_on_where_it_was(
     assert marks.marked(campaign_mark(campaign))
     runner.kill()
     runner.wait()
-    wait_for(lambda: not containers_in_the_lab(tare, only_running=True))
+    wait_for(lambda: not containers_in(shared_lab, only_running=True))
     wait_for(lambda: not marks.marked(campaign_mark(campaign)))
     assert tare("run", campaign).returncode == 0
     assert [(one.block, one.attempt, one.state) for one in read_campaign(campaign).measured()] == [
         (1, 1, State.DONE),
         (2, 2, State.DONE),
     ]
-    assert containers_in_the_lab(tare) == []
+    assert containers_in(shared_lab) == []
     assert tare("clean").stdout == "nothing is left behind\n"
 
 
-@pytest.mark.usefixtures("standing_lab")
-def test_clean_removes_a_container_that_never_started(tare: Tare) -> None:
+def test_clean_removes_a_container_that_never_started(shared_lab: Lab, tare: Tare) -> None:
     """As where podman was killed between making a container and starting it."""
     label = "tare.job=dead:999999999:1:case/1.0;"
     create = ["podman", "create", "--label", label, "--rootfs", str(ROOTFS), "true"]
-    made = tare("lab", "exec", "n1", "--", *create)
+    made = call(shared_lab, "n1", *create)
     assert made.returncode == 0, made.stderr
-    assert len(containers_in_the_lab(tare)) == 1
+    assert len(containers_in(shared_lab)) == 1
     assert "would remove container" in tare("clean", "--dry-run").stdout
-    assert len(containers_in_the_lab(tare)) == 1
+    assert len(containers_in(shared_lab)) == 1
     assert "removed container" in tare("clean").stdout
-    assert containers_in_the_lab(tare) == []
+    assert containers_in(shared_lab) == []
 
 
-@pytest.mark.usefixtures("standing_lab")
+@pytest.mark.usefixtures("shared_lab")
 def test_a_container_without_the_mpi_is_no_cluster(tare: Tare, tmp_path: Path) -> None:
     site = {
         "site": "lab-without-mpi",
