@@ -36,6 +36,19 @@ def test_failed_and_invalid_runs_are_told_and_exit_with_1(tare: Tare, study: Stu
     assert (counts["failed"], counts["invalid"]) == (1, 1)
 
 
+def test_packets_that_could_not_be_counted_cost_no_run_and_are_told_once(
+    tare: Tare, study: Study, tmp_path: Path
+) -> None:
+    (tmp_path / "site.yaml").write_text(
+        "site: here\nnodes: [localhost]\nplatforms: {bare: {}}\nnetworks: {lost: {interface: no-such-if0}}\n"
+    )
+    path = study(repeats=1, rest="site: site.yaml\ntelemetry: {packets: true}")
+    done = tare("run", path, "--out", "c")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("packets not all counted") == 1
+    assert "  2 × packets not all counted: " in done.stdout
+
+
 @pytest.mark.parametrize(
     "script", ["echo value: nan", "echo value: inf", "echo value:", "echo value: 1; echo value: 2", "true"]
 )
