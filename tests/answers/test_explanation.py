@@ -107,7 +107,7 @@ def test_figures_of_one_kind_are_told_once_unless_their_ratios_differ() -> None:
     assert names(encapsulated) == ["wire_sent", "network_sent"]
 
 
-def test_something_out_of_nothing_is_told_first_though_it_has_no_ratio() -> None:
+def test_something_out_of_nothing_is_told_though_it_has_no_ratio() -> None:
     figures = {
         "cpu_throttled": ([0.0] * BLOCKS, about(12.0)),
         "cpu_system": (about(20), turned(40)),
@@ -115,6 +115,8 @@ def test_something_out_of_nothing_is_told_first_though_it_has_no_ratio() -> None
     first, second = reasons(figures)
     assert (first.figure, second.figure) == ("cpu_throttled", "cpu_system")
     assert (first.reference, first.contender) == pytest.approx((0.0, 12.0))
+    little = {"cpu_throttled": ([0.0] * BLOCKS, [0.0105] * BLOCKS), "cpu_system": (about(10), turned(40))}
+    assert names(little) == ["cpu_system", "cpu_throttled"]
     assert names({"cpu_throttled": ([0.0] * BLOCKS, [0.0, *about(12.0)[1:]])}) == []
     assert names({"tcp_retransmits": ([0.0] * BLOCKS, [2.0] * BLOCKS)}) == []
 

@@ -60,6 +60,15 @@ def test_a_ratio_near_one_has_a_third_decimal() -> None:
     assert plain(ratio_bounds(1.683, 1.6, 1.75)) == "[1.60, 1.75]"
 
 
+def test_a_ratio_beyond_tenfold_has_three_digits_either_way() -> None:
+    assert (plain(ratio(0.00065)), plain(ratio(160.92)), plain(ratio(0.0))) == (
+        "× 1/1 538",
+        "× 161",
+        "× 0.00",
+    )
+    assert plain(ratio_bounds(0.00065, 0.0001, 0.09)) == "[1/10 000, 1/11.1]"
+
+
 def test_coordinates_carry_their_unit() -> None:
     assert plain(coordinate("bytes", 65536)) == "64 KiB"
     assert plain(coordinate("nodes", 1)) == "1 node"

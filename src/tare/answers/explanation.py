@@ -45,7 +45,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     """A figure of telemetry that differs, with its comparison and the medians over the runs of both sides.
 
     `effect` is the logarithm of the ratio as far as its interval leaves no doubt of it: of × 1.5 [1.2, 1.9]
-    that of 1.2. It is infinite where one side has nothing of it in any run.
+    that of 1.2. Where one side has nothing of it in any run, the least that explains anything stands there.
     """
 
     comparison: Comparison
@@ -95,9 +95,11 @@ def _reason(one: Comparison, values: _Values) -> Reason | None:
     below, above = (values.get((case, one.fom), ()) for case in (one.reference_case, one.contender_case))
     if not below or not above:
         return None
-    effect = math.inf if _is_from_nothing(below, above) else _sure_effect(one)
     reference, contender = statistics.median(below), statistics.median(above)
     least = _LEAST.get(one.unit, 0.0)
+    effect = _sure_effect(one)
+    if _is_from_nothing(below, above):
+        effect = math.log1p(abs(contender - reference) / (least or 1.0))
     if effect is None or effect < math.log1p(_LEAST_SHARE) or abs(contender - reference) < least:
         return None
     return Reason(comparison=one, effect=effect, reference=reference, contender=contender)

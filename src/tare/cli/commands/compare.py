@@ -213,7 +213,7 @@ def print_comparisons(
     campaign: Campaign, found: Sequence[Comparison], reference: Settings, margin: float | None = None
 ) -> None:
     """Print one row a comparison, and what its columns mean."""
-    from tare.report.words.costs import is_manifold
+    from tare.report.words.numbers import is_manifold
 
     if not found:
         click.echo("Nothing to compare yet; 'tare status' shows what has run.")
@@ -277,7 +277,8 @@ def format_ratio(one: Comparison) -> str:
 
     Beyond tenfold it is the ratio itself, in the report's words: ``161 × [155, 167]``.
     """
-    from tare.report.words.costs import factor, is_manifold
+    from tare.report.words.costs import factor
+    from tare.report.words.numbers import is_manifold
 
     if one.ratio is None:
         return "–"

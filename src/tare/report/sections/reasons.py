@@ -69,11 +69,17 @@ def _row(reason: Reason, sides: Sides) -> ReasonRow:
         sign=one.verdict.sign if is_directed else "",
         paint=paint(one).split("-")[0] if is_directed else "",
         verdict=one.verdict.value if is_directed else "",
-        ratio=ratio(one.ratio) if one.ratio else "from nothing",
+        ratio=_change(reason),
         interval=ratio_bounds(one.ratio, one.low, one.high),
         n_blocks=one.n_blocks,
         cases=(one.reference_case, one.contender_case),
     )
+
+
+def _change(reason: Reason) -> str:
+    if reason.reference and reason.contender:
+        return ratio(reason.comparison.ratio)
+    return "to nothing" if reason.reference else "from nothing"
 
 
 def watched_words(campaign: Campaign, *, has_reasons: bool) -> str:

@@ -78,7 +78,7 @@ class Courses:
 
 _KINDS = (
     ("cpu_busy", "CPU at work, nodes stacked", "%"),
-    ("cpu_system", "of that in the kernel, nodes stacked", "%"),
+    ("cpu_system", "CPU in the kernel, nodes stacked", "%"),
     ("network_rate", "sent by the network’s interface, nodes stacked", "B/s"),
 )
 
@@ -127,7 +127,7 @@ def _course(
     sides: Sides,
 ) -> Course | None:
     """Return one quantity of one case; None where no host tells it."""
-    known = [(block, one) for block, one in timelines if any(name in track.values for track in one.tracks)]
+    known = [(block, one) for block, one in timelines if any(track.values.get(name) for track in one.tracks)]
     if not known:
         return None
     layers = _layers([one for _, one in known], name)
@@ -168,13 +168,12 @@ def _layers(timelines: Sequence[Timeline], name: str) -> dict[str, frozenset[str
     """Return the hosts of each layer by what it is called, from below."""
     means: dict[str, list[float]] = {}
     for one in timelines:
-        ends = np.array([one.epochs[0].began_at, one.epochs[-1].ended_at])
         for track in one.tracks:
-            if name in track.values:
-                means.setdefault(track.host, []).append(float(_means(track, name, ends)[0]))
+            if track.values.get(name):
+                means.setdefault(track.host, []).append(statistics.fmean(track.values[name]))
     if len(means) <= MOST_LAYERS:
         return {visible(host): frozenset({host}) for host in means}
-    busiest = sorted(means, key=lambda host: -float(np.nanmean(means[host])))[: MOST_LAYERS - 1]
+    busiest = sorted(means, key=lambda host: -statistics.fmean(means[host]))[: MOST_LAYERS - 1]
     layers = {visible(host): frozenset({host}) for host in means if host in busiest}
     return layers | {f"the other {len(means) - len(busiest)} nodes": frozenset(means).difference(busiest)}
 
@@ -192,7 +191,7 @@ def _bars(
     Hosts are not sampled at the same instants, so each step takes the mean over it of every host: the top
     of the stack is their sum.
     """
-    tracks = [track for track in one.tracks if name in track.values]
+    tracks = [track for track in one.tracks if track.values.get(name)]
     first = one.epochs[0].began_at
     n_steps = max(min(most_steps, max(len(track.at) for track in tracks)), 1)
     edges = np.linspace(first, one.epochs[-1].ended_at, n_steps + 1)

@@ -11,8 +11,8 @@ from tare.answers.headline import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Aspe
 from tare.model.comparison import Comparison, Verdict
 from tare.report.sections.settling import settles
 from tare.report.sides import Side, Sides
-from tare.report.words.costs import cost, fold, is_manifold, shares
-from tare.report.words.numbers import NARROW, cost_interval, count, listed, percent
+from tare.report.words.costs import cost, fold, shares
+from tare.report.words.numbers import NARROW, cost_interval, count, is_manifold, listed, percent
 from tare.units import format_bytes
 
 _DECIDED = (Verdict.WORSE, Verdict.BETTER)

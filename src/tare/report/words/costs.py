@@ -10,12 +10,17 @@ from typing import NamedTuple
 
 from tare.model.comparison import Finding
 from tare.model.workload import Better
-from tare.report.words.numbers import NARROW, SPACE, bracket, cost_decimals, cost_interval, number, percent
-
-MOST_IN_PERCENT = 10.0
-"""A ratio beyond this, or below its inverse, is told as a factor: 161 ×, not +15992 %; 1/161 ×, not −99 %."""
-
-_MOST_DIGITS = 5
+from tare.report.words.numbers import (
+    NARROW,
+    SPACE,
+    bracket,
+    cost_decimals,
+    cost_interval,
+    is_manifold,
+    percent,
+    times,
+    times_bounds,
+)
 
 
 class Told(NamedTuple):
@@ -60,40 +65,17 @@ def shares(share: float, bounds: tuple[float, float] | None, *, is_signed: bool 
     return Told(percent(share, is_signed=is_signed, decimals=decimals), bracket(bounds, decimals))
 
 
-def is_manifold(ratio: float) -> bool:
-    """Return whether a ratio is told as a factor; a ratio of 0 is not, which is 100 % less."""
-    return ratio > MOST_IN_PERCENT or 0 < ratio < 1 / MOST_IN_PERCENT
-
-
 def factor(ratio: float, low: float | None, high: float | None) -> Told:
     """Return a ratio as people say it: ``161 × [155, 167]``, ``1/161 × [1/167, 1/155]``."""
-    text, interval = _with_ends(ratio, low, high)
-    return Told(f"{text}{NARROW}×", interval)
+    return Told(f"{times(ratio, low, high)}{NARROW}×", times_bounds(low, high))
 
 
 def fold(one: Finding) -> str:
     """Return by what factor the two sides differ, whichever is larger: ``161 [155, 167]``."""
-    ratio = one.ratio or 1.0
-    if ratio >= 1:
-        return str(Told(*_with_ends(ratio, one.low, one.high)))
-    return str(Told(*_with_ends(1 / ratio, _inverse(one.high), _inverse(one.low))))
-
-
-def _with_ends(ratio: float, low: float | None, high: float | None) -> tuple[str, str]:
-    """Return a ratio and its interval with three digits, or as many more as tell the ends apart."""
-    if low is None or high is None:
-        return _times(ratio, 3), ""
-    digits = 3
-    while digits < _MOST_DIGITS and low != high and _times(low, digits) == _times(high, digits):
-        digits += 1
-    return _times(ratio, digits), f"[{_times(low, digits)},{SPACE}{_times(high, digits)}]"
-
-
-def _times(ratio: float, digits: int) -> str:
-    if not math.isfinite(ratio):
-        return "∞"
-    is_part = 0 < ratio < 1 / MOST_IN_PERCENT
-    return f"1/{number(1 / ratio, digits)}" if is_part else number(ratio, digits)
+    ratio, low, high = one.ratio or 1.0, one.low, one.high
+    if ratio < 1:
+        ratio, low, high = 1 / ratio, _inverse(high), _inverse(low)
+    return str(Told(times(ratio, low, high), times_bounds(low, high)))
 
 
 def _inverse(end: float | None) -> float | None:

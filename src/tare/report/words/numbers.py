@@ -22,7 +22,11 @@ _UNITS = {"1/s": "/s", "us": "µs", "usec": "µs", "Mbytes/s": "MB/s", "Mbytes/s
 _SIZES = frozenset({"block", "transfer", "file_size", "node_memory"})
 """What fio, IOR, elbencho and HPL call sizes: the plan does not tell the units of parameters."""
 
+MOST_IN_PERCENT = 10.0
+"""A ratio beyond this, or below its inverse, is told as a factor: 161 ×, not +15992 %; 1/161 ×, not −99 %."""
+
 _MOST_DECIMALS = 2
+_MOST_DIGITS = 5
 _KEPT_CONTROLS = frozenset("\n\t")
 
 
@@ -113,16 +117,53 @@ def probability(value: float | None) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """Return contender / reference as a factor: ``× 1.68``, with what is needed to tell it from 1."""
-    return "–" if value is None else f"×{NARROW}{value:.{_ratio_decimals(value)}f}"
+    """Return contender / reference as a factor, with what tells it from 1: ``× 1.68``, ``× 1/161``."""
+    if value is None:
+        return "–"
+    return f"×{NARROW}{times(value) if is_manifold(value) else f'{value:.{_ratio_decimals(value)}f}'}"
 
 
 def ratio_bounds(value: float | None, low: float | None, high: float | None) -> str:
     """Return the interval of a ratio to as many decimals as the ratio: ``[1.61, 1.75]``."""
     if value is None or low is None or high is None:
         return ""
+    if is_manifold(value):
+        return times_bounds(low, high)
     decimals = _ratio_decimals(value)
     return f"[{low:.{decimals}f},{SPACE}{high:.{decimals}f}]"
+
+
+def is_manifold(value: float) -> bool:
+    """Return whether a ratio is told as a factor; a ratio of 0 is not, which is 100 % less."""
+    return value > MOST_IN_PERCENT or 0 < value < 1 / MOST_IN_PERCENT
+
+
+def times(value: float, low: float | None = None, high: float | None = None) -> str:
+    """Return a ratio as people say it, ``161`` or ``1/161``, with digits that tell its ends apart."""
+    return _times(value, _digits(low, high))
+
+
+def times_bounds(low: float | None, high: float | None) -> str:
+    """Return the interval of a ratio so told: ``[155, 167]``, ``[1/167, 1/155]``; empty without one."""
+    if low is None or high is None:
+        return ""
+    digits = _digits(low, high)
+    return f"[{_times(low, digits)},{SPACE}{_times(high, digits)}]"
+
+
+def _digits(low: float | None, high: float | None) -> int:
+    digits = 3
+    if low is not None and high is not None and low != high:
+        while digits < _MOST_DIGITS and _times(low, digits) == _times(high, digits):
+            digits += 1
+    return digits
+
+
+def _times(value: float, digits: int) -> str:
+    if not math.isfinite(value):
+        return "∞"
+    is_part = 0 < value < 1 / MOST_IN_PERCENT
+    return f"1/{number(1 / value, digits)}" if is_part else number(value, digits)
 
 
 def _ratio_decimals(value: float) -> int:
