@@ -125,6 +125,15 @@ def test_a_run_whose_recording_is_gone_is_not_drawn() -> None:
     assert [one.block for one in found.shown[0].runs] == [1, 3]
 
 
+def test_runs_that_others_watched_are_drawn_too() -> None:
+    campaign = make_campaign(blocks=2)
+    sides = lay_out(campaign, ReportAnswers.of(campaign).comparisons)
+    told = Timeline(tracks=(track("n1", 3),), epochs=(Epoch("run", 100, 110),))
+    found = courses(campaign, sides, frozenset(campaign.cases), lambda attempt: told)
+    assert {len(course.runs) for course in found.shown} == {2}
+    assert courses(campaign, sides, frozenset(campaign.cases), lambda attempt: None) == Courses((), "")
+
+
 def test_a_chart_is_told_in_words_node_by_node() -> None:
     course = first(make_campaign(blocks=2), track("n1", 30), track("n2", 50))
     told = describe_course(course).replace("\u202f", " ")

@@ -86,9 +86,10 @@ _KINDS = (
 def courses(campaign: Campaign, sides: Sides, cases: frozenset[str], read: ReadTimeline) -> Courses:
     """Return CPU and network of some cases against time, those of one place beside each other."""
     runs: dict[str, list[Attempt]] = {}
-    for attempt in campaign.measured():
-        if attempt.telemetry:
-            runs.setdefault(attempt.case, []).append(attempt)
+    measured = campaign.measured()
+    watched = [one for one in measured if one.telemetry]
+    for attempt in watched or measured:  # of which what others recorded is known when it is read
+        runs.setdefault(attempt.case, []).append(attempt)
     places = {place: number for number, place in enumerate(sides.places)}
     placed = sorted(runs, key=lambda case: (places[sides.place_of[case]], sides.side_of[case].index))
     found: list[Course] = []
@@ -102,7 +103,7 @@ def courses(campaign: Campaign, sides: Sides, cases: frozenset[str], read: ReadT
         found += [course for course in drawn if course is not None]
         n_cases += any(course is not None for course in drawn)
     most = max(map(len, runs.values()), default=0)
-    return Courses(tuple(found), _left_out(n_cases, len(runs), most))
+    return Courses(tuple(found), _left_out(n_cases, len(runs), most) if found else "")
 
 
 def _spread(runs: Sequence[Attempt]) -> list[Attempt]:
