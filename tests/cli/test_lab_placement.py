@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare, lab_site, needs_intelmpi
+from tare.lab.mpi import mpi_folder
 from tare.model.attempt import Attempt, State
 from tare.store.campaign import read_campaign
 
@@ -37,6 +38,7 @@ def run(
     folder: Path,
     *,
     env: str = "{}",
+    prefix: str = "${TARE_MPI}/intelmpi",
     rest: str = "",
     workload: str = "ranks",
     nodes: int = 2,
@@ -45,6 +47,7 @@ def run(
 ) -> Attempt:
     """Run one attempt in the lab whose platform has these variables."""
     changed = lab_site("    launcher: intelmpi\n", f"    launcher: intelmpi\n    env: {env}\n")
+    changed = changed.replace("prefix: ${TARE_MPI}/intelmpi\n", f"prefix: {prefix}\n", 1)
     (folder / "site.yaml").write_text(changed + rest)
     study = STUDY.replace("WORKLOAD", workload).replace("NODES", str(nodes)).replace("RANKS", str(ranks))
     study = study.replace("BIND", bind)
@@ -75,6 +78,19 @@ def test_ranks_that_are_bound_and_were_not_to_be_are_invalid(tare: Tare, tmp_pat
     attempt = run(tare, tmp_path, env=env, nodes=1, ranks=2, bind="none")
     assert (attempt.state, attempt.check) == (State.INVALID, "placement")
     assert "are bound, to CPUs 0 and 1" in attempt.reason
+
+
+def test_ranks_on_nodes_that_the_run_was_not_given_are_invalid(tare: Tare, tmp_path: Path) -> None:
+    """Nothing else sees it: as many nodes, each with as many ranks, but other ones than were watched."""
+    prefix = mpi_folder() / "intelmpi"
+    wrapper = tmp_path / "prefix/bin/mpiexec.hydra"
+    wrapper.parent.mkdir(parents=True)
+    wrapper.write_text(f'#!/bin/bash\nset -- "${{@//n1,n2/n3,n4}}"\nexec {prefix}/bin/mpiexec.hydra "$@"\n')
+    wrapper.chmod(0o755)
+    (tmp_path / "prefix/lib").symlink_to(prefix / "lib")
+    attempt = run(tare, tmp_path, prefix=str(tmp_path / "prefix"))
+    assert (attempt.state, attempt.check) == (State.INVALID, "placement")
+    assert attempt.reason == "rank 0 lies on n3; the run was given n1, n2"
 
 
 def test_threads_that_a_platform_sets_by_itself_are_invalid(tare: Tare, tmp_path: Path) -> None:

@@ -119,8 +119,21 @@ def test_unbound_ranks_may_share_cores(tmp_path: Path) -> None:
     assert attest(tmp_path, Layout(2, 4, 2), slots=2).fault is None
 
 
+def test_a_rank_on_a_host_that_the_run_was_not_given_is_a_fault(tmp_path: Path) -> None:
+    say_well(tmp_path)
+    assert attest(tmp_path, TWO_BY_TWO, slots=2, hostnames=("n1", "n2")).fault is None
+    fault = attest(tmp_path, TWO_BY_TWO, slots=2, hostnames=("n1", "n3")).fault
+    assert fault == "rank 2 lies on n2; the run was given n1, n3"
+
+
+def test_threads_that_do_not_reach_the_ranks_are_a_fault(tmp_path: Path) -> None:
+    say(tmp_path, "n1", 0, 1, "0-3")
+    layout = Layout(nodes=1, ranks=1, ranks_per_node=1, threads=4)
+    assert "OMP_NUM_THREADS of rank 0 is not set" in (attest(tmp_path, layout, slots=8).fault or "")
+
+
 def test_a_rank_with_fewer_cores_than_threads_is_a_fault(tmp_path: Path) -> None:
-    say(tmp_path, "n1", 0, 1, "3")
+    say(tmp_path, "n1", 0, 1, "3", threads=4)
     layout = Layout(nodes=1, ranks=1, ranks_per_node=1, threads=4, bind=Binding.CORE)
     assert "4 threads, and may run on CPUs 3 only" in (attest(tmp_path, layout, slots=8).fault or "")
 

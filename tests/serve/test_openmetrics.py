@@ -9,6 +9,7 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -169,7 +170,7 @@ def test_every_query_of_the_dashboard_is_answered_while_a_campaign_runs(promethe
     expressions += [one["expr"] for one in dashboard["annotations"]["list"]]
     for text in expressions:
         filled = text.replace("$campaign", ".*").replace("$fom", ".*")
-        until(lambda filled=filled: query(prometheus, filled), timeout_s=30)
+        until(partial(query, prometheus, filled), timeout_s=30)
 
 
 def test_the_dashboard_asks_only_for_metrics_that_there_are() -> None:

@@ -37,7 +37,8 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     """What a batch crew works with, for the campaign in `folder`, an absolute path.
 
     `campaign` names its jobs. `traffic` reads counters out of the files of nodes, `environment` records
-    the facts of where a task landed and returns their hash. `sampler` is where the program that watches
+    the facts of where a task landed and returns their hash, `hostnames` what the nodes of an attempt call
+    themselves, where that tells ranks apart. `sampler` is where the program that watches
     nodes lies, None where nothing does, and `settle` makes figures of what it saw. So does `counter` for what
     counts packets; `gather` keeps in an attempt's folder what was counted on its nodes.
     """
@@ -49,6 +50,7 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     campaign: str
     traffic: Callable[[NodeFiles], Traffic]
     environment: Callable[[Case, Landing], str | None]
+    hostnames: Callable[[Attempt], Collection[str]] = lambda attempt: ()
     clock: Callable[[], float] = time.time
     sampler: Path | None = None
     settle: Settle = lambda folder, span: {}
@@ -210,7 +212,8 @@ class BatchCrew:
             return msgspec.structs.replace(attempt, state=State.FAILED, reason=landing.reason, check="job")
         name = last.stage.name if len(flight.stages) > 1 else ""
         end = StagesEnd(landing.exit, last.stdout, last.stderr, name, lacking)
-        judged = judge(attempt, case, setup.composer, end, work, setup.plan.timeout_s)
+        names = setup.hostnames(attempt)
+        judged = judge(attempt, case, setup.composer, end, work, setup.plan.timeout_s, names)
         if judged.state is State.DONE and landing.problems:
             return msgspec.structs.replace(
                 judged,

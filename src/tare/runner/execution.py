@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,8 +25,8 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
     """Runs attempts of the campaign in `folder`, an absolute path.
 
     `counters` returns what has crossed each interface of the hosts so far; `environment` the hash of
-    the recorded facts of the hosts that a case uses. `label` prefixes the marks of its processes.
-    `telemetry` watches the hosts meanwhile.
+    the recorded facts of the hosts that a case uses, `hostnames` what the hosts of an attempt call
+    themselves. `label` prefixes the marks of its processes. `telemetry` watches the hosts meanwhile.
     """
 
     folder: Path
@@ -36,6 +36,7 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
     counters: Callable[[Sequence[str | None]], Traffic]
     environment: Callable[[Composer, Case], str | None]
     label: str
+    hostnames: Callable[[Attempt], Collection[str]] = lambda attempt: ()
     clock: Callable[[], float] = time.time
     telemetry: Telemetry = Unwatched()
 
@@ -68,7 +69,8 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
         except OSError as error:
             raise CampaignError.from_os(self.folder, error) from error
         require_room(self.folder)
-        return judge(attempt, case, self.composer, end, self.folder / attempt.folder, self.plan.timeout_s)
+        work, names = self.folder / attempt.folder, self.hostnames(attempt)
+        return judge(attempt, case, self.composer, end, work, self.plan.timeout_s, names)
 
     def _carry_out(self, attempt: Attempt, case: Case) -> tuple[Attempt, StagesEnd]:
         """Run the stages; return the attempt with what was seen of it, and how they ended."""

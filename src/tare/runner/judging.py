@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,9 +45,18 @@ class StagesEnd(NamedTuple):
 
 
 def judge(
-    attempt: Attempt, case: Case, composer: Composer, end: StagesEnd, work: Path, timeout_s: float
+    attempt: Attempt,
+    case: Case,
+    composer: Composer,
+    end: StagesEnd,
+    work: Path,
+    timeout_s: float,
+    hostnames: Collection[str] = (),
 ) -> Attempt:
-    """Return `attempt` with its state and, where it is done, what was measured in the folder `work`."""
+    """Return `attempt` with its state and, where it is done, what was measured in the folder `work`.
+
+    `hostnames` are what its hosts call themselves; empty where that is not known.
+    """
     workload = composer.workloads[case.workload]
     outcome = judge_exit(end, timeout_s, work)
     evidence = chosen = ""
@@ -69,7 +79,7 @@ def judge(
             outcome = Outcome(State.INVALID, proof.fault, check="transport")
     placement = ""
     if outcome.state is State.DONE:
-        placement, outcome = judge_ranks(case, composer, work)
+        placement, outcome = judge_ranks(case, composer, work, hostnames)
     is_done = outcome.state is State.DONE
     better = {fom.name: fom.better for fom in workload.foms}
     return msgspec.structs.replace(
@@ -161,7 +171,9 @@ def judge_words(case: Case, composer: Composer, work: Path) -> tuple[str, Outcom
     return chosen, Outcome(State.INVALID, fault, check="transport") if fault else Outcome(State.DONE)
 
 
-def judge_ranks(case: Case, composer: Composer, work: Path) -> tuple[str, Outcome]:
+def judge_ranks(
+    case: Case, composer: Composer, work: Path, hostnames: Collection[str] = ()
+) -> tuple[str, Outcome]:
     """Return where the ranks said that they were, and whether that is what the case asked for."""
     site, platform = composer.site, composer.site.platforms[case.platform]
     has_own_names = platform.container is not None and platform.container.network != "host"
@@ -171,7 +183,13 @@ def judge_ranks(case: Case, composer: Composer, work: Path) -> tuple[str, Outcom
             continue
         layout, folder = stage.layout or case.layout, work / ranks_folder(stage)
         slots = site.slots(layout.nodes)
-        evidence, fault = attest(folder, layout, slots=slots, has_own_names=has_own_names)
+        evidence, fault = attest(
+            folder,
+            layout,
+            slots=slots,
+            has_own_names=has_own_names,
+            hostnames=hostnames if platform.container is None else (),
+        )
         if fault:
             return "", Outcome(State.INVALID, fault, check="placement")
     return evidence, Outcome(State.DONE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,18 +49,26 @@ class Attestation(NamedTuple):
     fault: str | None = None
 
 
-def attest(folder: Path, layout: Layout, *, slots: int, has_own_names: bool = False) -> Attestation:
+def attest(
+    folder: Path,
+    layout: Layout,
+    *,
+    slots: int,
+    has_own_names: bool = False,
+    hostnames: Collection[str] = (),
+) -> Attestation:
     """Judge the ranks of one stage by what is in `folder`; no evidence where there is none.
 
     `slots` is how many ranks have a core each on a node; with more, they share cores as they must.
     `has_own_names` says that each container has a name of its own, which says nothing about its node.
+    `hostnames` are what the hosts on which ranks may start call themselves; empty where that is not known.
     """
     seats = read_seats(folder, layout.ranks)
     if not seats:
         return Attestation()
     fault = _wrong_ranks(seats, layout) or _wrong_threads(seats, layout)
     if fault is None and not has_own_names:
-        fault = _wrong_nodes(seats, layout) or _bound_unasked(seats, layout)
+        fault = _wrong_nodes(seats, layout) or _elsewhere(seats, hostnames) or _bound_unasked(seats, layout)
         if fault is None and _most_on_a_node(seats) * layout.threads <= slots:
             fault = _wrong_binding(seats, layout)
     return Attestation(_evidence(seats), fault)
@@ -119,6 +127,11 @@ def _wrong_ranks(seats: Sequence[Seat], layout: Layout) -> str | None:
 
 def _wrong_threads(seats: Sequence[Seat], layout: Layout) -> str | None:
     for one in seats:
+        if one.threads is None and layout.threads > 1:
+            return (
+                f"OMP_NUM_THREADS of rank {one.rank} is not set, and the layout has {layout.threads} threads "
+                "a rank: what starts ranks does not pass it on"
+            )
         if one.threads not in {None, layout.threads}:
             return (
                 f"OMP_NUM_THREADS of rank {one.rank} is {one.threads}, and the layout has {layout.threads} "
@@ -135,6 +148,14 @@ def _wrong_nodes(seats: Sequence[Seat], layout: Layout) -> str | None:
         return None
     told = ", ".join(f"{count} on {host}" for (_, host), count in sorted(found.items())[:_MOST_NAMED])
     return f"ranks lie {told}; the layout asks for {layout.ranks_per_node} on each of {layout.nodes} nodes"
+
+
+def _elsewhere(seats: Sequence[Seat], hostnames: Collection[str]) -> str | None:
+    """Return the fault where a rank is on another host than those that were watched, and asked for facts."""
+    for one in seats if hostnames else ():
+        if one.host not in hostnames:
+            return f"rank {one.rank} lies on {one.host}; the run was given {', '.join(sorted(hostnames))}"
+    return None
 
 
 def _bound_unasked(seats: Sequence[Seat], layout: Layout) -> str | None:

@@ -120,16 +120,20 @@ def store_environment(folder: Path, environment: Environment) -> str:
     return name
 
 
+def read_environment(folder: Path, name: str) -> Environment:
+    """Return what `store_environment` has written under this hash. Raises CampaignError."""
+    path = folder / "environments" / f"{name}.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Environment)
+    except OSError as error:
+        raise CampaignError.from_os(path, error) from error
+    except msgspec.DecodeError as error:
+        raise CampaignError(f"{path}: damaged ({error}); delete it: figures do not depend on it") from error
+
+
 def _read_environments(folder: Path) -> dict[str, Environment]:
-    found = {}
-    for path in sorted((folder / "environments").glob("*.json")):
-        try:
-            found[path.stem] = msgspec.json.decode(path.read_bytes(), type=Environment)
-        except msgspec.DecodeError as error:
-            raise CampaignError(
-                f"{path}: damaged ({error}); delete it: figures do not depend on it"
-            ) from error
-    return found
+    paths = sorted((folder / "environments").glob("*.json"))
+    return {path.stem: read_environment(folder, path.stem) for path in paths}
 
 
 def _replace(path: Path, data: bytes) -> None:

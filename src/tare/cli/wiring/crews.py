@@ -13,7 +13,7 @@ from threading import Lock
 from tare.cli.wiring.containers import containers, read_nesting
 from tare.cli.wiring.packets import counting_packets, gathering, lay_counter
 from tare.cli.wiring.planning import Loaded
-from tare.cli.wiring.provenance import ask_facts, fact_scripts
+from tare.cli.wiring.provenance import ask_facts, fact_scripts, hostnames_of
 from tare.collectors.facts import collect_facts
 from tare.collectors.images import container_facts
 from tare.collectors.interfaces import PATH, read_counters
@@ -113,6 +113,7 @@ def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], jobs: int) 
             backend=backend,
             counters=_counters(backend),
             environment=_environment(folder, loaded, backend, env),
+            hostnames=partial(hostnames_of, folder),
             label=prefix,
             telemetry=counting_packets(
                 loaded.plan.telemetry,
@@ -168,6 +169,7 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
         campaign=campaign_mark(folder),
         traffic=_traffic,
         environment=lambda case, landing: _record(folder, loaded.composer, case, landing.before),
+        hostnames=partial(hostnames_of, folder),
         sampler=_lay_sampler(folder),
         settle=settle,
         counter=lay_counter(folder, loaded.plan.telemetry),

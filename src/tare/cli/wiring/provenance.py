@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 
 from tare.cli.wiring.planning import Loaded
 from tare.collectors.facts import facts_script
 from tare.collectors.probe import read_records
 from tare.collectors.source import Subject
+from tare.model.attempt import Attempt
 from tare.model.backend import Backend
 from tare.model.site import Platform
+from tare.store.campaign import read_environment
 
 
 def subject_of(loaded: Loaded, name: str) -> Subject:
@@ -47,6 +50,15 @@ def fact_scripts(loaded: Loaded) -> Callable[[Platform], str]:
         return facts_script(subject_of(loaded, name) if name else Subject())
 
     return script
+
+
+def hostnames_of(folder: Path, attempt: Attempt) -> Collection[str]:
+    """Return what the hosts of `attempt` call themselves; nothing unless each of them was asked."""
+    if attempt.environment is None:
+        return ()
+    facts = read_environment(folder, attempt.environment)
+    names = [facts.get(host, {}).get("hostname", "") for host in attempt.hosts]
+    return names if all(names) else ()
 
 
 def ask_facts(
