@@ -11,9 +11,16 @@ from report.html_reader import Page, unpacked
 from report.studies import content_of, page_of, three_networks
 from support.scales import make_application, usl
 from support.synthetic import make_campaign, make_case
+from tare.answers.compare import aggregates
+from tare.answers.curves import Curves
 from tare.model.campaign import Campaign
+from tare.model.curves import Saturation
+from tare.model.interval import Bounded
+from tare.model.workload import Better
 from tare.published import as_campaign, read_publication
 from tare.report.content import Content
+from tare.report.sections.curves import curve_tables
+from tare.report.sides import lay_out
 
 SPACES = str.maketrans("\u202f\u00a0", "  ")
 
@@ -129,6 +136,36 @@ def test_fits_of_latency_and_bandwidth_are_told_by_side() -> None:
     assert [row.side.name for row in rows] == ["host", "overlay"]
     assert rows[0].latency.translate(SPACES).startswith("20.0 µs [")
     assert rows[0].bandwidth.translate(SPACES).startswith("1 000 MB/s [")
+
+
+@pytest.mark.parametrize(("reference", "side"), [({"jobs": 1}, None), ({"network": "host"}, "host")])
+def test_a_saturation_along_what_tells_sides_apart_is_of_no_side(
+    reference: dict[str, str | int], side: str | None
+) -> None:
+    cases = [make_case(network, parameters={"jobs": n}) for network in ("host", "lan") for n in (1, 2)]
+    campaign = make_campaign(cases, reference=reference)
+    found = Saturation(
+        workload=cases[0].workload,
+        fom="latency",
+        unit="us",
+        better=Better.LOWER,
+        along="jobs",
+        settings={},
+        at={},
+        cases=(cases[0].id, cases[1].id),
+        n_points=2,
+        n_blocks=5,
+        margin=0.05,
+        x=1.0,
+        certain_x=None,
+        best_x=1.0,
+        is_open=False,
+        plateau=Bounded(1.0, None, None),
+        share=Bounded(1.0, None, None),
+    )
+    sides = lay_out(campaign, aggregates(campaign))
+    (row,) = curve_tables(Curves(saturations=(found,)), sides).saturations
+    assert (row.side.name if row.side else None) == side
 
 
 def test_a_published_single_run_seems_negative_and_says_why_it_is_not_sure() -> None:

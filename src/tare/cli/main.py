@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tare import __version__
+from tare.cli import colour
 
 if TYPE_CHECKING:
     import click
@@ -73,7 +74,7 @@ def _run(arguments: list[str]) -> int:
     try:
         return make_group().main(arguments, prog_name="tare", standalone_mode=False) or 0
     except TareError as error:
-        click.secho(f"tare: {error}", err=True, fg="red")
+        click.secho(f"tare: {error}", err=True, fg="red", color=_colour())
         return error.exit_code
     except click.ClickException as error:
         error.show()
@@ -84,6 +85,11 @@ def _run(arguments: list[str]) -> int:
     except BrokenPipeError:
         sys.stdout = None  # the reader has gone; do not complain again at exit
         return 0
+
+
+def _colour() -> bool | None:
+    """Return False where nothing may be coloured; None leaves it to click, which asks if it is a terminal."""
+    return False if colour.is_refused() else None
 
 
 def make_group() -> click.Group:
@@ -123,7 +129,11 @@ def make_group() -> click.Group:
     @click.group(
         cls=Commands,
         epilog=_EPILOG,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        context_settings={
+            "help_option_names": ["-h", "--help"],
+            "max_content_width": 100,
+            "color": _colour(),
+        },
     )
     @click.version_option(__version__, prog_name="tare", message="%(prog)s %(version)s")
     def tare() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import IO, Any
 
 import click
 import msgspec
+
+from tare.cli import colour
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, a documented contract.")
 """The `--json` flag that every command with a result has."""
@@ -42,8 +44,20 @@ def print_long_json(schema: str, name: str, items: Iterable[object], body: Mappi
 
 
 def has_colour(stream: IO[str]) -> bool:
-    """Return whether `stream` is a terminal whose user wants colour (https://no-color.org)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """Return whether `stream` is a terminal whose user wants colour."""
+    return stream.isatty() and not colour.is_refused()
+
+
+@contextmanager
+def at_work(what: str) -> Iterator[None]:
+    """Show at a terminal, while entered, that `what` goes on; a pipe or a log gets nothing of it."""
+    if not has_colour(sys.stderr):
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
 
 
 def print_table(

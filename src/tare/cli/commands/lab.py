@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tare.cli.output import json_option, print_json, print_table
+from tare.cli.output import at_work, json_option, print_json, print_table
 
 if TYPE_CHECKING:
     from tare.lab import Lab
     from tare.model.site import LabSpec
 
+_LAB = "lab"
 _NOT_UP_EXIT_CODE = 3
 _SERVICES = ("slurm", "containers", "docker")
 
 name_option = click.option(
-    "--name", default="lab", show_default=True, help="Which lab, where there are several."
+    "--name", default=_LAB, show_default=True, help="Which lab, where there are several."
 )
 
 
@@ -132,7 +133,7 @@ def status(name: str, as_json: bool) -> None:
     if as_json:
         print_json("tare.lab.status/1", {"name": name, "is_up": running is not None, **_body(running)})
     elif running is None:
-        click.echo(f"The lab {name!r} is not up; build it with: tare lab up --name {name}")
+        click.echo(_not_up(name))
     else:
         since = datetime.fromtimestamp(running.record.started_at).astimezone()
         click.echo(
@@ -200,7 +201,7 @@ def exec_(name: str, node: str, argv: tuple[str, ...]) -> None:
 
     running = lab.find(name)
     if running is None:
-        raise LabError(f"the lab {name!r} is not up; build it with: tare lab up --name {name}")
+        raise LabError(_not_up(name))
     words = argv[1:] if argv[:1] == ("--",) else argv
     running.become(node, words or (os.environ.get("SHELL") or "/bin/sh",))
 
@@ -245,7 +246,9 @@ def setup(mpi: str) -> None:
     from tare.lab.mpi import install
 
     names = [name.strip() for name in mpi.split(",") if name.strip()]
-    for name, prefix in zip(names, install(names), strict=True):
+    with at_work(f"installing {', '.join(names)} from PyPI"):
+        prefixes = install(names)
+    for name, prefix in zip(names, prefixes, strict=True):
         click.echo(f"{name}: {prefix}")
 
 
@@ -270,7 +273,8 @@ def rootfs(name: str, suite: str, packages: str | None, as_json: bool) -> None:
     from tare.lab.rootfs import PACKAGES, build
 
     names = [one.strip() for one in packages.split(",") if one.strip()] if packages else PACKAGES
-    built = build(name, names, suite)
+    with at_work(f"building {name} of {len(names)} packages and what they need"):
+        built = build(name, names, suite)
     if as_json:
         print_json(
             "tare.lab.rootfs/1",
@@ -279,3 +283,8 @@ def rootfs(name: str, suite: str, packages: str | None, as_json: bool) -> None:
         return
     took = f"built in {built.elapsed_s:.0f} s" if built.elapsed_s else "was there"
     click.echo(f"{built.path}: {built.size_bytes / 1e6:.0f} MB, {took}")
+
+
+def _not_up(name: str) -> str:
+    named = "" if name == _LAB else f" --name {name}"
+    return f"the lab {name!r} is not up; build it with: tare lab up{named}"

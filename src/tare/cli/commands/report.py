@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tare.cli.output import json_option, print_json
+from tare.cli.output import at_work, json_option, print_json
 from tare.errors import CampaignError, UsageError
 
 
@@ -78,6 +78,7 @@ def command(
         raise UsageError("--open shows the page; add --format html")
     target = output or folder / "report"
     with (
+        at_work("writing the report"),
         painter_beside() if Format.HTML in wanted else contextlib.nullcontext(Here()) as painter,
     ):
         campaign = read_campaign(folder)

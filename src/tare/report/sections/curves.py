@@ -41,9 +41,9 @@ class CrossoverRow:
 
 @dataclasses.dataclass(frozen=True)
 class SaturationRow:
-    """Where a figure of one side comes near its best, in words."""
+    """Where a figure of one side, or along all of them, comes near its best, in words."""
 
-    side: Side
+    side: Side | None
     place: str
     fom: str
     plateau: str
@@ -102,8 +102,9 @@ def _crossover(one: Crossover, sides: Sides) -> CrossoverRow:
 
 
 def _saturation(one: Saturation, sides: Sides) -> SaturationRow:
+    crossed = {sides.side_of[case] for case in one.cases}
     return SaturationRow(
-        side=sides.side_of[one.cases[0]],
+        side=crossed.pop() if len(crossed) == 1 else None,
         place=_place(one.workload, one.settings, sides),
         fom=_figure(one.fom, one.at),
         plateau=measured(one.plateau, one.unit),
