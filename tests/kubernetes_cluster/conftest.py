@@ -123,6 +123,7 @@ def namespace(lab: Lab) -> Iterator[str]:
 
 def grant(lab: Lab, namespace: str) -> None:
     """Give the user the rights that deploy/kubernetes gives to Tare's account."""
+    rights = []
     for file in ("role.yaml", "neighbours.yaml"):
         for one in yaml.safe_load_all((ROLES / file).read_text()):
             if one["kind"] in {"Role", "RoleBinding"}:
@@ -130,7 +131,8 @@ def grant(lab: Lab, namespace: str) -> None:
             if one["kind"] in {"RoleBinding", "ClusterRoleBinding"}:
                 group = "rbac.authorization.k8s.io"
                 one["subjects"] = [{"kind": "User", "name": USER, "apiGroup": group}]
-            lab.control_plane.apply(json.dumps(one))
+            rights.append(one)
+    lab.control_plane.apply(yaml.safe_dump_all(rights))
 
 
 class Campaign:
