@@ -60,8 +60,9 @@ test: setup lint
 	$(TARE) lab setup --mpi mpich,openmpi
 	@if [ "$$(id -u)" = 0 ] && type mmdebstrap podman >/dev/null 2>&1; then \
 	  $(TARE) lab rootfs || echo "without a root file system, studies in containers are not tested"; fi
+	$(VENV)/bin/python -m pytest -m 'not alone' --numprocesses auto --dist loadfile
 	@if $(TARE) doctor; then echo "this machine can build a lab: no test of it may be skipped"; \
-	  $(VENV)/bin/python -m pytest --require-lab; else $(VENV)/bin/python -m pytest; fi
+	  $(VENV)/bin/python -m pytest -m alone --require-lab; else $(VENV)/bin/python -m pytest -m alone; fi
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check

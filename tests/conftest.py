@@ -1,14 +1,29 @@
-"""What holds for all tests: on a machine that can build a lab, none may be skipped for want of one."""
+"""What holds for all tests: some need the machine for themselves, and none is skipped for want of a lab."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 _EXCUSE = re.compile(r"\b(apt(-get)? install|root)\b")
 """What a reason names that has nothing to do with the lab: a program of Debian, or rights."""
+
+_HERE = Path(__file__).parent
+_ALONE = (
+    *(_HERE / "backends").glob("*.py"),
+    *(
+        _HERE / "cli" / f"test_{name}.py"
+        for name in ("container_runs", "crash", "jobs", "slurm_runs", "ssh_runs")
+    ),
+    *(_HERE / name for name in ("kubernetes_cluster", "kubernetes_pods", "lab", "runtimes", "telemetry")),
+    _HERE / "collectors/test_packets.py",
+    _HERE / "docs/test_tutorial.py",
+    _HERE / "workloads/test_microbench_program.py",
+)
+"""Where tests, beside those marked 'lab', are marked 'alone' (see pyproject.toml)."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -16,6 +31,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--real-pods", action="store_true", help="Run tests/kubernetes_pods, which take minutes."
     )
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses among them
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("lab") or any(item.path.is_relative_to(place) for place in _ALONE):
+            item.add_marker("alone")
 
 
 @pytest.hookimpl(wrapper=True)
