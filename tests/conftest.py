@@ -7,6 +7,11 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How fast a machine is, is no property of what is tested.
+settings.register_profile("tare", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tare")
 
 _EXCUSE = re.compile(r"\b(apt(-get)? install|root)\b")
 """What a reason names that has nothing to do with the lab: a program of Debian, or rights."""

@@ -172,7 +172,7 @@ def half_widths_in_comparisons(campaign: Campaign) -> dict[str, float]:
 
 
 @given(seed=st.integers(0, 10**6), n_lost=st.integers(0, 6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_what_is_judged_are_the_intervals_that_are_reported(seed: int, n_lost: int) -> None:
     """Also where runs failed, sizes are missing from some, and one has no bandwidth (0 bytes)."""
     campaign = make_campaign([HOST, OVERLAY, MACVLAN], blocks=7, seed=seed, sizes=(0, 1, 1024, 65536))

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.synthetic import make_campaign
@@ -68,7 +68,6 @@ def test_a_campaign_that_must_be_complete_is_a_case_too() -> None:
     assert counts(root) == {"tests": 3, "failures": 2, "skipped": 0, "errors": 0}
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_any_name_makes_xml_that_can_be_read_and_keeps_its_shape(name: str) -> None:
     text = junit_xml(checked(name=name + HOSTILE, study=name + HOSTILE), Undecided.WARN)
@@ -78,7 +77,6 @@ def test_any_name_makes_xml_that_can_be_read_and_keeps_its_shape(name: str) -> N
     assert not root.findall(".//b")
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_any_name_stays_in_its_line_and_cell_of_a_summary(name: str) -> None:
     hostile = checked(name=name + HOSTILE, study=name + HOSTILE)

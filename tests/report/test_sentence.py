@@ -86,7 +86,7 @@ def test_each_contender_has_a_sentence_of_its_own_and_the_farthest_place_is_name
     assert macvlan.endswith("all are equivalent.")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(ratio=st.floats(0.9, 1.1), noise=st.floats(0.001, 0.05), blocks=st.integers(1, 8))
 def test_a_sentence_says_equivalent_only_where_a_verdict_does(
     ratio: float, noise: float, blocks: int

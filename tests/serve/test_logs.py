@@ -34,7 +34,7 @@ def test_a_stream_can_be_read_back_to_its_beginning(tmp_path: Path) -> None:
     assert "".join(parts) == whole
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(alphabet="aé✓😀\n", max_size=40), st.integers(0, 80))
 def test_signs_that_are_written_in_two_parts_are_read_whole(
     tmp_path_factory: pytest.TempPathFactory, text: str, cut: int

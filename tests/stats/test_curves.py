@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
@@ -24,7 +24,6 @@ def noisy(truth: Floats, seed: int, noise: float = 0.02, drift: float = 0.1, n_b
     return found
 
 
-@settings(deadline=None)
 @given(latency=st.floats(0.1, 1e3), bandwidth=st.floats(1, 1e5))
 def test_the_line_recovers_latency_and_bandwidth(latency: float, bandwidth: float) -> None:
     sizes = np.array([0.0, 1, 64, 4096, 65536, 4194304])
@@ -135,7 +134,6 @@ def test_what_was_not_measured_has_no_plateau() -> None:
     assert plateau(np.full((3, 4), np.nan), 0.05) is None
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_the_line_is_the_one_that_non_negative_least_squares_finds(seed: int) -> None:
     random = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.model.interval import Bounded
@@ -36,7 +36,6 @@ def noisy(truth: Floats, seed: int, n_blocks: int = 5, noise: float = 0.02) -> F
     return found
 
 
-@settings(deadline=None)
 @given(
     gamma=st.floats(1e-3, 1e6),
     sigma=st.floats(0.001, 0.9),
@@ -53,7 +52,6 @@ def test_the_usl_recovers_an_exact_law_in_any_unit(gamma: float, sigma: float, k
     assert fit.misfit == pytest.approx(0, abs=1e-5)
 
 
-@settings(deadline=None)
 @given(sigma=st.floats(0, 1))
 def test_amdahl_recovers_the_serial_share_of_the_work(sigma: float) -> None:
     times = 100 * (sigma + (1 - sigma) / P)
@@ -61,7 +59,6 @@ def test_amdahl_recovers_the_serial_share_of_the_work(sigma: float) -> None:
     assert fit.parameters["sigma"].value == pytest.approx(sigma, abs=1e-5)
 
 
-@settings(deadline=None)
 @given(sigma=st.floats(0, 1))
 def test_gustafson_recovers_the_serial_share_of_the_time(sigma: float) -> None:
     fit = fit_law(Law.GUSTAFSON, P, 3 * (sigma + (1 - sigma) * P)[np.newaxis])

@@ -49,7 +49,7 @@ def test_each_rank_is_the_one_that_sorting_finds(shape: str, n: int) -> None:
     )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     shape=st.sampled_from(SHAPES),
     n=st.integers(100, 160),

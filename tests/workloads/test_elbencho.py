@@ -320,7 +320,7 @@ def test_encodings_change_nothing(text: str, disguise: Callable[[str], str]) -> 
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -> None:
     text = data.draw(damaged(data.draw(st.sampled_from([TEXT, CSV, JSON]))))
     assert made_up(parse(text), text, [1, MEBIBYTE]) == []

@@ -350,7 +350,7 @@ def test_other_versions_of_terse_output_are_refused_with_the_cure(version: int, 
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -> None:
     text = data.draw(damaged(data.draw(st.sampled_from([JSON, OLD_JSON, TEXT, TERSE, TERSE_5]))))
     assert made_up(parse(text), text, UNITS) == []

@@ -195,7 +195,7 @@ def test_encodings_change_nothing(disguise: object) -> None:
 
 
 @given(damaged(LOG) | damaged(LOG + ERROR) | st.text())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_damage_never_crashes_and_never_makes_up_a_number(text: str) -> None:
     for parsed in (parse(text), WATER.parse(text.splitlines())):
         assert made_up(parsed, text) == []

@@ -197,7 +197,7 @@ def test_other_output_holds_no_run() -> None:
 
 
 @given(damaged(OUTPUT))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_damage_never_crashes_and_never_makes_up_a_number(text: str) -> None:
     assert made_up(parse(text), text) == []
 

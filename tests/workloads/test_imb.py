@@ -328,7 +328,7 @@ def test_a_barrier_has_no_sizes() -> None:
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -> None:
     text = PINGPONG
     for _ in range(data.draw(st.integers(1, 4))):

@@ -155,6 +155,6 @@ def test_json_with_what_is_no_number_is_not_complete(broken: str) -> None:
 
 
 @given(damaged(JSON))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_damage_never_crashes_and_never_makes_up_a_number(text: str) -> None:
     assert made_up(parse(text), text) == []

@@ -206,7 +206,7 @@ def test_what_is_no_output_of_the_program_is_never_complete(text: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -> None:
     text = data.draw(damaged(PAIR))
     assert made_up(parse(text), text) == []

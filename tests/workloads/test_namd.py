@@ -175,7 +175,7 @@ def test_encodings_change_nothing(disguise: object) -> None:
 
 
 @given(damaged(LOG) | st.text())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_damage_never_crashes_and_never_makes_up_a_number(text: str) -> None:
     for parsed in (parse(text), STMV.parse(text.splitlines())):
         printed = tuple(one for one in parsed.measurements if one.fom != "ns_per_day")

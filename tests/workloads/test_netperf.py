@@ -220,7 +220,7 @@ def test_what_is_not_a_number_is_no_figure(broken: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -> None:
     test, whole = data.draw(
         st.sampled_from([("TCP_STREAM", STREAM), ("UDP_STREAM", UDP_STREAM), ("TCP_RR", KEYVAL)])

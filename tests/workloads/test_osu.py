@@ -232,7 +232,7 @@ def test_the_payload_is_at_least_one_message_of_each_size() -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -> None:
     text = BCAST
     for _ in range(data.draw(st.integers(1, 4))):

@@ -218,7 +218,7 @@ def test_a_table_without_rows_or_end_is_not_complete() -> None:
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -> None:
     text = TEXT
     for _ in range(data.draw(st.integers(1, 4))):

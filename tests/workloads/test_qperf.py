@@ -133,7 +133,7 @@ def test_tests_of_a_loop_are_numbered() -> None:
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -> None:
     text = TEXT
     for _ in range(data.draw(st.integers(1, 4))):

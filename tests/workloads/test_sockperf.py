@@ -150,7 +150,7 @@ def test_a_broken_mean_is_no_figure(broken: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -> None:
     text = PING_PONG
     for _ in range(data.draw(st.integers(1, 4))):

@@ -206,7 +206,7 @@ def test_encodings_change_nothing(disguise: object) -> None:
 
 
 @given(damaged(LOG) | st.text())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_damage_never_crashes_and_no_mean_leaves_the_range_of_the_steps(text: str) -> None:
     for parsed in (parse(text), CONUS.parse(text.splitlines())):
         printed = [float(word) for word in re.findall(r"[0-9]+\.?[0-9]*", text)]
