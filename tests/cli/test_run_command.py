@@ -135,6 +135,18 @@ def test_sizes_are_shown_as_a_study_writes_them_and_are_read_back(tare: Tare, st
     assert "size is one of 1KiB, 1000" in tare("environment", "show", "c:size=1MiB").stderr
 
 
+def test_an_environment_is_asked_for_by_settings_of_its_runs(tare: Tare, study: Study) -> None:
+    tare("run", study(repeats=1), "--out", "c:1")
+    shown = json.loads(tare("environment", "show", "c:1:size=1,nodes=1", "--json").stdout)
+    assert shown["hosts"] == ["localhost"]
+    assert tare("environment", "show", "c:1:localhost").returncode == 0
+    refused = tare("environment", "show", "c:1:size=1,nodes=7").stderr
+    assert "size is one of 1, 2, and nodes is one of 1" in refused
+    for which in ("size=1,colour=red", "n9"):
+        refused = tare("environment", "show", f"c:1:{which}").stderr
+        assert "its hosts are localhost, and its settings workload, platform" in refused
+
+
 def test_a_plan_tells_what_it_is_expected_to_cost(tare: Tare, study: Study, tmp_path: Path) -> None:
     path = study("sleep 0.1; echo value: $(date +%N)", repeats=3, rest="timeout: 1 min")
     bound = json.loads(tare("plan", path, "--json").stdout)["cost"]

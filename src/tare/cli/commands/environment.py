@@ -32,7 +32,7 @@ def command() -> None:
 def show(where: str, as_json: bool) -> None:
     """Show the facts of the campaign in DIR; facts that all nodes share come once.
 
-    WHICH is a node, or a setting such as network=host.
+    WHICH is a node, or settings such as network=host,nodes=2.
 
     \b
     Examples:
@@ -59,7 +59,7 @@ def show(where: str, as_json: bool) -> None:
 def diff(left: str, right: str, as_json: bool) -> None:
     """Show the facts that differ between A and B; those that are the same are left out.
 
-    Each is DIR, a campaign, or DIR:WHICH, where WHICH is a node, or a setting such as network=host.
+    Each is DIR, a campaign, or DIR:WHICH, where WHICH is a node, or settings such as network=host,nodes=2.
 
     \b
     Examples:
@@ -78,7 +78,8 @@ def diff(left: str, right: str, as_json: bool) -> None:
     if found:
         print_table(("fact", left, right), [_row(one) for one in found])
         click.echo()
-    click.echo(f"{len(found)} facts differ, {n_same} are the same.")
+    differ = "1 fact differs" if len(found) == 1 else f"{len(found)} facts differ"
+    click.echo(f"{differ}, {n_same} {'is' if n_same == 1 else 'are'} the same.")
 
 
 def _row(one: Difference) -> tuple[str, str, str]:
@@ -102,29 +103,45 @@ def _cut(text: str, start: int) -> str:
 
 def _hosts(where: str) -> dict[str, list[dict[str, str]]]:
     """Return the facts of the hosts that ``DIR[:WHICH]`` names, a list for each, since facts may change."""
-    from tare.store.campaign import is_campaign, read_campaign
+    from tare.store.campaign import read_campaign
 
-    folder, colon, which = where.rpartition(":")
-    if is_campaign(Path(where)) or not colon:
-        folder, which = where, ""
+    folder, which = _parted(where)
     campaign = read_campaign(Path(folder))
-    name, is_setting, value = which.partition("=")
-    hosts = _by_host(campaign, {name: value} if is_setting else {})
-    if which and not is_setting:
+    settings = dict(part.partition("=")[::2] for part in which.split(",")) if "=" in which else {}
+    hosts = _by_host(campaign, settings)
+    if which and not settings:
         hosts = {host: found for host, found in hosts.items() if host == which}
     if not hosts:
-        raise UsageError(f"{where}: no recorded environment is of that; {_choice(campaign, name)}")
+        raise UsageError(f"{where}: no recorded environment is of that; {_choice(campaign, settings)}")
     return hosts
 
 
-def _choice(campaign: Campaign, name: str) -> str:
-    """Return what could be asked for instead of what is called `name`: a setting's values, or hosts."""
+def _parted(where: str) -> tuple[str, str]:
+    """Return the folder and what of it is asked for, of which either may hold a colon."""
+    from tare.store.campaign import is_campaign
+
+    words = where.split(":")
+    for n in range(len(words), 0, -1):
+        folder = ":".join(words[:n])
+        if is_campaign(Path(folder)):
+            return folder, ":".join(words[n:])
+    folder, colon, which = where.rpartition(":")
+    return (folder, which) if colon else (which, "")
+
+
+def _choice(campaign: Campaign, settings: Mapping[str, str]) -> str:
+    """Return what could be asked for instead: values of the settings, or settings and hosts."""
     plan = campaign.plan
-    levels = {plan.written(name, case.settings[name]): None for case in plan.cases if name in case.settings}
     known = sorted({host for one in campaign.environments.values() for host in one})
     if not known:
         return "this campaign has recorded none"
-    return f"{name} is one of {', '.join(levels)}" if levels else f"its hosts are {', '.join(known)}"
+    levels: dict[str, dict[str, None]] = {}
+    for case in plan.cases:
+        for name, value in case.settings.items():
+            levels.setdefault(name, {})[plan.written(name, value)] = None
+    if settings and settings.keys() <= levels.keys():
+        return ", and ".join(f"{name} is one of {', '.join(levels[name])}" for name in settings)
+    return f"its hosts are {', '.join(known)}, and its settings {', '.join(levels)}"
 
 
 def _suits(case: Case, settings: Mapping[str, str]) -> bool:
@@ -133,7 +150,7 @@ def _suits(case: Case, settings: Mapping[str, str]) -> bool:
     )
 
 
-def _by_host(campaign: Campaign, settings: dict[str, str]) -> dict[str, list[dict[str, str]]]:
+def _by_host(campaign: Campaign, settings: Mapping[str, str]) -> dict[str, list[dict[str, str]]]:
     found: dict[str, list[dict[str, str]]] = {}
     seen: set[str] = set()
     for attempt in campaign.attempts:
