@@ -18,7 +18,7 @@ from support.synthetic import make_campaign
 from tare.cli.commands.telemetry import command
 from tare.model.attempt import Attempt
 from tare.serve.server import listen
-from tare.store.campaign import freeze, open_journal
+from tare.store.campaign import freeze, open_journal, read_campaign
 from tare.store.journal import AttemptBegan, AttemptEnded
 from tare.store.telemetry import read_imported
 
@@ -79,6 +79,34 @@ def test_a_host_is_known_with_its_domain_and_without(tmp_path: Path, name: str, 
     assert done.exit_code == 0, done.output
     (track,) = read_imported(tmp_path / "c" / first.folder).tracks
     assert track.host == host
+
+
+def test_a_host_that_no_run_had_is_told_and_does_not_count_beside_those_that_had(
+    tare: Tare, tmp_path: Path
+) -> None:
+    first, _ = write_campaign(tmp_path / "c", NOON)
+    for name, user in (("n1", 2), ("store", 80)):
+        (tmp_path / "n1.json").write_text((SADF % (STATISTIC % (2, user))).replace('"n1"', f'"{name}"'))
+        done = tare("telemetry", "import", "c", "n1.json")
+        assert ("No run had a host of the name store; --host" in done.stdout) == (name == "store")
+    (imported,) = (one.imported for one in read_campaign(tmp_path / "c").attempts if one.case == first.case)
+    assert imported["cpu_user"] == 2.0
+
+
+def test_what_was_imported_is_a_figure_like_any_other(tare: Tare, tmp_path: Path) -> None:
+    first, second = write_campaign(tmp_path / "c", NOON)
+    (tmp_path / "n1.json").write_text(SADF % ",".join(STATISTIC % (s, s) for s in range(1, 13)))
+    assert tare("telemetry", "import", tmp_path / "c", tmp_path / "n1.json").returncode == 0
+    found = {(one.case, one.block): one.imported for one in read_campaign(tmp_path / "c").attempts}
+    assert found[first.case, first.block]["cpu_user"] == 2.0  # of 1, 2 and 3
+    assert found[second.case, second.block]["cpu_user"] == 11.5
+    rows = tare("export", tmp_path / "c").stdout.splitlines()
+    assert [row.rpartition("telemetry.")[2] for row in rows if "imported.cpu_user" in row] == [
+        "imported.cpu_user,%,,2.0",
+        "imported.cpu_user,%,,11.5",
+    ]
+    rule = "value(telemetry.imported.cpu_user) > 1 %"
+    assert "undecided" in tare("check", tmp_path / "c", "--fail-if", rule).stdout  # of one run each
 
 
 def test_a_file_that_is_no_statistics_is_refused_with_the_cure(tare: Tare, tmp_path: Path) -> None:

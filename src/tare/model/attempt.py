@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tare.model.backend import Counters
-from tare.model.telemetry import FIGURES, PREFIX
+from tare.model.telemetry import FIGURES, PREFIX, TelemetryFigure
 from tare.model.values import Scalar
 from tare.model.workload import Better, Measurement
 
@@ -85,7 +85,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     they should be; `chosen` is what the MPI's libraries said of the transport that they chose, empty where
     they said nothing. `environment` is the hash of the environment that it ran in; `load` the one-minute
     load average of this machine when it started. `telemetry` holds what its nodes did meanwhile, by the
-    names of model.telemetry.FIGURES.
+    names of model.telemetry.FIGURES; `imported` the means of what somebody else recorded of them, which no
+    journal holds.
     """
 
     case: str
@@ -109,6 +110,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     environment: str | None = None
     source: Source | None = None
     telemetry: dict[str, float] = {}
+    imported: dict[str, float] = {}
 
     @property
     def telemetry_series(self) -> list[Series]:
@@ -118,10 +120,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """
         if self.state is not State.DONE:
             return []
+        own = {name: self.telemetry[name] for name in FIGURES if name in self.telemetry}
         return [
-            Series(fom=PREFIX + name, unit=figure.unit, better=figure.better, values=[self.telemetry[name]])
-            for name, figure in FIGURES.items()
-            if name in self.telemetry
+            *(_single(name, FIGURES[name], value) for name, value in own.items()),
+            *(_single(f"imported.{name}", FIGURES.get(name), one) for name, one in self.imported.items()),
         ]
 
     @property
@@ -133,3 +135,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def folder(self) -> str:
         """Return where its evidence lies, relative to the campaign folder."""
         return f"attempts/{self.case}/{self.block}.{self.attempt}"
+
+
+def _single(name: str, figure: TelemetryFigure | None, value: float) -> Series:
+    """Return a figure of telemetry as a series of one value; one that nobody here knows has no unit."""
+    unit, better = (figure.unit, figure.better) if figure else ("", None)
+    return Series(fom=PREFIX + name, unit=unit, better=better, values=[value])

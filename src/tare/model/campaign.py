@@ -37,6 +37,16 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             index = self.__dict__["_cases"] = {case.id: case for case in self.plan.cases}
         return index
 
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Return the hosts that runs used, and those that facts are known of."""
+        found: frozenset[str] | None = self.__dict__.get("_hosts")
+        if found is None:
+            used = {host for one in self.attempts for host in one.hosts}
+            found = frozenset(used.union(*self.environments.values()))
+            self.__dict__["_hosts"] = found
+        return found
+
     def planned(self) -> tuple[Run, ...]:
         """Return every measured run that is planned so far, block by block."""
         runs: list[Run] = []

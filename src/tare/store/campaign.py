@@ -14,6 +14,7 @@ from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign, Environment
 from tare.model.plan import Plan
 from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, Journal, is_held, read_events
+from tare.store.telemetry import read_means
 
 JOURNAL = "journal.jsonl"
 PLAN = "plan.json"
@@ -69,10 +70,13 @@ def read_campaign(folder: Path) -> Campaign:
     plan = read_plan(folder)
     is_running = is_held(folder / JOURNAL)
     events = tuple(read_events(folder / JOURNAL)) if (folder / JOURNAL).exists() else ()
+    attempts = attempts_of(events, is_running=is_running)
+    if means := read_means(folder):
+        attempts = tuple(msgspec.structs.replace(one, imported=means.get(one.folder, {})) for one in attempts)
     return Campaign(
         folder=folder,
         plan=plan,
-        attempts=attempts_of(events, is_running=is_running),
+        attempts=attempts,
         orders={event.block: event.order for event in events if isinstance(event, BlockBegan)},
         environments=_read_environments(folder),
         is_running=is_running,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -13,7 +15,15 @@ from tare.model.campaign import Campaign
 from tare.model.telemetry import Epoch, Timeline, Track
 
 IMPORTED = "telemetry.imported.json"
-"""The file in an attempt's folder; a timeline, as telemetry of Tare's own becomes one when it is read."""
+"""The file in an attempt's folder; a timeline, as telemetry of Tare's own becomes one when it is read.
+
+One of the same name in the campaign's folder holds the means of all runs, so that few files are read.
+"""
+
+Means = dict[str, dict[str, float]]
+"""Figures by name, by the folder of their attempt."""
+
+T = TypeVar("T")
 
 Point = tuple[str, float, float | None, dict[str, float]]
 """What a host did in some seconds before a time; without how many, in the time since its last point."""
@@ -67,10 +77,12 @@ def _spread_of(tracks: Iterable[Track]) -> _Spread:
     }
 
 
-def keep(campaign: Campaign, attempt: Attempt, tracks: Sequence[Track], epoch: Epoch) -> None:
+def keep(campaign: Campaign, attempt: Attempt, tracks: Sequence[Track], epoch: Epoch) -> dict[str, float]:
     """Keep `tracks` with `attempt`, in the place of what was imported for the same hosts and times before.
 
-    What lies before or after is kept, as the day before of a run that goes on after midnight.
+    What lies before or after is kept, as the day before of a run that goes on after midnight. Return the
+    means of all that is kept, over time and then over hosts; others than the campaign's own, such as a
+    switch, count only where none of these has a figure.
     """
     path = campaign.folder / attempt.folder / IMPORTED
     known = _spread_of(read_imported(path.parent).tracks)
@@ -84,6 +96,31 @@ def keep(campaign: Campaign, attempt: Attempt, tracks: Sequence[Track], epoch: E
         path.write_bytes(msgspec.json.encode(timeline))
     except OSError as error:
         raise CampaignError.from_os(campaign.folder, error) from error
+    own = [one for one in timeline.tracks if one.host in campaign.hosts]
+    return _means(timeline.tracks) | _means(own)
+
+
+def _means(tracks: Sequence[Track]) -> dict[str, float]:
+    by_figure: dict[str, list[float]] = {}
+    for track in tracks:
+        lengths = [end - begin for begin, end in zip(track.since, track.at, strict=True)]
+        weights = lengths if any(lengths) else None  # a single point tells of no time
+        for name, values in track.values.items():
+            by_figure.setdefault(name, []).append(statistics.fmean(values, weights))
+    return {name: statistics.fmean(values) for name, values in sorted(by_figure.items())}
+
+
+def keep_means(folder: Path, means: Means) -> None:
+    """Keep the means of runs of the campaign in `folder`, beside those of others that are there."""
+    try:
+        (folder / IMPORTED).write_bytes(msgspec.json.encode(read_means(folder) | means))
+    except OSError as error:
+        raise CampaignError.from_os(folder, error) from error
+
+
+def read_means(folder: Path) -> Means:
+    """Return the means of what was imported into the campaign in `folder`."""
+    return _read(folder / IMPORTED, Means) or {}
 
 
 def imported_timeline(folder: Path) -> Timeline | None:
@@ -107,10 +144,13 @@ def _with_work(track: Track) -> Track:
 
 def read_imported(folder: Path) -> Timeline:
     """Return what was imported for the attempt in `folder`; an empty timeline where nothing was."""
-    path = folder / IMPORTED
+    return _read(folder / IMPORTED, Timeline) or Timeline(tracks=(), epochs=())
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
     if not path.is_file():
-        return Timeline(tracks=(), epochs=())
+        return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Timeline)
+        return msgspec.json.decode(path.read_bytes(), type=kind)
     except msgspec.DecodeError as error:
         raise CampaignError(f"{path}: damaged ({error}); delete it and import again") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from tare.cli.output import json_option, print_json
 from tare.collectors.sysstat import Reading, UnreadableSysstat, read_sysstat
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
+
+if TYPE_CHECKING:
+    from tare.store.telemetry import Means
 
 
 @click.group()
@@ -52,6 +56,7 @@ def import_(
 
     SOURCE is a file that `sadf -j` or `sar` wrote, or the address of a Prometheus. What lies between runs is
     left out. Doing it again changes nothing. A name with a domain is taken for the host of that name without.
+    Means over a run and its hosts are figures from then on, such as telemetry.imported.cpu_system.
 
     \b
     Examples:
@@ -59,6 +64,7 @@ def import_(
       tare telemetry import campaigns/demo n1.json --host n1
       tare telemetry import campaigns/demo http://prometheus:9090 \\
         --query 'cpu_iowait=100 * avg by (instance) (rate(node_cpu_seconds_total{mode="iowait"}[5s]))'
+      tare compare campaigns/demo --fom telemetry.imported.cpu_iowait
     """
     from tare.store.campaign import read_campaign
 
@@ -70,7 +76,8 @@ def import_(
     else:
         readings = _read_file(Path(source), interface, utc_offset * 3600)
     readings = [one._replace(host=host or _known(one.host, campaign)) for one in readings]
-    n_runs, n_points = _keep(campaign, readings)
+    means, n_points = _keep(campaign, readings)
+    n_runs = len(means)
     if as_json:
         body = {"source": source, "n_readings": len(readings), "n_runs": n_runs, "n_points": n_points}
         print_json("tare.telemetry.import/1", body)
@@ -78,6 +85,8 @@ def import_(
     click.echo(
         f"{len(readings)} readings; {n_points} of them lie in {n_runs} of {len(campaign.attempts)} runs"
     )
+    if strange := _strangers(campaign, readings):
+        click.echo(f"No run had a host of the name {', '.join(strange)}; --host NAME says which one it is.")
     if not readings:
         click.echo(f"Prometheus knows nothing of these queries, or no {host_label}, at the time of the runs.")
     elif not n_runs:
@@ -127,16 +136,24 @@ def _ask_prometheus(
     return found
 
 
-def _keep(campaign: Campaign, readings: Sequence[Reading]) -> tuple[int, int]:
-    """Keep what lies in each run; return in how many runs that was, and how many points."""
-    from tare.store.telemetry import cut, epoch_of, keep
+def _strangers(campaign: Campaign, readings: Sequence[Reading]) -> list[str]:
+    """Return hosts that were read of and that no run used, as far as these are known."""
+    known = campaign.hosts
+    return sorted({one.host for one in readings} - known) if known else []
 
-    n_runs = n_points = 0
+
+def _keep(campaign: Campaign, readings: Sequence[Reading]) -> tuple[Means, int]:
+    """Keep what lies in each run; return its means, and how many points that were in all."""
+    from tare.store.telemetry import cut, epoch_of, keep, keep_means
+
+    means: Means = {}
+    n_points = 0
     for attempt in campaign.attempts:
         epoch = epoch_of(attempt)
         tracks = cut(readings, epoch) if epoch else ()
         if epoch and tracks:
-            keep(campaign, attempt, tracks, epoch)
-            n_runs += 1
+            means[attempt.folder] = keep(campaign, attempt, tracks, epoch)
             n_points += sum(len(one.at) for one in tracks)
-    return n_runs, n_points
+    if means:
+        keep_means(campaign.folder, means)
+    return means, n_points
