@@ -18,17 +18,17 @@ from tare.store.campaign import read_environment
 def subject_of(loaded: Loaded, name: str) -> Subject:
     """Return what the plan runs on nodes through the platform `name`.
 
-    What a container holds, its host cannot tell.
+    What a container holds, its host cannot tell: the programs, or all of the MPI where containers stay.
     """
     composer = loaded.composer
     platform = composer.site.platforms[name]
-    if platform.container is not None:
+    if platform.has_node_containers:
         return Subject()
     programs: dict[str, None] = {}
     starter = ""
     for case in (case for case in loaded.plan.cases if case.platform == name):
         for stage, invocation in composer.compose(case):
-            if not any(sign in stage.argv[0] for sign in "{ \t\n"):
+            if platform.container is None and not any(sign in stage.argv[0] for sign in "{ \t\n"):
                 programs[stage.argv[0]] = None
             if stage.is_mpi and platform.launcher != "none":
                 starter = starter or invocation.argv[0]
