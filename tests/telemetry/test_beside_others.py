@@ -64,7 +64,7 @@ def test_bytes_agree_with_sar_run_beside_it(tmp_path: Path) -> None:
     header = next(line.split() for line in told.splitlines() if "txkB/s" in line)
     column = header.index("txkB/s")
     theirs = sum(float(row[column]) for row in _rows(told)) * 1024
-    assert theirs > SENT_BYTES
+    assert theirs > 0.99 * SENT_BYTES  # rates are of intervals that a busy machine makes longer than a second
     assert last - first == pytest.approx(theirs, rel=0.01)
 
 

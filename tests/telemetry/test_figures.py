@@ -115,6 +115,12 @@ def test_only_the_measured_stage_counts_from_its_own_mark_on() -> None:
     assert (found["network_sent"], found["network_packets"]) == (2000, 20)
 
 
+def test_what_comes_after_a_stage_is_no_part_of_it() -> None:
+    ended = _sample(15.0001, sent=9000, packets=90, mark="run ended")
+    found = derive(_recording(_host("n1", RUN[0], ended, RUN[2])))
+    assert (found["network_sent"], found["network_packets"]) == (8000, 80)
+
+
 def test_the_clock_of_a_host_that_is_ahead_is_set_back() -> None:
     late = tuple(
         Sample(at_s=one.at_s, wall_s=one.wall_s + 3600, mark="", lines=one.lines)

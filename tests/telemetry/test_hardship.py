@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -169,3 +170,17 @@ def test_what_costs_much_to_read_waits_but_is_there_at_the_begin_and_at_the_end(
     assert "costly" in lines[0]["s"]
     assert "costly" in next(line for line in lines if line.get("mark"))["s"]
     assert sum("costly" in line["s"] for line in lines) < len(lines) / 2
+
+
+def test_single_cores_are_kept_at_commands_and_seldom_in_between(started: Started, tmp_path: Path) -> None:
+    path = tmp_path / raw_name("n1")
+    started.told("begin", str(path), "0.01")
+    while path.read_bytes().count(b"\n") < 6:
+        pass
+    started.told("mark", "a")
+    started.told("end")
+    lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    marked = next(line for line in lines if line.get("mark"))
+    assert ["cores" in line["s"] for line in (lines[0], marked)] == [True, True]
+    assert sum("cores" in line["s"] for line in lines) <= 3 < sum("cpu" in line["s"] for line in lines)
+    assert len(_recorded(tmp_path).samples[0].lines["cores"]) == os.cpu_count()

@@ -23,6 +23,11 @@ class Epoch(msgspec.Struct, frozen=True):
     ended_at: float
 
 
+def end_mark(stage: str) -> str:
+    """Return the mark of the sample after a stage; its own name is that of the one before."""
+    return f"{stage} ended"
+
+
 class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A host that was watched.
 

@@ -12,7 +12,7 @@ import msgspec
 from tare.compose import Composer
 from tare.model.case import Case
 from tare.model.clock import SteadyClock
-from tare.model.telemetry import Epoch, Host, Settle, Span, Watch, Watcher
+from tare.model.telemetry import Epoch, Host, Settle, Span, Watch, Watcher, end_mark
 from tare.model.watching import Watching as Settings
 
 
@@ -100,6 +100,7 @@ class _WatchedAttempt:
         began_at = self._clock()
         yield
         self._epochs.append(Epoch(name, began_at, self._clock()))
+        self._watch.mark(end_mark(name))  # what comes after, as outputs that are kept, is no part of it
 
     def figures(self) -> dict[str, float]:
         """Store what was recorded, and return the figures (see Watched)."""

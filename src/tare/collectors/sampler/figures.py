@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tare.collectors.sampler.recording import HostRecording, Recording, Sample, times
 from tare.collectors.sampler.sources import (
     cgroup,
+    cores,
     cpu,
     disk,
     frequency,
@@ -21,12 +22,13 @@ from tare.collectors.sampler.sources import (
     sampler,
     tcp,
 )
-from tare.model.telemetry import Epoch, Span
+from tare.model.telemetry import Epoch, Span, end_mark
 
 Counters = dict[str, float]
 
 PARSERS: dict[str, Callable[[list[str]], Counters]] = {
     "cgroup": cgroup.counters,
+    "cores": cores.counters,
     "cpu": cpu.counters,
     "disk": disk.counters,
     "frequency": frequency.counters,
@@ -123,8 +125,14 @@ def window(one: HostRecording, epoch: Epoch, span: Span) -> tuple[int, int] | No
     if not before and at[0] > epoch.began_at + margin_s:
         return None
     first = before[-1] if before else 0
-    after = (number for number in range(first + 1, end) if at[number] >= epoch.ended_at + margin_s)
-    last = next(after, end)
+    last = next(
+        (
+            number
+            for number in range(first + 1, end)
+            if one.samples[number].mark == end_mark(epoch.stage) or at[number] >= epoch.ended_at + margin_s
+        ),
+        end,
+    )
     return (first, last) if first < last and at[last] >= epoch.ended_at - margin_s else None
 
 
@@ -171,9 +179,9 @@ def _cpu(whole: Sequence[_Passed]) -> Counters:
         (share["cpu_system"] for one in whole for share in _shares_over_time(one.samples) if share),
         default=figures["cpu_system"],
     )
-    cores = [share for one in whole for share in _busy_cores(one.samples[0], one.samples[-1])]
-    if cores:
-        figures["cpu_busiest_core"] = max(cores)
+    busy = [share for one in whole for share in _busy_cores(one.samples[0], one.samples[-1])]
+    if busy:
+        figures["cpu_busiest_core"] = max(busy)
     return figures
 
 
@@ -183,7 +191,7 @@ def _shares_over_time(samples: Sequence[Sample]) -> Iterator[Counters]:
     The few ticks that are left at the end tell nothing, but where there are no others.
     """
     before = parse(samples[0], ("cpu",))
-    n_cores = max(sum(line.startswith("cpu") for line in samples[0].lines["cpu"]) - 1, 1)
+    n_cores = max(len(_cores(samples[0])), 1)
     least = 10 * n_cores
     is_first = True
     for number, sample in enumerate(samples[1:], 1):
@@ -196,11 +204,16 @@ def _shares_over_time(samples: Sequence[Sample]) -> Iterator[Counters]:
 
 
 def _busy_cores(first: Sample, last: Sample) -> Iterator[float]:
-    was, now = cpu.busy_by_core(first.lines["cpu"]), cpu.busy_by_core(last.lines["cpu"])
+    was, now = cores.busy(_cores(first)), cores.busy(_cores(last))
     for core in now.keys() & was.keys():
         busy, total = (new - old for new, old in zip(now[core], was[core], strict=True))
         if total > 0:
             yield min(100 * busy / total, 100.0)
+
+
+def _cores(sample: Sample) -> list[str]:
+    """Return the lines of single cores; the source of all together held them in older recordings."""
+    return cores.shorten(sample.lines.get("cores", sample.lines.get("cpu", [])))
 
 
 def _kernel(whole: Sequence[_Passed]) -> Counters:

@@ -86,32 +86,31 @@ def raw_name(host: str) -> str:
 
 
 def store(folder: Path, span: Span) -> Recording:
-    """Keep the recordings in `folder` as one compressed file, and return what they hold."""
-    raw = {host: _whole_lines(path.read_bytes()) for host, path in _raw_files(folder).items()}
-    if raw:
-        parts = [msgspec.json.encode(span) + b"\n"]
-        for host, data in raw.items():
-            parts += [msgspec.json.encode(_Opening(host=host)) + b"\n", data]
-        fresh = folder / f"{STORED}.part"  # whatever interrupts this, one of the two is whole
-        fresh.write_bytes(gzip.compress(b"".join(parts), _LEVEL, mtime=0))
+    """Keep the recordings in `folder` as one compressed file, host by host, and return what they hold."""
+    files = _raw_files(folder)
+    fresh = folder / f"{STORED}.part"  # whatever interrupts this, one of the two is whole
+    hosts = []
+    if files:
+        with fresh.open("wb") as file, gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as kept:
+            kept.write(msgspec.json.encode(span) + b"\n")
+            for host, path in files.items():
+                data = _whole_lines(path.read_bytes())
+                kept.write(msgspec.json.encode(_Opening(host=host)) + b"\n" + data)
+                hosts.append(_read_host(host, data.splitlines()))
         fresh.replace(folder / STORED)
-        for host in raw:
-            (folder / raw_name(host)).unlink()
-    return Recording(hosts=_understood((host, data.splitlines()) for host, data in raw.items()), span=span)
+        for path in files.values():
+            path.unlink()
+    return Recording(hosts=tuple(one for one in hosts if one is not None), span=span)
 
 
 def read(folder: Path) -> Recording | None:
     """Return what was recorded of the attempt in `folder`, also if it was killed; None where nothing was."""
-    hosts = _understood(_parts(folder))
+    parts = (_read_host(host, lines) for host, lines in _parts(folder))
+    hosts = tuple(one for one in parts if one is not None)
     span = None
     if (folder / STORED).is_file():
         span = msgspec.json.decode(_stored_lines(folder)[0], type=Span)
     return Recording(hosts=hosts, span=span) if hosts else None
-
-
-def _understood(parts: Iterable[tuple[str, list[bytes]]]) -> tuple[HostRecording, ...]:
-    """Return what hosts recorded, without those that wrote nothing or whose headings are damaged."""
-    return tuple(found for host, lines in parts if (found := _read_host(host, lines)) is not None)
 
 
 def _parts(folder: Path) -> Iterator[tuple[str, list[bytes]]]:
@@ -147,7 +146,10 @@ def _whole_lines(data: bytes) -> bytes:
 
 
 def _read_host(host: str, lines: list[bytes]) -> HostRecording | None:
-    """Understand what one host recorded, up to where it is damaged: each line builds on those before it."""
+    """Understand what one host recorded, up to where it is damaged: each line builds on those before it.
+
+    None where it wrote nothing, or its headings are damaged.
+    """
     try:
         head = msgspec.json.decode(lines[0], type=Head)
     except (IndexError, msgspec.DecodeError, UnicodeError):

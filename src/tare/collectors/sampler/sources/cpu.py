@@ -1,9 +1,9 @@
-"""CPU time by kind and core, context switches, interrupts and the run queue: /proc/stat (proc_stat(5))."""
+"""CPU time by kind, context switches, interrupts and the run queue: /proc/stat (proc_stat(5))."""
 
 HAS_PATHS = False
 KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")  # guests are in user and nice
 _PLAIN = ("ctxt", "intr", "processes", "procs_running", "procs_blocked")
-_STARTS = ("cpu",) + _PLAIN
+_STARTS = ("cpu ",) + _PLAIN
 
 
 def paths(root: str) -> "list[str]":
@@ -31,16 +31,4 @@ def counters(lines: "list[str]") -> "dict[str, float]":
             found.update(("cpu." + kind, float(ticks)) for kind, ticks in zip(KINDS, rest.split()))
         elif name in _PLAIN:
             found["cpu." + name] = float(rest)
-    return found
-
-
-def busy_by_core(lines: "list[str]") -> "dict[str, tuple[float, float]]":
-    """Return of each core the ticks in which it worked, and all of its ticks."""
-    found = {}
-    for line in lines:
-        name, _, rest = line.partition(" ")
-        if name.startswith("cpu") and name != "cpu":
-            ticks = dict(zip(KINDS, map(float, rest.split())))
-            total = sum(ticks.values())
-            found[name[3:]] = (total - ticks.get("idle", 0.0) - ticks.get("iowait", 0.0), total)
     return found

@@ -1,0 +1,49 @@
+"""CPU time by core: /proc/stat (proc_stat(5)).
+
+A source of its own, and read seldom, because it is most of a recording: 256 cores are 15 KiB a sample. Every
+command has it read as well, so that shares of a stage are of the whole of it.
+"""
+
+HAS_PATHS = False
+LEAST_S = 10.0
+_KINDS = (
+    "user",
+    "nice",
+    "system",
+    "idle",
+    "iowait",
+    "irq",
+    "softirq",
+    "steal",
+)  # guests are in user and nice
+
+
+def paths(root: str) -> "list[str]":
+    """Return the files to read."""
+    return [root + "/proc/stat"]
+
+
+def shorten(lines: "list[str]") -> "list[str]":
+    """Keep the cores, which come after the line of all together."""
+    return [line for line in lines if line.startswith("cpu") and not line.startswith("cpu ")]
+
+
+def counters(lines: "list[str]") -> "dict[str, float]":
+    """Return the ticks of each core as ``core.NUMBER/KIND``."""
+    found = {}
+    for line in lines:
+        name, _, rest = line.partition(" ")
+        for kind, ticks in zip(_KINDS, rest.split()):
+            found["core." + name[3:] + "/" + kind] = float(ticks)
+    return found
+
+
+def busy(lines: "list[str]") -> "dict[str, tuple[float, float]]":
+    """Return of each core the ticks in which it worked, and all of its ticks."""
+    found = {}
+    for line in lines:
+        name, _, rest = line.partition(" ")
+        ticks = dict(zip(_KINDS, map(float, rest.split())))
+        total = sum(ticks.values())
+        found[name[3:]] = (total - ticks.get("idle", 0.0) - ticks.get("iowait", 0.0), total)
+    return found
