@@ -175,6 +175,12 @@ def test_a_timeline_has_one_track_a_host_and_the_cores_of_a_machine_once() -> No
     assert pod.at == pytest.approx((105.0, 110.1))
 
 
+def test_cores_of_which_nothing_is_known_are_not_idle() -> None:
+    without = (msgspec.structs.replace(one, lines={"interfaces": one.lines["interfaces"]}) for one in RUN)
+    (track,) = timeline(_recording(_host("n1", *without))).tracks
+    assert set(track.values) == {"network_rate"}
+
+
 def test_a_run_that_does_not_count_has_no_figures_of_telemetry_either() -> None:
     attempt = Attempt(
         case="c", block=1, attempt=1, state=State.INVALID, started_at=0.0, telemetry={"cpu_system": 12.5}

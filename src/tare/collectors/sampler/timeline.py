@@ -53,6 +53,7 @@ def _track(one: HostRecording, span: Span, *, has_cores: bool) -> Track:
         values["cpu_system"].append(shares["cpu_system"])
         values["cpu_busy"].append(100 - shares["cpu_idle"] - shares["cpu_iowait"])
         values["network_rate"].append(_sent(counted, span.interface) / seconds)
+    has_cores = has_cores and any("cpu" in sample.lines for sample in one.samples)
     kept = (["cpu_system", "cpu_busy"] if has_cores else []) + (["network_rate"] if is_of_ranks else [])
     return Track(
         host=one.host,
