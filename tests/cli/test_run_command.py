@@ -49,6 +49,11 @@ def test_packets_that_could_not_be_counted_cost_no_run_and_are_told_once(
     assert "  2 × packets not all counted: " in done.stdout
 
 
+def test_failures_that_differ_by_a_process_id_are_told_as_one(tare: Tare, study: Study) -> None:
+    done = tare("run", study('echo "prog[$$]: no such thing" >&2; exit 9', repeats=1), "--out", "c")
+    assert "  2 × failed: exit code 9: prog: no such thing\n" in done.stdout
+
+
 @pytest.mark.parametrize(
     "script", ["echo value: nan", "echo value: inf", "echo value:", "echo value: 1; echo value: 2", "true"]
 )
@@ -147,6 +152,21 @@ def test_an_environment_is_asked_for_by_settings_of_its_runs(tare: Tare, study: 
         assert "its hosts are localhost, and its settings workload, platform" in refused
 
 
+def test_a_container_without_its_root_file_system_is_told_before_anything_is_run(
+    tare: Tare, study: Study, tmp_path: Path
+) -> None:
+    platform = "{runtime: charliecloud, container: {rootfs: '${TARE_ROOTFS}/debian'}}"
+    (tmp_path / "site.yaml").write_text(f"site: s\nnodes: [localhost]\nplatforms: {{box: {platform}}}\n")
+    env = {"TARE_ROOTFS": str(tmp_path / "none")}
+    done = tare("run", study(rest="site: site.yaml"), "--out", "c", env=env)
+    assert done.returncode == 3
+    assert "none/debian; build it with: tare lab rootfs\n" in done.stderr
+    assert not (tmp_path / "c").exists()
+    looked = tare("doctor", "--site", "site.yaml", env=env)
+    assert looked.returncode == 3
+    assert "FAULT    box: no root file system is in" in looked.stdout
+
+
 def test_a_plan_tells_what_it_is_expected_to_cost(tare: Tare, study: Study, tmp_path: Path) -> None:
     path = study("sleep 0.1; echo value: $(date +%N)", repeats=3, rest="timeout: 1 min")
     bound = json.loads(tare("plan", path, "--json").stdout)["cost"]
@@ -172,3 +192,9 @@ def test_a_campaign_goes_on_with_the_blocks_that_it_was_begun_with(
     again = tare("run", "c")
     assert (again.returncode, again.stderr) == (0, "")
     assert len(ended_runs(tmp_path / "c")) == 4
+
+
+def test_what_is_hardly_known_at_all_is_not_told_to_the_last_digit(tare: Tare, study: Study) -> None:
+    path = study("echo x >> ../../../../calls; echo value: $(wc -l < ../../../../calls)", repeats=3)
+    path.write_text(path.read_text().replace("repeats: 3", "repeats: {min: 3, max: 3, until: 1 %}"))
+    assert "is not even known within ± 1000 % after 3 blocks" in tare("run", path, "--out", "c").stdout

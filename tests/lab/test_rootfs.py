@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.errors import InfrastructureError
+from tare.errors import InfrastructureError, LabError
 from tare.lab import rootfs
 
 DOUBLE = """\
@@ -102,3 +102,15 @@ def test_without_mmdebstrap_the_cure_is_named(folder: Path, monkeypatch: pytest.
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(InfrastructureError, match="apt install mmdebstrap"):
         rootfs.build("box", ["hpcc"], folder=folder)
+
+
+def test_one_that_is_not_built_is_told_with_the_cure_and_those_of_others_are_not(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TARE_ROOTFS", str(folder))
+    (folder / "mine").mkdir(parents=True, exist_ok=True)
+    rootfs.require_built({str(folder / "mine"), "/images/none", ""})
+    with pytest.raises(LabError, match=r"build it with: tare lab rootfs$"):
+        rootfs.require_built({str(folder / "debian")})
+    with pytest.raises(LabError, match=r"tare lab rootfs --name trixie$"):
+        rootfs.require_built({str(folder / "trixie")})

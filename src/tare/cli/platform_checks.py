@@ -11,10 +11,10 @@ from tare.cli.site_checks import Finding
 from tare.cli.wiring import planning as wiring
 from tare.cli.wiring.crews import make_crew
 from tare.config import SiteSource
-from tare.errors import TareError
+from tare.errors import LabError, TareError
 from tare.model.attempt import Attempt, State
 from tare.model.case import Run
-from tare.model.site import Platform
+from tare.model.site import Platform, Site
 from tare.runner.crew import Crew
 
 _STUDY = """\
@@ -38,7 +38,7 @@ def check_platform(source: SiteSource, name: str, env: Mapping[str, str], folder
     """Return whether the platform starts two ranks that reach each other, by which MPI and transport."""
     platform = source.site.platforms[name]
     if platform.launcher == "none":
-        return Finding(name=name, is_met=True, found="starts programs without MPI")
+        return _without_mpi(source.site, name)
     lacking = []
     for workload in _PROGRAMS:
         with tempfile.TemporaryDirectory(prefix=".tare-doctor.", dir=folder) as work:
@@ -56,6 +56,19 @@ def check_platform(source: SiteSource, name: str, env: Mapping[str, str], folder
         found=f"no program to try it with: {lacking[0]}",
         cure="install the MPI's compiler (mpicc) or IMB-MPI1, and name its folder in the platform's 'path'",
     )
+
+
+def _without_mpi(site: Site, name: str) -> Finding:
+    from tare.lab.rootfs import require_built
+
+    box = site.platforms[name].container
+    is_here = site.lab is not None or not site.agent
+    try:
+        require_built({box.source} if box and is_here else ())
+    except LabError as error:
+        found, _, cure = str(error).partition("; ")
+        return Finding(name=name, is_met=False, found=found, cure=cure)
+    return Finding(name=name, is_met=True, found="starts programs without MPI")
 
 
 def _try(source: SiteSource, name: str, workload: str, env: Mapping[str, str], folder: Path) -> Attempt:

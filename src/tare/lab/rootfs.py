@@ -8,12 +8,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from tare.errors import InfrastructureError, UsageError
+from tare.errors import InfrastructureError, LabError, UsageError
 
 PACKAGES = ("openmpi-bin", "iproute2", "hpcc")
 """What the lab's studies run in containers: an MPI, a look at the network, and the HPC Challenge."""
@@ -35,6 +35,16 @@ class Rootfs(msgspec.Struct, frozen=True, kw_only=True):
     path: Path
     size_bytes: int
     elapsed_s: float
+
+
+def require_built(folders: Collection[str]) -> None:
+    """Raise LabError, with the cure, where one of `folders` is a root file system that is not built."""
+    home = rootfs_folder()
+    missing = sorted(one for one in folders if Path(one).parent == home and not Path(one).is_dir())
+    if missing:
+        name = Path(missing[0]).name
+        named = "" if name == "debian" else f" --name {name}"
+        raise LabError(f"no root file system is in {missing[0]}; build it with: tare lab rootfs{named}")
 
 
 def rootfs_folder(environment: Mapping[str, str] = os.environ) -> Path:

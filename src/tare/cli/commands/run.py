@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -23,6 +24,10 @@ from tare.units import Dimension, parse_quantity
 
 if TYPE_CHECKING:
     from tare.answers.ending import Ending
+
+
+_PID = re.compile(r"\[\d+\]")
+"""As programs write it behind their name; it would make each failure one of its own."""
 
 
 class Period(NamedTuple):
@@ -133,7 +138,7 @@ def _print_summary(campaign: Campaign, counts: Counter[State], end: Ending) -> N
     for line in ending_lines(campaign, end, most=5):
         click.echo(line)
     why = Counter(
-        (attempt.state, attempt.reason)
+        (attempt.state, _PID.sub("", attempt.reason))
         for _, state, attempt in account(campaign)
         if attempt is not None and state is not State.DONE
     )

@@ -16,6 +16,9 @@ from tare.model.case import Run
 from tare.model.study import Budget
 from tare.units import format_seconds
 
+_VAGUE = 10.0
+"""Of an interval, half: what is not known better is not told to the last digit."""
+
 if TYPE_CHECKING:
     from tare.answers.ending import Ending
     from tare.answers.stopping import Standing
@@ -137,6 +140,8 @@ def _standing(campaign: Campaign, one: Standing) -> str:
     if one.half_width is None:
         return f"{case}: not measured in enough blocks"
     what = "its ratio to the reference" if one.against else "its own value"
+    if one.half_width > _VAGUE:
+        return f"{case}: {what} is not even known within ± {percent(_VAGUE)} after {one.n_blocks} blocks"
     return f"{case}: {what} counts as known within ± {percent(one.half_width)} after {one.n_blocks} blocks"
 
 

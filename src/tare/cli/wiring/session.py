@@ -53,7 +53,7 @@ def carry_out(
     Raises UsageError when the folder holds another campaign, or one that may only be extended. An
     interrupt ends the command with 130, after what it ran has been ended and recorded.
     """
-    _require_mpis(loaded)
+    _require_installed(loaded)
     how = " --retry-failed" if is_retrying_failed else ""
     with _terminated_like_interrupted(f"{folder}{how}"), open_journal(folder) as journal:
         if is_campaign(folder):
@@ -63,12 +63,13 @@ def carry_out(
     return read_campaign(folder)
 
 
-def _require_mpis(loaded: wiring.Loaded) -> None:
-    """Raise LabError where an MPI of the lab is not installed, rather than have its runs fail one by one."""
+def _require_installed(loaded: wiring.Loaded) -> None:
+    """Raise LabError where an MPI or a root file system of ours is not there, before all its runs fail."""
     site = loaded.composer.site
-    if site.lab is None:
+    if site.lab is None and site.agent:  # its nodes have files of their own
         return
     from tare.lab.mpi import require_installed
+    from tare.lab.rootfs import require_built
 
     one_of_each = {(case.platform, case.workload): case for case in loaded.plan.cases}
     used = {
@@ -77,6 +78,8 @@ def _require_mpis(loaded: wiring.Loaded) -> None:
         if any(stage.is_mpi for stage, _ in loaded.composer.compose(case))
     }
     require_installed({site.platforms[name].prefix or "" for name in used})
+    boxes = (site.platforms[case.platform].container for case in one_of_each.values())
+    require_built({box.rootfs for box in boxes if box and box.rootfs})
 
 
 def _run(
