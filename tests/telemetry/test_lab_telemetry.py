@@ -149,7 +149,7 @@ def test_a_killed_runner_leaves_its_telemetry_and_no_process(tmp_path: Path) -> 
 
 
 def test_a_killed_sampler_costs_the_figures_of_its_run_and_not_the_run(tmp_path: Path) -> None:
-    study, campaign = _study(tmp_path, networks="[host]", iterations=20000), tmp_path / "c"
+    study, campaign = _study(tmp_path, networks="[host]", iterations=5000), tmp_path / "c"
     runner = subprocess.Popen([TARE, "run", str(study), "--out", str(campaign)], stdout=subprocess.DEVNULL)
     _wait_for(lambda: any(path.stat().st_size for path in campaign.glob("attempts/*/*/telemetry.*")))
     for pid in itertools.islice(_samplers(runner.pid), 1):
