@@ -7,14 +7,17 @@ from pathlib import Path
 
 import msgspec
 
-from report.studies import hostile, three_networks, with_gaps
+from report.studies import hostile, telemetry_of, three_networks, with_gaps
 from support.synthetic import make_campaign, make_case
+from tare.collectors.packets import store
 from tare.model.attempt import Series
 from tare.model.backend import Counters
 from tare.model.campaign import Campaign
+from tare.model.packets import Counted
 from tare.model.workload import Better, Fom
 
 LONG = "kubernetes-1.31.4-calico-vxlan-with-an-encrypted-overlay-and-network-policies"
+WORD = "x" * 200
 
 
 def ordinary(folder: Path) -> Campaign:
@@ -27,11 +30,14 @@ def ordinary(folder: Path) -> Campaign:
         place.mkdir(parents=True)
         (place / "stdout").write_text("\n".join(f"{size:>10} {size / 7:>10.2f}" for size in range(40)))
         (place / "command.json").write_text('[{"argv": ["mpirun", "-n", "2", "IMB-MPI1", "PingPong"]}]')
+        counted = Counted(interface="fab0", n_packets=40, sent=[(66, 30), (1514 - one.block, 9), (65226, 1)])
+        store(place, {"n1": counted})
         sent = Counters(tx_bytes=10**8, tx_packets=10**5)
         attempts.append(
             msgspec.structs.replace(
                 one,
                 environment=networks[one.case],
+                telemetry=telemetry_of(campaign.cases[one.case], one.block) if one.series else {},
                 transport="" if one.reason else f"net-{networks[one.case]} carried it",
                 traffic={host: {f"net-{networks[one.case]}": sent} for host in one.hosts},
                 load=0.5 + index / 20,
@@ -55,7 +61,8 @@ def twelve_contenders(folder: Path) -> Campaign:
 
 
 def long_names(folder: Path) -> Campaign:
-    cases = [make_case(name, workload="a-benchmark-suite.with_a_rather_long_name") for name in ("host", LONG)]
+    workload = "a-benchmark-suite.with_a_rather_long_name"
+    cases = [make_case(name, workload=workload) for name in ("host", LONG, WORD)]
     return make_campaign(cases, blocks=5, folder=folder)
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import msgspec
 
 from support.synthetic import make_campaign, make_case
-from tare.model.attempt import Series, State
+from tare.model.attempt import Attempt, Series, State
 from tare.model.campaign import Campaign
+from tare.model.case import Case
+from tare.model.telemetry import Epoch, Timeline, Track
 from tare.model.workload import Better, Fom
 from tare.report.charts.painting import Here
 from tare.report.content import Content, ReportAnswers, content
@@ -39,7 +41,28 @@ def facts_of(campaign: Campaign) -> dict[str, str]:
 
 
 def content_of(campaign: Campaign) -> Content:
-    return content(campaign, answers_of(campaign), painter=Here())
+    return content(campaign, answers_of(campaign), painter=Here(), read_timeline=steady)
+
+
+def steady(attempt: Attempt) -> Timeline | None:
+    """Return what the hosts of a watched attempt did: much the same all the time."""
+    if not attempt.telemetry:
+        return None
+    since, at = (0.0, 1.0, 2.0), (1.0, 2.0, 3.0)
+    values: dict[str, tuple[float, ...]] = {
+        "cpu_busy": (90.0, 80.0, 95.0),
+        "cpu_system": (9.0, 20.0, 15.0),
+        "network_rate": (0.0, 2e9, 1e9),
+    }
+    tracks = tuple(Track(host=host, since=since, at=at, values=values) for host in attempt.hosts)
+    return Timeline(tracks=tracks, epochs=(Epoch("prepare", 0.0, 1.0), Epoch("solve", 1.0, 3.0)))
+
+
+def telemetry_of(case: Case, block: int) -> dict[str, float]:
+    """Return figures that differ by what is not the host network."""
+    factor = (1.0 if case.network == "host" else 1.8) * (1 + block % 3 / 100)
+    lost = 0.0 if case.network == "host" else 40.0 * factor
+    return {"cpu_system": 10 * factor, "context_switches": 1000 * factor, "tcp_retransmits": lost}
 
 
 def page_of(campaign: Campaign) -> str:
@@ -83,6 +106,8 @@ def hostile(folder: Path) -> Campaign:
         msgspec.structs.replace(
             one,
             transport=HOSTILE,
+            telemetry=telemetry_of(campaign.cases[one.case], one.block) if one.series else {},
+            hosts=[*one.hosts, f"n{HOSTILE}"],
             environment="e",
             series=[*one.series, *([_hostile_series(one.block)] if one.series else [])],
         )

@@ -11,7 +11,10 @@ from tare.model.campaign import Campaign
 from tare.model.telemetry import Epoch, Timeline, Track
 from tare.report.charts.courses import course_charts
 from tare.report.charts.drawing import alone
+from tare.report.charts.figures import watched_figure
+from tare.report.charts.painting import Here
 from tare.report.content import ReportAnswers
+from tare.report.sections.reasons import watched_words
 from tare.report.sections.telemetry import MOST_CASES, MOST_LAYERS, Course, Courses, courses, describe_course
 from tare.report.sides import lay_out
 
@@ -145,3 +148,25 @@ def test_hostile_names_of_nodes_and_stages_turn_no_text() -> None:
     text = alone(course_charts([course])[0])
     assert "\u202e" not in text
     assert "\\u001b" not in text
+
+
+def test_runs_that_were_not_watched_to_the_end_are_counted() -> None:
+    campaign = watched(make_campaign(blocks=3))
+    assert watched_words(campaign, has_reasons=True) == ""
+    assert watched_words(campaign, has_reasons=False).startswith("Nothing that the nodes did")
+    lost = msgspec.structs.replace(campaign.attempts[0], telemetry={})
+    some = msgspec.structs.replace(campaign, attempts=(lost, *campaign.attempts[1:]))
+    assert watched_words(some, has_reasons=True).startswith("1 of 6 runs has no part in this")
+    assert watched_words(make_campaign(blocks=3), has_reasons=False) == ""
+
+
+def test_more_charts_than_fit_on_a_page_of_paper_are_two_figures() -> None:
+    cases = [make_case(f"network-{number}") for number in range(8)]
+    campaign = make_campaign(cases, blocks=2, reference={"network": "network-0"})
+    both = dict.fromkeys(("cpu_busy", "cpu_system", "network_rate"), (1.0,) * 10)
+    told = Timeline(
+        tracks=(msgspec.structs.replace(track("n1", 1), values=both),), epochs=(Epoch("run", 100, 110),)
+    )
+    found = watched_figure(drawn(campaign, told), Here())
+    assert [(one.name, len(one.specs)) for one in found] == [("telemetry", 12), ("telemetry-2", 12)]
+    assert found[1].descriptions[-1].startswith("network-7")

@@ -141,12 +141,12 @@ class Content:
     @property
     def watched_figures(self) -> tuple[Figure, ...]:
         """Return the figures that tell what nodes and networks did meanwhile."""
-        return tuple(figure for figure in self.figures if figure.name in _WATCHED)
+        return tuple(figure for figure in self.figures if figure.name.startswith(_WATCHED))
 
     @property
     def charts_title(self) -> str:
         """Return what the other figures show."""
-        others = [one for one in self.figures if one.name not in _WATCHED]
+        others = [one for one in self.figures if not one.name.startswith(_WATCHED)]
         shown = {figure.name for figure in others if not (self.scaling and figure.is_of_scale)}
         if shown == {"blocks"}:
             return "How did the runs go?"

@@ -12,7 +12,10 @@ from tare.report.words.numbers import number, scaled
 
 _LEAST_OPACITY = 0.35
 _HEADROOM = 1.12  # above the highest bar, for the numbers of blocks
-_Y_TITLES = {"%": "% of a node’s cores", "B/s": "bytes a second"}
+_Y_AXES: dict[str, Spec] = {
+    "%": {"title": "% of a node’s cores", "format": ",~f"},
+    "B/s": {"title": "bytes a second", "format": "~s"},
+}
 
 
 def course_charts(courses: Sequence[Course]) -> list[Chart]:
@@ -55,7 +58,7 @@ def _chart(course: Course, top: float, prefix: str) -> Chart:
 def _epoch_layer(data: str, top: float, course: Course) -> Spec:
     """Return the shaded stages of runs, with both axes. Each run begins anew, so time has no ticks."""
     x: Spec = {"title": _time_title(course), "labels": False, "ticks": False, "grid": False}
-    y: Spec = {"format": "~s", "title": _Y_TITLES[course.panel.unit]}
+    y = _Y_AXES[course.panel.unit]
     encoding: Spec = {
         "x": quantity("x", axis=x, scale={"domain": [0, _end_s(course)], "nice": False}),
         "x2": end("x2"),

@@ -127,7 +127,7 @@ def figures(
 
 
 def watched_figure(found: Courses, painter: Painter) -> list[Figure]:
-    """Return the figure of what nodes did against time, or none."""
+    """Return the figure of what nodes did against time, in parts where it is large, or none."""
     if not found.shown:
         return []
     text = (
@@ -135,10 +135,17 @@ def watched_figure(found: Courses, painter: Painter) -> list[Figure]:
         "of it, such as a stage that prepares, is shaded less. Nodes are stacked, the first one darkest and "
         f"lowest; 100 % are all cores of one. {found.left_out}"
     ).rstrip()
-    charts = course_charts(found.shown)
-    told = tuple(describe_course(one) for one in found.shown)
     title = "What the nodes did meanwhile"
-    return [_drawn(painter, "telemetry", title, text, [one.panel for one in found.shown], charts, told, 8)]
+    charts = course_charts(found.shown)
+    drawn = []
+    for first in range(0, len(charts), MOST_PANELS):  # so many fit on a printed page
+        part = slice(first, first + MOST_PANELS)
+        told = tuple(describe_course(one) for one in found.shown[part])
+        panels = [one.panel for one in found.shown[part]]
+        name = f"telemetry-{first // MOST_PANELS + 1}" if first else "telemetry"
+        drawn.append(_drawn(painter, name, title, text, panels, charts[part], told, 8))
+        title, text = "What the nodes did meanwhile, continued", ""
+    return drawn
 
 
 def _left_out(panels: Sequence[Panel]) -> str:

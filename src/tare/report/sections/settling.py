@@ -33,6 +33,8 @@ def _more_blocks(wide: Sequence[Comparison]) -> str:
     rest = len(wide) - len(known)
     but = f"; {rest} more would take over {_MOST_BLOCKS}" if rest else ""
     whose = "the undecided one" if len(wide) == 1 else f"{len(known)} of the {len(wide)} undecided"
+    if not rest and len(wide) > 1:
+        whose = f"all {len(wide)} undecided"
     now = max(one.n_blocks for one in wide)
     return (
         f"About {max(known)} blocks instead of {now} would settle {whose}, if the noise stays as it is{but}."
