@@ -39,6 +39,7 @@ class Machine:
 @pytest.mark.parametrize("cost", [0.0, 0.03])
 def test_a_cost_is_found_on_a_machine_that_drifts(cost: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observer, "SPELL_S", 0.0)
+    random.seed(1)  # of the lot, too: an interval of 95 % misses now and then
     machine = Machine(cost)
 
     spells = [spell for pair in observer.pairs(machine.rows(), machine.watch) for spell in pair]

@@ -67,10 +67,19 @@ class Spending:
         """Return how many measured runs have their answer."""
         return len(self._measured_s)
 
-    @property
-    def mean_s(self) -> float:
-        """Return what a measured run took in the mean; there must be one."""
-        return sum(self._measured_s.values()) / self.n_runs
+    def left_s(self, n_runs: int) -> float | None:
+        """Return what `n_runs` more are expected to take, or what the budget leaves; None before the first.
+
+        The runs are one after the other, each as long as those before it in the mean.
+        """
+        if not self._measured_s:
+            return None
+        left = [sum(self._measured_s.values()) / self.n_runs * n_runs]
+        if self._budget.hours is not None:
+            left.append(self._budget.hours * _HOUR - self.elapsed_s)
+        if self._budget.node_hours is not None and self.node_s:
+            left.append((self._budget.node_hours * _HOUR - self.node_s) * self.elapsed_s / self.node_s)
+        return max(min(left), 0.0)
 
 
 def _fits(spent_s: float, more_s: float, hours: float | None) -> bool:

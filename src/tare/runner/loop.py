@@ -224,7 +224,8 @@ class Loop:
     def _report(self, run: Run, last: Attempt | None) -> None:
         n_done = self._spent.n_runs
         n_at_a_time = max(len(self._under_way), 1)
-        eta_s = self._spent.mean_s * (self._n_runs - n_done) / n_at_a_time if n_done else None
+        left_s = self._spent.left_s(self._n_runs - n_done)
+        eta_s = None if left_s is None else left_s / n_at_a_time
         self._on_progress(Progress(n_done, self._n_runs, eta_s, self._cases[run.case], run, last))
 
 

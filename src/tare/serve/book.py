@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.answers.budget import Spending
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
 from tare.model.case import Run
@@ -142,17 +143,18 @@ class Book:
     def _count(self) -> Progress:
         counts = Counter(dict.fromkeys(State, 0))
         counts.update(self.state(run) for run in self.planned)
-        settled = [one for one in self.latest.values() if one.block >= 1 and one.state in _SETTLED]
+        spent = Spending(self.plan.repeats.budget)
+        for key, one in self.attempts.items():
+            if key not in self._open:
+                spent.add(one, is_settled=one.is_settled)
         n_left = len(self.planned) - sum(counts[state] for state in _SETTLED)
         under_way = tuple(self.attempts[key] for key in self._open) if self.is_running else ()
-        mean_s = sum(one.elapsed_s for one in settled) / len(settled) if settled else None
-        can_tell = self.is_running and n_left > 0 and mean_s is not None
-        eta_s = (mean_s or 0.0) * n_left / max(len(under_way), 1) if can_tell else None
+        left_s = spent.left_s(n_left) if self.is_running and n_left else None
         started = [one.started_at for one in self.attempts.values() if one.started_at is not None]
         return Progress(
             counts=dict(counts),
             n_planned=len(self.planned),
-            eta_s=eta_s,
+            eta_s=None if left_s is None else left_s / max(len(under_way), 1),
             under_way=under_way,
             started_at=min(started, default=None),
             last_at=max(started, default=None),

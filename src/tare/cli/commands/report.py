@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from tare.cli.output import at_work, json_option, print_json
-from tare.errors import CampaignError, UsageError
+from tare.errors import CampaignError, DiskFull, UsageError
 
 
 @click.command()
@@ -94,7 +94,10 @@ def command(
                 painter,
             )
         except OSError as error:
-            raise CampaignError.from_os(target, error) from error
+            fault = CampaignError.from_os(target, error)
+            if not isinstance(fault, DiskFull):
+                fault = CampaignError(f"{fault}; choose another --output")
+            raise fault from error
     page = files.get(Format.HTML)
     if as_json:
         charts = sorted(str(path) for path in (target / "charts").iterdir()) if page else []
