@@ -49,6 +49,14 @@ def test_packets_that_could_not_be_counted_cost_no_run_and_are_told_once(
     assert "  2 × packets not all counted: " in done.stdout
 
 
+def test_without_a_network_it_is_told_before_the_first_run_that_no_packets_are_counted(
+    tare: Tare, study: Study
+) -> None:
+    done = tare("run", study(repeats=1), "--packets", "--out", "c")
+    assert done.returncode == 0, done.stderr
+    assert "no case has one: none will be counted" in done.stdout.splitlines()[1]
+
+
 def test_failures_that_differ_by_a_process_id_are_told_as_one(tare: Tare, study: Study) -> None:
     done = tare("run", study('echo "prog[$$]: no such thing" >&2; exit 9', repeats=1), "--out", "c")
     assert "  2 × failed: exit code 9: prog: no such thing\n" in done.stdout

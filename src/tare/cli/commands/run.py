@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 _PID = re.compile(r"\[\d+\]")
 """As programs write it behind their name; it would make each failure one of its own."""
 
+_NO_NETWORK = (
+    "Packets are counted on a case's network, and no case has one: none will be counted; "
+    "name networks in the site file, and network among the factors"
+)
+
 
 class Period(NamedTuple):
     """The seconds between samples that an option asks for; None for not at all."""
@@ -108,6 +113,8 @@ def command(
     loaded = loaded._replace(plan=_watched_otherwise(loaded.plan, telemetry, packets))
     folder = study if study.is_dir() else out or _default_folder(loaded.plan)
     click.echo(f"campaign {folder}")
+    if loaded.plan.telemetry.is_counting_packets and all(one.network is None for one in loaded.plan.cases):
+        click.echo(_NO_NETWORK)
     display = make_progress(loaded.plan)
     campaign = carry_out(
         folder, loaded, display, is_extending=extend, is_retrying_failed=retry_failed, jobs=jobs
