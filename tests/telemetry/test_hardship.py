@@ -15,8 +15,9 @@ import pytest
 from tare.collectors.sampler import raw_name, read, settle
 from tare.collectors.sampler.bundle import program
 from tare.collectors.sampler.recording import STORED, HostRecording, store
+from tare.collectors.sampler.sources import cores
 from tare.model.telemetry import Epoch, Host, Span
-from telemetry.test_sampler import Started, _faulty
+from telemetry.test_sampler import Started, faulty
 
 SPAN = Span(hosts={"n1": Host(offset_s=0.0, offset_error_s=0.001)}, epochs=(Epoch("run", 1.0, 2.0),))
 HEAD = {"sampler": 1, "node": "n1", "period_s": 1.0, "machine": "m"}
@@ -77,7 +78,7 @@ def test_a_disk_that_fills_up_between_two_commands_is_told_at_the_next(
 
 
 def test_a_source_that_failed_once_is_read_again(tmp_path: Path) -> None:
-    sampler = Started(_faulty(("flaky", FLAKY)), tmp_path)
+    sampler = Started(faulty(("flaky", FLAKY)), tmp_path)
     sampler.told("begin", str(tmp_path / raw_name("n1")), "60")
     for mark in ("a", "b", "c"):
         sampler.told("mark", mark)
@@ -89,7 +90,7 @@ def test_a_source_that_failed_once_is_read_again(tmp_path: Path) -> None:
 
 
 def test_files_of_a_source_that_cannot_be_read_leave_it_the_others(tmp_path: Path) -> None:
-    sampler = Started(_faulty(("half", HALF)), tmp_path)
+    sampler = Started(faulty(("half", HALF)), tmp_path)
     sampler.told("begin", str(tmp_path / raw_name("n1")), "60")
     sampler.end()
     host = _recorded(tmp_path)
@@ -158,7 +159,7 @@ def test_what_costs_much_to_read_waits_but_is_there_at_the_begin_and_at_the_end(
         "def shorten(lines):\n    end = time.process_time() + 0.03\n"
         "    while time.process_time() < end:\n        pass\n    return lines\n"
     )
-    sampler = Started(_faulty(("costly", costly)), tmp_path)
+    sampler = Started(faulty(("costly", costly)), tmp_path)
     path = tmp_path / raw_name("n1")
     sampler.told("begin", str(path), "0.01")
     while path.read_bytes().count(b"\n") < 6:
@@ -172,15 +173,38 @@ def test_what_costs_much_to_read_waits_but_is_there_at_the_begin_and_at_the_end(
     assert sum("costly" in line["s"] for line in lines) < len(lines) / 2
 
 
-def test_single_cores_are_kept_at_commands_and_seldom_in_between(started: Started, tmp_path: Path) -> None:
+def test_single_cores_are_in_every_sample_unless_they_are_very_many() -> None:
+    def pause_s(n_cores: int) -> float:
+        return cores.pause_s([f"cpu{core} 1 2 3 4" for core in range(n_cores)])
+
+    assert [pause_s(n_cores) for n_cores in (1, 128, 256, 1024)] == [0.0, 0.0, 2.0, 8.0]
+
+
+def test_a_source_pauses_for_as_long_as_it_says(tmp_path: Path) -> None:
+    pausing = (
+        "HAS_PATHS = False\ndef paths(root):\n    return ['/proc/uptime']\n"
+        "def shorten(lines):\n    return lines\ndef pause_s(lines):\n    return 3600.0\n"
+    )
+    sampler = Started(faulty(("pausing", pausing)), tmp_path)
     path = tmp_path / raw_name("n1")
-    started.told("begin", str(path), "0.01")
+    sampler.told("begin", str(path), "0.01")
     while path.read_bytes().count(b"\n") < 6:
         pass
-    started.told("mark", "a")
-    started.told("end")
+    sampler.told("mark", "a")
+    sampler.told("end")
+    sampler.end()
     lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
     marked = next(line for line in lines if line.get("mark"))
-    assert ["cores" in line["s"] for line in (lines[0], marked)] == [True, True]
-    assert sum("cores" in line["s"] for line in lines) <= 3 < sum("cpu" in line["s"] for line in lines)
+    assert ["pausing" in line["s"] for line in (lines[0], marked)] == [True, True]
+    assert sum("pausing" in line["s"] for line in lines) <= 3 < sum("cpu" in line["s"] for line in lines)
+
+
+def test_single_cores_are_told_as_often_as_all_together(started: Started, tmp_path: Path) -> None:
+    path = tmp_path / raw_name("n1")
+    started.told("begin", str(path), "0.1")
+    while path.read_bytes().count(b"\n") < 6:
+        pass
+    started.told("end")
+    lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    assert all("cores" in line["s"] for line in lines[:-1]), "the last may be within a tick of the one before"
     assert len(_recorded(tmp_path).samples[0].lines["cores"]) == os.cpu_count()

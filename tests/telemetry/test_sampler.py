@@ -55,7 +55,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
     sampler.end()
 
 
-def _faulty(*sources: tuple[str, str]) -> str:
+def faulty(*sources: tuple[str, str]) -> str:
     """Return the program with further sources."""
     *head, run = program().rpartition("run()\n")[0::2]
     added = "".join(f"add_source({name!r}, {text!r})\n" for name, text in sources)
@@ -102,7 +102,7 @@ def test_a_source_that_fails_is_recorded_and_the_others_go_on(tmp_path: Path) ->
         "HAS_PATHS = False\nn = [0]\ndef paths(root):\n    return ['/proc/stat']\n"
         "def shorten(lines):\n    n[0] += 1\n    return [str(1 / (2 - n[0]))]\n"
     )
-    sampler = Started(_faulty(("broken", broken), ("later", later), ("syntax", "def")), tmp_path)
+    sampler = Started(faulty(("broken", broken), ("later", later), ("syntax", "def")), tmp_path)
     sampler.told("begin", str(tmp_path / raw_name("n1")), "60")
     sampler.told("end")
     sampler.end()

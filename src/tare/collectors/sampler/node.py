@@ -56,7 +56,7 @@ class Reader:
         self._files = []  # type: list[tuple[str, int]]
         self._last = None  # type: list[str] | None
         self._due = 0.0
-        self._least_s = getattr(self._module, "LEAST_S", 0.0)
+        self._pause_s = getattr(self._module, "pause_s", lambda lines: 0.0)
         paths = self._module.paths(root)
         for path in paths:
             try:
@@ -84,7 +84,8 @@ class Reader:
             self.has_failed = True
             return None
         self.faults.pop(self._name, None)
-        self._due = time.monotonic() + max((time.process_time() - began) / _MOST_SHARE, self._least_s)
+        cost_s = time.process_time() - began
+        self._due = time.monotonic() + max(cost_s / _MOST_SHARE, self._pause_s(lines))
         if last is None or len(last) != len(lines):
             return lines
         return {number: new for number, new in enumerate(lines) if new != last[number]} or None

@@ -1,11 +1,11 @@
 """CPU time by core: /proc/stat (proc_stat(5)).
 
-A source of its own, and read seldom, because it is most of a recording: 256 cores are 15 KiB a sample. Every
-command has it read as well, so that shares of a stage are of the whole of it.
+A source of its own, since it would be most of a recording: 256 cores are 15 KiB a sample. So nodes of many
+cores read it less often, and at every command, so that shares of a stage are of the whole of it.
 """
 
 HAS_PATHS = False
-LEAST_S = 10.0
+_MOST_A_SECOND = 128
 _KINDS = (
     "user",
     "nice",
@@ -26,6 +26,11 @@ def paths(root: str) -> "list[str]":
 def shorten(lines: "list[str]") -> "list[str]":
     """Keep the cores, which come after the line of all together."""
     return [line for line in lines if line.startswith("cpu") and not line.startswith("cpu ")]
+
+
+def pause_s(lines: "list[str]") -> float:
+    """Return for how long not to read it after these `lines`: for no time, where cores are not very many."""
+    return len(lines) / _MOST_A_SECOND if len(lines) > _MOST_A_SECOND else 0.0
 
 
 def counters(lines: "list[str]") -> "dict[str, float]":
