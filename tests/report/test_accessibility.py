@@ -58,7 +58,7 @@ class View(NamedTuple):
 
     page: Page
     width: int
-    picture: Path
+    pictures: list[Path]
 
 
 @pytest.fixture(scope="module", params=VIEWS, ids="-".join)
@@ -66,12 +66,13 @@ def view(request: pytest.FixtureRequest, browser: Browser, situation: tuple[str,
     """Open the page once for all tests of a reader: its pictures are taken, then every part is unfolded."""
     (width, scheme), (name, path) = request.param, situation
     page = opened(browser, path, WIDTHS[width], is_dark=scheme == "dark")
-    picture = PICTURES / f"{name}-{scheme}-{width}.png"
-    page.screenshot(path=picture, full_page=True)
+    pictures = [PICTURES / f"{name}-{scheme}-{width}.png"]
+    page.screenshot(path=pictures[0], full_page=True)
     if request.param == VIEWS[0]:
-        page.pdf(path=PICTURES / f"{name}.pdf", format="A4", print_background=True)
+        pictures.append(PICTURES / f"{name}.pdf")
+        page.pdf(path=pictures[1], format="A4", print_background=True)
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-    yield View(page, WIDTHS[width], picture)
+    yield View(page, WIDTHS[width], pictures)
     page.context.close()
 
 
@@ -106,9 +107,10 @@ def test_the_page_is_no_wider_than_the_window(view: View) -> None:
     assert view.page.evaluate("document.documentElement.scrollWidth") <= view.width
 
 
-def test_pictures_are_left_for_people_to_look_at(situation: tuple[str, Path], view: View) -> None:
-    assert view.picture.read_bytes().startswith(b"\x89PNG")
-    assert (PICTURES / f"{situation[0]}.pdf").read_bytes().startswith(b"%PDF")
+def test_pictures_are_left_for_people_to_look_at(view: View) -> None:
+    beginnings = {".png": b"\x89PNG", ".pdf": b"%PDF"}
+    for picture in view.pictures:
+        assert picture.read_bytes().startswith(beginnings[picture.suffix])
 
 
 def test_everything_that_can_be_used_is_reached_by_keyboard_and_shows_that_it_is(
