@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Generator
 from pathlib import Path
 
@@ -36,6 +37,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--real-pods", action="store_true", help="Run tests/kubernetes_pods, which take minutes."
     )
+
+
+def pytest_configure() -> None:
+    """Hear interrupts, and let what tests start hear them: what a shell starts behind itself ignores them."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses among them
