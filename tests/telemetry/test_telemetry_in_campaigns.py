@@ -74,9 +74,7 @@ def test_the_clearest_difference_is_told_first(campaign: Campaign) -> None:
     assert effects == sorted(effects, reverse=True)
     for one in explanations(campaign):
         low, high = one.comparison.low, one.comparison.high
-        if (
-            low is None or high is None
-        ):  # the one side has something, such as waits for a disk, the other nothing
+        if low is None or high is None:  # one side has some of it, the other nothing
             assert min(one.reference, one.contender) == 0
         else:
             assert not low <= 1 <= high
