@@ -5,7 +5,7 @@
 # make observer   measure what watching the nodes costs; on a machine that does nothing else
 # make screenshots   leave pictures of the report and the live page, light, dark, narrow and printed, in artefacts/
 # make kubelab   build a Kubernetes for the tests, with Go 1.26 or newer; ten minutes, once
-# make test-kubernetes   run the tests with real pods: as root, with 'make programs' and 'make kubelab' done; minutes
+# make test-kubernetes   run the tests with a thousand jobs, and with real pods: as root, after 'make programs kubelab'; minutes
 # make programs   install, as root, the programs of Debian that studies/ can run
 PYTHON ?= python3
 VENV := .venv
@@ -87,7 +87,7 @@ kubelab: $(STAMP)
 	$(VENV)/bin/python -m kubelab build
 
 test-kubernetes: setup
-	$(VENV)/bin/python -m pytest --real-pods tests/kubernetes_pods
+	$(VENV)/bin/python -m pytest --real-pods tests/kubernetes_cluster/test_thousand_jobs.py tests/kubernetes_pods
 
 clean:
 	rm -rf $(VENV) campaigns .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

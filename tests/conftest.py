@@ -35,7 +35,7 @@ _ALONE = (
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-lab", action="store_true", help="Fail where a test of the lab is skipped.")
     parser.addoption(
-        "--real-pods", action="store_true", help="Run tests/kubernetes_pods, which take minutes."
+        "--real-pods", action="store_true", help="Run what takes minutes: real pods, and a thousand jobs."
     )
 
 

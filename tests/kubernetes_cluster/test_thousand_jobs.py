@@ -36,6 +36,12 @@ def peaks_kib(runner: subprocess.Popen[bytes], journal: Path) -> tuple[int, int]
     return first, second
 
 
+@pytest.fixture(autouse=True)
+def _there_is_time(request: pytest.FixtureRequest) -> None:
+    if not request.config.getoption("--real-pods"):
+        pytest.skip("a thousand jobs take minutes; 'make test-kubernetes' runs them")
+
+
 @pytest.mark.slow
 def test_a_thousand_jobs_cost_few_requests_and_no_more_memory_than_five_hundred(campaign: Campaign) -> None:
     """The requests of each job are to create it and to read its log: all the rest are for many at a time."""
