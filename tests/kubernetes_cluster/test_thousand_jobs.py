@@ -36,7 +36,7 @@ def peaks_kib(runner: subprocess.Popen[bytes], journal: Path) -> tuple[int, int]
     return first, second
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="session", autouse=True)  # before the cluster
 def _there_is_time(request: pytest.FixtureRequest) -> None:
     if not request.config.getoption("--real-pods"):
         pytest.skip("a thousand jobs take minutes; 'make test-kubernetes' runs them")
