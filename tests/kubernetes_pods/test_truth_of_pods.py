@@ -34,7 +34,8 @@ def test_a_program_of_one_node_runs_in_a_job(campaign: Campaign) -> None:
 
 
 def test_server_and_client_meet_on_the_second_interface(campaign: Campaign) -> None:
-    factors = {"workload": [{"iperf3": {"time_s": 1, "omit_s": 0}}], "network": ["multus", "sdn"]}
+    workload = {"iperf3": {"time_s": 4, "omit_s": 0}}  # at the start pods touch their limit: not over 1 %
+    factors = {"workload": [workload], "network": ["multus", "sdn"]}
     study = {"workloads": {}, "factors": factors}
     done = campaign.write(study=study).run()
     assert done.returncode == 0, done.stdout + done.stderr
