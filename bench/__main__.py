@@ -18,7 +18,7 @@ SUITES = {
     "observer": observer.measure,
 }
 ALONE = {"observer"}
-"""What takes a quarter of an hour, on a machine that does nothing else."""
+"""What takes half an hour, on a machine that does nothing else."""
 
 
 def main() -> None:
