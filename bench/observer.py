@@ -7,6 +7,7 @@ the seconds before or after, without it, in the same processes on the same cores
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import re
@@ -31,9 +32,11 @@ from tare.backends.process import ProcessBackend
 from tare.backends.watching import Samplers
 from tare.cli.wiring.crews import lab_env
 from tare.cli.wiring.planning import Loaded, load
-from tare.collectors.sampler import program, raw_name, read
+from tare.collectors.sampler import program as sampler_program
+from tare.collectors.sampler import raw_name, read
 from tare.lab.mpi import is_installed, mpi_folder
 from tare.model.backend import Exit, Job
+from tare.runner.staging import stage_all
 from tare.stats.intervals import Floats
 from tare.stats.ratios import ratios
 
@@ -98,9 +101,9 @@ def _ping_pong() -> Program:
     n = 24000  # round trips a row: more than half of its time is measured, and it is short beside a spell
     lengths = "".join(f"{size}\n" for _ in range(20) for size in (8, 1024, 65536))
     command = ["IMB-MPI1", "-npmin", "2", "-msglen", "lengths.txt", "-iter", f"{n}", "-iter_policy", "off"]
+    command += ["PingPong"]
     row = re.compile(rf"^ +(\d+) +{n} +([\d.]+) +[\d.]+ *$")
     files = {"lengths.txt": lengths}
-    command += ["PingPong"]
     return Program("a ping-pong of IMB", "watched", command, files, "stdout", row, is_rate=False, minutes=15)
 
 
@@ -122,7 +125,7 @@ def _row(program: Program) -> Row:
     spells: list[Spell] = []
     what = f"{program.name} for {program.minutes:g} minutes"
     with Console(stderr=True).status(what) as status:
-        for pair in _watch_in_turn(program, program.minutes * 60):
+        for pair in _watch_in_turn(program):
             spells += pair
             cost = cost_of(spells)
             status.update(f"{what}: {cost.percent:+.1f} % [{cost.low:+.1f}, {cost.high:+.1f}] so far")
@@ -162,49 +165,48 @@ def _levels(spells: list[Spell]) -> tuple[Floats, Floats]:
     return np.array([levels[False]]).T, np.array([levels[True]]).T
 
 
-def _watch_in_turn(one: Program, seconds: float) -> Iterator[list[Spell]]:
-    """Run a program in the lab until `seconds` are over, and yield its spells, in pairs."""
+def _watch_in_turn(program: Program) -> Iterator[list[Spell]]:
+    """Run a program in the lab again and again for its minutes, and yield its spells, in pairs."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
-        loaded = _loaded(one, folder)
+        loaded = _loaded(program, folder)
         site, case = loaded.composer.site, loaded.plan.cases[0]
         hosts = loaded.composer.hosts(case)
-        env = stack.enter_context(lab_env(site, [site.platforms[one.platform]], hosts))
+        env = stack.enter_context(lab_env(site, [site.platforms[program.platform]], hosts))
         label = f"bench:{folder.name}:0:"
         backend = stack.enter_context(ProcessBackend(label=label, agent=site.agent, hosts=hosts, env=env))
-        samplers = stack.enter_context(
-            closing(
-                Samplers(
-                    program=program(), label=f"{label}sampler;", agent=backend.agent, env=env,
-                    on_start=backend.keep, raw_name=raw_name,
-                )
-            )
-        )  # fmt: skip
+        samplers = Samplers(
+            program=sampler_program(),
+            label=f"{label}sampler;",
+            agent=backend.agent,
+            env=env,
+            on_start=backend.keep,
+            raw_name=raw_name,
+        )
+        stack.enter_context(closing(samplers))
         with samplers.watch(hosts, folder, PERIOD_S):
             pass  # starts them: from now on they sleep
         backend.adopt()
-        over_at = time.monotonic() + seconds
-        for turn in range(1000):
-            if time.monotonic() > over_at:
-                break
+        over_at = time.monotonic() + program.minutes * 60
+        for turn in itertools.takewhile(lambda _: time.monotonic() < over_at, itertools.count()):
             work = folder / str(turn)
-            rows = _rows(one, loaded, backend, work)
+            rows = _rows(program, loaded, backend, work)
             yield from pairs(rows, partial(samplers.watch, hosts, work, PERIOD_S))
             recording = read(work)
             if recording is None or len(recording.hosts) != len(hosts):
                 raise RuntimeError("the nodes were not watched")
 
 
-def _loaded(one: Program, folder: Path) -> Loaded:
+def _loaded(program: Program, folder: Path) -> Loaded:
     study = {
         "study": "observer",
         "site": str(SITE),
-        "platform": one.platform,
+        "platform": program.platform,
         "workloads": {
             "rows": {
-                "command": one.command,
+                "command": program.command,
                 "mpi": True,
-                "files": one.files,
+                "files": program.files,
                 "foms": [{"name": "none", "unit": "s", "better": "lower", "regex": "(none)"}],
             }
         },
@@ -217,35 +219,32 @@ def _loaded(one: Program, folder: Path) -> Loaded:
     return load(path)
 
 
-def _rows(one: Program, loaded: Loaded, backend: ProcessBackend, work: Path) -> Iterator[Printed]:
+def _rows(program: Program, loaded: Loaded, backend: ProcessBackend, work: Path) -> Iterator[Printed]:
     """Run the program once in the folder `work`, and yield its rows as it prints them."""
     case = loaded.plan.cases[0]
-    work.mkdir()
-    ((stage, invocation),) = loaded.composer.compose(case, work)
-    for path, text in stage.files.items():
-        (work / path).parent.mkdir(parents=True, exist_ok=True)
-        (work / path).write_text(text)
+    head = loaded.composer.head(case)
+    (staged,) = stage_all(loaded.composer, case, work, head)
     job = Job(
         label=f"bench:{work.parent.name}:0:{work.name};",
-        invocation=invocation,
-        host=loaded.composer.head(case),
+        invocation=staged.invocation,
+        host=head,
         folder=work,
-        timeout_s=600,
+        timeout_s=loaded.plan.timeout_s,
     )
     exits: list[Exit] = []
     thread = threading.Thread(target=lambda: exits.append(backend.run(job)))
     thread.start()
     try:
-        for line in _follow(work / one.output, thread.is_alive):
-            found = one.row.match(line)
+        for line in _follow(work / program.output, thread.is_alive):
+            found = program.row.match(line)
             if found:
                 log = math.log(float(found[2]))
-                yield Printed(found[1], -log if one.is_rate else log)
+                yield Printed(found[1], -log if program.is_rate else log)
     finally:
         backend.clean(job.label)  # nothing is left of it, unless this is interrupted
         thread.join()
     if exits[0].code != 0:
-        raise RuntimeError(f"{one.name} ended with {exits[0]}: {(work / 'stderr').read_text()[-500:]}")
+        raise RuntimeError(f"{program.name} ended with {exits[0]}: {(work / job.stderr).read_text()[-500:]}")
 
 
 def _follow(path: Path, is_growing: Callable[[], bool]) -> Iterator[str]:

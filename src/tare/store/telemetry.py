@@ -112,8 +112,10 @@ def _means(tracks: Sequence[Track]) -> dict[str, float]:
 
 def keep_means(folder: Path, means: Means) -> None:
     """Keep the means of runs of the campaign in `folder`, beside those of others that are there."""
+    fresh = folder / f"{IMPORTED}.part"  # whatever interrupts this, the campaign can be read
     try:
-        (folder / IMPORTED).write_bytes(msgspec.json.encode(read_means(folder) | means))
+        fresh.write_bytes(msgspec.json.encode(read_means(folder) | means))
+        fresh.replace(folder / IMPORTED)
     except OSError as error:
         raise CampaignError.from_os(folder, error) from error
 

@@ -75,7 +75,8 @@ def import_(
         readings = _ask_prometheus(campaign, server, queries, step, host_label)
     else:
         readings = _read_file(Path(source), interface, utc_offset * 3600)
-    readings = [one._replace(host=host or _known(one.host, campaign)) for one in readings]
+    names = {one: host or _known(one, campaign) for one in {reading.host for reading in readings}}
+    readings = [one._replace(host=names[one.host]) for one in readings]
     means, n_points = _keep(campaign, readings)
     n_runs = len(means)
     if as_json:

@@ -69,9 +69,8 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True):
     w: float
     s: dict[str, list[str] | dict[int, str]] = {}
     mark: str = ""
-    faults: dict[str, str] | None = (
-        None  # those that there are from now on, where they are others than before
-    )
+    faults: dict[str, str] | None = None
+    """Those that there are from now on; None where they are the same as before."""
 
 
 class _Opening(msgspec.Struct, frozen=True, kw_only=True):
