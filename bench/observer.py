@@ -30,6 +30,7 @@ from rich.console import Console
 from bench.rows import Row
 from tare.backends.process import ProcessBackend
 from tare.backends.watching import Samplers
+from tare.beneath import Beneath
 from tare.cli.wiring.crews import lab_env
 from tare.cli.wiring.planning import Loaded, load
 from tare.collectors.sampler import program as sampler_program
@@ -192,7 +193,7 @@ def _watch_in_turn(program: Program) -> Iterator[list[Spell]]:
             work = folder / str(turn)
             rows = _rows(program, loaded, backend, work)
             yield from pairs(rows, partial(samplers.watch, hosts, work, PERIOD_S))
-            recording = read(work)
+            recording = read(Beneath(work))
             if recording is None or len(recording.hosts) != len(hosts):
                 raise RuntimeError("the nodes were not watched")
 

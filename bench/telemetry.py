@@ -15,6 +15,7 @@ from pathlib import Path
 from bench.loopback import send
 from bench.rows import Row
 from tare.backends.watching import Samplers
+from tare.beneath import Beneath
 from tare.collectors.sampler import program, raw_name, read
 from tare.collectors.sampler.figures import PARSERS, parse
 from tare.collectors.sampler.recording import HostRecording, store
@@ -44,7 +45,7 @@ def _record(folder: Path, period_s: float) -> HostRecording:
     samplers = Samplers(program=program(), label="bench:0:0:sampler;", raw_name=raw_name)
     with closing(samplers), samplers.watch([None], folder, period_s):
         time.sleep(_SECONDS)
-    recording = read(folder)
+    recording = read(Beneath(folder))
     assert recording is not None
     return recording.hosts[0]
 
@@ -104,7 +105,7 @@ def _beside_sar() -> Row:
             time.sleep(2)
             send(_TRAFFIC_BYTES)
             out, _ = sar.communicate()
-        recording = read(Path(folder))
+        recording = read(Beneath(Path(folder)))
     assert recording is not None
     first, last = (
         parse(one, ("interfaces",)) for one in (recording.hosts[0].samples[0], recording.hosts[0].samples[-1])

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from kubelab import pod_lab
-from kubelab.build import build, folder
+from kubelab.build import build, folder, versions
 from kubelab.control_plane import ControlPlane
 from kubelab.processes import KubelabError
 from kubelab.simulated_nodes import SimulatedNodes
@@ -40,6 +40,8 @@ def build_programs() -> None:
     """Build the programs from their sources, once: with Go, which fetches modules from its proxy."""
     build()
     click.echo(f"kubelab: {folder()}")
+    for module, version in versions().items():
+        click.echo(f"{module} {version}")
 
 
 @main.command()

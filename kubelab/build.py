@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -36,6 +37,19 @@ _PROGRAMS: Mapping[str, _Source] = {
     ),
     "kwok": _Source("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     "coredns": _Source("coredns", "."),
+}
+
+
+_MODULES = {
+    "kubelab": "k8s.io/kubernetes",
+    "kwok": "sigs.k8s.io/kwok",
+    "coredns": "github.com/coredns/coredns",
+}
+_GO = {
+    "CGO_ENABLED": "0",
+    "GOFLAGS": "-mod=readonly -p=2 -buildvcs=false",  # sums are not amended; more than 2 take much memory
+    "GOTOOLCHAIN": "local",  # no other Go is fetched
+    "GOWORK": "off",  # nor are modules of a workspace around this checkout taken
 }
 
 
@@ -77,6 +91,16 @@ def build() -> Programs:
     return programs()
 
 
+def versions() -> dict[str, str]:
+    """Return the module and version that each program is built of, as go.mod pins it, and go.sum its hash."""
+    found = {}
+    for name, module in _MODULES.items():
+        text = (_SOURCES / _PROGRAMS[name].module / "go.mod").read_text()
+        [version] = re.findall(rf"^(?:require\s+|\t){re.escape(module)} (v\S+)", text, re.MULTILINE)
+        found[module] = version
+    return found
+
+
 def _build(source: _Source, target: Path) -> None:
     if shutil.which("go") is None:
         raise KubelabError("Go is missing: install 1.26 or newer from go.dev/dl")
@@ -84,8 +108,13 @@ def _build(source: _Source, target: Path) -> None:
         output = Path(made) / target.name
         flags = f"-s -w {source.flags}".rstrip()
         command = ["go", "build", "-trimpath", "-ldflags", flags, "-o", str(output)]
-        env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-p=2 -buildvcs=false"}  # more take more memory
-        done = subprocess.run([*command, source.package], cwd=_SOURCES / source.module, env=env, check=False)
-        if done.returncode:
+        folder, env = _SOURCES / source.module, {**os.environ, **_GO}
+        if subprocess.run([*command, source.package], cwd=folder, env=env, check=False).returncode:
             raise KubelabError(f"{target.name} could not be built; what Go says is above")
+        # Go holds what it downloads against go.sum, but not what lies in its cache since.
+        if subprocess.run(["go", "mod", "verify"], cwd=folder, env=env, check=False).returncode:
+            raise KubelabError(
+                f"{target.name} was built of sources that are not those of go.sum any more, and is thrown "
+                "away; what Go says is above; cure: go clean -modcache"
+            )
         output.rename(target)

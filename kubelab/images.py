@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kubelab.processes import KubelabError
-from tare.lab.mpi import install
+from tare.lab.mpi import install, installed_version, pinned_version
 
 PAUSE, MPI = "docker.io/kubelab/pause:1", "docker.io/kubelab/mpi:1"
 INTEL_MPI = "/opt/intelmpi"
@@ -29,6 +29,7 @@ _SOURCES = Path(__file__).parent
 _UNUSED = ("usr/share/man", "usr/share/doc", "usr/share/locale")
 _INTEL_PROGRAMS = ("IMB-MPI1", "mpiexec.hydra", "hydra_bstrap_proxy", "hydra_pmi_proxy")
 _INTEL_LIBRARIES = ("libmpi.so.12", "libfabric.so.1", "libtcp-fi.so", "librxm-fi.so", "libshm-fi.so")
+_RECORD = "mpi.packages.txt"
 _SETTINGS = {
     "etc/ssh/ssh_config.d/mpi.conf": (
         "Host *\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n"
@@ -52,12 +53,15 @@ def folder() -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     content = (_SUITE, _PACKAGES, _UNUSED, _INTEL_PROGRAMS, _INTEL_LIBRARIES, _SETTINGS)
     digest = hashlib.blake2b(repr(content).encode(), digest_size=8)
-    digest.update((_SOURCES / "pause.c").read_bytes())
+    digest.update(pinned_version("intelmpi").encode() + b"\0" + (_SOURCES / "pause.c").read_bytes())
     return cache / "tare" / "kubelab" / f"images-{digest.hexdigest()}"
 
 
 def images() -> Images:
-    """Return the images, and build those that are missing. Raises KubelabError."""
+    """Return the images, and build those that are missing. Raises KubelabError.
+
+    Debian's packages are of the day; mpi.packages.txt beside the images tells their versions.
+    """
     home = folder()
     home.mkdir(parents=True, exist_ok=True)
     made = Images(home / "pause.tar", home / "mpi.tar")
@@ -66,7 +70,10 @@ def images() -> Images:
         for path, build in zip(made, (_build_pause, _build_mpi), strict=True):
             if not path.exists():
                 with tempfile.TemporaryDirectory(dir=home) as scratch:
-                    build(Path(scratch)).rename(path)
+                    built = build(Path(scratch))
+                    for record in Path(scratch).glob(_RECORD):
+                        record.rename(home / record.name)
+                    built.rename(path)
     return made
 
 
@@ -88,6 +95,7 @@ def _build_mpi(scratch: Path) -> Path:
         f'upload "{scratch}/sshd_config" /home/mpiuser/.sshd_config',
         'chroot "$1" chown -R mpiuser:mpiuser /home/mpiuser',
         'mkdir -p "$1/run/sshd"',
+        f'chroot "$1" dpkg-query --show >"{scratch}/{_RECORD}"',
     ]
     options = [f"--customize-hook={hook}" for hook in hooks]
     options += [f"--dpkgopt=path-exclude=/{path}/*" for path in _UNUSED]
@@ -104,6 +112,12 @@ def _stage(scratch: Path) -> None:
         (scratch / path).parent.mkdir(parents=True, exist_ok=True)
         (scratch / path).write_text(text)
     [prefix] = install(["intelmpi"])
+    version, pinned = installed_version("intelmpi", prefix.parent), pinned_version("intelmpi")
+    if version != pinned:
+        raise KubelabError(
+            f"{prefix} is Intel MPI {version or 'of an unknown version'}, and {pinned} is locked; "
+            f"cure: rm -r {prefix}, then tare lab setup"
+        )
     within = scratch / INTEL_MPI.lstrip("/")
     for source in _parts(prefix):
         target = within / source.relative_to(prefix)
@@ -115,6 +129,7 @@ def _parts(prefix: Path) -> Iterator[Path]:
     yield from (prefix / "bin" / name for name in _INTEL_PROGRAMS)
     yield from (prefix / "lib" / name for name in _INTEL_LIBRARIES)
     yield from (prefix / "opt/mpi/etc").glob("tuning_generic*")
+    yield from prefix.glob("lib/python3*/site-packages/impi_rt-*.dist-info/METADATA")  # a fact of each run
 
 
 def _archive(name: str, layer: Path, path: Path, command: Sequence[str]) -> Path:

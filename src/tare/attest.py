@@ -22,6 +22,9 @@ SCRIPT = "attest.sh"
 ASKED = "asked"
 """The file that makes the folder of the ranks' words."""
 
+BOOST = "boost"
+"""The file by which ranks let their session go before others on their node, where the user may (sched(7))."""
+
 MOST_WITNESSES = 128
 """With more ranks, only some of their libraries are asked: each says some hundred lines while it starts."""
 

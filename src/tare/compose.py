@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from tare.attest import attested, is_attested, with_files, witness_every, words_folder
 from tare.errors import UsageError
-from tare.model.case import Case, Layout
+from tare.model.case import Binding, Case, Layout
 from tare.model.kubernetes import HOSTFILE, WORK, KubernetesOptions
 from tare.model.launch import Engine, Invocation, Launcher, Placement, Runtime
 from tare.model.site import Platform, Site
 from tare.model.workload import Stage, Workload
-
-BATCH_BACKENDS = frozenset({"slurm", "kubernetes"})
+from tare.own_cores import bound, chosen, with_script
 
 
 class Composer(msgspec.Struct, frozen=True):
@@ -54,17 +53,62 @@ class Composer(msgspec.Struct, frozen=True):
 
     def is_queued(self, case: Case) -> bool:
         """Return whether a batch system chooses the nodes of `case`, and when it runs."""
-        return self.site.platforms[case.platform].backend in BATCH_BACKENDS
+        return self.site.platforms[case.platform].is_queued
 
-    def compose(self, case: Case, work: Path | None = None) -> tuple[tuple[Stage, Invocation], ...]:
-        """Return each stage of `case` with its command; without `work` the folder stays ``{work}``."""
-        stages = self.workloads[case.workload].stages(case)
-        return tuple((self._with_files(case, stage), self._invocation(case, stage, work)) for stage in stages)
+    def compose(
+        self, case: Case, work: Path | None = None, owner: str | None = None
+    ) -> tuple[tuple[Stage, Invocation], ...]:
+        """Return each stage of `case` with its command.
+
+        Without `work` the working folder stays ``{work}``; without `owner`, the name of the attempt, the
+        folder of its own on the storage path is shown as ``tare-{run}``.
+        """
+        in_pods = self.site.platforms[case.platform].kubernetes is not None  # which fill {run} in
+        places = {
+            "{storage}": self.own_storage(case, None if in_pods else owner),
+            "{storage_path}": self.storage_path(case),
+            "{address0}": self._first_address(case),
+        }
+        return tuple(
+            (self._with_files(case, stage), self._invocation(case, stage, work, places))
+            for stage in self.stages(case)
+        )
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the programs of `case`.
+
+        A parameter that names ``{storage}`` names an input, which lies on the storage path itself; in a
+        command it is the attempt's own folder there.
+        """
+        asked = {
+            name: value.replace("{storage}", "{storage_path}") if isinstance(value, str) else value
+            for name, value in case.parameters.items()
+        }
+        return self.workloads[case.workload].stages(msgspec.structs.replace(case, parameters=asked))
+
+    def own_storage(self, case: Case, owner: str | None = None) -> str:
+        """Return the folder of the attempt `owner` below the storage path of `case`; empty without one."""
+        path = self.storage_path(case)
+        return f"{path.rstrip('/')}/tare-{owner or '{run}'}" if path else ""
+
+    def needs_own_storage(self, case: Case) -> bool:
+        """Return whether a program of `case` writes to the storage path."""
+        return case.storage is not None and any(
+            "{storage}" in word for stage in self.stages(case) for word in (*stage.argv, *stage.env.values())
+        )
 
     def _with_files(self, case: Case, stage: Stage) -> Stage:
+        if cpus := self._own_cpus(case, stage):
+            stage = with_script(stage, self.hosts(case), cpus)
         if not self.is_attested(case, stage):
             return stage
         return with_files(stage, is_heard=self.is_heard(case, stage))
+
+    def _own_cpus(self, case: Case, stage: Stage) -> tuple[tuple[int, ...], ...]:
+        """Return the CPUs to which ranks of `stage` are held on each node; none where they are not."""
+        if not stage.is_mpi:
+            return ()
+        return chosen(stage.layout or case.layout, self.site.platforms[case.platform], self.site)
 
     def is_attested(self, case: Case, stage: Stage) -> bool:
         """Return whether the ranks of `stage` say where they are when they start."""
@@ -87,21 +131,23 @@ class Composer(msgspec.Struct, frozen=True):
         network = self.site.networks.get(case.network) if case.network else None
         return (network.options.get(platform.launcher, {}) if network else {}) | platform.env
 
-    def _invocation(self, case: Case, stage: Stage, work: Path | None) -> Invocation:
+    def _invocation(
+        self, case: Case, stage: Stage, work: Path | None, elsewhere: Mapping[str, str]
+    ) -> Invocation:
         self._require_storage(case, stage)
         platform = self._platform(case, stage)
         layout = stage.layout or case.layout
-        places = {
-            "{work}": self._folder(platform, work),
-            "{storage}": self.storage_path(case),
-            "{address0}": self._first_address(case),
-        }
+        places = {"{work}": self._folder(platform, work), **elsewhere}
+        if any("{hosts}" in text for text in (*stage.argv, *stage.env.values())):
+            places["{hosts}"] = self._listed_hosts(case)
         env = {**platform.env, **stage.env}
         if layout.threads > 1:
             env.setdefault("OMP_NUM_THREADS", str(layout.threads))
+        if stage.is_mpi:  # its launcher would add them, and a container must know their names
+            env = self.own_variables(case) | env
         argv = [_fill(word, places) for word in stage.argv]
         if platform.kubernetes is None:  # programs in pods are the image's, which only they can look for
-            argv[0] = shutil.which(argv[0], path=":".join(platform.path)) or argv[0]
+            argv = _on_path(argv, platform.path)
         program = Invocation(
             argv=tuple(argv), env={name: _fill(value, places) for name, value in env.items()}
         )
@@ -112,6 +158,9 @@ class Composer(msgspec.Struct, frozen=True):
             every = witness_every(layout.ranks) if self.is_heard(case, stage) else 1
             own = self.own_variables(case) | stage.env
             program = attested(program, stage, folder, every=every, own=own)
+        if self._own_cpus(case, stage):
+            program = bound(program, stage, layout, folder)
+            layout = msgspec.structs.replace(layout, bind=Binding.NONE)  # that is all the binding there is
         if engine is None:
             program = runtime.wrap(program, platform, folder)
         if stage.is_mpi and not (stage.is_pair and platform.kubernetes):  # a pair of pods needs no MPI
@@ -190,7 +239,7 @@ class Composer(msgspec.Struct, frozen=True):
             raise UsageError(
                 f"{name} has no containers that stay; use 'shape: rank', or the runtime podman or docker"
             )
-        if self.site.platforms[platform].backend in BATCH_BACKENDS:
+        if self.site.platforms[platform].is_queued:
             raise UsageError(
                 f"platform {platform}: a batch system chooses the nodes too late for containers that stay; "
                 "use 'shape: rank'"
@@ -209,6 +258,15 @@ class Composer(msgspec.Struct, frozen=True):
             node = "{node0}"  # which the job fills in when it starts, see job.sh
         return self.site.networks[case.network].address_of(node) if case.network else node
 
+    def _listed_hosts(self, case: Case) -> str:
+        """Return the hosts of `case`, with commas between. Raises UsageError where a batch system chooses."""
+        if self.is_queued(case):
+            raise UsageError(
+                f"{case.workload}: {{hosts}} is not known before a batch system has chosen them; let the "
+                "command ask it, as with scontrol show hostnames, and name {nodes} instead"
+            )
+        return ",".join(self.hosts(case))
+
     def storage_path(self, case: Case) -> str:
         """Return the storage path of `case`; empty when it has none."""
         return self.site.storage[case.storage] if case.storage is not None else ""
@@ -216,7 +274,8 @@ class Composer(msgspec.Struct, frozen=True):
     def inputs(self, case: Case, stage: Stage) -> tuple[str, ...]:
         """Return the paths outside the working folder on which the result of `stage` depends."""
         self._require_storage(case, stage)
-        return tuple(_fill(path, {"{storage}": self.storage_path(case)}) for path in stage.inputs)
+        path = self.storage_path(case)
+        return tuple(_fill(one, {"{storage}": path, "{storage_path}": path}) for one in stage.inputs)
 
     def _require_storage(self, case: Case, stage: Stage) -> None:
         if case.storage is None and _uses_storage(stage):
@@ -226,8 +285,39 @@ class Composer(msgspec.Struct, frozen=True):
             )
 
 
+_WITH_PATH = ("/bin/sh", "-c", 'PATH="$0:$PATH"; exec "$@"')
+"""Puts folders in front of the path of the host where it is called, and becomes the command that follows."""
+
+
+def _on_path(argv: list[str], folders: Sequence[str]) -> list[str]:
+    """Return `argv` with its program found in `folders`, which are on the path of what it calls by name.
+
+    Those are programs of `folders` behind one that starts them, such as env(1), and what a script calls.
+    """
+    path = ":".join(folders)
+    found = shutil.which(argv[0], path=path) if folders else None
+    starts_others = any(shutil.which(word, path=path) for word in argv[1:] if _is_name(word))
+    if not folders or not (starts_others or (found and _is_script(found))):
+        return [found or argv[0], *argv[1:]]
+    return [*_WITH_PATH, path, found or argv[0], *argv[1:]]
+
+
+def _is_name(word: str) -> bool:
+    return bool(word) and "/" not in word and not word.startswith("-")
+
+
+def _is_script(path: str) -> bool:
+    """Return whether an interpreter reads the file at `path`, which may call programs by their names."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return False
+
+
 def _uses_storage(stage: Stage) -> bool:
-    return any("{storage}" in word for word in (*stage.argv, *stage.env.values(), *stage.inputs))
+    words = (*stage.argv, *stage.env.values(), *stage.inputs)
+    return any("{storage}" in word or "{storage_path}" in word for word in words)
 
 
 def _fill(text: str, places: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ TareError                      3
 └── InfrastructureError        3   the place failed, not the study
     ├── LabError                   the lab could not be built or is gone
     ├── BackendError               processes could not be started or watched
+    ├── StorageError               a storage path could not take a run's files
     └── CampaignError              the campaign folder cannot be read or written
         ├── CampaignLocked             another process is running it
         └── DiskFull                   no room left; what is recorded is safe
@@ -15,8 +16,13 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+import msgspec
+
+NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are not the JSON that is asked for: also no UTF-8, or too deep."""
 
 
 class TareError(Exception):
@@ -70,6 +76,10 @@ class BackendError(InfrastructureError):
     """Processes could not be started, watched or ended."""
 
 
+class StorageError(InfrastructureError):
+    """A storage path could not take the files of a run."""
+
+
 class CampaignError(InfrastructureError):
     """The campaign folder cannot be read or written."""
 
@@ -88,8 +98,27 @@ class CampaignLocked(CampaignError):
 class DiskFull(CampaignError):
     """The file system of the campaign `folder` has no room left; everything recorded before is safe."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, lacking: str = "room left on this file system, for data or for files"
+    ) -> None:
         super().__init__(
-            f"{folder}: no room left on this file system. Everything recorded so far is safe; make room, "
+            f"{folder}: no {lacking} (df -h, df -i). Everything recorded so far is safe; make room, "
             "then run the same command again to go on."
         )
+
+
+_LONGEST_NAME, _MOST_NAMES, _MOST_ALIKE = 60, 300, 100
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the name of `known` that `name` was probably meant to be; None where none is like it.
+
+    Of many names only those that begin alike are looked through, 100 at most: each takes some 10 µs
+    (difflib), and a file may have thousands of names and as many faults.
+    """
+    import difflib
+
+    name, names = name[:_LONGEST_NAME], list(known)
+    if len(names) > _MOST_NAMES:
+        names = [one for one in names if one[:2] == name[:2]][:_MOST_ALIKE]
+    return next(iter(difflib.get_close_matches(name, names, n=1)), None)

@@ -10,13 +10,12 @@ Groups and what their entry points name:
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
-from tare.errors import UsageError
+from tare.errors import UsageError, nearest_name
 from tare.model.backend import Backend
 from tare.model.launch import Launcher, Runtime
 from tare.model.workload import InlineDefinition, Workload
@@ -142,9 +141,9 @@ def _unusable(plugin: EntryPoint, error: Exception) -> str:
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
+    near = nearest_name(name, names)
     if near:
-        cure = f"did you mean {near[0]!r}?"
+        cure = f"did you mean {near!r}?"
     elif names:
         families = sorted({name.partition(".")[0] for name in names})  # a hundred names are no help
         cure = f"choose from {', '.join(families)}"

@@ -23,18 +23,38 @@ class Dimension(enum.Enum):
     FRACTION = "1"
     BITS_PER_SECOND = "bit/s"
     NODE_HOURS = "node-hours"
+    BYTES_PER_SECOND = "B/s"
+    FLOPS = "flop/s"
 
+
+_SPELLED: dict[float, tuple[str, ...]] = {
+    1e-9: ("ns", "nsec", "nanosecond", "nanoseconds"),
+    1e-6: ("us", "µs", "μs", "usec", "microsecond", "microseconds"),
+    1e-3: ("ms", "msec", "millisecond", "milliseconds"),
+    1: ("s", "sec", "secs", "second", "seconds"),
+    60: ("min", "mins", "minute", "minutes"),
+    3600: ("h", "hr", "hrs", "hour", "hours"),
+    86400: ("d", "day", "days"),
+}
+_TIMES: dict[str, float] = {name: factor for factor, names in _SPELLED.items() for name in names}
+"""Units of time as programs and people write them; both letters mu are in use. A bare ``m`` is a metre."""
 
 _UNITS: dict[Dimension, dict[str, float]] = {
     Dimension.BYTES: {f"{prefix}B": factor for prefix, factor in (_DECIMAL | _BINARY).items()}
     | {"": 1, "byte": 1, "bytes": 1}
     | {prefix: factor for prefix, factor in _BINARY.items() if prefix},
-    Dimension.SECONDS: {"": 1, "s": 1, "sec": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-    | {"m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600, "d": 86400, "days": 86400},
+    Dimension.SECONDS: _TIMES | {"": 1, "m": 60},
     Dimension.FRACTION: {"": 1, "%": 0.01},
     Dimension.BITS_PER_SECOND: {f"{prefix}bit/s": factor for prefix, factor in (_DECIMAL | _BINARY).items()}
     | {f"{prefix}bit": factor for prefix, factor in _DECIMAL.items()},
     Dimension.NODE_HOURS: {"node-hours": 1, "node-hour": 1, "node-h": 1},
+    Dimension.BYTES_PER_SECOND: {f"{prefix}B/s": factor for prefix, factor in (_DECIMAL | _BINARY).items()}
+    | {f"{prefix}bit/s": factor / 8 for prefix, factor in _DECIMAL.items()},
+    Dimension.FLOPS: {
+        f"{prefix}{name}/s": factor
+        for prefix, factor in _DECIMAL.items()
+        for name in ("flop", "FLOP", "Flop")
+    },
 }
 
 _EXAMPLE = {
@@ -43,6 +63,8 @@ _EXAMPLE = {
     Dimension.FRACTION: "2 %",
     Dimension.BITS_PER_SECOND: "1 Gbit/s",
     Dimension.NODE_HOURS: "400 node-hours",
+    Dimension.BYTES_PER_SECOND: "204 GB/s",
+    Dimension.FLOPS: "2.5 Tflop/s",
 }
 
 
@@ -74,6 +96,28 @@ def _read_quantity(text: str | float, dimension: Dimension) -> float:
             f"{_EXAMPLE[dimension]}"
         ) from None
     return float(number) * factor
+
+
+def unit_factor(unit: str, dimension: Dimension) -> float | None:
+    """Return how many of the dimension's own units one `unit` is: 1e6 for ``MB/s``; None if it is none."""
+    return _UNITS[dimension].get(unit)
+
+
+def seconds_in(unit: str) -> float | None:
+    """Return the seconds in a unit of time in which figures are printed; None for any other unit.
+
+    Words may be capitalised, symbols may not: ``Min`` is a minute, ``MS`` is no unit and ``m`` is a metre.
+    """
+    name = unit.strip()
+    return _TIMES.get(name, _TIMES.get(name.lower()) if len(name) > 2 else None)
+
+
+def is_elapsed_unit(unit: str) -> bool:
+    """Return whether a figure of this unit is a time that somebody waits: from a millisecond up."""
+    return (seconds_in(unit) or 0.0) >= _LEAST_WAITED_S
+
+
+_LEAST_WAITED_S = 1e-3
 
 
 def parse_bytes(text: str | float) -> int:

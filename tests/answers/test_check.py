@@ -64,14 +64,16 @@ def test_two_runs_decide_nothing_however_far_they_are() -> None:
     assert one.value > 1.5
 
 
-def test_overhead_is_what_compare_calls_cost_for_times_and_for_rates() -> None:
+def test_overhead_is_the_change_of_a_time_and_the_loss_of_a_rate() -> None:
     campaign = make_campaign(ratio=1.5)
     found = {one.match.fom: one for one in judged(campaign, fail_if("overhead() > 5 %"))}
-    costs = {one.fom: one for one in aggregates(campaign)}
-    assert found.keys() == costs.keys() == {"latency", "bandwidth"}
+    changes = {one.fom: one for one in aggregates(campaign)}
+    assert found.keys() == changes.keys() == {"latency", "bandwidth"}
     for name, one in found.items():
-        assert one.value == pytest.approx(costs[name].cost)
-    rate, compared = found["bandwidth"], costs["bandwidth"]
+        sign = -1 if name == "bandwidth" else 1
+        assert one.value == pytest.approx(sign * (changes[name].change or 0))
+        assert one.change[0] == pytest.approx(changes[name].change)
+    rate, compared = found["bandwidth"], changes["bandwidth"]
     assert compared.low is not None
     assert compared.high is not None
     assert rate.low == pytest.approx(1 - compared.high)
@@ -153,7 +155,7 @@ def test_pass_if_is_fail_if_not(ratio: float) -> None:
 
 
 def at_the_limit(seed: int, n_contenders: int, noise: float) -> Campaign:
-    """Return a campaign in which each contender costs 5 % to the dot, and one shared reference."""
+    """Return a campaign in which each contender changes 5 % to the dot, and one shared reference."""
     random = np.random.default_rng(seed)
     cases = [make_case("host"), *(make_case(f"net{i}") for i in range(n_contenders))]
     attempts = [

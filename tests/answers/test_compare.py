@@ -94,9 +94,13 @@ def test_a_cell_that_one_side_lacks_is_listed_without_a_ratio(network: str) -> N
         assert one.note == "not measured on both sides"
 
 
-def test_sides_that_share_too_few_blocks_are_compared_unpaired_and_say_so() -> None:
+def test_sides_that_share_too_few_blocks_are_compared_unpaired_where_asked_and_say_so() -> None:
     campaign = without(without(make_campaign(blocks=8), "host", range(1, 4)), "overlay", range(5, 9))
     for one in comparisons(campaign) + aggregates(campaign):
+        assert (one.verdict, one.n_blocks, one.low) == (Verdict.UNDECIDED, 1, None)
+        assert one.note.startswith("too few blocks with both sides")
+    asked = msgspec.structs.replace(campaign, is_unpaired=True)
+    for one in comparisons(asked) + aggregates(asked):
         assert one.verdict is Verdict.WORSE
         assert one.note.startswith("unpaired")
 

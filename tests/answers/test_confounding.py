@@ -52,6 +52,14 @@ def test_what_a_batch_system_says_of_the_layout_is_no_confounder_where_the_layou
     assert [one.difference.fact for one in confounders(campaign)] == ["variable.UCX_TLS"]
 
 
+def test_a_priority_that_only_one_side_had_is_a_confounder() -> None:
+    campaign = with_environments(
+        {"priority.boost": "autogroup nice -20"}, {"priority.boost": "none: this user may not"}
+    )
+    (found,) = confounders(campaign)
+    assert found.difference.fact == "priority.boost"
+
+
 def test_another_reference_turns_the_sides_round() -> None:
     campaign = with_environments({"kernel.release": "6.1"}, {"kernel.release": "6.8"})
     (found,) = confounders(campaign, {"network": "overlay"})

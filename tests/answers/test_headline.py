@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from support.synthetic import make_campaign, make_case
-from tare.answers.headline import Aspect, aspect_of, headlines
+from tare.answers.aspects import Aspect, aspect_of
+from tare.answers.headline import headlines
 from tare.answers.table import Cell
 from tare.model.comparison import Verdict
 from tare.model.values import Scalar
@@ -51,24 +52,40 @@ def test_each_contender_has_its_latency_and_its_bandwidth_told() -> None:
     assert found["macvlan", Aspect.LATENCY].verdict is Verdict.EQUIVALENT
 
 
-def test_a_workload_with_many_sizes_weighs_no_more_than_one_with_few() -> None:
+def test_scales_with_other_verdicts_are_headlines_of_their_own_and_no_average() -> None:
     cases = [make_case(network, nodes=n) for network in ("host", "overlay") for n in (2, 4)]
     slow, fast = (
-        make_campaign(cases[::2], ratio=4, noise=0, sizes=(1, 2, 3, 4)),
-        make_campaign(cases[1::2], ratio=1, noise=0, sizes=(1,)),
+        make_campaign(cases[::2], ratio=4, noise=0.001, sizes=(1, 2, 3, 4)),
+        make_campaign(cases[1::2], ratio=1, noise=0.001, sizes=(1,)),
+    )
+    both = msgspec.structs.replace(make_campaign(cases), attempts=slow.attempts + fast.attempts)
+    found = [one for one in headlines(both) if one.aspect is Aspect.LATENCY]
+    assert {one.verdict: round(one.ratio or 0, 1) for one in found} == {
+        Verdict.WORSE: 4.0,
+        Verdict.EQUIVALENT: 1.0,
+    }
+
+
+def test_scales_with_one_verdict_are_averaged_each_once_whatever_their_sizes() -> None:
+    cases = [make_case(network, nodes=n) for network in ("host", "overlay") for n in (2, 4)]
+    slow, fast = (
+        make_campaign(cases[::2], ratio=4, noise=0.001, sizes=(1, 2, 3, 4)),
+        make_campaign(cases[1::2], ratio=1.5625, noise=0.001, sizes=(1,)),
     )
     both = msgspec.structs.replace(make_campaign(cases), attempts=slow.attempts + fast.attempts)
     [latency] = [one for one in headlines(both) if one.aspect is Aspect.LATENCY]
-    assert latency.ratio == pytest.approx(2)  # √(4 · 1), not ⁵√(4⁴ · 1)
+    assert latency.ratio == pytest.approx(2.5, rel=0.01)  # √(4 · 1.5625)
+    assert (latency.least, latency.most) == pytest.approx((1.5625, 4), rel=0.01)
+    assert len(latency.cases) == 2
 
 
-def test_a_case_that_failed_on_one_side_is_left_out_and_counted() -> None:
+def test_a_case_that_failed_on_one_side_is_told_as_not_measured() -> None:
     cases = [make_case(network, nodes=n) for network in ("host", "overlay") for n in (2, 4)]
     campaign = make_campaign(cases, noise=0.001)
     kept = tuple(one for one in campaign.attempts if one.case != cases[3].id)
     found = headlines(msgspec.structs.replace(campaign, attempts=kept))
     assert found[0].verdict is Verdict.WORSE
-    assert found[0].note.startswith("1 of 2 cases left out")
+    assert [one.cases for one in found if one.ratio is None] == [((cases[1].id, cases[3].id),)] * 2
 
 
 def test_figures_that_are_not_primary_are_not_told() -> None:
@@ -83,13 +100,11 @@ def test_two_blocks_have_no_interval_to_tell() -> None:
         assert (one.low, one.high, one.verdict) == (None, None, Verdict.UNDECIDED)
 
 
-def test_a_few_missing_runs_among_many_cases_leave_every_block_its_say() -> None:
+def test_every_workload_has_a_headline_of_its_own_though_a_few_runs_are_missing() -> None:
     cases = [make_case(name, workload=f"w{index:02}") for index in range(40) for name in ("host", "overlay")]
     campaign = make_campaign(cases, ratio=1.5, noise=0.01, blocks=10)
     random = np.random.default_rng(1)
     kept = tuple(one for one in campaign.attempts if random.random() > 0.05)
-    latency, _ = headlines(msgspec.structs.replace(campaign, attempts=kept))
-    assert latency.n_blocks == 10
-    assert latency.ratio == pytest.approx(1.5, rel=0.005)
-    assert latency.verdict is Verdict.WORSE
-    assert latency.note.endswith("pairs of runs are missing; the others of their blocks count")
+    found = headlines(msgspec.structs.replace(campaign, attempts=kept))
+    assert len(found) == 80
+    assert {one.verdict for one in found} == {Verdict.WORSE}

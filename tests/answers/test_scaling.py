@@ -7,15 +7,22 @@ import pytest
 
 from support.scales import SECONDS, make_application, usl
 from support.synthetic import make_campaign, make_case, make_plan
+from tare.answers.answering import shown_foms
+from tare.answers.aspects import is_elapsed
 from tare.answers.lines import lines
-from tare.answers.scaling import is_scalable, scalings
+from tare.answers.scaling import grown_cases, is_scalable, scalings
 from tare.errors import UsageError
+from tare.model.campaign import Campaign
 from tare.model.case import Case, Layout
+from tare.model.comparison import Mean, Paid
 from tare.model.plan import Plan
 from tare.model.scaling import Finding, Law, Remark, ScalingKind
 from tare.model.study import Scaling
-from tare.model.workload import Better
+from tare.model.values import Settings
+from tare.model.workload import ALL_BUT_STORAGE, Better, QuestionKind
 from tare.published import as_campaign, read_publication
+from tare.report.words.paid import mean_words
+from truth.campaigns import Figure, Truth, campaign
 
 
 def layout(case: Case, *, nodes: int, ranks: int, ranks_per_node: int) -> Case:
@@ -95,6 +102,54 @@ def test_latencies_and_bandwidths_of_messages_do_not_scale() -> None:
     assert not is_scalable("%", Better.HIGHER, ())
     assert is_scalable("days/ns", Better.LOWER, ())
     assert is_scalable("GB/s", Better.HIGHER, ("operation",))
+
+
+@pytest.mark.parametrize(
+    "unit", ["ms", "s", "sec", "Seconds", "min", "Min", "minutes", "h", "hr", "hours", "d", "day", "days"]
+)
+def test_a_time_that_somebody_waits_is_one_by_each_spelling_of_its_unit(unit: str) -> None:
+    assert is_elapsed(unit, Better.LOWER)
+    assert is_scalable(unit, Better.LOWER, ())
+    assert is_scalable(f"{unit}/step", Better.LOWER, ())
+    assert mean_words(Paid(mean=Mean.ARITHMETIC, ratio=1.0, low=None, high=None), unit) == "the mean of times"
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "µs", "\u03bcs", "usec", "MS", "m", "MB", ""])
+def test_what_is_shorter_or_no_time_is_nothing_that_somebody_waits(unit: str) -> None:
+    assert not is_elapsed(unit, Better.LOWER)
+    assert not is_scalable(unit, Better.LOWER, ())
+
+
+def storage_study(reference: dict[str, str] | None) -> Campaign:
+    """Return a program whose steps scale perfectly and whose output takes as long on any number of nodes."""
+    steps = Figure(name="step_time", level=8.0, answers=ALL_BUT_STORAGE)
+    elapsed = Figure(name="elapsed", level=16.0, is_primary=False, answers=(QuestionKind.STORAGE,))
+
+    def slower(settings: Settings, fom: str) -> float:
+        share = 1 / int(settings["nodes"])
+        return share if fom == "step_time" else (1 + share) / 2
+
+    factors = {"storage": ("local", "nfs"), "nodes": (1, 2, 4)}
+    workloads = {"wrf": (steps, elapsed)}
+    return campaign(Truth(factors=factors, reference=reference, workloads=workloads, slowing=slower))
+
+
+@pytest.mark.parametrize("reference", [None, {}])
+def test_a_storage_study_scales_by_the_time_with_its_output_in_it(reference: dict[str, str] | None) -> None:
+    study = storage_study(reference)
+    curves = scalings(study)
+    assert {one.fom for one in curves} == {"elapsed"}
+    efficiency = curves[0].points[-1].efficiency
+    assert efficiency is not None
+    assert efficiency.value == pytest.approx(0.4, rel=0.02)
+    assert {one.fom for one in scalings(study, foms=["step_time"])} == {"step_time"}
+    assert {one.cell.fom for one in grown_cases(study)} == {"elapsed"}
+    assert "elapsed" in shown_foms(study.plan, "wrf")
+
+
+def test_what_a_storage_study_promises_is_the_time_with_its_output_in_it() -> None:
+    study = msgspec.structs.replace(storage_study(None), attempts=())
+    assert {one.cell.fom for one in grown_cases(study)} == {"elapsed"}
 
 
 def test_weak_scaling_keeps_the_problem_of_each_rank() -> None:

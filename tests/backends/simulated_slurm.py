@@ -22,6 +22,8 @@ class SimulatedSlurm:
         self.loses_answers = False
         self.on_taken: Callable[[], None] = lambda: None
         self.cancelled: list[int] = []
+        self.removed: list[str] = []
+        self.node_states: dict[str, str] = {}
         self.accounts: dict[int, QueuedJob] = {}
 
     def submit(self, script: Path) -> int:
@@ -48,11 +50,18 @@ class SimulatedSlurm:
         self.n_queries += bool(self.accounts)
         return [self.accounts[number] for number in ids if number in self.accounts]
 
+    def states(self, nodes: Collection[str]) -> dict[str, str]:
+        return {node: self.node_states.get(node, "mixed") for node in nodes}
+
     def forget(self, number: int, state: str = "") -> None:
         """Let the controller forget a job, as after MinJobAge; accounting has it where `state` is given."""
         job = self.jobs.pop(number)
         if state:
             self.accounts[number] = job._replace(state=state)
+
+    def remove(self, folder: str) -> bool:
+        self.removed.append(folder)
+        return True
 
     def cancel(self, ids: Collection[int]) -> None:
         self.cancelled += ids

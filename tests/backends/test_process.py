@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -173,9 +174,36 @@ def test_a_job_goes_before_what_else_the_machine_does_where_the_user_may(run: Ru
     own = Path("/proc/self/autogroup")
     if os.geteuid() != 0 or not own.exists():
         pytest.skip("only root may favour a session, on a kernel with autogroups")
-    run("sh", "-c", "sleep 0.2; cat /proc/$$/autogroup")
+    run("sh", "-c", "cat /proc/$$/autogroup")
     assert "nice -20" in (tmp_path / "stdout").read_text()
     assert "nice -20" not in own.read_text()
+
+
+def test_a_job_goes_before_from_its_first_moment(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever keeps this process from running when the job has begun."""
+    if os.geteuid() != 0 or not Path("/proc/self/autogroup").exists():
+        pytest.skip("only root may favour a session, on a kernel with autogroups")
+
+    class Slow(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            time.sleep(0.3)
+
+    monkeypatch.setattr(subprocess, "Popen", Slow)
+    run("sh", "-c", "read said </proc/self/autogroup; echo $said")
+    assert (tmp_path / "stdout").read_text().endswith("nice -20\n")
+
+
+def test_a_job_is_as_all_else_where_that_is_asked(prefix: str, tmp_path: Path) -> None:
+    if not Path("/proc/self/autogroup").exists():
+        pytest.skip("a kernel without autogroups")
+    invocation = Invocation(argv=("sh", "-c", "cat /proc/$$/autogroup"))
+    job = Job(label=f"{prefix}c/1.1;", invocation=invocation, host=None, folder=tmp_path, timeout_s=20)
+    with ProcessBackend(label=prefix, boosts=False) as backend:
+        backend.run(job)
+    assert (tmp_path / "stdout").read_text().endswith("nice 0\n")
 
 
 class TestThroughAnAgent:

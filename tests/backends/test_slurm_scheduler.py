@@ -5,6 +5,7 @@ import tracemalloc
 from pathlib import Path
 from typing import cast
 
+import msgspec
 import pytest
 
 from backends.simulated_slurm import SimulatedSlurm
@@ -139,6 +140,33 @@ def test_a_state_that_nobody_knows_is_not_success_and_not_the_end(
     fault = wait_for_one(scheduler).exit.fault
     assert fault is not None
     assert "no longer has job 1" in fault
+
+
+@pytest.mark.parametrize(("seen", "is_fault"), [(["SUSPENDED"], True), (["RUNNING"], False)])
+def test_a_job_that_was_suspended_while_it_ran_is_no_measurement(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, seen: list[str], is_fault: bool
+) -> None:
+    one = task(tmp_path)
+    scheduler.submit([one])
+    (one.folder / "progress").write_text("job 1 n[1-2]\nbegan 100.5\n")
+    for state in seen:
+        slurm.set_state(1, state)
+        assert [scheduler.wait() for _ in range(3)] == [[]] * 3
+    slurm.run(1)
+    fault = wait_for_one(scheduler).exit.fault
+    assert (fault is not None) is is_fault
+    assert fault is None or "job 1 was suspended while it ran" in fault
+
+
+def test_a_clock_that_was_set_during_a_step_is_told(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    one = task(tmp_path)
+    scheduler.submit([one])
+    slurm.run(1)
+    (one.folder / "landed").write_text("job 1 n1\nbegan 100.5 7.0\nstep run 0 101.0 7.5 3703.0 9.5\n")
+    landed = wait_for_one(scheduler)
+    assert (landed.exit.elapsed_s, landed.clock_set_s) == (2.0, 3600.0)
 
 
 def test_a_record_that_a_file_system_shows_late_is_waited_for(
@@ -335,6 +363,22 @@ def test_a_time_limit_of_the_job_is_a_time_out_also_from_accounting(
     assert wait_for_one(scheduler).exit.is_timeout
 
 
+@pytest.mark.parametrize(
+    ("state", "is_fault"), [("down*", True), ("idle*", True), ("DOWN", True), ("mixed", False)]
+)
+def test_a_time_out_on_a_node_that_is_out_is_slurms_fault(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, is_fault: bool
+) -> None:
+    """A job whose slurmd was killed waits for a step that never starts."""
+    scheduler.submit([task(tmp_path)])
+    (tmp_path / "1" / "progress").write_text("job 1 n1\nbegan 1.0\n")
+    (tmp_path / "1" / "before.n1").write_text("\x1e/proc/net/dev\x1e \n")
+    slurm.node_states["n1"] = state
+    slurm.forget(1, "TIMEOUT")
+    fault = wait_for_one(scheduler).exit.fault
+    assert fault == (f"it came to its time-out, and by sinfo node n1 is {state}" if is_fault else None)
+
+
 def test_accounting_of_another_job_with_the_same_number_is_not_believed(
     scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
@@ -354,3 +398,48 @@ def test_accounting_is_asked_once_a_poll_for_all_jobs_that_are_missing(
     before = slurm.n_queries
     assert len(scheduler.wait()) == 50
     assert slurm.n_queries - before == 2
+
+
+def with_storage(folder: Path, left: str) -> Task:
+    """Return a task with a folder of its own on a storage path, whose job left one and has ended since."""
+    found = msgspec.structs.replace(task(folder), own_storage="/scratch/tare-0a1b2c-case9-1.1")
+    (found.folder / "storage.left").write_text(f"{left}\n")
+    return found
+
+
+def test_what_a_killed_job_left_on_its_storage_path_is_removed(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    """No trap of bash outlives SIGKILL, nor the loss of a node."""
+    killed = with_storage(tmp_path, "/scratch/tare-0a1b2c-case9-1.1")
+    scheduler.submit([killed])
+    slurm.set_state(1, "NODE_FAIL")
+    assert wait_for_one(scheduler).exit.fault
+    assert slurm.removed == ["/scratch/tare-0a1b2c-case9-1.1"]
+    assert not (killed.folder / "storage.left").exists()
+
+
+def test_so_is_what_a_job_of_an_earlier_session_left(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    assert scheduler.adopt([with_storage(tmp_path, "/scratch/tare-ffffff-case9-1.1")]) == []
+    assert slurm.removed == ["/scratch/tare-ffffff-case9-1.1"]
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        "/scratch",
+        "/home/tare-ffffff-case9-1.1",
+        "/scratch/../home/tare-ffffff-case9-1.1",
+        "/scratch/tare-ffffff-case9-1.2",
+        "/scratch/data-ffffff-case9-1.1",
+        "",
+    ],
+)
+def test_no_folder_but_one_of_that_very_attempt_is_removed(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, left: str
+) -> None:
+    """Whoever made the campaign's folder wrote that record, too."""
+    scheduler.adopt([with_storage(tmp_path, left)])
+    assert slurm.removed == []

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from tare.backends.slurm.landing import read_landed
 from tare.backends.slurm.script import render, sbatch_options
 from tare.backends.slurm.states import Phase, phase_of
 from tare.model.case import Layout
@@ -164,3 +166,31 @@ def test_a_task_whose_folder_the_node_does_not_see_is_left_out_and_the_next_one_
 )  # fmt: skip
 def test_states_mean_what_squeue_says_and_new_ones_are_unknown(state: str, phase: Phase) -> None:
     assert phase_of(state) is phase
+
+
+@pytest.mark.parametrize("jump_s", [3600, -3600], ids=["forward", "backward"])
+def test_a_step_takes_as_long_as_it_takes_when_the_wall_clock_is_set_meanwhile(
+    jump_s: int, tmp_path: Path, fake_srun: dict[str, str]
+) -> None:
+    """And on the bash 4.4 of RHEL 8 and SLES 15, which has no EPOCHREALTIME: date(1) tells the time there."""
+    work = tmp_path / "work"
+    work.mkdir()
+    date = tmp_path / "bin" / "date"
+    date.write_text(
+        f"#!/bin/bash\nat=$(/bin/date +%s)\n[ -e {tmp_path}/set ] && at=$((at + {jump_s}))\n"
+        'printf "%s.5\\n" "$at"\n'
+    )
+    date.chmod(0o755)
+    nap = Step(name="run", invocation=Invocation(argv=("sh", "-c", f"touch {tmp_path}/set; sleep 0.3")))
+    run("unset EPOCHREALTIME\n" + render([task(work, nap)], SlurmOptions()), fake_srun, tmp_path)
+    landed = read_landed(work)
+    assert landed is not None
+    assert landed.began_at == pytest.approx(time.time(), abs=30)
+    assert 0.25 < landed.elapsed_s < 20
+
+
+def test_steps_of_jobs_that_an_older_version_submitted_are_still_read(tmp_path: Path) -> None:
+    (tmp_path / "landed").write_text("job 7 n1\nbegan 1e9\nstep run 0 1000000000,5 1000000002,75\n")
+    landed = read_landed(tmp_path)
+    assert landed is not None
+    assert (landed.began_at, landed.elapsed_s) == (1e9, 2.25)

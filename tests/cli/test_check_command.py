@@ -55,7 +55,16 @@ def test_a_folder_without_a_campaign_is_not_a_failed_check(tare: Tare, tmp_path:
 def test_the_table_has_rule_case_interval_verdict_and_why(tare: Tare, campaign: Path) -> None:
     lines = tare("check", campaign, "--fail-if", f"{OVERHEAD} > 5 %").stdout.splitlines()
     assert lines[0] == f"■ fail  fail if {OVERHEAD} > 5 %"
-    assert lines[1].split() == ["case", "measured", "limit", "n", "verdict", "why"]
+    assert lines[1].split() == [
+        "case",
+        "measured",
+        "in",
+        "compare",
+        "limit",
+        "n",
+        "verdict",
+        "why",
+    ]
     assert lines[2].startswith("latency, synthetic.pingpong, network=overlay  +")
     assert "the whole interval is beyond the limit" in lines[2]
     assert lines[-1] == "fail: 0 of 1 rule passed, 1 failed"

@@ -15,12 +15,26 @@ from tare.cli.commands.compare import command, format_ratio
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison, Verdict
+from truth.campaigns import TIME, Figure, Truth, by_level, write
+from truth.noise import lognormal
 
 KEYS = {
     *("fom", "unit", "better", "at", "reference", "contender", "n_blocks"),
-    *("ratio", "low", "high", "confidence", "verdict", "note"),
+    *("over", "reference_level", "contender_level"),
+    *("ratio", "change", "low", "high", "confidence", "verdict", "note"),
     *("p_value", "p_adjusted", "p_equivalence", "p_equivalence_adjusted", "family", "correction"),
-    *("hodges_lehmann", "detectable", "more_blocks"),
+    *(
+        "hodges_lehmann",
+        "detectable",
+        "more_blocks",
+        "is_paired",
+        "is_apart",
+        "is_uncrossed",
+        "look",
+        "may_miss",
+        "assumes_independence",
+    ),
+    *("planned_blocks", "mean", "paid", "withheld_by"),
 }
 
 COLUMNS = ["contender", "workload", "at", "figure of merit", "against host", "n", "verdict"]
@@ -50,7 +64,7 @@ def test_the_table_has_one_row_a_contender_scale_and_fom_in_words(folder: Path) 
     assert len(rows) == 2 * 2 * 2
     assert "+68.0 % [" in rows[0]
     assert rows[0].endswith("▲ worse")
-    assert rows[-1].endswith("≈ same")
+    assert "≈ equivalent: " in rows[-1]
     assert "nodes=2" in rows[0]
     assert "ranks=" not in rows[0]  # the nodes imply them
 
@@ -65,7 +79,18 @@ def test_all_shows_every_size_and_fom_only_what_it_names(folder: Path) -> None:
 
 def test_json_holds_every_fom_and_coordinate_under_exactly_the_documented_keys(folder: Path) -> None:
     document = json.loads(compare(folder, "--json").stdout)
-    assert set(document) == {"schema", "comparisons", "doubts", "variability", "confounders"}
+    keys = {
+        "schema",
+        "figures",
+        "comparisons",
+        "doubts",
+        "imprecision",
+        "session_changes",
+        "variability",
+        "confounders",
+        "networks",
+    }
+    assert set(document) == keys
     assert document["schema"] == "tare.compare/1"
     assert len(document["comparisons"]) == 2 * 2 * 2 * len(SIZES)
     assert all(set(one) == KEYS for one in document["comparisons"])
@@ -81,10 +106,82 @@ def test_json_holds_every_fom_and_coordinate_under_exactly_the_documented_keys(f
 
 
 def test_the_verdicts_of_a_table_are_drawn_together_and_say_how(folder: Path) -> None:
-    assert "any of the 8 verdicts claims something false is at most 5 %" in compare(folder).stdout
-    assert "any of the 4 verdicts" in compare(folder, "--fom", "latency").stdout
-    assert "at most 5 % are false in the mean" in compare(folder, "--all").stdout
-    assert "Each of the 8 verdicts by itself" in compare(folder, "--correction", "none").stdout
+    table = "Among 8 comparisons the chance that any 'worse' or 'better' is false is at most 5 %"
+    assert table in compare(folder).stdout
+    assert table in compare(folder, "--fom", "latency").stdout  # what is not shown was judged, too
+    assert (
+        "at most 5 % of those called worse or better are not, in the mean" in compare(folder, "--all").stdout
+    )
+    assert "Each of 8 comparisons is judged by itself" in compare(folder, "--correction", "none").stdout
+
+
+MIXED = Truth(
+    factors={"network": ("host", "overlay", "macvlan"), "nodes": (2, 4, 8, 16)},
+    workloads={
+        "synthetic.solver": (
+            TIME,
+            Figure(name="io", is_primary=False),
+            Figure(name="setup", is_primary=False),
+        ),
+        "synthetic.pingpong": (
+            Figure(name="latency", unit="us", at={"bytes": (1, 64, 4096)}, noise=lognormal(0.01)),
+        ),
+    },
+    slowing=by_level("network", {"overlay": 1.03}),
+    noise=lognormal(0.012),
+)
+
+
+def test_the_json_has_every_row_of_the_table_with_the_same_verdict(tmp_path: Path) -> None:
+    folder = write(MIXED, tmp_path / "campaign")
+    document = json.loads(compare(folder, "--json").stdout)
+    for options, key in (((), "figures"), (("--all",), "comparisons")):
+        table = compare(folder, *options).stdout.splitlines()
+        told = [line for line in table if line.startswith(("overlay", "macvlan"))]
+        rows = [one for one in document[key] if key == "comparisons" or one["fom"] not in ("io", "setup")]
+        signs = {"worse": "▲", "better": "▼", "equivalent": "≈", "undecided": "?"}
+        assert len(told) == len(rows)
+        for line, one in zip(told, rows, strict=True):
+            assert f"{one['fom']}, " in line
+            assert f"{signs[one['verdict']]} {one['verdict']}" in line
+            assert one["more_blocks"] is None or f"~{one['more_blocks']} more block" in line
+
+
+def test_beside_same_stands_how_rare_a_slow_mode_so_many_blocks_may_miss(folder: Path) -> None:
+    rows = [line for line in compare(folder).stdout.splitlines() if "≈ equivalent" in line]
+    assert rows
+    assert all("≈ equivalent: may miss a slow mode of up to 45 % of the runs" in row for row in rows)
+    (one, *_) = json.loads(compare(folder, "--json").stdout)["figures"]
+    assert one["may_miss"] == pytest.approx(0.45, abs=0.01)
+    assert one["look"] == 1
+
+
+def test_a_figure_with_one_point_has_one_verdict_wherever_it_is_shown(tmp_path: Path) -> None:
+    folder = write(MIXED, tmp_path / "campaign")
+    document = json.loads(compare(folder, "--json").stdout)
+    judged = (
+        "verdict",
+        "p_adjusted",
+        "p_equivalence_adjusted",
+        "family",
+        "correction",
+        "more_blocks",
+        "note",
+    )
+    figures, points = (
+        {
+            (one["fom"], *one["contender"].values(), *one["at"].values()): [one[name] for name in judged]
+            for one in document[key]
+            if "bytes" not in one["at"] and one["fom"] != "latency"
+        }
+        for key in ("figures", "comparisons")
+    )
+    assert len(figures) == 3 * 2 * 4
+    assert figures == points
+    alone = json.loads(compare(folder, "--json", "--fom", "io").stdout)
+    assert [one["verdict"] for one in alone["figures"]] == [
+        one["verdict"] for one in document["figures"] if one["fom"] == "io"
+    ]
 
 
 def test_an_undecided_row_says_what_it_needs_and_what_it_would_be_alone(tmp_path: Path) -> None:
@@ -101,7 +198,7 @@ def test_another_reference_and_margin_give_another_verdict(folder: Path) -> None
     turned = compare(folder, "--reference", "network=overlay", "--fom", "latency").stdout
     assert "against overlay" in turned
     assert "▼ better" in turned
-    assert "▲" not in compare(folder, "--margin", "80 %").stdout
+    assert "▲ worse" not in compare(folder, "--margin", "80 %").stdout
 
 
 def test_a_reference_of_numbers_is_written_as_text(folder: Path) -> None:
@@ -149,10 +246,10 @@ def test_a_campaign_that_has_not_measured_anything_says_so(campaign: Campaign, t
 @pytest.mark.parametrize(
     ("ratio", "low", "high", "text"),
     [
-        (1.68, 1.61, 1.75, "+68 % [+61, +75]"),
-        (0.78, 0.775, 0.785, "−22.0 % [−22.5, −21.5]"),
-        (1.0, 0.9995, 1.0005, "+0.00 % [−0.05, +0.05]"),
-        (2.5, None, None, "+150.0 %"),
+        (1.68, 1.61, 1.75, "+68 % [61, 75]"),
+        (0.78, 0.775, 0.785, "−22 % [−22, −21]"),
+        (1.0, 0.9995, 1.0005, "0.00 % [−0.05, 0.05]"),
+        (2.5, None, None, "+150 %"),
         (160.92, 155.2, 166.9, "161 × [155, 167]"),
         (0.001, 0.0009, 0.0011, "1/1 000 × [1/1 111, 1/909]"),
         (None, None, None, "–"),

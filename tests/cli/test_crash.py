@@ -165,6 +165,31 @@ cat {disk}/campaign/journal.jsonl > {tmp_path}/journal.jsonl
     assert set(runs.values()) == {1}
 
 
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare(1) of util-linux is not installed")
+def test_a_run_that_no_inodes_were_left_for_is_not_done(study: Study, tmp_path: Path) -> None:
+    """A program that could not create its output may print figures all the same."""
+    path = study("for n in $(seq 900); do echo x > o$n || break; done 2> /dev/null; echo value: 1", repeats=2)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    script = f"""
+mount -t tmpfs -o size=40m,nr_inodes=400 tmpfs {disk} || exit 77
+{TARE} run {path} --out {disk}/campaign; echo "first: $?"
+cat {disk}/campaign/journal.jsonl > {tmp_path}/journal.jsonl
+"""
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    if done.returncode == 77 or "unshare failed" in done.stderr:
+        pytest.skip(f"this kernel lets no user mount a tmpfs: {done.stderr.strip()}")
+    assert "first: 3" in done.stdout, done.stdout + done.stderr
+    assert "inodes are left on this file system" in done.stderr
+    assert not ended_runs(tmp_path)
+
+
 def wait_for(condition: Callable[[], bool], within_s: float = 60) -> None:
     deadline = time.monotonic() + within_s
     while not condition():

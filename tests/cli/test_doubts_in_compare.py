@@ -19,7 +19,7 @@ def slow_start(case: Case, block: int) -> float:
 
 
 def troubled() -> Campaign:
-    return slowed(make_campaign(blocks=8, noise=0.005), slow_start)
+    return slowed(make_campaign(blocks=10, noise=0.005), slow_start)
 
 
 def compare(campaign: Campaign, folder: Path, *options: str) -> str:
@@ -48,15 +48,27 @@ def test_runs_far_off_are_counted_in_one_line(tmp_path: Path) -> None:
 
 def test_json_has_doubts_and_variability_under_the_documented_keys(tmp_path: Path) -> None:
     found = json.loads(compare(troubled(), tmp_path, "--json"))
-    assert set(found) == {"schema", "comparisons", "doubts", "variability", "confounders"}
+    keys = {
+        "schema",
+        "figures",
+        "comparisons",
+        "doubts",
+        "variability",
+        "confounders",
+        "networks",
+        "imprecision",
+        "session_changes",
+    }
+    assert set(found) == keys
     [doubt] = found["doubts"]
     assert set(doubt) == {
         *("case", "at", "fom", "unit", "suspicion", "is_serious"),
-        *("blocks", "n_blocks", "size", "levels", "p"),
+        *("blocks", "n_blocks", "size", "levels", "p", "is_of_ratio", "labels"),
     }
     assert (doubt["suspicion"], doubt["blocks"], doubt["at"]["network"]) == ("warm-up", [1], "overlay")
     assert [one["fom"] for one in found["variability"]] == ["latency", "bandwidth"]
     assert set(found["variability"][0]) == {
         *("fom", "unit", "at", "reference", "contender", "n_blocks", "reference_cv", "contender_cv"),
-        *("ratio", "low", "high", "confidence", "verdict", "note"),
+        *("ratio", "low", "high", "confidence", "verdict", "note", "n_comparisons"),
+        *("p_value", "p_adjusted", "p_equivalence", "p_equivalence_adjusted"),
     }

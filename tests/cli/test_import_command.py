@@ -73,7 +73,7 @@ def test_a_tree_becomes_a_campaign_that_every_command_reads(tree: Path, tmp_path
         ("docker", "ompi", "2"),
     }
     page = Path(runner.invoke(report.command, [str(out)], catch_exceptions=False).stdout.strip())
-    assert "in what order they were made, Tare cannot say" in page.read_text()
+    assert "the order of the times that their files tell, Tare cannot vouch for" in page.read_text()
 
 
 def test_repeats_are_blocks_in_the_order_of_their_starts(tree: Path, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_every_run_leads_to_the_raw_file_and_where_it_lay(tree: Path, tmp_path: 
         assert (out / attempt.folder / "stdout").read_bytes() == raw.read_bytes()
         assert hashlib.sha256(raw.read_bytes()).hexdigest() == attempt.source.sha256
         (record,) = json.loads((out / attempt.folder / "command.json").read_text())
-        assert record["source"] == {"path": str(raw), "sha256": attempt.source.sha256}
+        assert record["source"] == {"path": str(raw), "sha256": attempt.source.sha256, "tells_time": True}
         assert record["argv"] == ["tare", "import", "osu.alltoall", str(raw)]
 
 
@@ -179,7 +179,7 @@ def test_a_file_that_changed_or_changed_sides_is_refused(tree: Path, tmp_path: P
 
 
 def test_one_run_is_not_counted_twice(tree: Path, tmp_path: Path) -> None:
-    again = tree / "bare" / "ompi" / "copy" / "osu_alltoall.out"
+    again = tree / "bare" / "ompi" / "1452777777" / "osu_alltoall.out"
     again.parent.mkdir()
     shutil.copy(tree / "bare" / "ompi" / STARTS[0] / "osu_alltoall.out", again)
     done = osu_import(tree, tmp_path / "one")
@@ -221,7 +221,7 @@ def test_settings_have_their_types_and_other_names_are_factors(tmp_path: Path) -
     )
     (case,) = read_campaign(tmp_path / "c").plan.cases
     assert (case.layout.nodes, case.layout.ranks, case.layout.ranks_per_node) == (4, 16, 4)
-    assert case.parameters == {"max_bytes": 65536, "mpi": "1.10", "queue": 7}
+    assert case.parameters == {"max_bytes": 65536, "mpi": "1.10", "queue": 7, "program_version": "5.6"}
     assert case.platform == "unknown"
 
 
@@ -293,7 +293,10 @@ def test_files_beside_the_table_and_rows_without_a_file_are_listed(tree: Path, t
         (("--set", "nodes=none"), "'none' is not a node count"),
         (("--set", "nodes"), "write NAME=VALUE"),
         (("--set", "workload=x"), "first word of the command"),
-        (("--set", "block=1"), "all files cannot share it"),
+        (("--set", "block=some"), "--set block some: it numbers the repeat; write block=1 or more"),
+        (("--set", "repeat=64KiB"), "--set repeat 64KiB: it numbers the repeat"),
+        (("--set", "repeat=1", "--set", "block=1"), "mean the same here"),
+        (("--set", "repeat=1", "--set", "repeat=2"), "repeat is there twice"),
         (("--reference", "platform=podman"), "no file has these settings; what varies is platform"),
     ],
 )
@@ -312,10 +315,10 @@ def test_a_folder_of_something_else_is_left_alone(tree: Path, tmp_path: Path) ->
 
 
 def test_names_as_bad_as_a_file_system_allows_do_no_harm(tree: Path, tmp_path: Path) -> None:
-    bad = tree / os.fsdecode(b"evil\xff") / "ompi" / "x" / "osu_alltoall.out"
+    bad = tree / os.fsdecode(b"evil\xff") / "ompi" / "2016" / "osu_alltoall.out"
     put(bad, osu(3.0))
-    put(tree / "new\nline\x1b[2J" / "ompi" / "x" / "osu_alltoall.out", osu(4.0))
-    put(tree / "<script>alert(1)" / "ompi" / "'; rm -rf $HOME" / "osu_alltoall.out", osu(5.0))
+    put(tree / "new\nline\x1b[2J" / "ompi" / "2016" / "osu_alltoall.out", osu(4.0))
+    put(tree / "<script>alert(1)" / "'; rm -rf $HOME" / "2016" / "osu_alltoall.out", osu(5.0))
     done = osu_import(tree, tmp_path / "c")
     assert "\x1b" not in done.output
     assert "evil\\xff" in done.stderr

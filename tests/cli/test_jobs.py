@@ -97,3 +97,4 @@ def test_the_nodes_of_a_lab_share_cores_so_runs_there_go_one_by_one(tare: Tare, 
     done = tare("run", "study.yaml", "--out", "c", "--jobs", "2")
     assert done.returncode == 2
     assert "share the cores of this machine" in done.stderr
+    assert not (tmp_path / "c").exists(), "it is refused before there is a campaign"

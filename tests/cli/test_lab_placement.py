@@ -19,7 +19,7 @@ study: placement
 site: site.yaml
 workloads:
   ranks:
-    command: [sh, -c, '[ "$PMI_RANK" = 0 ] && echo value: 1; true']
+    command: [sh, -c, '[ "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 0 ] && echo value: 1; true']
     foms: [{name: value, unit: s, better: lower, regex: 'value: (\\S+)'}]
     mpi: true
     needs_transport: false
@@ -44,13 +44,14 @@ def run(
     nodes: int = 2,
     ranks: int = 1,
     bind: str = "core",
+    platform: str = "intelmpi",
 ) -> Attempt:
     """Run one attempt in the lab whose platform has these variables."""
     changed = lab_site("    launcher: intelmpi\n", f"    launcher: intelmpi\n    env: {env}\n")
     changed = changed.replace("prefix: ${TARE_MPI}/intelmpi\n", f"prefix: {prefix}\n", 1)
     (folder / "site.yaml").write_text(changed + rest)
     study = STUDY.replace("WORKLOAD", workload).replace("NODES", str(nodes)).replace("RANKS", str(ranks))
-    study = study.replace("BIND", bind)
+    study = study.replace("BIND", bind) + f"platform: {platform}\n"
     (folder / "study.yaml").write_text(study)
     tare("run", folder / "study.yaml", "--out", folder / "c")
     (attempt,) = read_campaign(folder / "c").attempts
@@ -60,7 +61,32 @@ def run(
 def test_ranks_of_an_mpi_are_where_the_layout_asks(tare: Tare, tmp_path: Path) -> None:
     attempt = run(tare, tmp_path, workload="imb.pingpong: {max_bytes: 1KiB, iterations: 5}")
     assert attempt.state is State.DONE, attempt.reason
-    assert attempt.placement == "1 rank on each of 2 hosts, each free to run on 1 CPU"
+    assert attempt.placement.startswith("1 rank on each of 2 hosts, each free to run on 1 CPU")
+
+
+@pytest.mark.parametrize("mpi", ["intelmpi", "mpich", "openmpi", "debian"])
+@pytest.mark.parametrize("bind", ["core", "none"])
+def test_nodes_of_the_lab_have_cores_of_their_own(tare: Tare, tmp_path: Path, mpi: str, bind: str) -> None:
+    """Whatever the MPI: some bind to the first cores of the machine, the same for all nodes."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("this machine has one core, which nodes must share")
+    prefix = Path("/usr") if mpi == "debian" else mpi_folder() / mpi
+    if not any((prefix / "bin" / name).exists() for name in ("mpirun.openmpi", "mpiexec.hydra", "prterun")):
+        pytest.skip(f"this machine has no MPI in {prefix}")
+    attempt = run(tare, tmp_path, bind=bind, platform=mpi)
+    assert attempt.state is State.DONE, attempt.reason
+    assert "; hosts are one machine, each on CPUs of its own (n1 CPU 0" in attempt.placement
+
+
+def test_more_ranks_than_cores_of_their_node_are_not_bound(tare: Tare, tmp_path: Path) -> None:
+    n_cpus = len(os.sched_getaffinity(0))
+    (tmp_path / "site.yaml").write_text(lab_site())
+    study = STUDY.replace("WORKLOAD", "ranks").replace("NODES", "2").replace("RANKS", str(n_cpus))
+    (tmp_path / "study.yaml").write_text(study.replace("BIND", "core"))
+    refused = tare("plan", tmp_path / "study.yaml")
+    assert refused.returncode == 2
+    assert "bind core: the 2 nodes of a case share" in refused.stderr
+    assert f"ranks need {n_cpus}; set bind: none" in refused.stderr
 
 
 def test_ranks_that_were_to_be_bound_and_are_not_are_invalid(tare: Tare, tmp_path: Path) -> None:

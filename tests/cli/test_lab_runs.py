@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -77,6 +78,9 @@ def test_each_network_carries_its_own_traffic(tare: Tare, tmp_path: Path) -> Non
             assert max(data, key=data.__getitem__) == chosen, f"{network}: {data}"
             assert sum(data.values()) < 1.05 * data[chosen], f"{network}: {data}"
         assert f"{chosen} carried" in attempt.transport
+        needed = re.search(r"; ([\d.]+) MiB were needed", attempt.transport)
+        assert needed is not None
+        assert float(needed[1]) > 50 / 16, "50 times 64 KiB, and the smaller sizes"
 
 
 def test_a_run_over_another_network_than_asked_for_is_invalid(tare: Tare, tmp_path: Path) -> None:
@@ -97,6 +101,32 @@ def test_a_rank_that_crashes_fails_the_run(tare: Tare, tmp_path: Path) -> None:
     assert time.monotonic() - started < 20, "the other rank was waited for"
     attempt = only_attempt(tmp_path / "c")
     assert (attempt.state, attempt.series) == (State.FAILED, [])
+    assert left_over() == []
+
+
+def test_a_link_that_goes_down_is_no_fault_of_the_program_and_is_tried_again(
+    tare: Tare, tmp_path: Path
+) -> None:
+    study = write_study(
+        tmp_path, script="[ $PMI_RANK = 1 ] && ip link set fab0 down; sleep 60", timeout="2 s"
+    )
+    tare("run", study, "--out", tmp_path / "c")
+    attempts = read_campaign(tmp_path / "c").attempts
+    assert len(attempts) > 1
+    for one in attempts:
+        assert (one.state, one.is_infrastructure) == (State.FAILED, True), one.reason
+        assert "fab0 was down on n2; was still running after 2 s" in one.reason
+
+
+def test_a_rank_that_ends_well_while_others_hang_is_told(tare: Tare, tmp_path: Path) -> None:
+    study = write_study(
+        tmp_path, script="echo value: 1; [ $PMI_RANK = 1 ] && exit 0; exec sleep 60", timeout="3 s"
+    )
+    assert tare("run", study, "--out", tmp_path / "c").returncode == 1
+    attempt = only_attempt(tmp_path / "c")
+    assert (attempt.state, attempt.check, attempt.series) == (State.FAILED, "timeout", [])
+    assert not attempt.is_infrastructure
+    assert "still running after 3 s" in attempt.reason
     assert left_over() == []
 
 

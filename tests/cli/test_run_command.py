@@ -11,6 +11,7 @@ import pytest
 
 from cli.conftest import TARE, Tare
 from cli.test_crash import ended_runs
+from tare.store.campaign import read_campaign
 
 Study = Callable[..., Path]
 
@@ -86,7 +87,12 @@ def test_a_changed_study_is_refused_until_it_is_to_extend(tare: Tare, study: Stu
     assert "--extend" in refused.stderr
     assert tare("run", grown, "--out", "c", "--extend").returncode == 0
     assert len(ended_runs(tmp_path / "c")) == 18
-    assert set(ended_runs(tmp_path / "c").values()) == {1}
+    again = {run for run, n in ended_runs(tmp_path / "c").items() if n == 2}
+    reference = next(
+        case.id for case in read_campaign(tmp_path / "c").plan.cases if case.settings["size"] == 1
+    )
+    assert again == {(block, reference) for block in range(1, 6)}, "beside the new level, and nothing else"
+    assert max(ended_runs(tmp_path / "c").values()) == 2
     lost = tare("run", study(levels="[1, 3]", repeats=6), "--out", "c", "--extend")
     assert lost.returncode == 2
     assert "holds 1 cases that the study no longer has" in lost.stderr
@@ -187,7 +193,9 @@ def test_a_plan_tells_what_it_is_expected_to_cost(tare: Tare, study: Study, tmp_
     shown = tare("plan", path, "--like", "c").stdout
     assert "expected after c: 24 runs" in shown
     assert "until every ratio to the reference is known within ± 1 %" in shown
-    other = tare("plan", study(levels="[3, 4]"), "--like", "c")
+    path = study(levels="[3, 4]")
+    path.write_text(path.read_text().replace("reference: {size: 1}", "reference: {size: 3}"))
+    other = tare("plan", path, "--like", "c")
     assert other.returncode == 2
     assert "c measured none of these cases" in other.stderr
 
@@ -206,3 +214,16 @@ def test_what_is_hardly_known_at_all_is_not_told_to_the_last_digit(tare: Tare, s
     path = study("echo x >> ../../../../calls; echo value: $(wc -l < ../../../../calls)", repeats=3)
     path.write_text(path.read_text().replace("repeats: 3", "repeats: {min: 3, max: 3, until: 1 %}"))
     assert "is not even known within ± 1000 % after 3 blocks" in tare("run", path, "--out", "c").stdout
+
+
+def test_an_agent_that_is_not_there_is_told_with_the_cure(tare_here: Tare, tmp_path: Path) -> None:
+    (tmp_path / "site.yaml").write_text(
+        "site: s\nnodes: [n1, n2]\nagent: [/no/such/agent]\nplatforms: {mpich: {launcher: mpich}}\n"
+    )
+    study = tmp_path / "study.yaml"
+    study.write_text(
+        "study: s\nsite: site.yaml\nplatform: mpich\nnodes: 2\nfactors: {workload: [imb.allreduce]}\n"
+    )
+    ended = tare_here("run", study, "--out", "c")
+    assert ended.returncode == 3
+    assert "n1 could not be reached: /no/such/agent: No such file or directory; 'agent' in" in ended.stderr

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -33,6 +34,14 @@ def test_this_machine_tells_what_the_kernel_tells() -> None:
     assert facts["kernel.release"] == Path("/proc/sys/kernel/osrelease").read_text().strip()
     assert not [fact for fact in facts if fact.startswith("not recorded")]
     assert not [fact for fact in facts if fact.startswith("nic.lo.")]
+
+
+def test_what_may_be_run_on_and_before_others_is_told() -> None:
+    facts = collect_facts(read_records(run_script(facts_script(Subject()))))
+    assert facts["affinity.cpus"]
+    assert facts["priority.nice"].lstrip("-").isdigit()
+    if Path("/proc/self/autogroup").exists():
+        assert facts["priority.may_boost"] == ("yes" if os.geteuid() == 0 else "no")
 
 
 def test_two_answers_of_one_machine_are_the_same() -> None:
@@ -146,6 +155,18 @@ def test_limits_of_control_groups_of_version_1_read_like_those_of_version_2(tmp_
 def test_the_version_of_mpich_is_below_its_banner() -> None:
     said = "HYDRA build details:\n    Version:                                 4.2.3\n    CC: gcc\n"
     assert mpi.SOURCE.read({"mpirun": said})["mpi.version"] == "hydra 4.2.3"
+
+
+def test_an_mpi_of_pypi_tells_its_package_and_version(tmp_path: Path) -> None:
+    """What starts ranks says only the year: Intel's package has more releases than that."""
+    packages = tmp_path / "lib/python3.11/site-packages"
+    for name in ("impi_rt-2021.18.1", "pip-26.3", "setuptools-65.5.0"):
+        (packages / f"{name}.dist-info").mkdir(parents=True)
+
+    facts = mpi.SOURCE.read(ask((mpi.SOURCE,), Subject(prefix=str(tmp_path))))
+
+    assert facts["mpi.packages"] == "impi_rt 2021.18.1"
+    assert "mpi.packages" not in mpi.SOURCE.read(ask((mpi.SOURCE,), Subject(prefix="")))
 
 
 def test_a_program_is_known_to_the_byte_with_its_libraries() -> None:

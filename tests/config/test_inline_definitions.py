@@ -17,6 +17,7 @@ from tare.model.workload import (
     InlineFom,
     Parameter,
     ParameterKind,
+    QuestionKind,
 )
 
 STREAM = r"""
@@ -83,6 +84,12 @@ def test_a_declared_workload_becomes_a_definition() -> None:
     assert [level.settings["size"] for level in study.factors[0].levels] == [1048576, 2097152]
 
 
+def test_a_figure_of_a_declared_workload_may_say_what_it_answers() -> None:
+    text = MINIMAL.replace("json: t}", "json: t, answers: [storage, platform]}")
+    (fom,) = read_study(text).workloads[0].foms
+    assert fom.fom.answers == (QuestionKind.STORAGE, QuestionKind.PLATFORM)
+
+
 def test_a_workload_without_mpi_needs_no_network_unless_it_says_so() -> None:
     assert not read_study(MINIMAL).workloads[0].needs_transport
     assert read_study(MINIMAL + "    needs_transport: true\n").workloads[0].needs_transport
@@ -92,7 +99,7 @@ def test_a_workload_without_mpi_needs_no_network_unless_it_says_so() -> None:
     ("old", "new", "message"),
     [
         ("command: run", "command: run | tee x", "study.yaml:5:14: workloads.w.command: '|' needs a shell, and no shell runs this; call a script, or write the command as a list if it is an argument"),
-        ("command: run", "command: run {siez}", "study.yaml:5:14: workloads.w.command: '{siez}' is neither a parameter nor a setting; use one of work, storage, workload, platform, network, nodes, ranks, ranks_per_node, threads, io"),
+        ("command: run", "command: run {siez}", "study.yaml:5:14: workloads.w.command: '{siez}' is neither a parameter nor a setting; use one of work, storage, storage_path, hosts, workload, platform, network, nodes, ranks, ranks_per_node, threads, bind, …"),
         ("command: run", "command: []", "study.yaml:5:14: workloads.w.command: the command is empty; write a program and its arguments"),
         ("command: run", "command: run 'x", "study.yaml:5:14: workloads.w.command: No closing quotation; close the quotes, or write the command as a list"),
         ("    command: run\n", "", "study.yaml:5:5: workloads.w: 'command' is missing; add 'command: stream --size {size}'"),
@@ -106,7 +113,7 @@ def test_a_workload_without_mpi_needs_no_network_unless_it_says_so() -> None:
         ("command: run", "command: run\n    output: ../x", "study.yaml:6:13: workloads.w.output: '../x' is outside the working folder; use a relative name inside it"),
         ("command: run", "command: run\n    files: {/etc/x: y}", "study.yaml:6:21: workloads.w.files.'/etc/x': '/etc/x' is outside the working folder; use a relative name inside it"),
         ("command: run", "command: run\n    checks: [{}]", "study.yaml:6:14: workloads.w.checks[0]: a check 'matches' or 'lacks' a regex; give one of them"),
-        ("command: run", "command: run\n    parameters: {nodes: 3}", "study.yaml:6:25: workloads.w.parameters.nodes: 'nodes' cannot be the name of a parameter; use letters, digits and _, and none of workload, platform, network, storage, nodes, ranks, ranks_per_node, threads, io"),
+        ("command: run", "command: run\n    parameters: {nodes: 3}", "study.yaml:6:25: workloads.w.parameters.nodes: 'nodes' cannot be the name of a parameter; use letters, digits and _, and none of workload, platform, network, storage, nodes, ranks, ranks_per_node, threads, bind, io"),
         ("command: run", "command: run\n    parameters: {n: {kind: bytes, default: big}}", "study.yaml:6:44: workloads.w.parameters.n.default: 'big' is not a quantity; write a number and a unit, such as 64KiB"),
     ],
 )  # fmt: skip

@@ -9,7 +9,6 @@ import pytest
 from config.study_doubles import DOUBLE_SITE, DOUBLES, NamedDouble, double_catalogue, read_study
 from tare.config import load_study, study_from_text
 from tare.errors import FileFaults, UsageError
-from tare.model.case import Binding
 from tare.model.site import Site
 from tare.model.study import Budget, Factor, Repeats, Scaling, Study
 from tare.model.values import Scalar
@@ -197,8 +196,9 @@ def test_the_other_keys_are_kept_in_their_units() -> None:
         "io": "heavy",
         "nodes": 2,
         "threads": 4,
+        "bind": "core",
     }
-    assert (study.bind, study.timeout_s, study.retries, study.seed) == (Binding.CORE, 600.0, 0, 7)
+    assert (study.timeout_s, study.retries, study.seed) == (600.0, 0, 7)
     assert (study.margin, study.warmup) == (0.03, 1)
     assert study.scaling == Scaling(strong=("nodes",), weak=("nx", "ranks"))
 

@@ -9,8 +9,9 @@ from tare import plugins
 from tare.attest import ASKING
 from tare.compose import Composer
 from tare.launchers.asking import ask_intelmpi, ask_mpich, ask_openmpi
+from tare.launchers.placing import device_environment
 from tare.model.case import Case, Layout
-from tare.model.launch import Placement
+from tare.model.launch import Invocation, Placement
 from tare.model.site import Network, Platform, Site
 
 SITE = Site(
@@ -72,3 +73,41 @@ def test_every_variable_that_asks_is_one_that_ranks_can_take_back(
     asking = ask(placement).keys() - {"FI_LOG_PROV", "FI_LOG_SUBSYS"}  # which say of whom alone
     assert asking
     assert asking <= set(ASKING)
+
+
+@pytest.mark.parametrize(
+    ("provider", "devices", "expected"),
+    [
+        ("verbs", ("mlx5_0",), {"UCX_NET_DEVICES": "mlx5_0:1", "FI_VERBS_DEVICE_NAME": "mlx5_0"}),
+        ("verbs", ("mlx5_0:1", "mlx5_1:1"), {"UCX_NET_DEVICES": "mlx5_0:1,mlx5_1:1"}),
+        ("cxi", ("cxi0", "cxi1"), {"FI_CXI_DEVICE_NAME": "cxi0,cxi1"}),
+        ("efa", ("rdmap0s31",), {"FI_EFA_IFACE": "rdmap0s31"}),
+        ("psm2", ("hfi1_0",), {}),
+        ("verbs", (), {}),
+    ],
+)
+def test_the_devices_that_a_site_names_are_given_to_the_libraries(
+    provider: str, devices: tuple[str, ...], expected: dict[str, str]
+) -> None:
+    network = Network(interface="ib0", provider=provider, devices=devices)
+    assert device_environment(network) == expected
+    for name in ("mpich", "openmpi4", "openmpi5", "intelmpi"):
+        assert set(expected.values()) <= told_over(network, name), name
+
+
+def told_over(network: Network, launcher: str) -> set[str]:
+    """Return the words of the command that starts a program over `network`, and its values of variables."""
+    layout = Layout(nodes=2, ranks=2)
+    placement = Placement(
+        hosts=("n1", "n2"), layout=layout, platform=Platform(), network=network, agent=("ssh",)
+    )
+    started = plugins.launcher(launcher).launch(Invocation(argv=("app",)), placement)
+    return {*started.argv, *started.env.values()}
+
+
+def test_what_a_site_sets_itself_goes_before_the_devices() -> None:
+    options = {"mpich": {"UCX_NET_DEVICES": "mlx5_7:1"}}
+    network = Network(interface="ib0", provider="verbs", devices=("mlx5_0",), options=options)
+    told = told_over(network, "mpich")
+    assert "mlx5_7:1" in told
+    assert "mlx5_0:1" not in told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from support.doubles import DoubleWorkload
@@ -54,10 +55,10 @@ def test_the_most_special_place_has_the_last_word() -> None:
     made = plan(
         Factor("workload", (Level(settings=inner),)),
         Factor("setup", (Level(settings={"nodes": 3, "platform": "box", "size": 7}),)),
-        factor("nodes", 1, 2),
+        factor("nodes", 1),
         common={"size": 5, "nodes": 1},
     )
-    assert column(made, "nodes") == [4], "both levels of nodes are overridden, so one case is left"
+    assert column(made, "nodes") == [4]
     assert column(made, "platform") == ["box"]
     assert column(made, "size") == [7]
 
@@ -77,7 +78,7 @@ def test_an_id_depends_on_content_alone() -> None:
 
 
 def test_parameters_of_other_workloads_do_not_multiply_a_case() -> None:
-    made = plan(factor("elsewhere", 1, 2, 3))
+    made = plan(factor("elsewhere", 1))
     assert len(made.cases) == 1
 
 
@@ -192,4 +193,38 @@ def test_each_contender_finds_its_reference() -> None:
 def test_nodes_that_share_cores_have_fewer_slots_the_more_of_them_are_used() -> None:
     lab = Site(name="lab", nodes=("n1", "n2", "n3", "n4"), platforms={}, slots_per_node=2, shared_cores=2)
     assert [lab.slots(n_nodes) for n_nodes in (1, 2, 4)] == [2, 1, 0]
+    cores = tuple((core, core + 8) for core in range(8))
+    large = msgspec.structs.replace(lab, shared_cores=16, shared_cpus=cores, slots_per_node=99)
+    assert [large.slots(n_nodes) for n_nodes in (1, 2, 3, 16, 17)] == [16, 8, 4, 1, 0]
+    assert large.own_cpus(2)[1] == (4, 5, 6, 7, 12, 13, 14, 15), "whole cores, one CPU of each first"
+    assert large.own_cpus(17) == ()
     assert Site(name="real", nodes=("n1",), platforms={}, slots_per_node=48).slots(4) == 48
+
+
+NETWORKS = Factor(
+    "network",
+    tuple(
+        Level(settings={"network": name}, origin=Origin("s.yaml", 7, column, "factors.network"))
+        for column, name in ((12, "host"), (18, "overlay"))
+    ),
+)
+
+
+def test_networks_that_nothing_crosses_are_refused_with_the_cure() -> None:
+    with pytest.raises(FileFaults) as caught:
+        plan(NETWORKS, workload=DoubleWorkload(needs_transport=True))
+    assert str(caught.value.faults[0]) == (
+        "s.yaml:7:12: factors.network: network varies, and every case has one node: nothing crosses a "
+        "network; add 'nodes: 2' or more, or name one network"
+    )
+
+
+def test_networks_that_some_case_crosses_are_not() -> None:
+    workload = DoubleWorkload(needs_transport=True)
+    made = plan(NETWORKS, factor("nodes", 1, 2), workload=workload)
+    assert len(made.cases) == 4
+    assert made.notes == (
+        "s.yaml:7:12: factors.network: 2 cases have one node: nothing that their ranks send each other "
+        "crosses the networks in which they differ",
+    )
+    assert len(plan(NETWORKS).cases) == 2, "storage may be reached over it, whatever the nodes"

@@ -10,7 +10,7 @@ import msgspec
 from report.studies import hostile, telemetry_of, three_networks, with_gaps
 from support.synthetic import make_campaign, make_case
 from tare.collectors.packets import store
-from tare.model.attempt import Series
+from tare.model.attempt import Proof, Series
 from tare.model.backend import Counters
 from tare.model.campaign import Campaign
 from tare.model.packets import Counted
@@ -39,6 +39,7 @@ def ordinary(folder: Path) -> Campaign:
                 environment=networks[one.case],
                 telemetry=telemetry_of(campaign.cases[one.case], one.block) if one.series else {},
                 transport="" if one.reason else f"net-{networks[one.case]} carried it",
+                proof=None if one.reason else Proof.COUNTED,
                 traffic={host: {f"net-{networks[one.case]}": sent} for host in one.hosts},
                 load=0.5 + index / 20,
             )

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from support.synthetic import make_campaign, make_case
-from tare.model.attempt import Attempt, Series, State
+from tare.model.attempt import Attempt, Proof, Series, State
 from tare.model.campaign import Campaign
 from tare.model.case import Case
 from tare.model.telemetry import Epoch, Timeline, Track
@@ -97,48 +97,53 @@ def with_gaps(
     return msgspec.structs.replace(campaign, attempts=tuple(attempts))
 
 
-def hostile(folder: Path) -> Campaign:
-    """Return a campaign whose every free text is hostile, with evidence on disk that is, too."""
-    cases = [make_case(network, nodes=2, workload=f"w{HOSTILE}") for network in ("host", f"overlay{HOSTILE}")]
-    campaign = with_gaps(make_campaign(cases, ratio=1.5, blocks=6, folder=folder), HOSTILE, HOSTILE)
-    fom = Fom(name=HOSTILE, unit=HOSTILE, better=Better.LOWER, by=("bytes", HOSTILE), is_primary=True)
+def hostile(folder: Path, text: str = HOSTILE, sizes: tuple[int, ...] = (2,)) -> Campaign:
+    """Return a campaign on `sizes` of nodes whose every free text is `text`, as is the evidence on disk."""
+    cases = [
+        make_case(network, nodes=nodes, workload=f"w{text}")
+        for nodes in sizes
+        for network in ("host", f"overlay{text}")
+    ]
+    campaign = with_gaps(make_campaign(cases, ratio=1.5, blocks=6, folder=folder), text, text)
+    fom = Fom(name=text, unit=text, better=Better.LOWER, by=("bytes", text), is_primary=True)
     attempts = tuple(
         msgspec.structs.replace(
             one,
-            transport=HOSTILE,
+            transport=text,
+            proof=Proof.SAID,
             telemetry=telemetry_of(campaign.cases[one.case], one.block) if one.series else {},
-            hosts=[*one.hosts, f"n{HOSTILE}"],
+            hosts=[*one.hosts, f"n{text}"],
             environment="e",
-            series=[*one.series, *([_hostile_series(one.block)] if one.series else [])],
+            series=[*one.series, *([_hostile_series(one.block, text)] if one.series else [])],
         )
         for one in campaign.attempts
     )
     for one in attempts:
         evidence = folder / one.folder
         evidence.mkdir(parents=True)
-        (evidence / "stdout").write_text(HOSTILE)
+        (evidence / "stdout").write_text(text)
         (evidence / "command.json").write_bytes(
-            msgspec.json.encode([{"argv": [HOSTILE], "env": {HOSTILE: HOSTILE}, "host": HOSTILE}])
+            msgspec.json.encode([{"argv": [text], "env": {text: text}, "host": text}])
         )
     return msgspec.structs.replace(
         campaign,
         attempts=attempts,
         plan=msgspec.structs.replace(
             campaign.plan,
-            study=HOSTILE,
-            question=HOSTILE,
-            site=HOSTILE,
+            study=text,
+            question=text,
+            site=text,
             foms={name: (*foms, fom) for name, foms in campaign.plan.foms.items()},
         ),
-        environments={"e": {HOSTILE: {HOSTILE: HOSTILE}, "n2": {HOSTILE: "other"}}},
+        environments={"e": {text: {text: text}, "n2": {text: "other"}}},
     )
 
 
-def _hostile_series(block: int) -> Series:
+def _hostile_series(block: int, text: str) -> Series:
     return Series(
-        fom=HOSTILE,
-        unit=HOSTILE,
+        fom=text,
+        unit=text,
         better=Better.LOWER,
-        at={"bytes": [1, 2], HOSTILE: [HOSTILE, HOSTILE]},
+        at={"bytes": [1, 2], text: [text, text]},
         values=[1.0 + block / 100, 2.0],
     )

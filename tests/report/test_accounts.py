@@ -6,8 +6,9 @@ import msgspec
 
 from report.studies import answers_of, facts_of, three_networks, with_gaps
 from support.synthetic import make_campaign, make_case
-from tare.model.attempt import Attempt, State
-from tare.model.backend import Counters
+from tare.model.attempt import Attempt, Proof, State
+from tare.model.backend import Counters, Link
+from tare.model.campaign import Campaign
 from tare.report.sections.accounting import account, state_of
 from tare.report.sections.environment import surroundings
 from tare.report.sections.traffic import crossings
@@ -117,29 +118,68 @@ def test_traffic_is_the_median_over_runs_and_held_against_the_references_busiest
     assert (host.against_reference, overlay.against_reference) == (None, 2)
 
 
-def test_transport_is_called_proven_only_when_every_run_was() -> None:
+def test_what_a_port_carries_for_the_interfaces_on_it_is_told_once() -> None:
+    """IPoIB goes through the counters of its port, which count RDMA too."""
     campaign = make_campaign(blocks=3)
-    proven = tuple(msgspec.structs.replace(one, transport="fab0 carried it") for one in campaign.attempts)
-    whole = facts_of(msgspec.structs.replace(campaign, attempts=proven))
-    part = facts_of(msgspec.structs.replace(campaign, attempts=(*proven[:-1], campaign.attempts[-1])))
-    assert whole["Transport"].startswith("Proven on every one of 6 measured runs")
-    assert part["Transport"] == (
-        "Proven on 5 of 6 measured runs by byte counters; not on the other 1. "
-        "Which transport the MPI chose is not known in its own words."
+    above = Link(lower=("mlx5_0:1",))
+    traffic = {"n1": {"ib0": Counters(0, 0, 4000, 4, link=above), "mlx5_0:1": Counters(0, 0, 9000, 9)}}
+    unread = {"n1": {"ib0": Counters(is_least=True)}}
+    attempts = [msgspec.structs.replace(one, traffic=traffic) for one in campaign.attempts]
+    attempts[0] = msgspec.structs.replace(attempts[0], traffic={**unread, "n2": traffic["n1"]})
+    found = crossings(msgspec.structs.replace(campaign, attempts=tuple(attempts)), [])
+    assert {(one.interface, one.transmitted_bytes, one.packets) for one in found} == {
+        ("ib0", 4000, 4),
+        ("mlx5_0:1", 5000, 5),
+    }
+
+
+def with_proofs(*proofs: Proof | None) -> Campaign:
+    """Return a campaign of six runs with a proof each; those with None were recorded before there was one."""
+    campaign = make_campaign(blocks=3)
+    attempts = tuple(
+        msgspec.structs.replace(one, transport="fab0 carried it", proof=proof)
+        for one, proof in zip(campaign.attempts, proofs, strict=True)
+    )
+    return msgspec.structs.replace(campaign, attempts=attempts)
+
+
+SILENT = "Which transport the MPI chose is not known in its own words."
+
+
+def test_how_strong_the_proof_of_each_run_is_is_told() -> None:
+    told = facts_of(with_proofs(*[Proof.COUNTED] * 6))["Transport"]
+    assert told == (
+        "Counted on each of 6 measured runs: byte counters show that the network which was asked for carried "
+        f"the data. {SILENT}"
+    )
+    told = facts_of(with_proofs(Proof.COUNTED, Proof.SAID, Proof.SAID, *[Proof.NOT_PROVEN] * 3))["Transport"]
+    assert told == (
+        "Counted on 1 of 6 measured runs: byte counters show that the network which was asked for carried "
+        "the data. Said on 2 of 6 measured runs: no counter shows it, but the MPI itself names the network "
+        "which was asked for. Not proven on 3 of 6 measured runs: no counter shows that the network which "
+        f"was asked for carried the data, and the MPI did not say so. {SILENT}"
+    )
+
+
+def test_runs_of_an_earlier_version_are_not_called_proven() -> None:
+    told = facts_of(with_proofs(*[None] * 6))["Transport"]
+    assert told.startswith("6 runs were judged by an earlier version of Tare, which may have taken start-up")
+
+
+def test_runs_that_had_nothing_to_prove_are_not_called_unproven() -> None:
+    assert facts_of(make_campaign(blocks=3))["Transport"] == (
+        "No measured run had to prove which network its data took between nodes."
     )
 
 
 def test_what_the_mpi_says_itself_is_told_beside_the_counters() -> None:
-    campaign = make_campaign(blocks=3)
-    said = tuple(
-        msgspec.structs.replace(one, transport="fab0 carried it", chosen="UCX: tcp over fab0")
-        for one in campaign.attempts
-    )
+    campaign = with_proofs(*[Proof.COUNTED] * 6)
+    said = tuple(msgspec.structs.replace(one, chosen="UCX: tcp over fab0") for one in campaign.attempts)
     silent = msgspec.structs.replace(said[0], chosen="")
     whole = facts_of(msgspec.structs.replace(campaign, attempts=said))
     part = facts_of(msgspec.structs.replace(campaign, attempts=(silent, *said[1:])))
-    assert whole["Transport"].endswith("On each, the MPI itself says that it chose it.")
-    assert "On 5 of them the MPI itself says that it chose it" in part["Transport"]
+    assert whole["Transport"].endswith("On each, the MPI itself told its transport.")
+    assert "On 5 of them the MPI itself told its transport" in part["Transport"]
 
 
 def test_noise_and_load_are_told_in_figures() -> None:

@@ -64,7 +64,7 @@ def assert_rectangular(text: str) -> None:
         assert {tokens(row).count("&") for row in rows} == {n_columns - 1}
 
 
-def test_the_table_holds_each_cost_with_its_sign_and_interval() -> None:
+def test_the_table_holds_each_change_with_its_sign_and_interval() -> None:
     text = tables(three_networks(blocks=12))
     assert re.search(r"\\ensuremath\{\\uparrow\}~\\num\{\+50\} \{\[\}\\num\{\d+\},~\\num\{\d+\}\{\]\}", text)
     assert re.search(r"\\ensuremath\{\\approx\}~\\num\{[-+]?0\.\d\}", text)
@@ -73,7 +73,7 @@ def test_the_table_holds_each_cost_with_its_sign_and_interval() -> None:
     assert_rectangular(text)
 
 
-def test_a_cost_beyond_tenfold_is_a_factor() -> None:
+def test_a_change_beyond_tenfold_is_a_ratio() -> None:
     text = tables(make_campaign(ratio=160.0, noise=0.002))
     assert re.search(r"\\num\{1\d\d\.?\d*\}\\,\\ensuremath\{\\times\} \{\[\}\\num\{1\d\d", text)
     assert "beyond tenfold" in text

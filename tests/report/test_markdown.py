@@ -15,6 +15,8 @@ from report.html_reader import Page
 from report.studies import HOSTILE, answers_of, hostile, three_networks, with_gaps
 from support.synthetic import make_campaign
 from tare.model.campaign import Campaign
+from tare.model.comparison import Verdict
+from tare.report.charts import palette
 from tare.report.content import content
 from tare.report.formats.escaping import markdown
 from tare.report.formats.markdown import render_markdown
@@ -29,10 +31,14 @@ def summary(campaign: Campaign) -> Page:
     return read(render_markdown(content(campaign, answers_of(campaign)), ".."))
 
 
-def test_the_answer_comes_first_and_then_a_table_of_costs_with_signs() -> None:
+def test_the_answer_comes_first_and_then_a_table_of_changes_with_signs() -> None:
     page = summary(three_networks(blocks=12))
     assert page.all("h2")[0].text == "What does the overlay cost?"
-    assert page.all("li")[0].text.strip().startswith("■ overlay adds 50")
+    assert (
+        page.all("li")[0]
+        .text.strip()
+        .startswith("■ overlay is worse than host in synthetic.pingpong’s latency")
+    )
     first = page.all("table")[0].text
     assert "Where" in first
     assert "▲ +50" in first
@@ -40,7 +46,7 @@ def test_the_answer_comes_first_and_then_a_table_of_costs_with_signs() -> None:
     assert {head.text for head in page.all("th")} >= {"overlay", "macvlan"}
 
 
-def test_a_cost_beyond_tenfold_is_a_factor() -> None:
+def test_a_change_beyond_tenfold_is_a_ratio() -> None:
     page = summary(make_campaign(ratio=160.0, noise=0.002))
     assert re.search(r"▲ 1[56]\d[\d.]*\s× \[", page.all("table")[0].text)
     assert any("beyond tenfold" in one.text for one in page.all("p"))
@@ -52,7 +58,7 @@ def test_missing_runs_are_told_with_their_reason_and_check() -> None:
     assert "not run yet" in text
 
 
-def test_a_campaign_without_a_run_says_so_and_has_no_table_of_costs() -> None:
+def test_a_campaign_without_a_run_says_so_and_has_no_table_of_changes() -> None:
     page = summary(msgspec.structs.replace(three_networks(), attempts=()))
     assert "No run is done yet" in page.all("p")[1].text
 
@@ -86,3 +92,9 @@ def test_any_text_stays_in_its_cell(text: str) -> None:
     page = read(f"| a | b |\n| --- | --- |\n| x{markdown(text)}x | 2 |\n")
     assert [cell.text for cell in page.all("td")][1:] == ["2"]
     assert {element.tag for element in page.elements} == {"table", "thead", "tbody", "tr", "th", "td"}
+
+
+def test_no_sign_of_a_side_is_that_of_a_verdict() -> None:
+    """A line on an undecided third contender must not begin with ▲."""
+    assert not {verdict.sign for verdict in Verdict} & set(palette.SIGNS)
+    assert len(set(palette.SIGNS)) == len(palette.SHAPES) == len(set(palette.SHAPES))

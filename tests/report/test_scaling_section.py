@@ -13,6 +13,7 @@ from support.scales import make_application, usl
 from support.synthetic import make_campaign, make_case
 from tare.answers.compare import aggregates
 from tare.answers.curves import Curves
+from tare.answers.scaling import scalings
 from tare.model.campaign import Campaign
 from tare.model.curves import Saturation
 from tare.model.interval import Bounded
@@ -21,6 +22,7 @@ from tare.published import as_campaign, read_publication
 from tare.report.content import Content
 from tare.report.sections.curves import curve_tables
 from tare.report.sides import lay_out
+from tare.report.words.scaling import sentences, share
 
 SPACES = str.maketrans("\u202f\u00a0", "  ")
 
@@ -187,3 +189,21 @@ def test_of_many_workloads_a_few_are_told_in_the_open_and_the_others_behind_a_cl
     section = page[page.index('id="scaling"') : page.index("Every scale, with intervals")]
     in_the_open, behind = section.split("<summary>The other 2 of 6</summary>")
     assert (in_the_open.count("strong scaling</h3>"), behind.count("strong scaling</h3>")) == (4, 2)
+
+
+def test_an_interval_has_two_ends_and_what_it_holds_is_not_said_surely() -> None:
+    narrow = Bounded(0.1674, 0.1669, 0.1679)
+    assert share(narrow).translate(SPACES) == "16.7 % [16.7, 16.8]"
+    assert share(Bounded(0.41, 0.40, 0.43)).translate(SPACES) == "41 % [40, 43]"
+    found = 0
+    for seed in range(6):
+        flat = make_application({"host": lambda case: 6.0}, (1, 2), noise=0.02, blocks=8, seed=seed)
+        (curve,) = scalings(flat)
+        efficiency = curve.points[1].efficiency
+        assert efficiency is not None
+        assert efficiency.high is not None
+        text = " ".join(sentences(curve))
+        if "below 50" in text:
+            found += 1
+            assert ("is below" in text) == (efficiency.high < 0.5)
+    assert found

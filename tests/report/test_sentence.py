@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from report.studies import answers_of, three_networks, words_of
+from report.studies import answers_of, page_of, three_networks, words_of
 from support.synthetic import make_campaign
 from tare.model.comparison import Comparison, Verdict
 from tare.model.workload import Better
@@ -24,66 +24,67 @@ def plain(text: str) -> str:
     return re.sub("[\u00a0\u202f]", " ", text)
 
 
-def test_a_worse_contender_adds_to_latency_and_takes_off_bandwidth() -> None:
-    assert re.match(
-        r"overlay adds 50 % \[\d+, \d+\] to small-message latency "
-        r"and takes 33 % \[\d+, \d+\] off bandwidth\.",
-        sentence(1.5),
-    )
+LATENCY = "synthetic.pingpong’s latency up to 1 KiB"
+BANDWIDTH = "synthetic.pingpong’s bandwidth from 64 KiB"
 
 
-def test_a_better_contender_takes_off_latency_and_adds_to_bandwidth() -> None:
-    assert re.match(
-        r"overlay takes 20\.0 % \[19\.\d, 20\.\d\] off small-message latency "  # [20, 20] would say too much
-        r"and adds 25 % \[\d+, \d+\] to bandwidth\.",
-        sentence(0.8),
-    )
+def test_a_worse_contender_has_more_latency_and_less_bandwidth() -> None:
+    said = sentence(1.5)
+    assert re.search(rf"overlay is worse than host in {LATENCY} \(50 % higher \[\d+, \d+\]\) and ", said)
+    assert re.search(rf"{BANDWIDTH} \(33 % lower \[\d+, \d+\]\) at 2 nodes\.", said)
 
 
-def test_beyond_tenfold_a_contender_multiplies_and_divides() -> None:
-    assert re.match(
-        r"overlay multiplies small-message latency by 16\d \[15\d, 16\d\] and divides bandwidth by 16\d \[",
-        sentence(160.0),
-    )
-    assert re.match(
-        r"overlay divides small-message latency by 16\d \[15\d, 16\d\] and multiplies bandwidth by 16\d \[",
-        sentence(1 / 160),
-    )
+def test_a_better_contender_has_less_latency_and_more_bandwidth() -> None:
+    said = sentence(0.8)
+    # [20, 20] would say too much
+    assert re.search(rf"overlay is better than host in {LATENCY} \(20\.0 % lower \[19\.\d, 20\.\d\]\)", said)
+    assert re.search(rf"{BANDWIDTH} \(25 % higher \[\d+, \d+\]\) at 2 nodes", said)
 
 
-def test_an_equivalent_contender_is_so_within_the_margin_and_with_its_interval() -> None:
+def test_beyond_tenfold_a_figure_is_multiplied_or_divided() -> None:
+    said = sentence(160.0)
+    assert re.search(rf"worse than host in {LATENCY} \(multiplied by 16\d \[15\d, 16\d\]\)", said)
+    assert re.search(rf"{BANDWIDTH} \(divided by 16\d \[", said)
+    said = sentence(1 / 160)
+    assert re.search(rf"better than host in {LATENCY} \(divided by 16\d \[15\d, 16\d\]\)", said)
+    assert re.search(rf"{BANDWIDTH} \(multiplied by 16\d \[", said)
+
+
+def test_an_equivalent_contender_is_so_within_the_margin_and_with_its_interval_and_place() -> None:
     said = sentence(1.0, blocks=12)
-    assert re.match(
-        r"overlay is equivalent to host, within ± 2 %, in small-message latency \([+−]?0\.\d % \[", said
-    )
-    assert "adds" not in said
+    assert re.match(rf"overlay is equivalent to host, within ± 2 %, in {LATENCY} \([+−]?0\.\d % \[", said)
+    assert "worse" not in said
     assert "undecided" not in said
 
 
 def test_an_undecided_contender_is_said_to_be_so_with_what_would_settle_it() -> None:
     said = sentence(1.0, noise=0.05, blocks=5)
-    assert re.match(r"overlay is undecided in small-message latency \([+−][\d.]+ % \[−", said)
+    assert re.match(rf"overlay is undecided in {LATENCY} \([+−]\d % \[−", said)
     assert "equivalent" not in said
     assert re.search(
-        r"About \d+ blocks instead of 5 would settle the undecided one|any sensible number", said
+        r"About \d+ blocks instead of 5 would settle (the|1 of the 2|all 2) undecided|would not settle",
+        said,
     )
 
 
 def test_too_few_blocks_give_no_interval_and_no_verdict() -> None:
     said = sentence(3.0, blocks=2)
     assert "in 2 blocks, no interval" in said
-    assert "1 comparison lacks three blocks that both sides finished." in said
+    assert "2 comparisons lack three blocks that both sides finished." in said
     assert "worse" not in said
-    assert "adds" not in said
+    assert "In brackets" not in said
 
 
-def test_each_contender_has_a_sentence_of_its_own_and_the_farthest_place_is_named() -> None:
+def test_each_contender_has_a_sentence_of_its_own_and_every_place_is_named() -> None:
     overlay, macvlan = (plain(answer.sentence) for answer in words_of(three_networks(blocks=12)))
-    assert overlay.startswith("overlay adds 50 %")
-    assert "Of 2 workloads and scales, all are worse; farthest is synthetic.pingpong · " in overlay
-    assert re.search(r"nodes, worse by 50 % \[\d+, \d+\]\.$", overlay)
+    assert re.search(
+        rf"overlay is worse than host in {LATENCY} \(50 % higher \[\d+, \d+\] on average.* at 2 and 4 nodes",
+        overlay,
+    )
     assert macvlan.startswith("macvlan is equivalent to host, within ± 2 %")
-    assert macvlan.endswith("all are equivalent.")
+    places = rf"in {LATENCY} \([^)]*\) at 2 and 4 nodes, and in {BANDWIDTH} \([^)]*\) at 2 nodes;"
+    assert re.search(places, macvlan)
+    assert re.search(rf"is undecided in {BANDWIDTH} \([^)]*\) at 4 nodes\.$", macvlan)
 
 
 @settings(max_examples=25)
@@ -121,3 +122,12 @@ def test_the_blocks_that_settle_are_those_of_the_widest_that_can_be() -> None:
     assert "About 20 blocks instead of 5 would settle 2 of the 3 undecided" in found
     assert "would settle all 2 undecided" in settles([undecided(3), undecided(15)])
     assert "1 more would take over 100" in found
+
+
+def test_the_verdicts_stand_out_and_the_page_says_the_same_text() -> None:
+    campaign = three_networks(blocks=12)
+    page = plain(page_of(campaign))
+    for answer in words_of(campaign):
+        assert answer.text == "; ".join(" ".join(filter(None, part)) for part in answer.parts)
+        assert all(f"<b>{plain(lead)}</b> " in page for lead, _ in answer.parts if lead)
+    assert re.search(r"nodes\. +<a class=\"evidence\"|nodes\.\s+<span class=\"settles\"", page)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.synthetic import make_campaign, make_case, make_plan
 from tare.model.comparison import Finding, Verdict
-from tare.model.workload import Better
-from tare.report.words.costs import cost, factor, shares, weight
+from tare.model.workload import Better, ParameterKind
+from tare.report.sides import lay_out
+from tare.report.words.changes import bounds_of, change, factor, shares
 from tare.report.words.numbers import (
     coordinate,
-    cost_interval,
     listed,
+    measured,
     number,
     percent,
     quantity,
@@ -42,15 +45,33 @@ def test_numbers_have_three_digits(value: float, text: str) -> None:
     assert plain(number(value)) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (20.1337, 20.05, 20.21, "20.13 µs"),
+        (20.1337, 18.0, 22.0, "20 µs"),
+        (3912.4, 3700.0, 4100.0, "3 900 µs"),
+        (20.1337, None, None, "20.1 µs"),
+        (20.0, 20.0, 20.0, "20.0 µs"),
+        (9.999, 9.95, 10.05, "10.00 µs"),
+        (10.004, 9.954, 10.054, "10.00 µs"),
+    ],
+)
+def test_a_measured_value_has_the_digits_that_its_interval_allows(
+    value: float, low: float | None, high: float | None, text: str
+) -> None:
+    assert plain(measured(value, low, high, "us")) == text
+
+
 def test_units_are_set_as_in_print() -> None:
     assert plain(quantity(2.4136, "us")) == "2.41 µs"
     assert quantity(3, "") == "3.00"
 
 
-def test_the_cost_interval_of_a_rate_is_turned_round() -> None:
-    assert cost_interval(0.75, 0.81, Better.HIGHER) == pytest.approx((0.19, 0.25))
-    assert cost_interval(1.61, 1.75, Better.LOWER) == pytest.approx((0.61, 0.75))
-    assert cost_interval(None, None, Better.LOWER) is None
+def test_the_interval_of_a_change_is_that_of_the_figure_itself() -> None:
+    assert bounds_of(found(0.78, 0.75, 0.81)) == pytest.approx((-0.25, -0.19))
+    assert bounds_of(found(1.68, 1.61, 1.75)) == pytest.approx((0.61, 0.75))
+    assert bounds_of(found(1.68)) is None
     assert plain(str(shares(0.68, (0.61, 0.75)))) == "+68 % [61, 75]"
     assert plain(str(shares(0.004, (-0.011, 0.019)))) == "+0.4 % [−1.1, 1.9]"
 
@@ -101,36 +122,49 @@ def found(ratio: float | None, low: float | None = None, high: float | None = No
 @pytest.mark.parametrize(
     ("ratio", "low", "high", "better", "text"),
     [
+        (0.78, 0.75, 0.81, Better.HIGHER, "−22 % [−25, −19]"),
         (10.0, 9.5, 10.5, Better.LOWER, "+900 % [850, 950]"),
         (160.92, 155.2, 166.9, Better.LOWER, "161 × [155, 167]"),
-        (160.92, 155.2, 166.9, Better.HIGHER, "1/161 × [1/167, 1/155]"),
-        (1 / 160.92, 1 / 166.9, 1 / 155.2, Better.HIGHER, "161 × [155, 167]"),
+        (160.92, 155.2, 166.9, Better.HIGHER, "161 × [155, 167]"),
+        (1 / 160.92, 1 / 166.9, 1 / 155.2, Better.HIGHER, "1/161 × [1/167, 1/155]"),
         (0.001, 0.0009, 0.0011, Better.LOWER, "1/1 000 × [1/1 111, 1/909]"),
         (12.0, 0.8, 180.0, Better.LOWER, "12.0 × [0.800, 180]"),
-        (0.004, 0.0, 0.9, Better.HIGHER, "250 × [1.11, ∞]"),
+        (0.004, 0.0, 0.9, Better.HIGHER, "1/250 × [0, 0.900]"),
         (161.0, 160.98, 161.02, Better.LOWER, "161.00 × [160.98, 161.02]"),
         (161.0, None, None, Better.LOWER, "161 ×"),
         (0.0, None, None, Better.LOWER, "−100 %"),
-        (0.0, None, None, Better.HIGHER, "+100 %"),
+        (0.0, None, None, Better.HIGHER, "−100 %"),
         (0.1, 0.09, 0.11, Better.LOWER, "−90 % [−91, −89]"),
     ],
 )
-def test_a_cost_beyond_tenfold_is_a_factor_with_its_interval(
+def test_a_change_beyond_tenfold_is_the_ratio_with_its_interval(
     ratio: float, low: float | None, high: float | None, better: Better, text: str
 ) -> None:
-    assert plain(str(cost(found(ratio, low, high), better))) == text
+    assert plain(str(change(found(ratio, low, high)))) == text, f"whichever way it improves, here {better}"
 
 
-def test_without_a_ratio_or_a_direction_there_is_no_cost() -> None:
-    assert cost(found(None), Better.LOWER) is None
-    assert cost(found(161.0), None) is None
-
-
-@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6), st.sampled_from(Better))
-def test_costs_are_sorted_as_they_are_told(first: float, second: float, better: Better) -> None:
-    weights = [weight(found(ratio), better) for ratio in sorted((first, second))]
-    assert weights == sorted(weights, reverse=better is Better.HIGHER, key=lambda one: one or 0.0)
+def test_without_a_ratio_there_is_no_change() -> None:
+    assert change(found(None)) is None
 
 
 def test_a_factor_never_reads_as_nothing() -> None:
     assert plain(str(factor(1e-9, None, None))) == "1/1.00e+09 ×"
+
+
+def test_the_plan_says_which_settings_count_bytes_and_not_their_names() -> None:
+    cases = [
+        make_case(network, workload=workload, parameters={"block": 128 * n})
+        for workload in ("copy", "threads")
+        for network in ("host", "overlay")
+        for n in (1, 8)
+    ]
+    plan = msgspec.structs.replace(
+        make_plan(cases),
+        kinds={"copy": {"block": ParameterKind.BYTES}, "threads": {"block": ParameterKind.WHOLE}},
+    )
+    sides = lay_out(msgspec.structs.replace(make_campaign(cases), plan=plan), ())
+    assert [plain(place.title) for place in sides.places] == [
+        *("copy · block 128 B", "copy · block 1 KiB"),
+        *("threads · block 128", "threads · block 1024"),
+    ]
+    assert [plain(place.step) for place in sides.places][1::2] == ["block 1 KiB", "block 1024"]

@@ -14,10 +14,12 @@ import pytest
 
 from support.doubles import DoubleWorkload
 from tare.backends import marks
+from tare.backends.own_storage import OwnStorage
 from tare.backends.process import ProcessBackend
+from tare.beneath import Beneath
 from tare.compose import Composer
 from tare.errors import BackendError, CampaignError, DiskFull
-from tare.model.attempt import Attempt, State, Traffic
+from tare.model.attempt import Attempt, Proof, State, Traffic
 from tare.model.backend import Counters
 from tare.model.case import Case, Layout, Run
 from tare.model.launch import Invocation, Placement
@@ -51,14 +53,17 @@ SITE = Site(
     nodes=("n1", "n2"),
     platforms={"bare": Platform()},
     networks={"host": Network(interface="fab0")},
-    storage={"scratch": "/scratch"},
+    storage={"scratch": "/nowhere"},
 )
 Execute = Callable[..., Attempt]
 
 
 @pytest.fixture
-def execute(tmp_path: Path) -> Iterator[Execute]:
-    """Run one attempt of a workload that is the given program."""
+def execute(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Execute]:
+    """Run one attempt of a workload that is the given program; its leftovers are on a record of their own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     prefix = marks.new_prefix("execution")
     with ProcessBackend(label=prefix) as backend:
 
@@ -70,6 +75,8 @@ def execute(tmp_path: Path) -> Iterator[Execute]:
             nodes: int = 1,
             timeout_s: float = 20,
             number: int = 1,
+            storage: str = "",
+            keeps_storage: bool = False,
         ) -> Attempt:
             workload = DoubleWorkload(
                 argv=argv or ("true",), stage_list=tuple(stages), needs_transport=needs_transport
@@ -79,13 +86,15 @@ def execute(tmp_path: Path) -> Iterator[Execute]:
                 id="c", workload="double", platform="bare", network="host", storage="scratch",
                 layout=Layout(nodes=nodes, ranks=nodes),
             )  # fmt: skip
+            site = msgspec.structs.replace(SITE, storage={"scratch": storage or str(tmp_path)})
             return Executor(
                 folder=tmp_path,
                 plan=Plan(study="s", site="here", cases=(case,), timeout_s=timeout_s),
                 composer=Composer(
-                    SITE, {"double": workload}, lambda _: DoubleLauncher(), lambda _: DoubleRuntime()
+                    site, {"double": workload}, lambda _: DoubleLauncher(), lambda _: DoubleRuntime()
                 ),
                 backend=backend,
+                storage=OwnStorage(backend.ask, keeps=keeps_storage),
                 counters=lambda _: next(readings),
                 environment=lambda *_: "e",
                 label=prefix,
@@ -106,13 +115,25 @@ def test_a_run_that_came_out_well_is_done_with_its_figures_and_evidence(
     assert not (work / "stderr").exists(), "an empty one is not kept"
 
 
+ABORT = "Abort(0) on node 3 (rank 3 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 0) - process 3"
+"""After which MPICH's mpiexec ends with 0, whatever was printed before."""
+
+
 @pytest.mark.parametrize(
     ("script", "state", "reason"),
     [
-        ("echo value: 1; exit 3", State.FAILED, "exit code 3: value: 1"),
+        ("echo value: 1; exit 3", State.FAILED, "exit code 3: the last that was printed: value: 1"),
         ("echo value: 1; echo boom >&2; exit 3", State.FAILED, "exit code 3: boom"),
+        ("echo solve >&2; exit 139", State.FAILED, "exit code 139 (128 + SIGSEGV): solve"),
         ("echo value: 1; kill -SEGV $$", State.FAILED, "ended by signal SIGSEGV"),
+        ("exit 3", State.FAILED, "exit code 3, and nothing was printed"),
+        (
+            f"echo value: 1; echo '{ABORT}' >&2",
+            State.FAILED,
+            "exit code is 0, but rank 3 called MPI_Abort with 0",
+        ),
         ("echo valu", State.INVALID, "no line 'value:'"),
+        ("echo ERROR: no mesh", State.INVALID, "no line 'value:'; the program had said: ERROR: no mesh"),
         ("true", State.INVALID, "no line 'value:'"),
     ],
 )
@@ -142,7 +163,7 @@ def test_a_failed_stage_stops_the_rest_and_is_named(execute: Execute, tmp_path: 
     ]
     attempt = execute(stages=stages)
     assert attempt.state is State.FAILED
-    assert attempt.reason == "stage mesher exit code 4: meshing"
+    assert attempt.reason == "stage mesher exit code 4: the last that was printed: meshing"
     assert not (tmp_path / attempt.folder / "stdout").exists()
 
 
@@ -223,7 +244,7 @@ def test_an_updated_program_makes_a_stage_run_again(
 def test_a_stage_that_does_not_make_what_it_should_fails_the_run(execute: Execute, tmp_path: Path) -> None:
     attempt = execute(stages=mesher("echo nothing", keeps="mesh"))
     assert attempt.state is State.FAILED
-    assert attempt.reason == "stage mesher made no mesh: nothing"
+    assert attempt.reason == "stage mesher made no mesh: the last that was printed: nothing"
     assert not list((tmp_path / "cache").iterdir())
 
 
@@ -232,13 +253,69 @@ def test_an_input_file_outside_the_working_folder_is_refused(execute: Execute) -
         execute(stages=[Stage(argv=("true",), files={"../../harm": ""}, is_mpi=False)])
 
 
-def test_the_storage_path_is_filled_in(execute: Execute, tmp_path: Path) -> None:
-    attempt = execute("echo", "value: 1", "{storage}/x")
-    assert (tmp_path / attempt.folder / "stdout").read_text() == "value: 1 /scratch/x\n"
+def own_folder(attempt: Attempt, tmp_path: Path) -> Path:
+    record = json.loads((tmp_path / attempt.folder / "command.json").read_text())
+    return Path(record[0]["storage"])
+
+
+def test_a_run_writes_to_a_folder_of_its_own_on_the_storage_path(execute: Execute, tmp_path: Path) -> None:
+    attempt = execute("sh", "-c", "echo value: 1; pwd > $1/x; ls $1; echo $1", "sh", "{storage}")
+    said = (tmp_path / attempt.folder / "stdout").read_text().split()
+    assert (attempt.state, said[:3]) == (State.DONE, ["value:", "1", "x"])
+    folder = Path(said[3])
+    assert folder == own_folder(attempt, tmp_path)
+    assert folder.parent == tmp_path
+    assert folder.name.endswith("-c-1.1")
+    assert not folder.exists(), "it is removed after the run"
+
+
+def test_the_storage_path_itself_holds_inputs(execute: Execute, tmp_path: Path) -> None:
+    attempt = execute("echo", "value: 1", "{storage_path}/mesh")
+    assert (tmp_path / attempt.folder / "stdout").read_text() == f"value: 1 {tmp_path}/mesh\n"
+    assert "storage" not in json.loads((tmp_path / attempt.folder / "command.json").read_text())[0]
+
+
+@pytest.mark.parametrize("script", ["touch $1/x; exit 3", "touch $1/x; sleep 60", "touch $1/x; kill -9 $$"])
+def test_a_failed_run_leaves_nothing_on_the_storage_path(
+    execute: Execute, tmp_path: Path, script: str
+) -> None:
+    attempt = execute("sh", "-c", script, "sh", "{storage}", timeout_s=1)
+    assert attempt.state is State.FAILED
+    assert not own_folder(attempt, tmp_path).exists()
+
+
+def test_what_a_run_wrote_may_be_kept(execute: Execute, tmp_path: Path) -> None:
+    attempt = execute("sh", "-c", "echo value: 1; echo 7 > $1/x", "sh", "{storage}", keeps_storage=True)
+    assert (own_folder(attempt, tmp_path) / "x").read_text() == "7\n"
+
+
+def test_links_that_a_run_left_are_not_followed(execute: Execute, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "data").touch()
+    execute("sh", "-c", 'ln -s "$2" $1/link', "sh", "{storage}", str(precious))
+    assert (precious / "data").exists()
+
+
+def test_a_folder_that_became_a_link_is_left_alone(execute: Execute, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "data").touch()
+    attempt = execute("sh", "-c", 'rmdir $1; ln -s "$2" $1', "sh", "{storage}", str(precious))
+    assert (precious / "data").exists()
+    assert own_folder(attempt, tmp_path).is_symlink(), "it is no folder of ours any more"
+
+
+def test_a_storage_path_that_is_not_there_is_told_with_its_cure(execute: Execute) -> None:
+    attempt = execute("touch", "{storage}/x", storage="/nowhere/scratch")
+    assert (attempt.state, attempt.check, attempt.is_settled) == (State.FAILED, "storage", True)
+    assert "/nowhere/scratch/tare-" in attempt.reason
+    assert "No such file or directory; let /nowhere/scratch be a folder there" in attempt.reason
 
 
 def network(fab0: int) -> Traffic:
-    return {host: {"fab0": Counters(rx_bytes=fab0)} for host in ("n1", "n2")}
+    both_ways = Counters(rx_bytes=fab0, rx_packets=9, tx_bytes=fab0, tx_packets=9)
+    return {host: {"fab0": both_ways} for host in ("n1", "n2")}
 
 
 def test_a_run_over_another_network_is_invalid_whatever_its_figures(execute: Execute) -> None:
@@ -253,6 +330,13 @@ def test_counters_are_taken_as_differences(execute: Execute) -> None:
     assert attempt.state is State.DONE
     assert attempt.traffic["n1"]["fab0"].rx_bytes == 9000
     assert "fab0 carried" in attempt.transport
+    assert attempt.proof is Proof.NOT_PROVEN
+
+
+def test_the_strength_of_the_proof_is_kept(execute: Execute) -> None:
+    traffic = (network(500), network(9_000_500))
+    attempt = execute("echo", "value: 1", needs_transport=True, nodes=2, traffic=traffic)
+    assert attempt.proof is Proof.COUNTED
 
 
 def test_a_host_out_of_reach_is_for_the_infrastructure_to_answer(
@@ -286,6 +370,6 @@ def test_no_room_for_the_evidence_is_a_full_disk_too(
     def no_room(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", no_room)
+    monkeypatch.setattr(Beneath, "replace", no_room)
     with pytest.raises(DiskFull):
         execute("echo", "value: 1")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
 import pytest
 
 from support.doubles import MemoryLog
@@ -87,6 +92,75 @@ def test_a_place_that_is_broken_ends_the_session_after_three_runs() -> None:
     with pytest.raises(BackendError, match="3 runs in a row could not be run: because"):
         Loop(make_plan(), log, Alone(broken)).run()
     assert len(log.ended) == 9  # three runs, three attempts each
+
+
+def failing(reasons: dict[str, str], case: Case, run: Run, number: int) -> Attempt:
+    reason = reasons.get(case.id)
+    if reason is None:
+        return attempt(case, run, number)
+    failed = attempt(case, run, number, State.FAILED)
+    return msgspec.structs.replace(failed, reason=f"{reason} (pid {run.block}{number})")
+
+
+def blocks_of(log: MemoryLog, cases: Sequence[Case]) -> set[int]:
+    return {one.block for one in log.ended if one.case in {case.id for case in cases}}
+
+
+def test_a_program_that_fails_alike_in_a_whole_block_is_run_no_more_and_told_once() -> None:
+    other = tuple(make_case(network, workload="imb.alltoall") for network in ("host", "overlay"))
+    plan = msgspec.structs.replace(make_plan(), cases=(*CASES, *other))
+    reasons = {case.id: "solver: no input" for case in CASES}
+    log, said = MemoryLog(), list[str]()
+    Loop(plan, log, Alone(partial(failing, reasons)), on_stopped=said.append).run()
+    assert blocks_of(log, CASES) == {1}
+    assert blocks_of(log, other) == {1, 2, 3}
+    assert said == [
+        f"all 3 runs of {CASES[0].workload} on platform {CASES[0].platform} failed in the same way, so that "
+        "no more of them begin: solver: no input (pid 11)"
+    ]
+
+
+def test_failures_that_differ_or_that_only_some_runs_have_stop_nothing() -> None:
+    log = MemoryLog()
+    reasons = {case.id: f"reason {letter}" for case, letter in zip(CASES, "abc", strict=True)}
+    Loop(make_plan(), log, Alone(partial(failing, reasons))).run()
+    assert blocks_of(log, CASES) == {1, 2, 3}
+    log = MemoryLog()
+    Loop(make_plan(), log, Alone(partial(failing, {CASES[0].id: "no"}))).run()
+    assert blocks_of(log, CASES[:1]) == {1, 2, 3}
+
+
+def test_a_program_of_one_case_may_fail_once_by_accident() -> None:
+    plan = msgspec.structs.replace(make_plan(), cases=CASES[:1])
+    log = MemoryLog()
+    Loop(plan, log, Alone(partial(failing, {CASES[0].id: "no"}))).run()
+    assert blocks_of(log, CASES[:1]) == {1, 2}
+
+
+def test_a_program_that_could_not_be_started_is_not_tried_twice() -> None:
+    """Only where it is to be started is known whether it can be: in a container, in a pod, under Slurm."""
+    why = "exit code 127: /opt/bin/solver could not be started: not found"
+    reasons = {case.id: why for case in CASES}
+    said: list[str] = []
+    log = MemoryLog()
+    started = {case.id: ("solver",) for case in CASES}
+    Loop(make_plan(), log, Alone(partial(failing, reasons)), on_stopped=said.append, started=started).run()
+    assert len(log.ended) == 1
+    (told,) = said
+    assert "so that no more of its runs begin: exit code 127: /opt/bin/solver could not be started" in told
+    for other in ({}, {case.id: ("other",) for case in CASES}):
+        log = MemoryLog()
+        Loop(make_plan(), log, Alone(partial(failing, reasons)), started=other).run()
+        assert len(log.ended) > 1, "it is another program that lacks something"
+
+
+def test_what_was_stopped_is_run_again_when_it_is_asked_for() -> None:
+    log = MemoryLog()
+    Loop(make_plan(), log, Alone(partial(failing, {case.id: "no" for case in CASES}))).run()
+    again = MemoryLog()
+    orders = dict(log.blocks)
+    Loop(make_plan(), again, Alone(done), history=log.ended, orders=orders, is_retrying_failed=True).run()
+    assert blocks_of(again, CASES) == {1, 2, 3}
 
 
 def test_resume_runs_only_what_is_not_settled() -> None:
@@ -204,3 +278,82 @@ def test_a_campaign_that_grows_runs_only_what_is_new() -> None:
     second = MemoryLog()
     Loop(grown, second, Alone(done), history=first.ended, orders=dict(first.blocks)).run()
     assert {block for block, _, _ in second.began} == {3}
+
+
+def test_a_new_session_has_a_warm_up_of_its_own_for_what_it_runs() -> None:
+    """The next day two levels are as they were, and a third is new: it and its reference warm up again."""
+    first, second, third = MemoryLog(), MemoryLog(), MemoryLog()
+    plan = make_plan(warmup=1)
+    two = msgspec.structs.replace(plan, cases=CASES[:2])
+    Loop(two, first, Alone(done), session=1).run()
+    Loop(
+        plan, second, Alone(done), history=first.ended, orders=dict(first.blocks), session=2, passes={}
+    ).run()
+    warm = [case for block, case, _ in second.began if block < 1]
+    assert sorted(warm) == sorted([CASES[0].id, CASES[2].id])
+    assert [block for block, _ in second.blocks] == [0, 1, 2, 3]
+    orders = dict(first.blocks) | dict(second.blocks)
+    history = [*first.ended, *second.ended]
+    Loop(plan, third, Alone(done), history=history, orders=orders, session=3, passes={}).run()
+    assert third.began == [], "where nothing is left, nothing is warmed up for it"
+
+
+def test_a_session_that_goes_on_is_warm() -> None:
+    log, more = MemoryLog(), MemoryLog()
+    plan = make_plan(warmup=1)
+    Loop(plan, log, Alone(done), session=1).run()
+    history = [one for one in log.ended if one.block < 3]
+    orders = {block: order for block, order in log.blocks if block < 3}
+    Loop(plan, more, Alone(done), history=history, orders=orders, session=1).run()
+    assert {block for block, _, _ in more.began} == {3}
+
+
+def late(log: MemoryLog, repeats: Repeats, n_runs: int, history: list[Attempt], session: int) -> None:
+    """Go on where the first session ran two cases; the third never settles; end after `n_runs`."""
+
+    class Wants:
+        """A rule that wants the case that was added, for ever."""
+
+        def add(self, attempt: Attempt) -> None: ...
+
+        def wanted(self) -> set[str]:
+            return {CASES[2].id}
+
+    def execute(case: Case, run: Run, number: int) -> Attempt:
+        if len(log.began) > n_runs:
+            raise KeyboardInterrupt
+        return msgspec.structs.replace(done(case, run, number), session=session)
+
+    orders: dict[int, list[str]] = {}
+    for one in history:
+        orders.setdefault(one.block, []).append(one.case)
+    loop = Loop(
+        make_plan(repeats),
+        log,
+        Alone(execute),
+        history=history,
+        orders=orders,
+        session=session,
+        rule=Wants(),
+    )
+    with contextlib.suppress(KeyboardInterrupt):
+        loop.run()
+
+
+def test_a_case_that_was_added_later_goes_on_through_all_blocks_also_after_an_interruption() -> None:
+    """The first session made six blocks of two cases; the second is interrupted after four of the third."""
+    repeats = Repeats(min=3, max=6, until=0.01)
+    first = [
+        msgspec.structs.replace(done(case, Run(block, case.id), 1), session=1)
+        for block in range(1, 7)
+        for case in CASES[:2]
+    ]
+    log = MemoryLog()
+    late(log, repeats, 8, first, session=2)
+    ended = [one for one in log.ended if one.state is State.DONE]
+    assert {one.block for one in ended} == {1, 2, 3, 4}
+    again = MemoryLog()
+    late(again, repeats, 99, [*first, *ended], session=2)
+    assert {(one.block, one.case) for one in again.ended} == {
+        (block, CASES[number].id) for block in (5, 6) for number in (0, 2)
+    }

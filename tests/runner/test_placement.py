@@ -14,6 +14,7 @@ from tare.model.case import Binding, Layout
 from tare.model.launch import Invocation
 from tare.model.site import Platform
 from tare.model.workload import Stage
+from tare.own_cores import bound
 from tare.runner.placement import attest, parse_cpus, read_seats
 
 TWO_BY_TWO = Layout(nodes=2, ranks=4, ranks_per_node=2, bind=Binding.CORE)
@@ -30,11 +31,13 @@ def say(
     threads: int | str = "",
     sockets: str = "",
     node: str = "",
+    autogroup: int | str = "",
+    boot: str = "",
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{rank}.{host}.{len(list(folder.iterdir()))}").write_text(
-        f"host {host}\nnode {node}\nrank {rank}\nsize {size}\nthreads {threads}\n"
-        f"Cpus_allowed_list: {cpus}\nsockets {sockets}\n"
+        f"autogroup {autogroup}\nhost {host}\nnode {node}\nrank {rank}\nsize {size}\nthreads {threads}\n"
+        f"Cpus_allowed_list: {cpus}\nsockets {sockets}\nboot {boot}\n"
     )
 
 
@@ -53,6 +56,28 @@ def test_ranks_where_they_should_be_are_evidence(tmp_path: Path) -> None:
     say_well(tmp_path)
     found = attest(tmp_path, TWO_BY_TWO, slots=2)
     assert found == ("2 ranks on each of 2 hosts, each free to run on 1 CPU", None)
+
+
+def test_sessions_that_go_before_others_are_told(tmp_path: Path) -> None:
+    for rank in range(2):
+        say(tmp_path, f"n{rank}", rank, 2, "0", autogroup=-20)
+    found = attest(tmp_path, Layout(2, 2, 1), slots=1)
+    assert found.evidence.endswith("free to run on 1 CPU, before other sessions (autogroup nice -20)")
+
+
+def test_a_priority_that_only_some_ranks_have_is_a_fault(tmp_path: Path) -> None:
+    say(tmp_path, "n1", 0, 2, "0", autogroup=-20)
+    say(tmp_path, "n2", 1, 2, "0", autogroup=0)
+    fault = attest(tmp_path, Layout(2, 2, 1), slots=1).fault
+    assert fault == (
+        "the session of rank 0 on n1 has the autogroup nice value -20, that of rank 1 on n2 0; use --no-boost"
+    )
+
+
+def test_kernels_without_autogroups_say_nothing(tmp_path: Path) -> None:
+    say(tmp_path, "n1", 0, 2, "0", autogroup=0)
+    say(tmp_path, "n2", 1, 2, "0")
+    assert attest(tmp_path, Layout(2, 2, 1), slots=1).fault is None
 
 
 def test_a_folder_in_which_nobody_said_anything_is_no_evidence_and_no_fault(tmp_path: Path) -> None:
@@ -111,6 +136,22 @@ def test_two_ranks_bound_to_one_core_are_a_fault_unless_there_are_too_few(tmp_pa
     fault = attest(tmp_path, TWO_BY_TWO, slots=2).fault
     assert fault == "ranks 0 and 1 may both run on CPU 0 of n1: they are not bound to cores"
     assert attest(tmp_path, TWO_BY_TWO, slots=1).fault is None
+
+
+def test_nodes_that_are_one_machine_share_its_cores(tmp_path: Path) -> None:
+    layout = Layout(2, 2, 1, bind=Binding.CORE)
+    for rank in range(2):
+        say(tmp_path, f"n{rank + 1}", rank, 2, "0", boot="b1")
+    assert attest(tmp_path, layout, slots=1).fault == (
+        "ranks 0 and 1 may both run on CPU 0 of n1, which is one machine with n2: they are not bound to "
+        "cores of their own"
+    )
+
+
+def test_nodes_that_are_two_machines_have_cores_of_the_same_numbers(tmp_path: Path) -> None:
+    for rank in range(2):
+        say(tmp_path, f"n{rank + 1}", rank, 2, "0", boot=f"b{rank}")
+    assert attest(tmp_path, Layout(2, 2, 1, bind=Binding.CORE), slots=1).fault is None
 
 
 def test_unbound_ranks_may_share_cores(tmp_path: Path) -> None:
@@ -300,3 +341,55 @@ def test_ranks_of_two_pods_of_a_node_must_not_share_a_core(tmp_path: Path) -> No
         say(tmp_path, f"job-worker-{rank // 2}", rank, 4, str(rank % 2), node="w0")
     fault = attest(tmp_path, TWO_BY_TWO, slots=4).fault
     assert fault == "ranks 0 and 2 may both run on CPU 0 of w0: they are not bound to cores"
+
+
+def test_what_nodes_of_one_machine_have_of_it_is_told(tmp_path: Path) -> None:
+    layout = Layout(2, 2, 1, bind=Binding.CORE)
+    for rank in range(2):
+        say(tmp_path / "own", f"n{rank + 1}", rank, 2, str(rank), boot="b")
+        say(tmp_path / "shared", f"n{rank + 1}", rank, 2, "0-1", boot="b")
+        say(tmp_path / "several", f"n{rank + 1}", rank, 2, "0-1", boot=f"b{rank}")
+    assert attest(tmp_path / "own", layout, slots=1).evidence == (
+        "1 rank on each of 2 hosts, each free to run on 1 CPU; "
+        "hosts are one machine, each on CPUs of its own (n1 CPU 0, n2 CPU 1)"
+    )
+    free = Layout(2, 2, 1, bind=Binding.NONE)
+    assert attest(tmp_path / "shared", free, slots=1).evidence.endswith(
+        "to run on 2 CPUs; hosts share the CPUs of one machine"
+    )
+    assert attest(tmp_path / "several", free, slots=1).evidence.endswith("free to run on 2 CPUs")
+
+
+@pytest.mark.parametrize(
+    ("host", "env", "per_node", "each", "expected"),
+    [
+        ("n1", {"PMI_RANK": "1"}, 1, 1, "2"),  # the host's name counts, whatever the rank
+        ("n1", {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}, 2, 1, "4"),
+        ("other", {"PMI_RANK": "3"}, 2, 1, "7"),
+        ("other", {"PMI_RANK": "2"}, 2, 0, "5,7"),
+        ("n1", {"PMI_RANK": "0"}, 1, 2, "2,4"),
+        ("n1", {"PMI_RANK": "1", "MPI_LOCALRANKID": "0"}, 2, 1, "2"),
+    ],
+)
+def test_a_rank_takes_cpus_of_its_node(
+    tmp_path: Path, host: str, env: dict[str, str], per_node: int, each: int, expected: str
+) -> None:
+    """What taskset is asked for; a double stands in for it, as this machine may lack these CPUs."""
+    double = tmp_path / "taskset"
+    double.write_text(f'#!/bin/sh\n[ "$3" = $PPID ] && echo "$2" >{tmp_path}/asked\n')
+    double.chmod(0o755)
+    name = Path("/proc/sys/kernel/hostname").read_text().strip()
+    (tmp_path / "cpus").mkdir()
+    (tmp_path / "cpus/run").write_text(f"{name if host == 'n1' else 'n1'} 2 4\nn2 5 7\n")
+    (tmp_path / "bind.sh").write_text((Path(attesting.__file__).parent / "bind.sh").read_text())
+    layout = Layout(2, 2 * per_node, per_node, max(each, 1), Binding.CORE if each else Binding.NONE)
+    program = bound(Invocation(argv=("echo", "a b")), Stage(argv=(), name="run"), layout, str(tmp_path))
+    found = subprocess.run(
+        program.argv,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", **env},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout == "a b\n"
+    assert (tmp_path / "asked").read_text() == f"{expected}\n"

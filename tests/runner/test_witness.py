@@ -200,9 +200,9 @@ def test_it_is_told_how_many_of_many_ranks_were_asked(tmp_path: Path) -> None:
     (tmp_path / "transport").mkdir()
     said = "[1.2] [n1:1   :0] ucp_worker.c:1763 UCX  INFO    ep_cfg[1]: tag(rc_mlx5/mlx5_0:1)\n"
     (tmp_path / "transport/run.txt").write_text(said)
-    chosen, outcome = judge_words(case, composer, tmp_path)
+    chosen, outcome, is_confirmed = judge_words(case, composer, tmp_path)
     assert chosen == "UCX: rc_mlx5 over mlx5_0:1; 64 of 256 ranks were asked"
-    assert outcome.state is State.DONE
+    assert (outcome.state, is_confirmed) == (State.DONE, True)
     (tmp_path / "transport/run.txt").write_text(said.replace("mlx5_0:1", "mlx5_1:1"))
-    _, outcome = judge_words(case, composer, tmp_path)
+    _, outcome, _ = judge_words(case, composer, tmp_path)
     assert outcome.reason == "UCX chose the device mlx5_1:1, and the site names mlx5_0:1"

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from tare.serve.access import Access
+from tare.serve.connections import Limits
 from tare.serve.server import Server, listen
 
 Serve = Callable[..., httpx.Client]
@@ -27,13 +28,15 @@ def until(is_so: Callable[[], object], timeout_s: float = 60.0) -> None:
 
 
 @contextlib.contextmanager
-def running(*folders: Path, access: Access | None = None) -> Iterator[tuple[Server, str]]:
-    """Run a server in a thread; yield it and its address."""
-    listener = listen("127.0.0.1", 0)
+def running(
+    *folders: Path, access: Access | None = None, limits: Limits | None = None
+) -> Iterator[tuple[Server, str]]:
+    """Run a server in a thread, for anybody unless `access` says otherwise; yield it and its address."""
+    listener = listen("127.0.0.1", 0, is_for_anybody=True)
     port = listener.access.port
     if access is not None:
         listener = msgspec.structs.replace(listener, access=access)
-    server = Server(folders, listener)
+    server = Server(folders, listener, limits)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

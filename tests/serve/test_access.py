@@ -151,14 +151,23 @@ def test_beyond_loopback_numbers_and_own_names_are_good(serve: Serve, folder: Pa
         assert client.get("/", headers={"host": host, **bearer}).status_code == status
 
 
-def test_loopback_needs_no_token_and_any_other_address_has_one() -> None:
-    local, wide = listen("127.0.0.1", 0), listen("0.0.0.0", 0)
-    with local.socket, wide.socket:
-        assert local.access.token is None
-        assert local.url == f"http://127.0.0.1:{local.access.port}/"
-        assert wide.access.token is not None
-        assert len(wide.access.token) >= 32
-        assert wide.url.endswith(f"/?token={wide.access.token}")
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0"])
+def test_every_address_has_a_token_also_loopback_which_all_users_of_a_machine_reach(host: str) -> None:
+    listener = listen(host, 0)
+    with listener.socket:
+        assert listener.access.token is not None
+        assert len(listener.access.token) >= 32
+        assert listener.url.endswith(f"/?token={listener.access.token}")
+
+
+def test_on_loopback_alone_the_user_may_do_without_a_token(tmp_path: Path) -> None:
+    listener = listen("127.0.0.1", 0, is_for_anybody=True)
+    with listener.socket:
+        assert listener.access.token is None
+        assert listener.url == f"http://127.0.0.1:{listener.access.port}/"
+    for host, file in (("0.0.0.0", None), ("127.0.0.1", tmp_path / "token")):
+        with pytest.raises(UsageError, match="--no-token"):
+            listen(host, 0, file, is_for_anybody=True)
 
 
 def test_a_port_that_is_taken_is_told_with_the_cure() -> None:

@@ -149,7 +149,7 @@ def start(tmp_path: Path, *arguments: str) -> tuple[subprocess.Popen[str], str]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_ends_cleanly_though_somebody_still_reads(tmp_path: Path, number: signal.Signals) -> None:
     write_campaign(make_campaign(blocks=1), tmp_path / "demo")
-    process, url = start(tmp_path, ".", "--port", "0")
+    process, url = start(tmp_path, ".", "--port", "0", "--no-token")
     with httpx.Client(base_url=url, timeout=60) as client:
         until(lambda: answers(client))
         stream = changes(client)
@@ -189,7 +189,7 @@ def answers_at(client: httpx.Client, url: str) -> int:
 
 
 def test_a_taken_port_and_a_folder_that_is_none_are_told_with_the_cure(tmp_path: Path) -> None:
-    process, url = start(tmp_path, ".", "--port", "0")
+    process, url = start(tmp_path, ".", "--port", "0", "--no-token")
     try:
         port = url.rstrip("/").rpartition(":")[2]
         for arguments, cure in (

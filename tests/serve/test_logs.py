@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tare.beneath import Beneath
 from tare.serve.logs import CHUNK, find_streams, plain, read_chunk
 
 
 def test_a_long_stream_is_shown_from_a_whole_line_near_its_end(tmp_path: Path) -> None:
     path = tmp_path / "stdout"
     path.write_text("".join(f"line {number}\n" for number in range(50_000)))
-    tail = read_chunk(path)
+    tail = read_chunk(Beneath(path.parent, path.name))
     assert tail.text.startswith("line ")
     assert tail.text.endswith("line 49999\n")
     assert tail.size == path.stat().st_size
@@ -26,10 +27,10 @@ def test_a_stream_can_be_read_back_to_its_beginning(tmp_path: Path) -> None:
     path = tmp_path / "stdout"
     whole = "".join(f"Zeile {number} ✓\n" for number in range(20_000))
     path.write_text(whole, encoding="utf-8")
-    chunk = read_chunk(path)
+    chunk = read_chunk(Beneath(path.parent, path.name))
     parts = [chunk.text]
     while chunk.start:
-        chunk = read_chunk(path, before=chunk.start)
+        chunk = read_chunk(Beneath(path.parent, path.name), before=chunk.start)
         parts.insert(0, chunk.text)
     assert "".join(parts) == whole
 
@@ -42,19 +43,19 @@ def test_signs_that_are_written_in_two_parts_are_read_whole(
     path = tmp_path_factory.mktemp("log") / "stdout"
     data = text.encode()
     path.write_bytes(data[:cut])
-    first = read_chunk(path, 0)
+    first = read_chunk(Beneath(path.parent, path.name), 0)
     path.write_bytes(data)
-    second = read_chunk(path, first.end)
+    second = read_chunk(Beneath(path.parent, path.name), first.end)
     assert first.text + second.text == text
 
 
 def test_an_escape_sequence_that_is_not_whole_waits_for_its_end(tmp_path: Path) -> None:
     path = tmp_path / "stdout"
     path.write_bytes(b"red \x1b[3")
-    first = read_chunk(path, 0)
+    first = read_chunk(Beneath(path.parent, path.name), 0)
     assert first.text == "red "
     path.write_bytes(b"red \x1b[31mnow")
-    assert read_chunk(path, first.end).text == "now"
+    assert read_chunk(Beneath(path.parent, path.name), first.end).text == "now"
 
 
 @pytest.mark.parametrize(
@@ -76,14 +77,14 @@ def test_what_steers_terminals_is_gone_and_what_hides_is_seen(text: str, shown: 
 def test_a_start_beyond_the_end_gives_nothing(tmp_path: Path) -> None:
     path = tmp_path / "stdout"
     path.write_text("short")
-    chunk = read_chunk(path, 10**12)
+    chunk = read_chunk(Beneath(path.parent, path.name), 10**12)
     assert (chunk.text, chunk.start, chunk.end) == ("", 5, 5)
 
 
 def test_bytes_that_are_no_text_do_not_hold_the_rest_up(tmp_path: Path) -> None:
     path = tmp_path / "stdout"
     path.write_bytes(b"\xff\xfe\x80\x80\x80\x80")
-    assert read_chunk(path, 0).end == 6
+    assert read_chunk(Beneath(path.parent, path.name), 0).end == 6
 
 
 def test_only_regular_files_are_streams(tmp_path: Path) -> None:
@@ -92,6 +93,6 @@ def test_only_regular_files_are_streams(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("x")
     os.mkfifo(tmp_path / "stderr")
     (tmp_path / "link.stderr").symlink_to(tmp_path / "notes")
-    assert list(find_streams(tmp_path)) == ["stdout", "prepare.stdout"]
+    assert list(find_streams(Beneath(tmp_path))) == ["stdout", "prepare.stdout"]
     with pytest.raises(OSError, match="regular"):
-        read_chunk(tmp_path / "stderr")
+        read_chunk(Beneath(tmp_path, "stderr"))

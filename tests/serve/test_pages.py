@@ -14,9 +14,14 @@ from report.html_reader import Page
 from report.studies import HOSTILE, hostile, three_networks, with_gaps
 from serve.conftest import Serve
 from support.synthetic import make_campaign, make_case, write_campaign
-from tare.model.attempt import State
+from tare.answers.compare import overview
+from tare.model.attempt import Proof, State
+from tare.model.comparison import Verdict
+from tare.report.words.paid import beside_words
 from tare.store.campaign import JOURNAL
 from tare.store.journal import AttemptBegan, AttemptEnded, Journal
+from truth.campaigns import Truth, campaign, write
+from truth.noise import lognormal
 
 
 @pytest.fixture
@@ -69,8 +74,20 @@ def client_text(client: httpx.Client, path: str) -> str:
 
 def test_what_is_said_so_far_comes_with_intervals(serve: Serve, folder: Path) -> None:
     text = words_of(client_text(serve(folder), "/c/demo"))
-    assert re.search(r"overlay adds \d+\s%\s\[\d+,\s\d+\] to small-message latency", text)
+    assert re.search(
+        r"overlay is worse than host in .*’s latency up to 1\s\w+ \(\d+\s% higher \[\d+,\s\d+\]", text
+    )
     assert "interim" in text
+
+
+def test_an_equivalence_is_not_told_without_what_it_may_miss(serve: Serve, tmp_path: Path) -> None:
+    truth = Truth(noise=lognormal(0.002), margin=0.05, blocks=5)
+    folder = write(truth, tmp_path / "quiet")
+    (row,) = overview(campaign(truth, seed=1))
+    assert row.verdict is Verdict.EQUIVALENT
+    text = words_of(client_text(serve(folder), "/c/quiet"))
+    assert f"equivalent {beside_words(row)}" in text
+    assert "may miss a slow mode of up to 45" in text
 
 
 def test_a_live_part_tells_only_what_changed(serve: Serve, tmp_path: Path) -> None:
@@ -111,18 +128,27 @@ def test_runs_are_found_by_words_and_state_and_page_by_page(serve: Serve, folder
 
 def test_a_run_shows_its_command_output_and_proof(serve: Serve, tmp_path: Path) -> None:
     whole = make_campaign(blocks=3)
-    proven = msgspec.structs.replace(whole.attempts[0], transport="fab0 carried 1 MiB", load=0.5)
+    proven = msgspec.structs.replace(
+        whole.attempts[0], transport="fab0 carried 1 MiB", proof=Proof.COUNTED, load=0.5
+    )
     whole = msgspec.structs.replace(whole, attempts=(proven, *whole.attempts[1:]))
     folder = write_campaign(whole, tmp_path / "demo")
     evidence = folder / proven.folder
     evidence.mkdir(parents=True)
     (evidence / "stdout").write_text("\x1b[31mred\x1b[0m and plain\n")
     (evidence / "command.json").write_bytes(
-        msgspec.json.encode([{"argv": ["mpirun", "a b"], "env": {"KEY": "value"}, "host": "n1"}])
+        msgspec.json.encode([{"argv": ["mpirun", "a b"], "env": {"DEPTH": "value"}, "host": "n1"}])
     )
     client = serve(folder)
     text = words_of(client_text(client, f"/c/demo/run/{proven.case}/1.1"))
-    for expected in ("red and plain", "mpirun 'a b'", "KEY=value", "fab0 carried 1 MiB", "latency", "on n1"):
+    for expected in (
+        "red and plain",
+        "mpirun 'a b'",
+        "DEPTH=value",
+        "counted: fab0 carried 1 MiB",
+        "latency",
+        "on n1",
+    ):
         assert expected in text
     raw = client.get(f"/c/demo/run/{proven.case}/1.1/file/stdout", headers={"range": "bytes=5-7"})
     assert raw.status_code == 206
@@ -137,9 +163,11 @@ def test_campaigns_stand_side_by_side(serve: Serve, tmp_path: Path) -> None:
     write_campaign(three_networks(blocks=5, noise=0.01), tmp_path / "two")
     page = client_text(serve(tmp_path), "/compare?c=one&c=two&c=one&c=none")
     assert page.count('class="campaign-card"') == 2
-    row = re.search(r'<tr><th scope="row">synthetic.pingpong · 2.nodes</th><td>overlay</td>(.*?)</tr>', page)
-    assert row is not None
-    assert row[1].count("+5") == 2
+    heading = r'<tr><th scope="row">synthetic.pingpong · 2.nodes <small>{}, all sizes</small></th>'
+    for fom, change in (("latency", "+5"), ("bandwidth", "−3")):
+        row = re.search(rf"{heading.format(fom)}<td>overlay</td>(.*?)</tr>", page)
+        assert row is not None
+        assert row[1].count(f"</span> {change}") == 2, "each figure is held against itself"
 
 
 def test_the_full_report_is_made_on_demand_under_its_own_policy(serve: Serve, folder: Path) -> None:
@@ -211,6 +239,7 @@ def test_a_case_whose_id_is_a_path_leads_nowhere(serve: Serve, tmp_path: Path) -
         request = httpx.Request("GET", f"{client.base_url}")
         request.url = request.url.copy_with(raw_path=path.encode())
         assert "SECRET" not in client.send(request).text
+    assert "plan.json: damaged" in client.get("/c/demo").text
 
 
 def test_links_out_of_an_attempt_are_not_followed(serve: Serve, tmp_path: Path) -> None:

@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from tare.serve.tail import JournalTail
-from tare.store.journal import AttemptBegan, BlockBegan, SessionBegan
+from tare.store.journal import AttemptBegan, BlockBegan, Event, SessionBegan, write_line
 
-EVENTS = [
+EVENTS: list[Event] = [
     SessionBegan(1.0, "0.1.0"),
     BlockBegan(1, ["a", "b"]),
     AttemptBegan("a", 1, 1, 2.0),
     AttemptBegan("b", 1, 1, 3.0),
 ]
-LINES = [msgspec.json.encode(event) + b"\n" for event in EVENTS]
+LINES = [write_line(event) for event in EVENTS]
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_a_journal_that_is_removed_voids_what_it_told(path: Path) -> None:
 
 
 def test_a_journal_of_a_later_tare_is_refused_by_its_version(path: Path) -> None:
-    path.write_bytes(msgspec.json.encode(SessionBegan(1.0, "9.9", version=99)) + b"\n")
+    path.write_bytes(write_line(SessionBegan(1.0, "9.9", version=99)))
     assert "written by tare 9.9" in JournalTail(path).read().fault
 
 

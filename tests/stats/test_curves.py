@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import nnls
 
+from tare.model.interval import Bounded
 from tare.stats.crossings import crossings, plateau
-from tare.stats.hockney import Hockney, _lines, fit_hockney
+from tare.stats.hockney import Hockney, fit_hockney
 from tare.stats.intervals import Floats
 
 SIZES = [float(4**power) for power in range(11)]
@@ -135,14 +137,62 @@ def test_what_was_not_measured_has_no_plateau() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_the_line_is_the_one_that_non_negative_least_squares_finds(seed: int) -> None:
+def test_the_line_is_the_one_with_the_least_squares_of_logarithms(seed: int) -> None:
     random = np.random.default_rng(seed)
     sizes = np.sort(2.0 ** random.uniform(0, 26, random.integers(3, 30)))
-    times = 10 ** random.uniform(-3, 3) + sizes * 10 ** random.uniform(-6, 1)
-    rows = times * np.exp(random.normal(0, random.choice([0.001, 0.3, 2.0]), (3, len(sizes))))
-    for row, (latency, slope) in zip(rows, _lines(sizes, rows), strict=True):
-        scale = sizes.max()
-        best, _ = nnls(np.column_stack([1 / row, sizes / scale / row]), np.ones(len(row)))
-        miss = np.square((latency + sizes * slope) / row - 1).sum()
-        assert latency >= 0 <= slope
-        assert miss == pytest.approx(np.square((best[0] + sizes / scale * best[1]) / row - 1).sum(), rel=1e-8)
+    times = (10 ** random.uniform(-3, 3) + sizes * 10 ** random.uniform(-6, 1)) * np.exp(
+        random.normal(0, random.choice([0.001, 0.3]), len(sizes))
+    )
+    found = fit_hockney(sizes.tolist(), times[np.newaxis])
+    if isinstance(found, str):
+        return
+
+    def miss(latency: float, bandwidth: float) -> float:
+        return float(np.square(np.log((latency + sizes / bandwidth) / times)).sum())
+
+    latency, bandwidth = found.latency.value, found.bandwidth.value
+    near = [miss(latency * one, bandwidth * other) for one in (0.99, 1, 1.01) for other in (0.99, 1, 1.01)]
+    assert min(near) == pytest.approx(miss(latency, bandwidth), rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("n_blocks", [5, 20])
+@pytest.mark.parametrize("noise", [0.01, 0.05, 0.2])
+def test_latency_and_bandwidth_are_unbiased_and_their_intervals_hold_at_any_noise(
+    noise: float, n_blocks: int
+) -> None:
+    fits = [fit_hockney(SIZES, noisy(2 + M / 1000, seed, noise, n_blocks=n_blocks)) for seed in range(500)]
+    for name, truth in (("latency", 2.0), ("bandwidth", 1000.0)):
+        found: list[Bounded] = [getattr(fit, name) for fit in fits]
+        assert np.mean([np.log(one.value / truth) for one in found]) == pytest.approx(0, abs=0.015), name
+        assert 0.92 <= np.mean([(one.low or 0) <= truth <= (one.high or 0) for one in found]) <= 0.98, name
+
+
+def bent(m: Floats) -> tuple[Floats, Floats]:
+    return 1 + m / 100, 5 + m / 1000  # equal at 444.4
+
+
+def kinked(m: Floats) -> tuple[Floats, Floats]:
+    """Return curves of which one changes its protocol between two sizes, at 300; equal at 2000 / 9."""
+    return np.where(m < 300, 2.0, 1.0) + m / 100, 4 + m / 1000
+
+
+@pytest.mark.parametrize("n_blocks", [5, 20])
+@pytest.mark.parametrize("noise", [0.005, 0.01, 0.05])
+@pytest.mark.parametrize(("curves", "truth"), [(bent, 4000 / 9), (kinked, 2000 / 9)])
+def test_the_interval_of_a_crossing_holds_the_truth_whatever_lies_between_the_points(
+    curves: Callable[[Floats], tuple[Floats, Floats]], truth: float, noise: float, n_blocks: int
+) -> None:
+    one, other = curves(M)
+    found = [
+        crossing.x
+        for seed in range(300)
+        for crossing in crossings(
+            SIZES,
+            noisy(one, seed, noise, drift=0, n_blocks=n_blocks),
+            noisy(other, seed + 9000, noise, drift=0, n_blocks=n_blocks),
+        )
+    ]
+    ends = [(x.low, x.high) for x in found if x.low is not None and x.high is not None]
+    assert len(ends) > 290
+    assert np.mean([low <= truth <= high for low, high in ends]) >= 0.92
+    assert np.median([high / low for low, high in ends]) < 1.1 + 15 * noise

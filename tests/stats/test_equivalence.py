@@ -71,13 +71,14 @@ def test_equivalence_is_certain_just_where_the_wider_interval_fits(
     np.testing.assert_array_equal(equivalence_p_values(found, MARGIN) < (1 - confidence) / 2, fits)
 
 
-def test_without_scatter_all_is_certain() -> None:
-    found = ratios(np.ones((3, 3)), np.full((3, 3), [1.0, 1.02, 1.2]))
-    assert difference_p_values(found).tolist() == [1, 0, 0] or difference_p_values(found)[1:].tolist() == [
-        0,
-        0,
-    ]
-    assert equivalence_p_values(found, MARGIN).tolist() == [0, 0, 1]
+def test_without_scatter_all_is_nearly_certain_and_no_p_value_is_zero() -> None:
+    found = ratios(np.ones((3, 4)), np.full((3, 4), [1.0, 1.01, 1 + MARGIN, 1.2]))
+    difference, equivalence = difference_p_values(found), equivalence_p_values(found, MARGIN)
+    assert difference[0] == pytest.approx(1)
+    assert ((difference[1:] > 0) & (difference[1:] < 1e-9)).all()
+    assert ((equivalence[:2] > 0) & (equivalence[:2] < 1e-9)).all()
+    assert equivalence[2] == pytest.approx(0.5, abs=0.01)  # just at the margin, to 1 in 10¹²
+    assert equivalence[3] > 0.99
 
 
 def test_without_an_interval_there_is_no_p_value() -> None:

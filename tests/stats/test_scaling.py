@@ -8,7 +8,8 @@ import pytest
 from tare.model.interval import Bounded
 from tare.model.scaling import Finding, Remark
 from tare.stats.intervals import Floats
-from tare.stats.scaling import bounded, lasting, remarks, scaled
+from tare.stats.scaling import bounded, claims, lasting, remarks, scaled
+from truth.noise import NOISES, autocorrelated
 
 SCALES = (1, 2, 4, 8)
 NAN = float("nan")
@@ -101,3 +102,41 @@ def test_the_interval_of_an_efficiency_holds_the_truth_in_95_of_100_studies() ->
         assert one.high is not None
         inside += one.low <= truth <= one.high
     assert 0.93 <= inside / n_studies <= 0.97
+
+
+@pytest.mark.parametrize("n_blocks", [5, 10])
+@pytest.mark.parametrize("name", ["log-normal", "t3", "one in ten slow"])
+def test_a_curve_that_is_neither_says_negative_or_super_linear_in_at_most_five_of_a_hundred(
+    name: str, n_blocks: int
+) -> None:
+    scales, n_curves = (1, 2, 4, 8, 16, 32, 64), 400
+    noise = NOISES[name](np.random.default_rng(n_blocks), (n_blocks, len(scales), n_curves))
+    is_beyond = np.array(scales) > 1
+    n_said = {"flat": 0, "linear": 0}
+    for curve in range(n_curves):
+        for shape, truth in (("flat", np.ones(len(scales))), ("linear", np.array(scales))):
+            grown = scaled(truth * noise[:, :, curve], scales, 0)
+            told = claims(grown, is_beyond)
+            n_said[shape] += any(
+                remarks(
+                    bounded(grown.gain, column),
+                    bounded(grown.speedup, column, grown.share[column]) if is_beyond[column] else None,
+                    can_be_negative=told.gain[column],
+                    can_be_super_linear=told.efficiency[column],
+                )
+                for column in range(len(scales))
+            )
+    assert max(n_said.values()) / n_curves <= 0.05 + 2 * (0.05 * 0.95 / n_curves) ** 0.5
+
+
+def test_efficiencies_of_blocks_that_resemble_the_one_before_hold_the_truth() -> None:
+    runs = autocorrelated()(np.random.default_rng(1), (20, 300))
+    missed = 0
+    for curve in range(300):
+        noise = np.column_stack([np.ones(20), runs[:, curve]])
+        one = bounded(scaled(noise * (1.0, 2.0), (1, 2), 0).speedup, 1, 0.5)
+        assert one is not None
+        assert one.low is not None
+        assert one.high is not None
+        missed += not one.low <= 1 <= one.high
+    assert missed / 300 < 0.15  # more than a third without the allowance

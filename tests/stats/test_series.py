@@ -74,26 +74,33 @@ def test_the_slope_is_that_of_theil_and_sen_also_over_gaps() -> None:
         assert found == pytest.approx(stats.theilslopes(column[there], there).slope, rel=1e-9)
 
 
-@pytest.mark.parametrize("n_blocks", [5, 12])
-def test_a_first_block_apart_is_judged_by_the_prediction_interval_of_the_others(n_blocks: int) -> None:
-    series = noise(n_blocks, 20)
-    first, rest = series[0], series[1:]
-    t = (first - rest.mean(axis=0)) / (rest.std(axis=0, ddof=1) * np.sqrt(1 + 1 / len(rest)))
-    alone = 2 * stats.t.sf(np.abs(t), len(rest) - 1)
-    found = warm_ups(series)
-    tried = 1 if n_blocks == 5 else 2
-    is_one = found.n_first == 1
-    assert is_one.any()
-    np.testing.assert_allclose(found.p[is_one], np.minimum(alone * tried, 1)[is_one])
-
-
-def test_two_first_blocks_apart_are_students_two_samples() -> None:
+def test_the_chance_of_a_warm_up_is_that_of_the_slow_runs_to_be_the_first_and_no_others() -> None:
+    """(1/10)(9/10)⁹ of one in ten, (2/10)²(8/10)⁸ of two: the most that any share of slow runs gives."""
     series = noise(10)
-    series[:2] += 0.1
+    series[0] += 0.3
     found = warm_ups(series)
-    assert found.n_first[0] == 2
-    assert found.p[0] == pytest.approx(2 * stats.ttest_ind(series[:2], series[2:]).pvalue[0])
-    assert found.shift[0] == pytest.approx(series[:2].mean() - series[2:].mean())
+    assert (found.n_first[0], found.p[0]) == (1, pytest.approx(0.1 * 0.9**9))
+    assert found.shift[0] == pytest.approx(series[0, 0] - np.median(series[1:, 0]))
+    series[1] += 0.3
+    found = warm_ups(series)
+    assert (found.n_first[0], found.p[0]) == (2, pytest.approx(0.2**2 * 0.8**8))
+    share = np.linspace(0, 1, 1001)
+    assert (share**2 * (1 - share) ** 8).max() == pytest.approx(found.p[0], rel=1e-4)
+
+
+def test_a_first_block_is_no_warm_up_unless_it_is_twice_as_far_off_as_any_later_one() -> None:
+    series = noise(12, 3)
+    series[0, 1] += 0.5
+    series[7, 2] += 0.3
+    assert warm_ups(series).p.tolist() == [1, 1, 1]
+    series[7, 2] -= 0.2
+    assert warm_ups(series).p.tolist() == [1, pytest.approx(1 / 12 * (11 / 12) ** 11), 1]
+
+
+def test_a_fast_first_block_is_no_warm_up() -> None:
+    series = noise(12)
+    series[0] -= 0.5
+    assert warm_ups(series).p[0] == 1
 
 
 @pytest.mark.parametrize("n_blocks", [5, 20, 100])
@@ -120,7 +127,7 @@ def test_two_clusters_are_split_between_them() -> None:
 def test_the_chance_of_a_gap_is_that_of_the_spacings_of_uniform_values() -> None:
     series = columns([0.0, 0.1, 0.2, 0.3, 0.7, 0.75, 0.8, 0.85, 0.9, 1.0])
     share = 0.4 - 0.05  # the smallest step is what the values resolve
-    assert two_modes(series).p[0] == pytest.approx(5 * (1 - share) ** 8)
+    assert two_modes(series).p[0] == pytest.approx(2.5 * 5 * (1 - share) ** 8)
 
 
 def test_one_or_two_values_far_off_are_no_mode() -> None:
@@ -153,13 +160,14 @@ def test_two_outliers_do_not_hide_each_other() -> None:
 @pytest.mark.parametrize(("n_blocks", "untested"), [(4, True), (5, False)])
 def test_four_blocks_are_too_few_for_any_of_it(n_blocks: int, untested: bool) -> None:
     series = noise(n_blocks, 3)
-    tests = mann_kendall(series), theil_sen(series), warm_ups(series).p, lag_one(series).p, outliers(series).p
+    tests = mann_kendall(series), theil_sen(series), lag_one(series).p, outliers(series).p
     assert all(np.isnan(found).all() == untested for found in tests)
 
 
 @pytest.mark.parametrize(("n_blocks", "untested"), [(9, True), (10, False)])
-def test_nine_blocks_are_too_few_for_modes(n_blocks: int, untested: bool) -> None:
+def test_nine_blocks_are_too_few_for_modes_and_for_a_warm_up(n_blocks: int, untested: bool) -> None:
     assert np.isnan(two_modes(noise(n_blocks)).p[0]) == untested
+    assert np.isnan(warm_ups(noise(n_blocks)).p[0]) == untested
 
 
 def test_gaps_change_nothing_but_where_the_values_came_from() -> None:

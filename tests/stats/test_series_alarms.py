@@ -14,14 +14,24 @@ from tare.stats.multiplicity import holm
 from tare.stats.outliers import outliers
 from tare.stats.trend import mann_kendall
 from tare.stats.warmup import warm_ups
+from truth.noise import NOISES
 
 N_CASES = 8000
 SIGMA = 0.02
 
+N_STUDIES = 800
+
+
+def warm_up_alarms(series: Floats, n_series: int) -> Floats:
+    """Return the smallest p value of each study of `n_series` series, since they are judged together."""
+    studies = series[:, : N_STUDIES * n_series].reshape(len(series), -1, n_series)
+    return np.array([warm_ups(studies[:, study]).p.min() for study in range(studies.shape[1])])
+
+
 Test = Callable[[Floats], Floats]
 TESTS: dict[str, Test] = {
     "drift": mann_kendall,
-    "warm-up": lambda series: warm_ups(series).p,
+    "warm-up": lambda series: warm_up_alarms(series, 1),
     "autocorrelation": lambda series: lag_one(series).p,
     "modes": lambda series: two_modes(series).p,
     "outliers": lambda series: outliers(series).p,
@@ -60,6 +70,13 @@ def test_the_gap_test_holds_for_every_unimodal_shape_that_was_tried() -> None:
     assert max(share(two_modes(shape).p) for shape in shapes) <= 0.055
 
 
+@pytest.mark.parametrize("n_blocks", [10, 15, 20])
+def test_the_gap_test_holds_for_skewed_noise_in_each_of_many_cases(n_blocks: int) -> None:
+    random = np.random.default_rng(n_blocks)
+    p = two_modes(random.exponential(size=(n_blocks, 40_000))).p
+    assert share(p, 0.05 / 20) <= 0.05 / 20 + 3 * (0.05 / 20 / 40_000) ** 0.5
+
+
 def test_looking_at_a_hundred_cases_cries_wolf_on_no_more_pages_than_looking_at_one() -> None:
     p = mann_kendall(clean(10)).reshape(80, 100)
     assert np.mean([(holm(page) <= 0.05).any() for page in p]) <= 0.1
@@ -72,13 +89,26 @@ def test_a_strong_drift_is_found(n_blocks: int, a_block: float) -> None:
     assert share(mann_kendall(clean(n_blocks) + drift)) > 0.8
 
 
-@pytest.mark.parametrize(("n_blocks", "n_first"), [(5, 1), (10, 1), (10, 2), (20, 4)])
+@pytest.mark.parametrize(("n_blocks", "n_first"), [(10, 1), (10, 2), (20, 4)])
 def test_slow_first_blocks_are_found_and_counted(n_blocks: int, n_first: int) -> None:
-    series = clean(n_blocks)
+    series = clean(n_blocks)[:, :200]
     series[:n_first] += 0.2
-    found = warm_ups(series)
-    assert share(found.p) > 0.95
-    assert np.mean(found.n_first == n_first) > 0.9
+    found = [warm_ups(series[:, [study]]) for study in range(200)]
+    assert np.mean([one.p[0] <= 0.05 for one in found]) > 0.9
+    assert np.mean([one.n_first[0] == n_first for one in found]) > 0.9
+
+
+@pytest.mark.parametrize("name", NOISES)
+@pytest.mark.parametrize(("n_blocks", "n_series"), [(10, 1), (10, 4), (20, 2)])
+@pytest.mark.parametrize("is_of_block", [False, True])
+def test_a_warm_up_is_found_where_there_is_none_in_at_most_five_of_a_hundred_studies(
+    name: str, n_blocks: int, n_series: int, is_of_block: bool
+) -> None:
+    random = np.random.default_rng(n_blocks)
+    shape = (n_blocks, 1 if is_of_block else n_series, N_STUDIES)
+    logs = np.log(NOISES[name](random, shape)) + random.normal(0, 0.002, (n_blocks, n_series, N_STUDIES))
+    alarms = warm_up_alarms(logs.swapaxes(1, 2).reshape(n_blocks, -1), n_series)
+    assert share(alarms) <= 0.05 + 3 * (0.05 * 0.95 / N_STUDIES) ** 0.5
 
 
 def test_blocks_that_resemble_their_neighbours_are_found() -> None:

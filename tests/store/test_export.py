@@ -28,8 +28,8 @@ def test_there_is_one_row_a_measurement_with_everything_known_of_it() -> None:
     campaign = make_campaign(folder=Path("campaigns/network-tax"))
     frame = tidy(campaign)
     assert frame.columns == [
-        *("schema_version", "campaign", "case", "block", "attempt", "state", "started_at"),
-        *("workload", "platform", "network", "nodes", "ranks", "ranks_per_node", "threads"),
+        *("schema_version", "campaign", "case", "block", "attempt", "session", "state", "started_at"),
+        *("workload", "platform", "network", "nodes", "ranks", "ranks_per_node", "threads", "bind"),
         "bytes",
         *("fom", "unit", "better", "value"),
     ]
@@ -44,6 +44,7 @@ def test_there_is_one_row_a_measurement_with_everything_known_of_it() -> None:
         "case": first.case,
         "block": 1,
         "attempt": 1,
+        "session": 0,
         "state": "done",
         "workload": "synthetic.pingpong",
         "platform": "bare",
@@ -52,6 +53,7 @@ def test_there_is_one_row_a_measurement_with_everything_known_of_it() -> None:
         "ranks": 2,
         "ranks_per_node": 1,
         "threads": 1,
+        "bind": "none",
         "bytes": SIZES[1],
         "fom": "latency",
         "unit": "us",
@@ -136,3 +138,47 @@ def test_parquet_reads_back_as_the_frame() -> None:
     back = pl.read_parquet(exported(campaign, Format.PARQUET))
     assert back.drop("started_at").rows() == tidy(campaign).drop("started_at").rows()
     assert back["started_at"].dt.epoch("s").to_list() == tidy(campaign)["started_at"].dt.epoch("s").to_list()
+
+
+FORMULAS = (
+    '=HYPERLINK("http://evil.example","x")',
+    "+cmd|' /C calc'!A0",
+    "-2+3+cmd",
+    "@SUM(A1)",
+    "\t=1+1",
+    "\r=1+1",
+    "＝1+1",
+)
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_no_cell_of_csv_is_a_formula(formula: str) -> None:
+    import csv
+
+    cases = [make_case(network, parameters={formula: formula}) for network in ("host", formula)]
+    rows = list(csv.reader(exported(make_campaign(cases, blocks=2), Format.CSV).decode().splitlines()))
+    texts = {cell for row in rows for cell in row}
+    assert not {one for one in texts if one[:1] in "=+@\t\r＝" and one[:1]}
+    assert f"'{formula}".replace("\r", "␍") in texts
+    assert {len(row) for row in rows} == {len(rows[0])}
+
+
+def test_numbers_stay_numbers_in_csv_also_among_text() -> None:
+    cases = [
+        make_case(network, parameters={"shift": shift})
+        for network, shift in (("host", -5), ("overlay", "-1.5e-3"), ("macvlan", "a"))
+    ]
+    text = exported(make_campaign(cases, blocks=1), Format.CSV).decode()
+    assert ",-5," in text
+    assert ",-1.5e-3," in text
+    assert "'-" not in text
+
+
+def test_csv_holds_no_character_that_steers_a_terminal_and_json_the_very_value() -> None:
+    poison = "a\x1b]52;c;x\x07\x9b2J\u202e\x7f\U000e0041"
+    campaign = make_campaign([make_case(network) for network in ("host", poison)], blocks=1)
+    text = exported(campaign, Format.CSV).decode()
+    assert not {one for one in text if not one.isprintable()} - {"\n"}
+    written = exported(campaign, Format.JSON).decode()
+    assert not {one for one in written if not one.isprintable()} - {"\n"}
+    assert {row["network"] for row in json.loads(written)["rows"]} == {"host", poison}

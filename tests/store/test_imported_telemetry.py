@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from support.synthetic import make_campaign
+from tare.beneath import Beneath
 from tare.model.campaign import Campaign
 from tare.model.telemetry import Epoch, Track
 from tare.store.telemetry import cut, imported_timeline, keep, read_imported
@@ -25,7 +26,7 @@ def _kept(campaign: Campaign, *tracks: Track) -> dict[str, dict[float, float]]:
     keep(campaign, attempt, tracks, EPOCH)
     return {
         name: dict(zip(one.at, values, strict=True))
-        for one in read_imported(campaign.folder / attempt.folder).tracks
+        for one in read_imported(Beneath(campaign.folder / attempt.folder)).tracks
         for name, values in one.values.items()
     }
 
@@ -57,11 +58,11 @@ def test_what_is_imported_anew_takes_the_place_of_what_was_there_at_that_time(ca
 
 def test_what_was_imported_can_be_drawn_like_what_was_recorded(campaign: Campaign) -> None:
     folder = campaign.folder / campaign.attempts[0].folder
-    assert imported_timeline(folder) is None
+    assert imported_timeline(Beneath(folder)) is None
     _kept(
         campaign,
         Track(host="n1", since=(101.0,), at=(102.0,), values={"cpu_idle": (70.0,), "cpu_iowait": (5.0,)}),
     )
-    found = imported_timeline(folder)
+    found = imported_timeline(Beneath(folder))
     assert found is not None
     assert found.tracks[0].values["cpu_busy"] == (25.0,)

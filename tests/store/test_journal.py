@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -106,3 +108,30 @@ def test_an_attempt_without_an_end_is_lost_and_running_while_its_runner_lives() 
     events = (AttemptBegan("c", 1, 1, 1.0), ended(1), AttemptBegan("c", 2, 1, 2.0))
     assert [one.state for one in attempts_of(events)] == [State.DONE, State.LOST]
     assert [one.state for one in attempts_of(events, is_running=True)] == [State.DONE, State.RUNNING]
+
+
+def test_a_line_that_can_neither_be_written_nor_taken_back_is_an_error_and_the_last_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, pieces = os.write, iter([50, 0])
+
+    def torn(descriptor: int, data: bytes) -> int:
+        if not (size := next(pieces)):
+            raise OSError(errno.EIO, "Input/output error")
+        return write(descriptor, data[:size])
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with Journal(path) as journal:
+        journal.append(ended(1))
+        with monkeypatch.context() as failing:
+            failing.setattr(os, "write", torn)
+            failing.setattr(os, "ftruncate", refused)
+            with pytest.raises(CampaignError, match="cannot write: Input/output error"):
+                journal.append(ended(2))
+        with pytest.raises(CampaignError, match="its last line could not be written"):
+            journal.append(ended(2))
+    with Journal(path) as journal:
+        journal.append(ended(2))
+    assert read_events(path) == (ended(1), ended(2))

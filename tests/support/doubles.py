@@ -38,7 +38,7 @@ class DoubleWorkload(msgspec.Struct, frozen=True, kw_only=True):
             yield self.refusal
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        return self.stage_list or (Stage(argv=self.argv, is_mpi=False),)
+        return self.stage_list or (Stage(argv=self.argv, is_mpi=False, layout=case.layout),)
 
     def expecting(self, case: Case) -> DoubleWorkload:
         return self
@@ -57,11 +57,13 @@ class MemoryLog:
 
     def __init__(self) -> None:
         self.blocks: list[tuple[int, list[str]]] = []
+        self.again: list[tuple[int, list[str]]] = []
         self.began: list[tuple[int, str, int]] = []
         self.ended: list[Attempt] = []
 
-    def block_began(self, block: int, order: list[str]) -> None:
+    def block_began(self, block: int, order: list[str], again: list[str]) -> None:
         self.blocks.append((block, order))
+        self.again.append((block, again))
 
     def attempt_began(self, case: str, block: int, attempt: int, at: float) -> None:
         self.began.append((block, case, attempt))

@@ -13,6 +13,7 @@ import pytest
 
 from bench.loopback import send
 from tare.backends.watching import Samplers
+from tare.beneath import Beneath
 from tare.collectors.sampler import program, raw_name, read
 from tare.collectors.sampler.figures import parse
 from tare.collectors.sampler.recording import HostRecording
@@ -29,7 +30,7 @@ def record(folder: Path, period_s: float, seconds: float) -> HostRecording:
 
 
 def recorded(folder: Path) -> HostRecording:
-    recording = read(folder)
+    recording = read(Beneath(folder))
     assert recording is not None
     return recording.hosts[0]
 

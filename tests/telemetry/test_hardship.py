@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tare.beneath import Beneath
 from tare.collectors.sampler import raw_name, read, settle
 from tare.collectors.sampler.bundle import program
 from tare.collectors.sampler.recording import STORED, HostRecording, store
@@ -49,7 +50,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
 
 
 def _recorded(folder: Path) -> HostRecording:
-    recording = read(folder)
+    recording = read(Beneath(folder))
     assert recording is not None
     return recording.hosts[0]
 

@@ -15,6 +15,7 @@ import pytest
 
 from cli.conftest import TARE, needs_intelmpi
 from tare.backends import marks
+from tare.beneath import Beneath
 from tare.collectors.sampler import read
 from tare.model.attempt import Attempt, State
 from tare.store.campaign import read_campaign
@@ -142,7 +143,7 @@ def test_a_killed_runner_leaves_its_telemetry_and_no_process(tmp_path: Path) -> 
     _wait_for(lambda: not marks.orphaned())
     (attempt,) = read_campaign(campaign).attempts
     assert attempt.state is State.LOST
-    recording = read(campaign / attempt.folder)
+    recording = read(Beneath(campaign / attempt.folder))
     assert recording is not None
     assert {one.host for one in recording.hosts} == {"n1", "n2"}
     assert all(len(one.samples) > 1 for one in recording.hosts)
@@ -158,7 +159,7 @@ def test_a_killed_sampler_costs_the_figures_of_its_run_and_not_the_run(tmp_path:
     (attempt,) = read_campaign(campaign).attempts
     assert attempt.state is State.DONE
     assert attempt.telemetry == {}
-    recording = read(campaign / attempt.folder)
+    recording = read(Beneath(campaign / attempt.folder))
     assert recording is not None
     assert recording.span is not None
     assert sum(bool(host.fault) for host in recording.span.hosts.values()) == 1

@@ -10,6 +10,7 @@ import msgspec
 
 from tare.backends.slurm.landing import land, read_progress
 from tare.backends.slurm.script import render
+from tare.beneath import Beneath
 from tare.collectors.sampler import program, read, settle
 from tare.model.case import Layout
 from tare.model.launch import Invocation
@@ -84,7 +85,7 @@ def test_a_job_runs_where_nothing_can_watch_it(tmp_path: Path) -> None:
     task = _run(tmp_path, "import no_such_module", "echo", "done")
     assert (task.folder / "stdout").read_text() == "done\n"
     assert (task.folder / "landed").exists()
-    assert read(task.folder) is None
+    assert read(Beneath(task.folder)) is None
 
 
 def test_a_job_that_is_not_watched_is_as_it_was(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from support.adapters import Node
 from tare.collectors.sampler.bundle import program, source_texts
 
 GOLDEN = Path(__file__).with_name("counters.json")
@@ -163,3 +164,27 @@ def test_the_cores_whose_clock_is_asked_are_few_and_evenly_spread(tmp_path: Path
     asked = [int(path.split("/")[-3][3:]) for path in _source("frequency").paths(str(tmp_path))]
     assert min(n_cores, 4) <= len(asked) <= 8
     assert n_cores - asked[-1] <= n_cores / len(asked) + 1
+
+
+def test_an_efa_and_irdma_tell_bytes_in_counters_of_their_drivers(tmp_path: Path) -> None:
+    octets = {f"hw_counters/ip{version}{way}Octets": 100 for version in (4, 6) for way in ("In", "Out")}
+    Node(tmp_path).efa(8_000_000).port("irdma0", driver="ice", files=octets)
+    found = _read_ports(tmp_path)
+    assert found["port.rdmap0s31:1/tx_bytes"] == found["port.rdmap0s31:1/rx_bytes"] == 4_000_000
+    assert found["port.irdma0:1/tx_bytes"] == 200
+
+
+def test_counters_of_a_driver_do_not_replace_those_of_the_port(tmp_path: Path) -> None:
+    Node(tmp_path).mlx5(8_000).port("mlx5_0", driver="mlx5_core", files={"hw_counters/tx_bytes": 7})
+    assert _read_ports(tmp_path)["port.mlx5_0:1/tx_bytes"] == 4000
+
+
+def test_a_slingshot_adapter_tells_octets_with_their_time(tmp_path: Path) -> None:
+    Node(tmp_path).cxi(9_000)
+    assert _read_ports(tmp_path) == {"port.cxi0:1/tx_bytes": 4500.0, "port.cxi0:1/rx_bytes": 4500.0}
+
+
+def _read_ports(root: Path) -> dict[str, float]:
+    source = _source("infiniband")
+    found: dict[str, float] = source.counters(_lines(source, root))
+    return found

@@ -15,6 +15,7 @@ import pytest
 
 from tare.backends import marks, watching
 from tare.backends.watching import Samplers
+from tare.beneath import Beneath
 from tare.collectors.sampler import program, raw_name, read
 
 LABEL = "telemetry-test:1:1:sampler;"
@@ -50,7 +51,7 @@ def test_hosts_are_recorded_and_their_clocks_compared(samplers: Samplers, tmp_pa
         assert host.offset_s is not None
         assert host.offset_error_s is not None
         assert abs(host.offset_s) <= host.offset_error_s, "all clocks are this machine's"
-    recording = read(tmp_path)
+    recording = read(Beneath(tmp_path))
     assert recording is not None
     assert [one.host for one in recording.hosts] == ["n1", "n2"]
     assert all(len(one.samples) == 3 for one in recording.hosts)
@@ -63,7 +64,7 @@ def test_one_sampler_a_host_serves_many_runs(samplers: Samplers, tmp_path: Path)
         folder.mkdir()
         with samplers.watch(["n1"], folder, 60.0):
             pids.append(_pids())
-        assert read(folder) is not None
+        assert read(Beneath(folder)) is not None
     assert len(pids[0]) == 1
     assert pids[0] == pids[1]
 
@@ -84,7 +85,7 @@ def test_a_sampler_that_is_killed_is_told_and_there_again_for_the_next_run(
         for pid in _pids():
             os.kill(pid, signal.SIGKILL)
     assert "gone" in watch.hosts()["n1"].fault
-    recording = read(tmp_path)
+    recording = read(Beneath(tmp_path))
     assert recording is not None
     assert len(recording.hosts[0].samples) == 1, "what was written before is there"
     again = tmp_path / "again"

@@ -30,5 +30,5 @@ def parse(benchmark: str, text: str) -> Parsed:
     return OSU[benchmark].parse(io.StringIO(text))
 
 
-def figures(parsed: Parsed, fom: str, **at: int) -> list[float]:
+def figures(parsed: Parsed, fom: str, **at: int | str) -> list[float]:
     return [one.value for one in parsed.measurements if one.fom == fom and at.items() <= one.at.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,8 +88,15 @@ Disk stats (read/write):
 """
 
 
+_ASKED = re.compile(r'"rw" : "(\w+)"|: \(g=0\): rw=(\w+)')
+_OF_MIXES = {"rw": "read", "readwrite": "read", "randrw": "randread"}
+
+
 def parse(text: str) -> Parsed:
-    return FIO["read"].parse(io.StringIO(text))
+    """Return what the workload reads whose pattern the log is of."""
+    match = _ASKED.search(text)
+    pattern = "read" if match is None else match[1] or match[2]
+    return FIO.get(_OF_MIXES.get(pattern, pattern), FIO["read"]).parse(io.StringIO(text))
 
 
 def figures(parsed: Parsed, operation: str = "read", **at: int | str) -> dict[str, float]:
@@ -99,6 +107,32 @@ def figures(parsed: Parsed, operation: str = "read", **at: int | str) -> dict[st
 def figure(parsed: Parsed, operation: str, **at: int | str) -> tuple[float, float]:
     read = figures(parsed, operation, **at)
     return read["iops"], read["bandwidth"]
+
+
+@pytest.mark.parametrize("text", [TEXT, JSON], ids=["text", "json"])
+def test_a_log_of_another_pattern_contradicts_its_workload(text: str) -> None:
+    """Small blocks at random are no sequential reading."""
+    asked = text.replace('"jobname" : "one",', '"jobname" : "one", "job options" : {"rw" : "randread"},')
+    assert FIO["randread"].parse(io.StringIO(asked)).problems == ()
+    for pattern in ("read", "write", "randwrite"):
+        told = FIO[pattern].parse(io.StringIO(asked)).problems
+        assert told == (f"fio.{pattern} is of rw={pattern}, and fio printed rw=randread",)
+
+
+def test_a_mix_is_of_the_workloads_that_are_in_it_and_keeps_its_pattern(corpus: Path) -> None:
+    text = (corpus / "fio/12-text-ceph-rw-4k.out").read_text()
+    for pattern, n_problems in {"read": 0, "write": 0, "randread": 1, "randwrite": 1}.items():
+        parsed = FIO[pattern].parse(io.StringIO(text))
+        assert (len(parsed.problems), parsed.printed["rw"]) == (n_problems, ("rw",))
+
+
+@pytest.mark.parametrize("text", [TEXT, JSON], ids=["text", "json"])
+def test_the_figures_of_each_version_say_which_one_it_is(text: str) -> None:
+    (version,) = parse(text).printed["program_version"]
+    parsed = parse(text + text.replace(str(version), "3.1"))
+    assert parsed.printed["program_version"] == (version, "3.1")
+    assert {one.at["program_version"] for one in parsed.measurements} == {version, "3.1"}
+    assert not any("run" in one.at for one in parsed.measurements)
 
 
 # Real output

@@ -159,7 +159,8 @@ def test_output_cut_anywhere_is_complete_only_once_the_closing_line_is_in(corpus
 
 def test_the_example_is_complete() -> None:
     parsed = parse("PingPong", PINGPONG)
-    assert (parsed.is_complete, parsed.problems, parsed.payload_bytes) == (True, (), 7000)
+    assert (parsed.is_complete, parsed.problems, parsed.payload_bytes) == (True, (), 14000)
+    assert parsed.n_messages == 8000
     assert figures(parsed, "latency") == [0.31, 0.32, 0.33, 0.34]
 
 
@@ -403,7 +404,7 @@ def test_a_barrier_is_given_no_sizes() -> None:
         (Layout(nodes=1, ranks=4, ranks_per_node=4), Layout(nodes=1, ranks=2, ranks_per_node=2)),
         (
             Layout(nodes=2, ranks=2, ranks_per_node=1, threads=4, bind=Binding.CORE),
-            Layout(nodes=2, ranks=2, ranks_per_node=1, threads=4, bind=Binding.CORE),
+            Layout(nodes=2, ranks=2, ranks_per_node=1, bind=Binding.CORE),
         ),
     ],
 )

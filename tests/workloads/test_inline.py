@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 
 import msgspec
 import pytest
@@ -19,6 +20,7 @@ from tare.model.workload import (
     Parameter,
     ParameterKind,
     Parsed,
+    QuestionKind,
 )
 from tare.workloads.inline import InlineWorkload
 from workloads.cases import case_of
@@ -236,6 +238,7 @@ PARAMETERS = tuple(
 
 
 def commanded(*command: str, **changes: object) -> tuple[InlineWorkload, Case]:
+    changes.setdefault("is_mpi", True)  # or else it would have no use for its ranks
     mine = workload(fom("(1)"), command=command, parameters=PARAMETERS, **changes)
     layout = Layout(nodes=2, ranks=8, ranks_per_node=4, threads=3)
     return mine, case_of(mine, layout)
@@ -281,6 +284,19 @@ def test_a_placeholder_that_cannot_be_filled_is_a_fault_with_its_cure(word: str,
     assert fault in list(mine.faults(case))
 
 
+def test_thousands_of_unknown_placeholders_are_told_in_a_moment() -> None:
+    known = {f"parameter_{number}": number for number in range(4000)}
+    word = "".join(f"{{parameter_{number}x}}" for number in range(4000))
+    case = msgspec.structs.replace(case_of(workload(fom("x(.)"))), parameters=known)
+    began = time.monotonic()
+    told = list(workload(fom("x(.)"), command=(word,)).faults(case))
+    assert time.monotonic() - began < 5
+    faults = [one for one in told if "placeholder" in one or "parameter_" in one]
+    assert len(faults) == 21
+    assert "did you mean {parameter_0}?" in faults[0]
+    assert faults[-1] == "command: 3980 more placeholders are neither a parameter nor a setting"
+
+
 def test_faults_say_where_they_are() -> None:
     mine, case = commanded("run", env={"A": "{nope}"}, files={"in": "{storage}"})
     first, second = mine.faults(case)
@@ -299,3 +315,25 @@ def test_the_digest_follows_the_definition_and_nothing_else() -> None:
 
 def test_the_digest_is_the_same_on_every_machine() -> None:
     assert workload(fom("(1)")).digest == "461ac9ab93fb7080"
+
+
+# What is said beside how a figure is read
+
+
+def test_what_a_figure_answers_leaves_the_cases_of_older_campaigns_as_they_are() -> None:
+    definition = InlineDefinition(
+        name="mine",
+        command=("run", "{n}"),
+        parameters=(Parameter(name="n", kind=ParameterKind.WHOLE, default=3, summary="N"),),
+        foms=(
+            InlineFom(fom=Fom(name="time", unit="s", better=Better.LOWER, is_primary=True), regex="t=(.*)"),
+        ),
+    )
+    assert InlineWorkload(definition).digest == "4af7ff8a00fdf79d", "as version 0.1.0 has it"
+    answering = msgspec.structs.replace(
+        definition.foms[0],
+        fom=msgspec.structs.replace(definition.foms[0].fom, answers=(QuestionKind.STORAGE,)),
+    )
+    other = msgspec.structs.replace(definition, foms=(answering,))
+    assert InlineWorkload(other).digest == "4af7ff8a00fdf79d"
+    assert [one.answers for one in InlineWorkload(other).foms] == [(QuestionKind.STORAGE,)]

@@ -165,6 +165,26 @@ def test_an_error_is_a_problem(error: str) -> None:
     assert parse(OUTPUT + error + "\n").problems == (f"mdtest says {error}",)
 
 
+@pytest.mark.parametrize(
+    "warning",
+    [
+        "WARNING: unable to create directory /a/mdtest_tree.0/dir.mdtest.0.0",
+        "WARNING: unable to stat file /a/mdtest_tree.0/file.mdtest.0.0",
+        "WARNING: unable to create tree directory '/a/mdtest_tree.0/'",
+        'WARNING: [RANK 001]: rename() of file "/a/dir.mdtest.0.0" to  "/a/dir.mdtest.0.0-XX" failed',
+    ],
+)
+def test_operations_that_failed_are_no_rate(warning: str) -> None:
+    """mdtest 4.1 ends with 0 where no folder could be made, and prints 500,000 operations a second."""
+    parsed = parse(f"{warning}\nWARNING: unable to remove directory /b\n{OUTPUT}")
+    assert parsed.problems == (f"mdtest counted what could not be done; it says {warning}",)
+
+
+def test_other_warnings_are_no_problem() -> None:
+    told = "WARNING: Read bytes is 0, thus, a read test will actually just open/close\n"
+    assert parse(OUTPUT.replace("mdtest-3", f"{told}mdtest-3")).problems == ()
+
+
 @pytest.mark.parametrize("broken", ["nan", "-nan", "********", "inf"])
 def test_what_is_not_a_number_is_a_problem(broken: str) -> None:
     parsed = parse(OUTPUT.replace("378835.575", broken))

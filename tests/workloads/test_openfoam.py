@@ -311,13 +311,10 @@ def test_without_heavy_output_nothing_is_ever_written() -> None:
 
 def test_heavy_output_is_all_fields_every_other_step_on_the_storage_path() -> None:
     heavy = case(io_level="heavy", storage="scratch")
-    place = "{storage}/tare-0000000000000000"
     assert "writeInterval   2;" in control(heavy)
-    assert commands(heavy)[-4:] == [
-        f"rm -rf {place}",
-        f"mkdir -p {place}",
-        f"cp --recursive -T . {place}",
-        f"simpleFoam -case {place} -parallel",
+    assert commands(heavy)[-2:] == [
+        "cp --recursive -T . {storage}",
+        "simpleFoam -case {storage} -parallel",
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -129,7 +130,9 @@ def test_labels_of_ranks_are_taken_off(label: str) -> None:
     ],
 )
 def test_titles_and_heads_of_other_builds_are_known(old: str, new: str) -> None:
-    assert parse("latency", LATENCY.replace(old, new)) == parse("latency", LATENCY)
+    found, known = parse("latency", LATENCY.replace(old, new)), parse("latency", LATENCY)
+    assert msgspec.structs.replace(found, printed=known.printed) == known
+    assert found.printed.keys() == known.printed.keys()
 
 
 def test_tables_of_version_7_start_at_one_byte() -> None:
@@ -147,7 +150,8 @@ def test_tables_of_several_data_types_are_told_apart() -> None:
     ints = table("", "# Size   Avg Latency(us)", dict.fromkeys(SIZES[3:], "2.00")).partition("\n")[2]
     parsed = parse("latency", chars + "# Datatype: MPI_INT.\n" + ints)
     assert (parsed.is_complete, parsed.problems) == (True, ())
-    assert [figures(parsed, "latency", bytes=8, run=run) for run in (1, 2)] == [[1.0], [2.0]]
+    assert figures(parsed, "latency", bytes=8) == [1.0, 2.0]
+    assert figures(parsed, "latency", bytes=8, datatype="MPI_INT") == [2.0]
 
 
 def test_a_failed_validation_is_a_problem() -> None:
@@ -228,7 +232,12 @@ def test_prose_that_names_a_benchmark_is_no_table() -> None:
 
 
 def test_the_payload_is_at_least_one_message_of_each_size() -> None:
-    assert parse("latency", LATENCY).payload_bytes == sum(SIZES)
+    """To and fro in a ping-pong, 64 times in a bandwidth test, and as often as the case asks."""
+    assert parse("latency", LATENCY).payload_bytes == 2 * sum(SIZES)
+    case = case_of(OSU["latency"])
+    case = msgspec.structs.replace(case, parameters={**case.parameters, "iterations": 500})
+    asked = OSU["latency"].expecting(case).parse(io.StringIO(LATENCY))
+    assert (asked.payload_bytes, asked.n_messages) == (500 * 2 * sum(SIZES), 500 * 2 * len(SIZES))
 
 
 @given(st.data())

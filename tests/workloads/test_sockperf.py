@@ -30,8 +30,14 @@ sockperf: \x1b[2;35m====> avg-latency=2.671 (std-dev=21.890)\x1b[0m
 sockperf: # dropped messages = 3; # duplicated messages = 0; # out-of-order messages = 0
 sockperf: Summary: Latency is 2.671 usec
 sockperf: ---> <MAX> observation = 2444.562
+sockperf: ---> percentile 99.999 =  544.562
+sockperf: ---> percentile 99.990 =   44.562
 sockperf: ---> percentile 99.900 =   17.022
+sockperf: ---> percentile 99.000 =    4.562
+sockperf: ---> percentile 90.000 =    2.562
+sockperf: ---> percentile 75.000 =    2.262
 sockperf: ---> percentile 50.000 =    2.122
+sockperf: ---> percentile 25.000 =    2.022
 sockperf: ---> <MIN> observation =    1.917
 """
 
@@ -112,10 +118,15 @@ def test_output_cut_anywhere_is_not_complete_with_fewer_figures(corpus: Path, nu
 
 def test_the_example_is_complete_with_or_without_its_line_end() -> None:
     parsed = parse("ping_pong", PING_PONG)
-    assert (parsed.is_complete, parsed.problems, len(parsed.measurements)) == (True, (), 7)
+    assert (parsed.is_complete, parsed.problems, len(parsed.measurements)) == (True, (), 13)
     assert figures(parsed)["dropped", None] == 3
     assert parse("ping_pong", PING_PONG.rstrip("\n")) == parsed
     assert not parse("ping_pong", PING_PONG.rstrip("\n")[:-1]).is_complete
+
+
+def test_a_summary_that_lacks_a_percentile_is_not_complete() -> None:
+    parsed = parse("ping_pong", PING_PONG.replace("sockperf: ---> percentile 90.000 =    2.562\n", ""))
+    assert (parsed.is_complete, parsed.problems) == (False, ("the summary lacks rows: 90 %",))
 
 
 def test_summaries_of_several_runs_are_numbered() -> None:

@@ -8,12 +8,14 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tare.answers.compare import Subject, comparison, terms_of
+from tare.answers.compare import comparison, terms_of
 from tare.answers.finding import findings
 from tare.answers.pairs import Pair
+from tare.answers.questions import Subject
 from tare.answers.table import Cell, Table, tabulate
+from tare.answers.withholding import withhold
 from tare.model.campaign import Campaign
-from tare.model.case import Case
+from tare.model.case import LAYOUT, Case
 from tare.model.comparison import Comparison, Correction, Finding
 from tare.model.values import Scalar
 from tare.stats.intervals import MIN_BLOCKS, Floats
@@ -60,15 +62,45 @@ def against(
         _padded(reference, n_rows),
         _padded(contender, n_rows),
         [match.cell.better for match in matches],
-        terms_of(ours.plan, margin, confidence, correction),
+        terms_of(ours, margin, confidence, correction),
         is_paired=np.zeros(len(matches), np.bool_),
         why_unpaired="runs of another time and place",
     )
     rows = zip(matches, found, _counts(reference), _counts(contender), strict=True)
-    return [
+    compared = [
         comparison(_subject(match), _told(one, n_theirs, n_ours), is_primary=True)
         for match, one, n_theirs, n_ours in rows
     ]
+    return withhold(compared, compared)
+
+
+def apart(ours: Campaign, theirs: Campaign) -> list[str]:
+    """Return why figures of one name are not held against each other: what one side measured of other things.
+
+    Both directions at once are not one of them alone.
+    """
+    found: dict[str, None] = {}
+    below, above = tabulate(theirs), tabulate(ours)
+    for case in ours.plan.cases:
+        for other in theirs.plan.cases:
+            if other.workload != case.workload:
+                continue
+            mine = {(cell.fom, cell.unit): cell for cell in above.columns.get(case.id, {})}
+            for cell in below.columns.get(other.id, {}):
+                own = mine.get((cell.fom, cell.unit))
+                if own is not None and (sentence := _unlike(cell, own, other.workload)):
+                    found.setdefault(sentence)
+    return list(found)
+
+
+def _unlike(published: Cell, here: Cell, workload: str) -> str:
+    """Return which coordinates only one of two figures of one name has, if any."""
+    theirs, ours = ({name for name, _ in cell.at} for cell in (published, here))
+    if theirs == ours:
+        return ""
+    has, lacks = ("published", "here") if theirs - ours else ("here", "published")
+    names = ", ".join(sorted(theirs ^ ours))
+    return f"{here.fom} of {workload} is told by {names} where it is {has}, and not where it is {lacks}"
 
 
 def _matches(ours: Campaign, theirs: Campaign, above: Table, below: Table) -> Iterator[_Match]:
@@ -89,8 +121,8 @@ def _key(cell: Cell) -> _Key:
 def _meet(ours: Case, theirs: Case, varied: tuple[str, ...]) -> bool:
     """Return whether the cases agree in every number that varies within theirs; names may differ."""
     one, other = ours.settings, theirs.settings
-    shared = [name for name in varied if name in one and name in other]
-    return all(one[name] == other[name] for name in shared if not isinstance(other[name], str))
+    shared = [name for name in varied if name in other and (name in one or name in LAYOUT)]
+    return all(one.get(name) == other[name] for name in shared if not isinstance(other[name], str))
 
 
 def _telling(case: Case, other: Case) -> dict[str, Scalar]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from tare.answers.aggregate import block_means
-from tare.answers.compare import primary_foms
+from tare.answers.answering import primary_foms
 from tare.answers.table import Cell, Table, tabulate
 from tare.model.campaign import Campaign
+from tare.model.case import Pass
+from tare.model.values import Scalar
 from tare.model.workload import Better
-from tare.stats.intervals import Floats, moments
+from tare.stats.intervals import MIN_BLOCKS, Floats, moments
 
 _SAME = 0.99
 
@@ -20,24 +23,29 @@ _SLOWER = {Better.LOWER: 1.0, Better.HIGHER: -1.0, None: np.nan}
 
 
 class Quoted(NamedTuple):
-    """A figure of merit of a case: a primary one, or any where its workload has none."""
+    """A figure of merit of a case: a primary one, or any where its workload has none.
+
+    `labels` are the coordinates that tell it from others of that name: what is written is not what is read.
+    """
 
     case: str
     fom: str
     unit: str
     better: Better | None
+    labels: tuple[tuple[str, Scalar], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BlockSeries:
-    """Logarithms of block means, blocks × figures, NaN where a block lacks one or it is zero or less.
+    """Logarithms of block means, passes × figures, NaN where a pass lacks one or it is zero or less.
 
-    Each is the geometric mean over the coordinates of a run. `blocks` holds the number of each row.
+    Each is the geometric mean over the numeric coordinates of a run. `passes` names each row, in the
+    order of time.
     """
 
     figures: tuple[Quoted, ...]
     logs: Floats
-    blocks: tuple[int, ...]
+    passes: tuple[Pass, ...]
 
     def slowing(self) -> Floats:
         """Return the series turned so that more is worse, NaN for figures without a direction."""
@@ -63,8 +71,38 @@ class BlockSeries:
                 known.append(column)
         columns = [column for columns in kept.values() for column in columns]
         return BlockSeries(
-            tuple(self.figures[column] for column in columns), self.logs[:, columns], self.blocks
+            tuple(self.figures[column] for column in columns), self.logs[:, columns], self.passes
         )
+
+    def over(self, references: Mapping[str, str]) -> BlockSeries:
+        """Return the figures of the cases that have a reference, each over the same figure of that."""
+        places = {figure: column for column, figure in enumerate(self.figures)}
+        found = {
+            figure: (column, places[base])
+            for figure, column in places.items()
+            if (base := figure._replace(case=references.get(figure.case, ""))) in places
+        }
+        above, below = ([pair[side] for pair in found.values()] for side in (0, 1))
+        return BlockSeries(tuple(found), self.logs[:, above] - self.logs[:, below], self.passes)
+
+    def within_sessions(self) -> BlockSeries:
+        """Return the series with every session moved to the level of the figure's longest one.
+
+        What changed between two sessions is neither a drift nor two modes. A session with fewer than
+        three values of a figure has no level to speak of, and stays where it is.
+        """
+        sessions = np.array([one.session for one in self.passes])
+        numbers = np.unique(sessions)
+        if len(numbers) < 2:
+            return self
+        found = [moments(self.logs[sessions == number]) for number in numbers]
+        counts = np.array([one.n_blocks for one in found])
+        means = np.array([one.mean for one in found])
+        level = np.take_along_axis(means, counts.argmax(axis=0)[np.newaxis], axis=0)[0]
+        logs = self.logs.copy()
+        for number, count, mean in zip(numbers, counts, means, strict=True):
+            logs[sessions == number] += np.where(count >= MIN_BLOCKS, level - mean, 0.0)
+        return BlockSeries(self.figures, logs, self.passes)
 
 
 def block_series(campaign: Campaign) -> BlockSeries:
@@ -77,13 +115,13 @@ def block_series(campaign: Campaign) -> BlockSeries:
             if not primary or figure.fom in primary:
                 (means,), _ = block_means(table.values[:, table.find(case.id, cells)])
                 found[figure] = means
-    blocks = tuple(sorted({attempt.block for attempt in campaign.measured()}))
-    means = np.column_stack(list(found.values())) if found else np.empty((len(blocks), 0))
-    return BlockSeries(tuple(found), np.log(np.where(means > 0, means, np.nan)), blocks)
+    means = np.column_stack(list(found.values())) if found else np.empty((len(table.passes), 0))
+    return BlockSeries(tuple(found), np.log(np.where(means > 0, means, np.nan)), table.passes)
 
 
 def _by_figure(table: Table, case: str) -> dict[Quoted, list[Cell]]:
     grouped: dict[Quoted, list[Cell]] = {}
     for cell in table.cells(case):
-        grouped.setdefault(Quoted(case, cell.fom, cell.unit, cell.better), []).append(cell)
+        figure = Quoted(case, cell.fom, cell.unit, cell.better, cell.labels)
+        grouped.setdefault(figure, []).append(cell)
     return grouped

@@ -6,8 +6,9 @@ import statistics
 from collections.abc import Iterable
 
 from tare.model.attempt import Attempt
-from tare.model.case import Run
+from tare.model.case import Pass
 from tare.model.study import Budget
+from tare.units import format_seconds
 
 _HOUR = 3600.0
 
@@ -23,7 +24,7 @@ class Spending:
         self._budget = budget
         self.elapsed_s = 0.0
         self.node_s = 0.0
-        self._measured_s: dict[Run, float] = {}
+        self._measured_s: dict[tuple[Pass, str], float] = {}
         self._durations: dict[str, list[float]] = {}
         self._n_hosts: dict[str, int] = {}
 
@@ -32,7 +33,7 @@ class Spending:
         self.elapsed_s += attempt.elapsed_s
         self.node_s += attempt.elapsed_s * len(attempt.hosts)
         if is_settled and attempt.block >= 1:
-            self._measured_s[Run(attempt.block, attempt.case)] = attempt.elapsed_s
+            self._measured_s[attempt.together, attempt.case] = attempt.elapsed_s
         if is_settled:
             self._durations.setdefault(attempt.case, []).append(attempt.elapsed_s)
             self._n_hosts[attempt.case] = len(attempt.hosts)
@@ -64,7 +65,7 @@ class Spending:
 
     @property
     def n_runs(self) -> int:
-        """Return how many measured runs have their answer."""
+        """Return how many measured runs have their answer, one in each session that made it."""
         return len(self._measured_s)
 
     def left_s(self, n_runs: int) -> float | None:
@@ -84,3 +85,18 @@ class Spending:
 
 def _fits(spent_s: float, more_s: float, hours: float | None) -> bool:
     return hours is None or (spent_s < hours * _HOUR and spent_s + more_s <= hours * _HOUR)
+
+
+def describe_budget(budget: Budget) -> str:
+    """Return a budget in words, such as ``500 runs or 12 h``."""
+    limits = (
+        (budget.runs, "runs", None),
+        (budget.hours, "hours", 3600),
+        (budget.node_hours, "node-hours", None),
+    )
+    words = [
+        format_seconds(limit * seconds) if seconds else f"{limit:g} {unit}"
+        for limit, unit, seconds in limits
+        if limit is not None
+    ]
+    return " or ".join(words)

@@ -9,15 +9,17 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tare.answers.compare import Subject, aggregates, comparisons, points, terms_of
+from tare.answers.compare import aggregates, comparisons, terms_of
 from tare.answers.finding import Terms
 from tare.answers.pairs import Pair
+from tare.answers.questions import Family, FamilyKind, Questions, Subject, questions
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Correction, Verdict
+from tare.model.comparison import Comparison, Verdict
 from tare.model.values import Settings
 from tare.stats.family import p_values
 from tare.stats.intervals import MIN_BLOCKS, Floats
+from tare.stats.looks import Looks
 from tare.stats.ratios import log_ratios, ratios
 from tare.stats.relabelling import relabellings
 
@@ -77,11 +79,10 @@ def calibration(campaign: Campaign, *, confidence: float = 0.95) -> Calibration:
             f"{campaign.folder} is no A/A campaign: its reference is not its own twin; make one with "
             f"'tare calibrate {campaign.folder}'"
         )
-    terms = terms_of(campaign.plan, None, confidence, Correction.FDR)
-    subjects, below, above = points(campaign)
-    relabelled = _relabel(subjects, log_ratios(below, above), terms, campaign.plan.seed)
+    asked = questions(campaign)
+    relabelled = _relabel(asked, campaign, confidence)
     found = comparisons(campaign, confidence=confidence)
-    by_figure: dict[tuple[str, str, str], list[int]] = {}
+    by_figure: dict[object, list[int]] = {}
     for column, one in enumerate(found):
         if relabelled.is_judged[column]:
             by_figure.setdefault(_key(one), []).append(column)
@@ -99,13 +100,13 @@ def calibration(campaign: Campaign, *, confidence: float = 0.95) -> Calibration:
         alarm_rate=_mean(relabelled.alarms[judged]),
         interval_rate=_mean(relabelled.intervals[judged]),
         campaign_rate=relabelled.n_campaigns / relabelled.n if relabelled.n else None,
-        margin=terms.margin,
+        margin=campaign.plan.margin,
         confidence=confidence,
     )
 
 
-def _key(one: Comparison) -> tuple[str, str, str]:
-    return one.contender_case, one.fom, one.unit
+def _key(one: Comparison) -> object:
+    return one.contender_case, one.fom, one.unit, tuple(one.labels.items())
 
 
 def _row(
@@ -142,16 +143,28 @@ class _Relabelled:
     n_campaigns: int
 
 
-def _relabel(subjects: Sequence[Subject], logs: Floats, terms: Terms, seed: int) -> _Relabelled:
-    """Draw all verdicts anew for each relabelling, as one family, as `compare` draws them."""
-    is_judged = _is_judged(subjects, logs)
-    which = _pair_numbers([subject.pair for subject in subjects])
-    alarms, intervals = np.zeros(len(subjects)), np.zeros(len(subjects))
+def _relabel(asked: Questions, campaign: Campaign, confidence: float) -> _Relabelled:
+    """Draw all verdicts anew for each relabelling, in the families in which `compare` draws them."""
+    if not asked.families:
+        nothing = np.zeros(0)
+        return _Relabelled(np.zeros(0, np.bool_), nothing, nothing, 0, 0)
+    subjects = [one for family in asked.families for one in family.subjects]
+    logs = np.hstack([log_ratios(family.below, family.above) for family in asked.families])
+    which = _pair_numbers([one.pair for one in subjects])
+    parts = _parts(asked.families)
+    terms = {kind: terms_of(campaign, None, confidence, kind.correction) for kind in parts}
+    always = np.ones(len(subjects), np.bool_)
+    looks = asked.ends.looks(logs, logs, always)
+    rows = np.array([parts[place.kind].start + place.row for place in asked.points], np.intp)
+    is_judged = _is_judged(subjects, logs)[rows]
+    alarms, intervals = np.zeros(len(rows)), np.zeros(len(rows))
     n = n_campaigns = 0
     if is_judged.any():
-        random = np.random.default_rng(seed)
+        random = np.random.default_rng(campaign.plan.seed)
         for signs in relabellings(len(logs), int(which.max()) + 1, random, _MOST_RELABELLINGS):
-            is_alarm, excludes = _alarms(logs * signs[:, which], terms)
+            drawn = logs * signs[:, which]
+            found = [_alarms(drawn[:, part], terms[kind], looks[part]) for kind, part in parts.items()]
+            is_alarm, excludes = (np.concatenate(flags)[rows] for flags in zip(*found, strict=True))
             is_alarm &= is_judged
             alarms += is_alarm
             intervals += excludes
@@ -160,10 +173,18 @@ def _relabel(subjects: Sequence[Subject], logs: Floats, terms: Terms, seed: int)
     return _Relabelled(is_judged, alarms / max(n, 1), intervals / max(n, 1), n, n_campaigns)
 
 
-def _alarms(logs: Floats, terms: Terms) -> tuple[Flags, Flags]:
+def _parts(families: Sequence[Family]) -> dict[FamilyKind, slice]:
+    """Return the columns of each family, side by side."""
+    ends = np.cumsum([len(family.subjects) for family in families]).tolist()
+    return {
+        family.kind: slice(start, end) for family, start, end in zip(families, [0, *ends], ends, strict=False)
+    }
+
+
+def _alarms(logs: Floats, terms: Terms, looks: Sequence[Looks]) -> tuple[Flags, Flags]:
     """Return the columns whose verdict is a difference, and those whose interval alone excludes 1."""
     found = ratios(np.ones_like(logs), np.exp(logs), terms.confidence)
-    known = p_values(found, terms.margin, terms.confidence, terms.correction)
+    known = p_values(found, terms.margin, terms.confidence, terms.correction, looks)
     alpha = 1 - terms.confidence
     excludes = (found.low > 1) | (found.high < 1)
     is_within = (found.low >= 1 / (1 + terms.margin)) & (found.high <= 1 + terms.margin)

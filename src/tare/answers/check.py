@@ -2,30 +2,34 @@
 
 A rule fails where an interval lies wholly beyond its limit. Many comparisons have many chances to do
 so by accident, so an interval that is to fail is adjusted for the number of them (stats.step_down). To pass,
-each must lie wholly within its limit: since all of them must, no adjustment is needed (the
+each must lie wholly within its limit: since all of them must, no adjustment for their number is needed (the
 intersection-union test; Berger 1982, Technometrics 24:295). Everything else is undecided.
+
+A row that `tare compare` has, too, has the verdict that it has there, and a rule that is broken only by a
+difference fails only where there is one among all that is judged there.
 """
 
 from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
 
+from tare.answers.judging import Finding, Trial, judge, why
 from tare.answers.limits import convert
-from tare.answers.quantities import Bounds, least_of_quantile
-from tare.answers.rules import QUANTILES, Bound, Function, Group, Node, Op, Rule, bounds_of
-from tare.answers.selection import Match, Sample, Selection
+from tare.answers.proofs import Uncrossed, unproven_cases
+from tare.answers.row_verdicts import RowVerdicts
+from tare.answers.rules import Bound, Function, Group, Node, Rule, bounds_of
+from tare.answers.selection import Match, Selection
 from tare.answers.truth import Truth, every, some
 from tare.model.attempt import State
 from tare.model.campaign import Campaign
+from tare.model.comparison import Mean, Verdict
 from tare.model.values import Settings
-from tare.stats.intervals import MIN_BLOCKS, Floats
-from tare.stats.step_down import Mask, step_down
+from tare.model.workload import Better
 
 
 class Outcome(enum.StrEnum):
@@ -54,9 +58,12 @@ class Family(enum.StrEnum):
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """One match held against one limit.
 
+    `verdict` is that of the row in `tare compare`, None where that has no such row.
     `value`, `low` and `high` are in `unit` (a fraction for "%", none for a ratio), at the check's
     confidence; `adjusted_low` and `adjusted_high` are of the interval at `adjusted_confidence`, by
     which it would fail. None where there is no interval. `is_beyond` says whether it is on the wrong side.
+    Of the runs of its case and of the one that it is held against, `n_to_prove` had to prove which network
+    carried their data, and `n_not_proven` of those did not.
     """
 
     match: Match
@@ -74,6 +81,24 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     is_beyond: Truth
     outcome: Outcome
     why: str
+    verdict: Verdict | None = None
+    n_to_prove: int = 0
+    n_not_proven: int = 0
+
+    @property
+    def is_turned(self) -> bool:
+        """Return whether the figure changes with the opposite sign: a rate's overhead is less of it."""
+        return self.function is Function.OVERHEAD and self.match.better is Better.HIGHER
+
+    @property
+    def change(self) -> tuple[float | None, float | None, float | None]:
+        """Return contender / reference − 1 of the figure itself, with its interval; of overheads only."""
+        if self.function is not Function.OVERHEAD or self.value is None:
+            return None, None, None
+        if not self.is_turned:
+            return self.value, self.low, self.high
+        low, high = (None if end is None else -end for end in (self.high, self.low))
+        return -self.value, low, high
 
 
 class RuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +128,10 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdicts on all rules. `n_family` is the largest number of comparisons judged together."""
+    """The verdicts on all rules. `n_family` is the largest number of comparisons judged together.
+
+    `mean` is that of ratios and overheads.
+    """
 
     study: str
     site: str
@@ -114,6 +142,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     family: Family
     n_family: int
+    mean: Mean = Mean.GEOMETRIC
 
     def is_failed(self, undecided: Undecided) -> bool:
         """Return whether the check fails where an undecided rule counts as `undecided`."""
@@ -138,14 +167,16 @@ def check(
     names what the campaign does not have, or a limit has the wrong unit.
     """
     named = {bound.call.fom or "" for rule in rules for bound in bounds_of(rule.violation)}
-    selection = Selection(campaign, reference, named)
-    trials = [list(_trials(rule, selection)) for rule in rules]
+    rows = RowVerdicts(campaign, reference, confidence, named)
+    selection = Selection(campaign, reference, named, rows.longer if "" in named else ())
+    trials = [list(_trials(rule, selection, rows)) for rule in rules]
     if family is Family.CHECK:
-        findings = iter(_judge([trial for of_rule in trials for trial in of_rule], confidence))
+        findings = iter(judge([trial for of_rule in trials for trial in of_rule], confidence))
         judged = [[next(findings) for _ in of_rule] for of_rule in trials]
     else:
-        judged = [_judge(of_rule, confidence) for of_rule in trials]
-    verdicts = tuple(_verdict(rule, found) for rule, found in zip(rules, judged, strict=True))
+        judged = [judge(of_rule, confidence) for of_rule in trials]
+    unproven = unproven_cases(campaign)
+    verdicts = tuple(_verdict(rule, found, unproven) for rule, found in zip(rules, judged, strict=True))
     completeness = _completeness(campaign)
     outcome = _overall([one.outcome for one in verdicts])
     sizes = [sum(one.low is not None for one in verdict.judged) for verdict in verdicts]
@@ -159,32 +190,17 @@ def check(
         confidence=confidence,
         family=family,
         n_family=sum(sizes) if family is Family.CHECK else max(sizes, default=0),
+        mean=campaign.mean,
     )
 
 
-class _Trial(NamedTuple):
-    """One limit and what it is held against; `limits` has one number a match, in the match's unit."""
-
-    bound: Bound
-    sample: Sample
-    limits: Floats
-
-
-class _Finding(NamedTuple):
-    """What is known of a trial, one entry a match."""
-
-    trial: _Trial
-    plain: Bounds
-    adjusted: Bounds
-    levels: Floats
-    truths: list[Truth]
-
-
-def _trials(rule: Rule, selection: Selection) -> Iterator[_Trial]:
+def _trials(rule: Rule, selection: Selection, rows: RowVerdicts) -> Iterator[Trial]:
     for bound in bounds_of(rule.violation):
         sample = selection.sample(rule, bound.call)
         limits = np.array([_limit(rule, bound, match) for match in sample.matches])
-        yield _Trial(bound, sample, limits)
+        names = [one.row for one in sample.matches]
+        drawn = [None if name is None else rows.of(bound.call.function, name) for name in names]
+        yield Trial(bound, sample, limits, drawn)
 
 
 def _limit(rule: Rule, bound: Bound, match: Match) -> float:
@@ -207,69 +223,17 @@ def _limit(rule: Rule, bound: Bound, match: Match) -> float:
         raise rule.fault(bound.column, f"{match.fom}: {error}") from error
 
 
-def _judge(trials: Sequence[_Trial], confidence: float) -> list[_Finding]:
-    """Return what is known of each trial, all of them being one family."""
-    plain = [trial.sample.quantity.bounds(confidence) for trial in trials]
-    ends = np.cumsum([len(trial.limits) for trial in trials])[:-1]
-
-    def decide(level: float) -> Mask:
-        return np.concatenate([_is_beyond(trial, trial.sample.quantity.bounds(level)) for trial in trials])
-
-    if not trials:
-        return []
-    made, levels = step_down(decide, np.concatenate([np.isfinite(one.low) for one in plain]), confidence)
-    return [
-        _finding(trial, one, beyond, level)
-        for trial, one, beyond, level in zip(
-            trials, plain, np.split(made, ends), np.split(levels, ends), strict=True
-        )
-    ]
-
-
-def _finding(trial: _Trial, plain: Bounds, beyond: Mask, levels: Floats) -> _Finding:
-    adjusted = Bounds(plain.value, plain.low.copy(), plain.high.copy())
-    for level in np.unique(levels):
-        found, chosen = trial.sample.quantity.bounds(float(level)), levels == level
-        adjusted.low[chosen], adjusted.high[chosen] = found.low[chosen], found.high[chosen]
-    within = _is_within(trial, plain)
-    truths = [
-        Truth.TRUE if one else Truth.FALSE if other else Truth.UNKNOWN
-        for one, other in zip(beyond.tolist(), within.tolist(), strict=True)
-    ]
-    return _Finding(trial, plain, adjusted, levels, truths)
-
-
-def _is_beyond(trial: _Trial, found: Bounds) -> Mask:
-    """Return where the whole interval is on the side of the limit that violates; not where it is absent."""
-    low, high, limits = found.low, found.high, trial.limits
-    with np.errstate(invalid="ignore"):
-        match trial.bound.op:
-            case Op.ABOVE:
-                return np.asarray(low > limits)
-            case Op.AT_LEAST:
-                return np.asarray(low >= limits)
-            case Op.BELOW:
-                return np.asarray(high < limits)
-            case Op.AT_MOST:
-                return np.asarray(high <= limits)
-
-
-def _is_within(trial: _Trial, found: Bounds) -> Mask:
-    opposite = msgspec.structs.replace(trial.bound, op=trial.bound.op.opposite)
-    return _is_beyond(trial._replace(bound=opposite), found)
-
-
-def _verdict(rule: Rule, findings: Sequence[_Finding]) -> RuleVerdict:
+def _verdict(rule: Rule, findings: Sequence[Finding], unproven: Mapping[str, Uncrossed]) -> RuleVerdict:
     by_bound = iter(findings)
     violated = _evaluate(rule.violation, by_bound)
     outcome = {Truth.TRUE: Outcome.FAIL, Truth.FALSE: Outcome.PASS, Truth.UNKNOWN: Outcome.UNDECIDED}[
         violated
     ]
-    judged = tuple(one for finding in findings for one in _judged(finding, outcome))
+    judged = tuple(one for finding in findings for one in _judged(finding, outcome, unproven))
     return RuleVerdict(rule=rule, outcome=outcome, judged=judged)
 
 
-def _evaluate(node: Node, findings: Iterator[_Finding]) -> Truth:
+def _evaluate(node: Node, findings: Iterator[Finding]) -> Truth:
     """Return whether `node` holds; `findings` come in the order of its bounds."""
     if isinstance(node, Group):
         truths = [_evaluate(part, findings) for part in node.parts]
@@ -277,10 +241,13 @@ def _evaluate(node: Node, findings: Iterator[_Finding]) -> Truth:
     return some(next(findings).truths)
 
 
-def _judged(finding: _Finding, of_rule: Outcome) -> Iterator[Judged]:
+def _judged(finding: Finding, of_rule: Outcome, unproven: Mapping[str, Uncrossed]) -> Iterator[Judged]:
     trial = finding.trial
     for i, match in enumerate(trial.sample.matches):
         truth = finding.truths[i]
+        rests_on = [unproven[case] for case in (match.case, match.beside) if case and case in unproven]
+        n_to_prove = sum(one.n_measured for one in rests_on)
+        n_not_proven = sum(one.n_runs for one in rests_on)
         yield Judged(
             match=match,
             function=trial.bound.call.function,
@@ -296,8 +263,21 @@ def _judged(finding: _Finding, of_rule: Outcome) -> Iterator[Judged]:
             adjusted_confidence=float(finding.levels[i]),
             is_beyond=truth,
             outcome=_of_one(truth, of_rule),
-            why="; ".join(filter(None, (_why(finding, i), match.note))),
+            why="; ".join(
+                filter(None, (why(finding, i), match.note, _unproven_words(n_not_proven, n_to_prove)))
+            ),
+            verdict=None if (row := trial.rows[i]) is None else row.verdict,
+            n_to_prove=n_to_prove,
+            n_not_proven=n_not_proven,
         )
+
+
+def _unproven_words(n_not_proven: int, n_to_prove: int) -> str:
+    """Return that it is not known of some runs which network they measured; empty where it is of all."""
+    if not n_not_proven:
+        return ""
+    runs = "run" if n_to_prove == 1 else "runs"
+    return f"on {n_not_proven} of {n_to_prove} {runs} it is not proven that their network carried the data"
 
 
 _OUTCOMES = {Truth.TRUE: Outcome.FAIL, Truth.FALSE: Outcome.PASS, Truth.UNKNOWN: Outcome.UNDECIDED}
@@ -317,48 +297,6 @@ def _of_one(truth: Truth, of_rule: Outcome) -> Outcome:
     if truth is Truth.TRUE:
         return of_rule
     return Outcome.PASS if of_rule is Outcome.PASS else Outcome.UNDECIDED
-
-
-def _why(finding: _Finding, i: int) -> str:
-    match finding.truths[i]:
-        case Truth.TRUE:
-            return "the whole interval is beyond the limit"
-        case Truth.FALSE:
-            return "the whole interval is within the limit"
-        case Truth.UNKNOWN:
-            return _why_unknown(finding, i)
-
-
-def _why_unknown(finding: _Finding, i: int) -> str:
-    n_blocks = finding.trial.sample.quantity.n_blocks[i]
-    function = finding.trial.bound.call.function
-    if np.isnan(finding.plain.value[i]):
-        return _why_absent(finding.trial, n_blocks)
-    if np.isnan(finding.plain.low[i]):
-        least = least_of_quantile(QUANTILES[function]) if function in QUANTILES else MIN_BLOCKS
-        if n_blocks < least:
-            return _too_few(n_blocks, least)
-        return "no interval: some values are zero or less"
-    if _is_beyond(finding.trial, finding.plain)[i]:
-        return "beyond the limit, but not when adjusted for all comparisons that are judged"
-    return "the limit lies within the interval; more runs narrow it"
-
-
-def _why_absent(trial: _Trial, n_blocks: int) -> str:
-    function = trial.bound.call.function
-    if not n_blocks:
-        if function is Function.EFFICIENCY:
-            return "not measured at this scale, or not at the one that it refers to"
-        return "not measured on both sides" if function.has_reference else "not measured"
-    if n_blocks < MIN_BLOCKS and function is not Function.OVERHEAD:
-        return _too_few(n_blocks)
-    if function in (Function.CV, Function.CV_RATIO):
-        return "no scatter to speak of: values are zero or less, or all the same"
-    return "no overhead: the figure of merit has no direction, or its reference is zero or less"
-
-
-def _too_few(n_blocks: int, least: int = MIN_BLOCKS) -> str:
-    return f"{n_blocks} run{'' if n_blocks == 1 else 's'}: an interval takes {least}"
 
 
 def _present(number: float) -> float | None:

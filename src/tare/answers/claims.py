@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 import numpy as np
@@ -49,11 +50,12 @@ class ClaimVerdict(enum.StrEnum):
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Runs that are held against others. `fom` is the claim's own unless told."""
+    """Runs that are held against others. `fom` is the claim's own unless told; `at` are its coordinates."""
 
     contender: dict[str, Scalar | tuple[Scalar, ...]]
     reference: dict[str, Scalar | tuple[Scalar, ...]]
     fom: str | None = None
+    at: dict[str, Scalar] = {}
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -126,7 +128,9 @@ def _overall(evidence: Sequence[Evidence]) -> ClaimVerdict:
 
 def _held(claim: Claim, held: Held, data: Campaign, confidence: float) -> Evidence:
     fom = held.fom or claim.fom
-    reference, contender = (list(_values(data, one, fom)) for one in (held.reference, held.contender))
+    reference, contender = (
+        list(_values(data, one, fom, held.at)) for one in (held.reference, held.contender)
+    )
     if not reference or not contender:
         raise ValueError(f"claim {claim.id}: {claim.data} has no {fom} of both sides")  # a test judges all
     # Runs of different days have no block in common: stacked, no row has both sides.
@@ -142,7 +146,7 @@ def _held(claim: Claim, held: Held, data: Campaign, confidence: float) -> Eviden
     leans_to = _of_interval(claim, ratio, ratio)
     counts = (len(reference), len(contender))
     return Evidence(
-        what=f"{fom}, {_words(held.contender)} / {_words(held.reference)}",
+        what=f"{fom}{_place(held.at)}, {_words(held.contender)} / {_words(held.reference)}",
         n_reference=counts[0],
         n_contender=counts[1],
         ratio=ratio,
@@ -229,13 +233,15 @@ def _one(claim: Claim, data: Campaign, level: Scalar, fom: str) -> float:
     return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
-def _values(data: Campaign, chosen: Chosen, fom: str) -> Iterator[float]:
-    """Yield the values of `fom`, one a run, of the cases that have the chosen settings."""
+def _values(
+    data: Campaign, chosen: Chosen, fom: str, at: Mapping[str, Scalar] = MappingProxyType({})
+) -> Iterator[float]:
+    """Yield the values of `fom` at these coordinates, one a run, of the cases with the chosen settings."""
     cases = {case.id for case in data.plan.cases if _has(case.settings, chosen)}
     for attempt in data.measured():
         for series in attempt.series:
             if attempt.case in cases and series.fom == fom:
-                yield from series.values
+                yield from (one.value for one in series.measurements() if at.items() <= dict(one.at).items())
 
 
 def _has(settings: Settings, chosen: Chosen) -> bool:
@@ -243,6 +249,10 @@ def _has(settings: Settings, chosen: Chosen) -> bool:
         settings.get(name) in (value if isinstance(value, tuple) else (value,))
         for name, value in chosen.items()
     )
+
+
+def _place(at: Mapping[str, Scalar]) -> str:
+    return f" ({', '.join(map(str, at.values()))})" if at else ""
 
 
 def _words(chosen: Chosen) -> str:

@@ -2,44 +2,36 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 import numpy as np
 
-from tare.answers.aggregate import block_means
+from tare.answers.answering import answering_foms, quoted_foms
+from tare.answers.estimate import absent_as_none
 from tare.answers.finding import Terms, findings
-from tare.answers.pairs import Pair, pairs, told_blocks
-from tare.answers.table import Cell, Table, tabulate
+from tare.answers.looks import SessionEnds
+from tare.answers.pairs import told_blocks
+from tare.answers.proofs import NOTHING_CROSSED, nothing_crosses
+from tare.answers.questions import (
+    Family,
+    FamilyKind,
+    Place,
+    Questions,
+    SplitName,
+    Subject,
+    questions,
+    with_left_out,
+)
+from tare.answers.withholding import withhold
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Correction, Finding
+from tare.model.comparison import Comparison, Correction, Finding, Level
 from tare.model.plan import Plan
-from tare.model.values import Scalar, Settings
-from tare.model.workload import Better
+from tare.model.values import Settings
+from tare.stats.estimates import estimate
 from tare.stats.intervals import Floats
-
-
-class Subject(msgspec.Struct, frozen=True, gc=False):
-    """What is compared within a pair: a FOM, at some coordinates or over all of them."""
-
-    pair: Pair
-    fom: str
-    unit: str
-    better: Better | None
-    at: dict[str, Scalar]
-    note: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class _Family:
-    """Subjects that are judged together, with the blocks of both sides and the row that each is shown in."""
-
-    subjects: list[Subject] = dataclasses.field(default_factory=list)
-    below: list[Floats] = dataclasses.field(default_factory=list)
-    above: list[Floats] = dataclasses.field(default_factory=list)
-    rows: list[int] = dataclasses.field(default_factory=list)
 
 
 def comparisons(
@@ -48,36 +40,19 @@ def comparisons(
     reference: Settings | None = None,
     margin: float | None = None,
     confidence: float = 0.95,
-    correction: Correction = Correction.FDR,
+    correction: Correction | None = None,
     foms: Collection[str] = (),
 ) -> list[Comparison]:
     """Return each contender against its reference, for every FOM and point of its coordinates.
 
-    `reference` and `margin` take the place of the study's own; `foms` keeps those alone, all when empty. A
-    cell that only one side measured is there too, without a ratio. All rows are one family: a table to
-    look through, in which by default at most 5 % of the claims are false in the mean. Raises UsageError
-    when no case has the settings of `reference`.
+    `reference` and `margin` take the place of the study's own; `foms` keeps those rows alone, all when empty.
+    A cell that only one side measured is there too, without a ratio. Figures with one point have the row that
+    `aggregates` has. The points of all others are a family of their own: a table to look through, in which by
+    default at most 5 % of the differences that are claimed are false in the mean, and of the equivalences.
+    Raises UsageError when no case has the settings of `reference`.
     """
-    terms = terms_of(campaign.plan, margin, confidence, correction)
-    return answers(campaign, *points(campaign, reference, foms), terms)
-
-
-def points(
-    campaign: Campaign, reference: Settings | None = None, foms: Collection[str] = ()
-) -> tuple[list[Subject], Floats, Floats]:
-    """Return each FOM at each point of its coordinates, with the blocks of both sides, one column each."""
-    table = tabulate(campaign, foms)
-    subjects: list[Subject] = []
-    below: list[int] = []
-    above: list[int] = []
-    for pair in pairs(campaign, reference):
-        cells = table.cells(pair.contender_case.id, pair.reference_case.id)
-        if foms:
-            cells = [cell for cell in cells if cell.fom in foms]
-        subjects += [Subject(pair, cell.fom, cell.unit, cell.better, _place(pair, cell)) for cell in cells]
-        below += table.find(pair.reference_case.id, cells)
-        above += table.find(pair.contender_case.id, cells)
-    return subjects, table.values[:, below], table.values[:, above]
+    asked = questions(campaign, reference, foms)
+    return _rows(campaign, asked, asked.points, margin, confidence, correction)
 
 
 def aggregates(
@@ -86,45 +61,67 @@ def aggregates(
     reference: Settings | None = None,
     margin: float | None = None,
     confidence: float = 0.95,
-    correction: Correction = Correction.HOLM,
+    correction: Correction | None = None,
     foms: Collection[str] = (),
 ) -> list[Comparison]:
-    """Return each contender against its reference, one answer a FOM, over all of its coordinates.
+    """Return each contender against its reference, one answer a figure, over its numeric coordinates.
 
+    Coordinates that are words tell figures apart: what is written and what is read are never averaged.
     Each side of each block is the geometric mean over coordinates, so the answer has an honest
     paired interval: points of one run rise and fall together and are not counted as evidence n times.
     The FOMs that a summary shows are one family and the others another, so that by default the chance of
-    any false claim among what people quote is at most 5 %. `foms` keeps those alone, as one family.
+    any false claim of a difference among what people quote is at most 5 %, and that of an equivalence.
+    `foms` keeps those rows alone.
     """
-    terms = terms_of(campaign.plan, margin, confidence, correction)
-    found: dict[int, Comparison] = {}
-    for family in _families(campaign, reference, foms):
-        if family.subjects:
-            below, above = np.column_stack(family.below), np.column_stack(family.above)
-            found |= zip(family.rows, answers(campaign, family.subjects, below, above, terms), strict=True)
-    return [found[row] for row in sorted(found)]
+    asked = questions(campaign, reference, foms)
+    return _rows(campaign, asked, asked.figures, margin, confidence, correction)
 
 
-def _families(
-    campaign: Campaign, reference: Settings | None, foms: Collection[str]
-) -> tuple[_Family, _Family]:
-    """Return what a summary shows, and the rest; all of a workload without primary FOMs is shown."""
-    table = tabulate(campaign, foms)
-    quoted, others = _Family(), _Family()
-    rows = itertools.count()
-    for pair in pairs(campaign, reference):
-        primary = primary_foms(campaign.plan, pair.workload)
-        for cells in common_cells(table, pair):
-            first = cells[0]
-            if foms and first.fom not in foms:
-                continue
-            one, other, note = sides(table, pair, cells)
-            family = quoted if foms or not primary or first.fom in primary else others
-            family.subjects.append(Subject(pair, first.fom, first.unit, first.better, pair.shared, note))
-            family.below.append(one)
-            family.above.append(other)
-            family.rows.append(next(rows))
-    return quoted, others
+def splits(
+    campaign: Campaign,
+    *,
+    reference: Settings | None = None,
+    margin: float | None = None,
+    confidence: float = 0.95,
+    correction: Correction | None = None,
+) -> dict[SplitName, Comparison]:
+    """Return what sentences tell of some sizes of a figure: a family of its own, by the cells that they are.
+
+    A split of a single size is a row of `comparisons`, too, and has the same verdict there.
+    """
+    asked = questions(campaign, reference)
+    rows = _rows(campaign, asked, list(asked.splits.values()), margin, confidence, correction)
+    return dict(zip(asked.splits, rows, strict=True))
+
+
+def _rows(
+    campaign: Campaign,
+    asked: Questions,
+    places: Sequence[Place],
+    margin: float | None,
+    confidence: float,
+    correction: Correction | None,
+) -> list[Comparison]:
+    """Return the rows at `places`, with what their families say, none equivalent beside longer waits."""
+    waits = (FamilyKind.QUOTED, FamilyKind.OTHERS)
+    wanted = {*waits, *(place.kind for place in places)}
+    judged: dict[FamilyKind, list[Comparison]] = {}
+    for family in asked.families:
+        if family.kind in wanted:
+            terms = terms_of(campaign, margin, confidence, correction or family.kind.correction)
+            judged[family.kind] = _judged(campaign, family, terms, asked)
+    rows = [msgspec.structs.replace(judged[place.kind][place.row], at=place.at) for place in places]
+    return withhold(rows, itertools.chain.from_iterable(judged.get(kind, ()) for kind in waits))
+
+
+def _judged(campaign: Campaign, family: Family, terms: Terms, asked: Questions) -> list[Comparison]:
+    """Return what the blocks say of a family; what was found is kept, since a campaign does not change."""
+    kept: dict[object, tuple[Family, list[Comparison]]] = campaign.__dict__.setdefault("_judged", {})
+    key = (id(family), terms, campaign.is_unpaired)
+    found = kept.get(key)
+    if found is None or found[0] is not family:
+        found = kept[key] = family, answers(campaign, family, terms, asked.ends)
+    return found[1]
 
 
 def overview(
@@ -133,11 +130,11 @@ def overview(
     reference: Settings | None = None,
     margin: float | None = None,
     confidence: float = 0.95,
-    correction: Correction = Correction.HOLM,
+    correction: Correction | None = None,
 ) -> list[Comparison]:
-    """Return one answer a contender, workload and scale: its first primary FOM over all coordinates.
+    """Return one answer a contender, workload and scale: its first FOM that answers, over all coordinates.
 
-    A workload without a primary FOM is shown by its first. The verdicts are those of `aggregates`, so that
+    A workload of which none answers is shown by its first. The verdicts are those of `aggregates`, so that
     the same row never has two: what holds of a whole family holds of a part of it.
     """
     return overview_of(
@@ -150,69 +147,110 @@ def overview_of(aggregates: Sequence[Comparison]) -> list[Comparison]:
     shown: dict[str, Comparison] = {}
     for one in aggregates:
         held = shown.get(one.contender_case)
-        if held is None or (one.is_primary and not held.is_primary):
+        if held is None or (one.is_answer and not held.is_answer):
             shown[one.contender_case] = one
     return list(shown.values())
 
 
-def terms_of(plan: Plan, margin: float | None, confidence: float, correction: Correction) -> Terms:
+def terms_of(campaign: Campaign, margin: float | None, confidence: float, correction: Correction) -> Terms:
     """Return how verdicts are drawn: with the margin of the study where no other is given."""
     return Terms(
-        margin=plan.margin if margin is None else margin, confidence=confidence, correction=correction
+        margin=campaign.plan.margin if margin is None else margin,
+        confidence=confidence,
+        correction=correction,
+        mean=campaign.mean,
     )
 
 
-def primary_foms(plan: Plan, workload: str) -> frozenset[str]:
-    """Return the names of the FOMs that a summary of `workload` shows."""
-    return frozenset(fom.name for fom in plan.foms.get(workload, ()) if fom.is_primary)
-
-
-def common_cells(table: Table, pair: Pair) -> list[list[Cell]]:
-    """Return the cells of a pair by FOM and unit: those that both sides have, else those of either."""
-    grouped: dict[tuple[str, str], list[Cell]] = {}
-    for cell in table.cells(pair.contender_case.id, pair.reference_case.id):
-        grouped.setdefault((cell.fom, cell.unit), []).append(cell)
-    one, other = (table.columns.get(case.id, {}) for case in (pair.reference_case, pair.contender_case))
-    return [[cell for cell in cells if cell in one and cell in other] or cells for cells in grouped.values()]
-
-
-def sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> tuple[Floats, Floats, str]:
-    """Return the mean over `cells` of each block, of the reference and of the contender, and a note."""
-    one, other = (
-        table.values[:, table.find(case.id, cells)] for case in (pair.reference_case, pair.contender_case)
-    )
-    (below, above), left_out = block_means(one, other)
-    if not left_out:
-        return below, above, ""
-    return below, above, f"{left_out} of {len(cells)} points left out: too few blocks, or zero or less"
-
-
-def answers(
-    campaign: Campaign, subjects: Sequence[Subject], below: Floats, above: Floats, terms: Terms
-) -> list[Comparison]:
-    """Return what the blocks say of `subjects`, one a column, as one family.
-
-    The columns of `below` are the references', those of `above` the contenders'. Cases whose blocks are
-    mere numbers are not paired.
-    """
-    primary = {name: primary_foms(campaign.plan, name) for name in campaign.plan.foms}
+def answers(campaign: Campaign, family: Family, terms: Terms, ends: SessionEnds) -> list[Comparison]:
+    """Return what the blocks say of a family. Cases whose blocks are mere numbers are not paired."""
     told = told_blocks(campaign)
     is_paired = [
-        one.pair.reference_case.id in told and one.pair.contender_case.id in told for one in subjects
+        one.pair.reference_case.id in told and one.pair.contender_case.id in told for one in family.subjects
     ]
     with np.errstate(divide="ignore"):  # a count of nothing has a ratio of zero, and that a logarithm
         found = findings(
-            below, above, [one.better for one in subjects], terms, np.array(is_paired, dtype=np.bool_)
+            family.below,
+            family.above,
+            [one.better for one in family.subjects],
+            terms,
+            np.array(is_paired, dtype=np.bool_),
+            rounding=family.rounding,
+            ends=ends,
+            is_unpaired=campaign.compares_unpaired,
         )
+    planned = _planned_blocks(campaign)
+    sides = _held_together(family.below, family.above)
+    levels = zip(*(_levels(side, terms.confidence) for side in sides), strict=True)
     return [
-        comparison(subject, one, is_primary=subject.fom in primary.get(subject.pair.workload, ()))
-        for subject, one in zip(subjects, found, strict=True)
+        comparison(
+            subject,
+            _crossed(campaign.plan, subject, _in_progress(one, subject, planned)),
+            levels=two,
+            is_primary=subject.fom in quoted_foms(campaign.plan, subject.pair),
+            is_answer=subject.fom in answering_foms(campaign.plan, subject.pair),
+        )
+        for subject, one, two in zip(family.subjects, found, levels, strict=True)
     ]
 
 
-def comparison(subject: Subject, found: Finding, *, is_primary: bool) -> Comparison:
+def _crossed(plan: Plan, subject: Subject, found: Finding) -> Finding:
+    """Return `found`, with why there is nothing where nothing crossed the networks that are compared."""
+    if not nothing_crosses(plan, subject.pair):
+        return found
+    return msgspec.structs.replace(found, is_uncrossed=True, is_apart=False, note=NOTHING_CROSSED)
+
+
+def _planned_blocks(campaign: Campaign) -> dict[str, int]:
+    """Return how many blocks are planned of each case of which some have not been run yet."""
+    if campaign.is_imported:
+        return {}
+    planned, answered = campaign.planned(), campaign.latest()
+    left = {run.case for run in planned if run not in answered}
+    counts = Counter(run.case for run in planned)
+    return {case: counts[case] for case in left}
+
+
+def _in_progress(found: Finding, subject: Subject, planned: Mapping[str, int]) -> Finding:
+    """Return what is found, with the blocks that are planned where that many are still to come."""
+    cases = (subject.pair.reference_case.id, subject.pair.contender_case.id)
+    blocks = max((planned[case] for case in cases if case in planned), default=0)
+    if found.ratio is None or blocks <= found.n_blocks:
+        return found
+    return msgspec.structs.replace(found, planned_blocks=blocks)
+
+
+def _held_together(below: Floats, above: Floats) -> tuple[Floats, Floats]:
+    """Return both sides, passes × columns, where they ran together; all of a column in which they never did.
+
+    A level beside a change is that of the runs that the change is of: a case may have run again later, beside
+    others, when the machine was another.
+    """
+    both = np.isfinite(below) & np.isfinite(above)
+    is_held = both | ~both.any(axis=0)
+    return np.where(is_held, below, np.nan), np.where(is_held, above, np.nan)
+
+
+def _levels(values: Floats, confidence: float) -> list[Level | None]:
+    """Return where each column lies; None where there is nothing."""
+    found = estimate(values, confidence)
+    rows = zip(*(absent_as_none(one.tolist()) for one in (found.value, found.low, found.high)), strict=True)
+    return [None if value is None else Level(value=value, low=low, high=high) for value, low, high in rows]
+
+
+def comparison(
+    subject: Subject,
+    found: Finding,
+    *,
+    is_primary: bool,
+    is_answer: bool = False,
+    levels: tuple[Level | None, Level | None] = (None, None),
+) -> Comparison:
     """Return what is `found` of a subject, with what the subject is."""
-    note = "; ".join(filter(None, (found.note, subject.note)))
+    found = with_left_out(found, subject.note)
+    if subject.over and found.paid is not None:  # a mean over sizes is what no run measured
+        bare = msgspec.structs.replace(found.paid, tail="", reference_tail=None, contender_tail=None)
+        found = msgspec.structs.replace(found, paid=bare)
     return Comparison(
         fom=subject.fom,
         unit=subject.unit,
@@ -223,13 +261,10 @@ def comparison(subject: Subject, found: Finding, *, is_primary: bool) -> Compari
         reference_case=subject.pair.reference_case.id,
         contender_case=subject.pair.contender_case.id,
         is_primary=is_primary,
-        **msgspec.structs.asdict(found) | {"note": note},
+        is_answer=is_answer,
+        over=subject.over,
+        labels=subject.labels,
+        reference_level=None if subject.over else levels[0],
+        contender_level=None if subject.over else levels[1],
+        **{name: getattr(found, name) for name in Finding.__struct_fields__},
     )
-
-
-def _place(pair: Pair, cell: Cell) -> dict[str, Scalar]:
-    """Return where a cell is compared; a coordinate named as a shared setting is becomes ``at_…``."""
-    place = dict(pair.shared)
-    for name, value in cell.at:
-        place[f"at_{name}" if name in pair.shared else name] = value
-    return place

@@ -25,14 +25,12 @@ from tare.stats.estimates import estimate
 from tare.stats.hockney import Hockney, fit_hockney
 from tare.stats.intervals import Floats
 from tare.stats.scaling import bounded
+from tare.units import seconds_in
 
 SATURATION_MARGIN = 0.05
 """How near to its best a figure must come to count as saturated."""
 
 _MIN_POINTS = 3
-_PER_US = {"ns": 1e3, "us": 1.0, "µs": 1.0, "usec": 1.0, "ms": 1e-3, "s": 1e-6}
-"""Units of time in a microsecond; a byte a microsecond is 1 MB/s."""
-
 _SCALES = ("nodes", "ranks")
 """Saturation along these is scaling, which has answers of its own."""
 
@@ -77,7 +75,7 @@ def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN, confidence:
         hockney=tuple(
             _hockney(curve, table.values[:, curve.columns], confidence)
             for curve in found
-            if curve.along == "bytes" and curve.cell.better is Better.LOWER and curve.cell.unit in _PER_US
+            if curve.along == "bytes" and curve.cell.better is Better.LOWER and seconds_in(curve.cell.unit)
         ),
         crossovers=tuple(_crossovers(found, table, campaign.plan, confidence)),
         saturations=tuple(
@@ -170,7 +168,7 @@ def _hockney(curve: _Curve, times: Floats, confidence: float) -> HockneyFit:
         n_blocks=found.n_blocks,
         n_sizes=found.n_sizes,
         latency=found.latency,
-        bandwidth=_times(found.bandwidth, _PER_US[curve.cell.unit]),
+        bandwidth=_times(found.bandwidth, 1e-6 / (seconds_in(curve.cell.unit) or 1.0)),
         half_size=found.half_size,
         misfit=found.misfit,
     )
@@ -240,8 +238,8 @@ def _may_saturate(curve: _Curve) -> bool:
 
 def _saturation(curve: _Curve, values: Floats, margin: float, confidence: float) -> Iterator[Saturation]:
     better = curve.cell.better
-    if better is None:
-        return
+    if better is None or (better is Better.LOWER and (values == 0).any()):
+        return  # of a time that is zero, performance has no mean
     with np.errstate(divide="ignore"):
         performance = 1 / values if better is Better.LOWER else values
     found = plateau(performance, margin, confidence)

@@ -1,18 +1,22 @@
-"""Why: what the nodes did otherwise under a contender than under its reference."""
+"""What the nodes did otherwise under a contender than under its reference: told beside the result."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
 from tare.answers.compare import aggregates
+from tare.answers.table import tabulate
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison, Correction
 from tare.model.telemetry import FIGURES, PREFIX
 from tare.model.values import Settings
+from tare.stats.multiplicity import holm
+from tare.stats.ratios import only_together
 
 _LEAST_SHARE = 0.01
 """Of a figure: a smaller difference explains nothing, however surely it is there."""
@@ -20,8 +24,8 @@ _LEAST_SHARE = 0.01
 _LEAST = {"%": 1.0, "1/s": 100.0, "packets": 10.0, "B/s": 1e6, "s": 0.01, "threads": 0.1}
 """By unit: 0.2 % of a disk's time is not made a reason by being twice 0.1 %."""
 
-_LEAST_RUNS = 4
-"""Of either side, where all runs of one have nothing and all of the other some: by chance in 2 of C(8, 4)."""
+_LEAST_RUNS = 5
+"""Of either side: of fewer, figures that jump between two levels differ too often by chance."""
 
 _LEFT_OUT = frozenset({"sampler_cpu", "sampler_memory", "total_sent", "total_packets"})
 """What Tare itself takes, and what counts a packet once at each interface that it passes on its way."""
@@ -59,42 +63,64 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
         return self.comparison.fom.removeprefix(PREFIX)
 
 
-def explanations(campaign: Campaign, *, reference: Settings | None = None) -> list[Reason]:
+def explanations(
+    campaign: Campaign, *, reference: Settings | None = None, confidence: float = 0.95
+) -> list[Reason]:
     """Return what differs in telemetry, by contender and place, the largest difference first within each.
 
-    Ratios are paired by block, and corrected for all that are looked at: in the mean at most 5 % of the rows
-    are no difference. Left out are differences too small to explain anything, and those that an earlier one
-    has told already.
+    Ratios are paired by block. All that could differ is one family of claims of difference, corrected by
+    Holm's procedure: where nothing differs, any row is there in at most 1 − `confidence` of campaigns. What
+    is surely equal makes the rest no likelier, and what no run of either side changes is not counted. Left
+    out are differences too small to explain anything, and those that an earlier one has told already.
     """
-    values = _values(campaign)
-    if not values:
+    if not any(one.telemetry for one in campaign.measured()):
         return []
     foms = [PREFIX + name for name in FIGURES if name not in _LEFT_OUT]
-    compared = aggregates(campaign, reference=reference, foms=foms, correction=Correction.FDR)
+    compared = aggregates(
+        campaign, reference=reference, confidence=confidence, foms=foms, correction=Correction.NONE
+    )
+    values = [_values(campaign, one) for one in compared]
+    p_values = np.array([_p_value(one, *sides) for one, sides in zip(compared, values, strict=True)])
     by_case: dict[str, list[Reason]] = {}
-    for one in compared:
-        reason = _reason(one, values)
+    for one, sides, p in zip(compared, values, holm(p_values).tolist(), strict=True):
+        reason = _reason(one, *sides) if p <= 1 - confidence else None
         if reason is not None:
             by_case.setdefault(one.contender_case, []).append(reason)
     return [reason for found in by_case.values() for reason in _told_once(found)]
 
 
-_Values = Mapping[tuple[str, str], Sequence[float]]
-"""By case and name of a figure of merit: the value of each run."""
+def _values(campaign: Campaign, one: Comparison) -> tuple[list[float], list[float]]:
+    """Return the values of the runs of both sides: of those that ran together, where they are paired."""
+    table = tabulate(campaign, (one.fom,))
+    found = [
+        table.values[:, table.find(case, [cell for cell in table.cells(case) if cell.fom == one.fom][:1])]
+        for case in (one.reference_case, one.contender_case)
+    ]
+    if any(not side.shape[1] for side in found):
+        return [], []
+    if one.is_paired:
+        found = list(only_together(found[0], found[1], np.ones(1, np.bool_)))
+    below, above = (side[np.isfinite(side)].tolist() for side in found)
+    return below, above
 
 
-def _values(campaign: Campaign) -> _Values:
-    values: dict[tuple[str, str], list[float]] = {}
-    for one in campaign.measured():
-        for name, value in one.telemetry.items():
-            values.setdefault((one.case, PREFIX + name), []).append(value)
-    return values
+def _p_value(one: Comparison, below: Sequence[float], above: Sequence[float]) -> float:
+    """Return how likely chance alone makes a difference so clear; NaN where there is nothing to compare.
+
+    Where each side has one value in all of its runs, there is no scatter to tell chance by, and where one
+    side has nothing, no ratio. If each run has the one value or the other by chance, whatever that chance
+    is, the a runs of one side and the b of the other part so neatly in at most 2 aᵃbᵇ/(a + b)^(a + b) of
+    campaigns: 2/4ⁿ with n on either side.
+    """
+    if min(len(below), len(above)) < _LEAST_RUNS or len({*below, *above}) == 1:
+        return math.nan
+    if _is_from_nothing(below, above) or len({*below}) == len({*above}) == 1:
+        a, b = len(below), len(above)
+        return 2 * (a / (a + b)) ** a * (b / (a + b)) ** b
+    return math.nan if one.p_adjusted is None else one.p_adjusted  # of it alone, over all looks
 
 
-def _reason(one: Comparison, values: _Values) -> Reason | None:
-    below, above = (values.get((case, one.fom), ()) for case in (one.reference_case, one.contender_case))
-    if not below or not above:
-        return None
+def _reason(one: Comparison, below: Sequence[float], above: Sequence[float]) -> Reason | None:
     reference, contender = statistics.median(below), statistics.median(above)
     least = _LEAST.get(one.unit, 0.0)
     effect = _sure_effect(one)
@@ -106,16 +132,12 @@ def _reason(one: Comparison, values: _Values) -> Reason | None:
 
 
 def _is_from_nothing(below: Sequence[float], above: Sequence[float]) -> bool:
-    return min(len(below), len(above)) >= _LEAST_RUNS and (
-        (not any(below) and all(above)) or (not any(above) and all(below))
-    )
+    return (not any(below) and all(above)) or (not any(above) and all(below))
 
 
 def _sure_effect(one: Comparison) -> float | None:
     """Return how far the end of the interval that is nearer to 1 lies from it; None where 1 lies within."""
     if one.low is None or one.high is None or one.low <= 0 or one.low <= 1 <= one.high:
-        return None
-    if one.p_adjusted is None or one.p_adjusted > 1 - one.confidence:
         return None
     return min(abs(math.log(one.low)), abs(math.log(one.high)))
 

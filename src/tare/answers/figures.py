@@ -1,4 +1,4 @@
-"""The figures of merit of one run, each with its mean over coordinates, read once."""
+"""The figures of merit of one run, each with its mean over numeric coordinates, read once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tare.answers.table import labels_of
 from tare.model.attempt import Series
 from tare.model.values import Scalar
 
@@ -14,10 +15,11 @@ Points = tuple[Point, ...]
 
 
 class FigureName(NamedTuple):
-    """What makes two figures comparable: the figure of merit and its unit."""
+    """What makes two figures comparable: the figure of merit, its unit, and what tells it from its like."""
 
     fom: str
     unit: str
+    labels: tuple[tuple[str, Scalar], ...] = ()
 
 
 class Figure(NamedTuple):
@@ -40,12 +42,13 @@ def read_figures(series: Sequence[Series], known: dict[Points, Points]) -> dict[
     """
     found: dict[FigureName, dict[Point, list[float]]] = {}
     for one in series:
-        values = found.setdefault(FigureName(one.fom, one.unit), {})
         names = tuple(one.at)
         for row, value in zip(zip(*one.at.values(), strict=True), one.values, strict=True) if names else ():
-            values.setdefault(tuple(zip(names, row, strict=True)), []).append(value)
+            point = tuple(zip(names, row, strict=True))
+            values = found.setdefault(FigureName(one.fom, one.unit, labels_of(point)), {})
+            values.setdefault(point, []).append(value)
         if not names and one.values:
-            values.setdefault((), []).extend(one.values)
+            found.setdefault(FigureName(one.fom, one.unit), {}).setdefault((), []).extend(one.values)
     return {name: _figure(values, known) for name, values in found.items() if values}
 
 

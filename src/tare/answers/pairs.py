@@ -30,6 +30,47 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
         return self.contender_case.workload
 
 
+_MOST_LOOKED_AT = 100
+"""Reference cases among which the nearest is sought."""
+
+
+class Alone(msgspec.Struct, frozen=True, kw_only=True):
+    """A case without a reference, the reference case most like it, and the settings that keep them apart."""
+
+    case: Case
+    nearest: Case
+    differing: tuple[str, ...]
+
+
+def without_reference(plan: Plan) -> list[Alone]:
+    """Return the cases that are held against nothing although their workload has a reference case.
+
+    Only cases that are alike in every setting but those of the reference are compared: what ran on 72 ranks
+    is none of what ran on 48, however many nodes both had.
+    """
+    references: dict[str, list[tuple[Case, Settings]]] = {}
+    for case in plan.cases:
+        if plan.reference and plan.is_reference(case):
+            near = references.setdefault(case.workload, [])
+            if len(near) < _MOST_LOOKED_AT:
+                near.append((case, case.settings))
+    found = []
+    for case in plan.cases:
+        near = references.get(case.workload, [])
+        if not near or plan.is_reference(case) or plan.reference_of(case) is not None:
+            continue
+        settings = case.settings
+        differing = [_differing(known, settings, plan.reference) for _, known in near]
+        at = min(range(len(near)), key=lambda one: len(differing[one]))
+        found.append(Alone(case=case, nearest=near[at][0], differing=differing[at]))
+    return found
+
+
+def _differing(mine: Settings, theirs: Settings, reference: Settings) -> tuple[str, ...]:
+    names = dict.fromkeys((*mine, *theirs))
+    return tuple(name for name in names if name not in reference and mine.get(name) != theirs.get(name))
+
+
 def pairs(campaign: Campaign, reference: Settings | None = None) -> list[Pair]:
     """Return every contender case of the plan with its reference, in the plan's order.
 

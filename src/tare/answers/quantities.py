@@ -9,13 +9,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tare.answers.looks import SessionEnds
 from tare.answers.rules import QUANTILES, Function
+from tare.model.comparison import Mean
 from tare.model.workload import Better
+from tare.stats.autocorrelation import allow_for, not_to_be_told
 from tare.stats.bootstrap import quantile_intervals
 from tare.stats.estimates import estimate
 from tare.stats.intervals import Floats
-from tare.stats.ratios import ratios, set_apart
-from tare.stats.variability import scatter_ratios, scatters
+from tare.stats.looks import Looks, nominal_level
+from tare.stats.ratios import Ratios, only_together, ratios, set_apart
+from tare.stats.scaling import paired_ratios
+from tare.stats.scatter_ratios import scatter_ratios
+from tare.stats.variability import scatters
 
 _ROUNDING = 1e-9
 _BEYOND = 100
@@ -31,10 +37,34 @@ class Bounds(NamedTuple):
 
 
 class Quantity(NamedTuple):
-    """Numbers, the blocks that each rests on, and their intervals by confidence."""
+    """Numbers, the blocks that each rests on, and their intervals by confidence.
+
+    `looks` are those of each match. `untold` is how much neighbouring blocks resemble each other where they
+    are too few to tell how many of them count, else NaN: nothing is claimed of those.
+    `mean` is that of ratios.
+    """
 
     n_blocks: tuple[int, ...]
     bounds: Callable[[float], Bounds]
+    looks: Sequence[Looks] = ()
+    untold: Sequence[float] = ()
+    mean: Mean = Mean.GEOMETRIC
+
+    def r_untold(self, n_matches: int) -> Floats:
+        """Return `untold` of each of so many matches."""
+        return np.array(self.untold or [np.nan] * n_matches, np.float64)
+
+    def claims(self, confidence: float) -> Bounds:
+        """Return the intervals by which claims are made: wider where there were, or may be, other looks."""
+        found = self.bounds(confidence)
+        ends = found.low.copy(), found.high.copy()
+        for looks in set(self.looks):
+            columns = [column for column, one in enumerate(self.looks) if one == looks]
+            own = self.bounds(1 - nominal_level(1 - confidence, looks))
+            for end, wider in zip(ends, (own.low, own.high), strict=True):
+                end[columns] = wider[columns]
+        is_untold = np.isfinite(self.r_untold(len(found.low)))
+        return Bounds(found.value, *(np.where(is_untold, np.nan, end) for end in ends))
 
 
 def of_sides(
@@ -43,46 +73,70 @@ def of_sides(
     contender: Floats,
     is_paired: npt.NDArray[np.bool_],
     directions: Sequence[Better | None],
+    rounding: Floats | None = None,
+    ends: SessionEnds | None = None,
+    mean: Mean = Mean.GEOMETRIC,
 ) -> Quantity:
     """Return what `function` says of contenders and references, both blocks × matches."""
     if function is Function.CV_RATIO:
-        logs = logarithms(reference), logarithms(contender)
-        n_blocks = scatter_ratios(*logs, may_pair=is_paired).n_blocks
-
-        def scatter_bounds(confidence: float) -> Bounds:
-            found = scatter_ratios(*logs, confidence, is_paired)
-            return Bounds(found.ratio, found.low, found.high)
-
-        return Quantity(tuple(n_blocks.tolist()), scatter_bounds)
+        reference, contender = only_together(reference, contender, is_paired)
+        scatter = scatter_ratios(logarithms(reference), logarithms(contender), is_paired)
+        return Quantity(
+            tuple(scatter.n_blocks.tolist()),
+            lambda confidence: Bounds(scatter.ratio, *scatter.interval(confidence)),
+            ends.looks(reference, contender, is_paired) if ends else (),
+        )
     below, above = set_apart(reference, contender, is_paired)
 
     def bounds(confidence: float) -> Bounds:
-        found = ratios(below, above, confidence)
+        found = ratios(below, above, confidence, rounding=rounding, mean=mean)
+        if ends is not None:  # the rows are in the order of time
+            found, _ = allow_for(found, below, above, confidence)
         plain = Bounds(found.ratio, found.low, found.high)
         return _costs(plain, directions) if function is Function.OVERHEAD else plain
 
-    return Quantity(tuple(ratios(below, above).n_blocks.tolist()), bounds)
+    looks = ends.looks(reference, contender, is_paired) if ends else ()
+    plain = ratios(below, above, mean=mean)
+    untold = not_to_be_told(plain, below, above).tolist() if ends else ()
+    return Quantity(tuple(plain.n_blocks.tolist()), bounds, looks, untold, mean)
 
 
-def of_scales(base: Floats, work: Floats, shares: Floats) -> Quantity:
+def of_scales(
+    base: Floats,
+    work: Floats,
+    shares: Floats,
+    rounding: Floats,
+    is_paired: npt.NDArray[np.bool_],
+    *,
+    is_unpaired: bool,
+    ends: SessionEnds | None = None,
+) -> Quantity:
     """Return the efficiency of `work` next to that at the reference scale, blocks × matches.
 
-    `shares` are p_ref / p: what each unit of scale gets done, beside what it did at p_ref.
+    `shares` are p_ref / p: what each unit of scale gets done, beside what it did at p_ref. `rounding` is how
+    far that of what was printed may have moved each, as a logarithm. Of those that `is_paired` only runs that
+    ran together count, but for `is_unpaired` where hardly any did.
     """
 
+    def found_at(confidence: float) -> tuple[Ratios, Floats]:
+        return paired_ratios(base, work, confidence, rounding, is_paired=is_paired, is_unpaired=is_unpaired)
+
     def bounds(confidence: float) -> Bounds:
-        found = ratios(base, work, confidence)
+        found, _ = found_at(confidence)
         return Bounds(found.ratio * shares, found.low * shares, found.high * shares)
 
-    return Quantity(tuple(ratios(base, work).n_blocks.tolist()), bounds)
+    plain, untold = found_at(0.95)
+    looks = ends.looks(base, work, is_paired) if ends else ()
+    return Quantity(tuple(plain.n_blocks.tolist()), bounds, looks, untold.tolist())
 
 
-def of_values(function: Function, values: Floats) -> Quantity:
+def of_values(function: Function, values: Floats, ends: SessionEnds | None = None) -> Quantity:
     """Return what `function` says of cases by themselves, blocks × matches."""
     n_blocks = tuple(np.isfinite(values).sum(axis=0).tolist())
+    looks = ends.looks(values, values, np.ones(values.shape[1], np.bool_)) if ends else ()
     if function in QUANTILES:
         quantile = QUANTILES[function]
-        return Quantity(n_blocks, lambda confidence: _quantiles(values, quantile, confidence))
+        return Quantity(n_blocks, lambda confidence: _quantiles(values, quantile, confidence), looks)
     if function is Function.CV:
         logs = logarithms(values)
 
@@ -90,13 +144,13 @@ def of_values(function: Function, values: Floats) -> Quantity:
             scatter = scatters(logs, confidence)
             return Bounds(scatter.cv, scatter.low, scatter.high)
 
-        return Quantity(n_blocks, scatter_bounds)
+        return Quantity(n_blocks, scatter_bounds, looks)
 
     def bounds(confidence: float) -> Bounds:
         found = estimate(values, confidence)
         return Bounds(found.value, found.low, found.high)
 
-    return Quantity(n_blocks, bounds)
+    return Quantity(n_blocks, bounds, looks)
 
 
 def least_of_quantile(quantile: float) -> int:

@@ -12,7 +12,6 @@ op         = ">" | ">=" | "<" | "<="
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -32,7 +31,7 @@ from tare.answers.rules import (
     opposite,
     rule_fault,
 )
-from tare.errors import UsageError
+from tare.errors import UsageError, nearest_name
 
 _LONGEST = 2000
 _DEEPEST = 50
@@ -249,5 +248,5 @@ class _Parser:
 
 
 def _cure(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(known)}"
+    near = nearest_name(name, known)
+    return f"did you mean {near!r}?" if near else f"choose from {', '.join(known)}"

@@ -31,6 +31,11 @@ class Function(enum.StrEnum):
         return self in (Function.OVERHEAD, Function.RATIO, Function.CV_RATIO)
 
     @property
+    def null(self) -> float | None:
+        """Return what it is of equal sides; None where it holds no sides against each other."""
+        return {Function.OVERHEAD: 0.0, Function.RATIO: 1.0, Function.CV_RATIO: 1.0}.get(self)
+
+    @property
     def is_figure(self) -> bool:
         """Return whether it is a figure of merit itself, in its own unit."""
         return self in (Function.VALUE, *QUANTILES)

@@ -7,9 +7,13 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from tare.answers.answering import growing_foms
 from tare.answers.estimate import absent_as_none
+from tare.answers.finding import NOT_TOGETHER
 from tare.answers.lines import Line, lines
+from tare.answers.pairs import told_blocks
 from tare.answers.table import Cell, Table, tabulate
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
@@ -22,12 +26,13 @@ from tare.model.workload import Better
 from tare.stats.estimates import Estimates, estimate
 from tare.stats.intervals import MIN_BLOCKS, Floats
 from tare.stats.laws import fit_law
-from tare.stats.scaling import Scaled, bounded, lasting, remarks, scaled
+from tare.stats.ratios import Design
+from tare.stats.scaling import Scaled, bounded, claims, lasting, remarks, scaled
+from tare.units import is_elapsed_unit
 
 FLOORS = (0.7, 0.5)
 """Efficiencies down to which people commonly hold that a scale pays."""
 
-_TIME = re.compile(r"(?:ms|s|sec|seconds?|min|minutes?|h|hours?|d|days?)(?:/.*)?")
 _PROGRESS = re.compile(r"(?:fs|ps|ns|tau|(?:time)?steps|iterations)/.*")
 """A rate of progress through one problem, such as ns/day: it does not grow because the problem does."""
 
@@ -61,7 +66,7 @@ def scalings(
     """Return a curve for each workload, side, and figure of merit that says how fast work is done.
 
     They go along what the study's ``scaling`` names, or else along nodes (or ranks) with the problem
-    fixed. `foms` chooses figures of merit, by default the primary ones. Speedups refer to `p_ref`, by
+    fixed. `foms` chooses figures of merit, by default those of `growing_foms`. Speedups refer to `p_ref`, by
     default to the smallest scale that all sides have measured, so that their speedups can be held
     against each other; where there is none, to each side's own smallest. Raises UsageError when no
     curve has the scale `p_ref`.
@@ -75,7 +80,7 @@ def scalings(
             raise UsageError(f"p-ref {p_ref:g}: no case has this scale; choose from {choice}")
     scales = _reference_scales(subjects, table, campaign.plan)
     return [
-        _curve(one, table, campaign.plan, scale if p_ref is None else p_ref, confidence)
+        _curve(one, table, campaign, scale if p_ref is None else p_ref, confidence)
         for one, scale in zip(subjects, scales, strict=True)
     ]
 
@@ -84,6 +89,8 @@ class Grown(NamedTuple):
     """What a case beyond the reference scale gets done, beside the reference scale of its line.
 
     `base` and `work` are throughputs by block; their ratio times `share`, p_ref / p, is the efficiency.
+    `rounding` is how far that of what was printed may have moved it, as a logarithm; `is_paired` says that
+    the blocks of both are told. `base_case` is the case at the reference scale, None where there is none.
     """
 
     case: Case
@@ -93,6 +100,9 @@ class Grown(NamedTuple):
     share: float
     base: Floats
     work: Floats
+    rounding: float
+    is_paired: bool
+    base_case: str | None = None
 
 
 def grown_cases(campaign: Campaign, foms: Collection[str] = ()) -> Iterator[Grown]:
@@ -104,13 +114,31 @@ def grown_cases(campaign: Campaign, foms: Collection[str] = ()) -> Iterator[Grow
     subjects = list(_subjects(campaign.plan, table, foms, has_promised=True))
     for one, p_ref in zip(subjects, _reference_scales(subjects, table, campaign.plan), strict=True):
         work = _work(one, table)
-        base = np.full(len(work), np.nan)
+        shifts = table.shifts[one.columns]
+        base, of_base, base_is_told = np.full(len(work), np.nan), 0.0, True
+        base_case: str | None = None
+        is_told = _is_told(one, campaign)
         if p_ref in one.scales:
-            base = work[:, one.scales.index(p_ref)]
+            place = one.scales.index(p_ref)
+            base_case = one.line.cases[place][1].id
+            base, of_base, base_is_told = work[:, place], float(shifts[place]), bool(is_told[place])
         first = one.scales[0] if p_ref is None else p_ref
         for column, (scale, case) in enumerate(one.line.cases):
             if scale > first:
-                yield Grown(case, one.cell, one.line.along, p_ref, first / scale, base, work[:, column])
+                shift = of_base + float(shifts[column])
+                own, is_paired = work[:, column], base_is_told and bool(is_told[column])
+                yield Grown(
+                    case,
+                    one.cell,
+                    one.line.along,
+                    p_ref,
+                    first / scale,
+                    base,
+                    own,
+                    shift,
+                    is_paired,
+                    base_case,
+                )
 
 
 def is_scalable(unit: str, better: Better | None, names: Collection[str]) -> bool:
@@ -121,7 +149,7 @@ def is_scalable(unit: str, better: Better | None, names: Collection[str]) -> boo
     """
     if better is None or "bytes" in names or unit == "%":
         return False
-    return better is Better.HIGHER or bool(_TIME.fullmatch(unit))
+    return better is Better.HIGHER or is_elapsed_unit(unit.partition("/")[0])
 
 
 def throughput(
@@ -145,7 +173,7 @@ def _subjects(
 ) -> Iterator[_Subject]:
     for workload in dict.fromkeys(case.workload for case in plan.cases):
         cases = [case for case in plan.cases if case.workload == workload]
-        for kind, names in _wanted(plan):
+        for kind, names in wanted_scalings(plan):
             for line in lines(cases, kind, names):
                 cells = _cells(table, line, plan, foms)
                 if has_promised and not table.cells(*(case.id for _, case in line.cases)):
@@ -155,7 +183,8 @@ def _subjects(
                     yield _Subject(kind, line, cell, columns)
 
 
-def _wanted(plan: Plan) -> Sequence[tuple[ScalingKind, tuple[str, ...]]]:
+def wanted_scalings(plan: Plan) -> Sequence[tuple[ScalingKind, tuple[str, ...]]]:
+    """Return the kinds of scaling that are looked at, each with the settings that grow together."""
     told = [(ScalingKind.STRONG, plan.scaling.strong), (ScalingKind.WEAK, plan.scaling.weak)]
     wanted = [(kind, names) for kind, names in told if names]
     if wanted:
@@ -164,22 +193,23 @@ def _wanted(plan: Plan) -> Sequence[tuple[ScalingKind, tuple[str, ...]]]:
 
 
 def _cells(table: Table, line: Line, plan: Plan, foms: Collection[str]) -> list[Cell]:
-    """Return the cells to look at along a line, primary ones unless `foms` says otherwise."""
+    """Return the cells to look at along a line: those of `growing_foms` unless `foms` says otherwise."""
     found = table.cells(*(case.id for _, case in line.cases))
     fitting = [cell for cell in found if is_scalable(cell.unit, cell.better, [name for name, _ in cell.at])]
     if foms:
         return [cell for cell in fitting if cell.fom in foms]
-    primary = {fom.name for fom in plan.foms.get(line.cases[0][1].workload, ()) if fom.is_primary}
-    return [cell for cell in fitting if cell.fom in primary] if primary else fitting[:1]
+    growing = growing_foms(plan, line.cases[0][1].workload)
+    return [cell for cell in fitting if cell.fom in growing] if growing else fitting[:1]
 
 
 def _promised(line: Line, plan: Plan, foms: Collection[str]) -> list[Cell]:
     """Return the cells that a line of which nothing was measured should have."""
-    known = plan.foms.get(line.cases[0][1].workload, ())
+    workload = line.cases[0][1].workload
+    wanted = foms or growing_foms(plan, workload)
     return [
         Cell(fom.name, fom.unit, fom.better, ())
-        for fom in known
-        if (fom.name in foms if foms else fom.is_primary) and is_scalable(fom.unit, fom.better, fom.by)
+        for fom in plan.foms.get(workload, ())
+        if fom.name in wanted and is_scalable(fom.unit, fom.better, fom.by)
     ]
 
 
@@ -198,6 +228,11 @@ def _reference_scales(subjects: Sequence[_Subject], table: Table, plan: Plan) ->
         min(common.get(problem, ()), default=min(own, default=None))
         for problem, own in zip(problems, measured, strict=True)
     ]
+
+
+def _is_told(one: _Subject, campaign: Campaign) -> npt.NDArray[np.bool_]:
+    told = told_blocks(campaign)
+    return np.array([case.id in told for _, case in one.line.cases], np.bool_)
 
 
 def _measured_scales(one: _Subject, table: Table) -> list[float]:
@@ -223,15 +258,24 @@ def _fixed(line: Line, plan: Plan, without: Collection[str] = ()) -> dict[str, S
 
 
 def _curve(
-    one: _Subject, table: Table, plan: Plan, reference: float | None, confidence: float
+    one: _Subject, table: Table, campaign: Campaign, reference: float | None, confidence: float
 ) -> ScalingCurve:
     cell, scales = one.cell, one.scales
     values = table.values[:, one.columns]
     work = _work(one, table)
     measured = _measured_scales(one, table)
     p_ref = reference if reference in measured else None
-    grown = scaled(work, scales, None if p_ref is None else scales.index(p_ref), confidence)
-    points = _points(one, estimate(values, confidence), grown, p_ref)
+    at = None if p_ref is None else scales.index(p_ref)
+    grown = scaled(
+        work,
+        scales,
+        at,
+        confidence,
+        rounding=table.shifts[one.columns],
+        is_told=_is_told(one, campaign),
+        is_unpaired=campaign.compares_unpaired,
+    )
+    points = _points(one, estimate(values, confidence), grown, p_ref, confidence)
     return ScalingCurve(
         workload=one.line.cases[0][1].workload,
         fom=cell.fom,
@@ -239,7 +283,7 @@ def _curve(
         better=_better(cell),
         kind=one.kind,
         along=one.line.along,
-        settings=_fixed(one.line, plan),
+        settings=_fixed(one.line, campaign.plan),
         at=dict(cell.at),
         held=one.line.held,
         p_ref=p_ref,
@@ -260,7 +304,11 @@ def _better(cell: Cell) -> Better:
     return cell.better or Better.HIGHER  # is_scalable() lets none through that has no direction
 
 
-def _points(one: _Subject, found: Estimates, grown: Scaled, p_ref: float | None) -> tuple[ScalingPoint, ...]:
+def _points(
+    one: _Subject, found: Estimates, grown: Scaled, p_ref: float | None, confidence: float
+) -> tuple[ScalingPoint, ...]:
+    is_beyond = [p_ref is not None and scale > p_ref for scale in one.scales]
+    told = claims(grown, np.array(is_beyond, np.bool_), confidence)
     values, lows, highs = (
         absent_as_none(numbers.tolist()) for numbers in (found.value, found.low, found.high)
     )
@@ -269,7 +317,6 @@ def _points(one: _Subject, found: Estimates, grown: Scaled, p_ref: float | None)
         value = values[column]
         efficiency = bounded(grown.speedup, column, float(grown.share[column]))
         gain = bounded(grown.gain, column)
-        is_beyond = p_ref is not None and scale > p_ref
         points.append(
             ScalingPoint(
                 scale=scale,
@@ -279,8 +326,13 @@ def _points(one: _Subject, found: Estimates, grown: Scaled, p_ref: float | None)
                 speedup=bounded(grown.speedup, column),
                 efficiency=efficiency,
                 gain=gain,
-                remarks=remarks(gain, efficiency if is_beyond else None),
-                note=_lack(int(found.n_blocks[column])),
+                remarks=remarks(
+                    gain,
+                    efficiency if is_beyond[column] else None,
+                    can_be_negative=bool(told.gain[column]),
+                    can_be_super_linear=bool(told.efficiency[column]),
+                ),
+                note=_lack(int(found.n_blocks[column])) or _pair_words(grown, column, scale, p_ref),
             )
         )
     return tuple(points)
@@ -301,6 +353,16 @@ def _lack(n_blocks: int) -> str:
         return "not measured"
     runs = "single run" if n_blocks == 1 else f"{n_blocks} runs"
     return f"without interval: {runs}"
+
+
+def _pair_words(grown: Scaled, column: int, scale: float, p_ref: float | None) -> str:
+    """Return how ratios were formed where it is not block against block, or why there is none."""
+    found = Design(grown.speedup.design[column])
+    if found is Design.NONE and p_ref is not None:
+        return NOT_TOGETHER
+    if Design.ARITHMETIC in (found, grown.gain.design[column]):
+        return "some values are zero or less: ratio of arithmetic means"
+    return "unpaired" if found is Design.UNPAIRED and scale != p_ref else ""
 
 
 def _note(reference: float | None, p_ref: float | None, along: str) -> str:

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from tare.answers.aggregate import block_means
-from tare.answers.compare import common_cells, primary_foms, sides
+from tare.answers.answering import primary_foms, quoted_foms
+from tare.answers.finding import NOT_TOGETHER, UNPAIRED
+from tare.answers.looks import session_ends
 from tare.answers.pairs import Pair, pairs, told_blocks
+from tare.answers.proofs import NOTHING_CROSSED, nothing_crosses
 from tare.answers.quantities import Bounds, Quantity, of_scales, of_sides, of_values
+from tare.answers.questions import FigureName, common_cells, figure_of, place_of, rounding_of, sides
+from tare.answers.quoted import Figure
+from tare.answers.row_verdicts import RowName
 from tare.answers.rules import Call, Function, Rule, Selector
 from tare.answers.scaling import Grown, grown_cases
 from tare.answers.table import Cell, Table, tabulate
+from tare.errors import nearest_name
 from tare.model.campaign import Campaign
 from tare.model.case import Case
 from tare.model.telemetry import FIGURES, PREFIX
 from tare.model.values import Scalar, Settings, is_written
 from tare.model.workload import Better
-from tare.stats.intervals import Floats
+from tare.stats.intervals import MIN_BLOCKS, Floats
+from tare.stats.ratios import were_apart
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is judged: a FOM of a case, or of a contender against its reference.
 
     `at` holds its workload, the settings that vary, and its coordinates where it is one point.
-    `reference` is empty for a value.
+    `reference` is empty for a value. `row` is the row of `tare compare` that speaks of the same. `beside` is
+    the case whose runs it is held against, None for a value.
     """
 
     case: str
@@ -39,6 +48,8 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     at: dict[str, Scalar]
     reference: dict[str, Scalar] = {}
     note: str = ""
+    row: RowName | None = None
+    beside: str | None = None
 
 
 class Sample(NamedTuple):
@@ -52,6 +63,7 @@ class _Side(NamedTuple):
     match: Match
     below: Floats
     above: Floats
+    rounding: float = 0.0
 
 
 NOTHING = Sample((), Quantity((), lambda _confidence: Bounds(np.empty(0), np.empty(0), np.empty(0))))
@@ -60,12 +72,18 @@ NOTHING = Sample((), Quantity((), lambda _confidence: Bounds(np.empty(0), np.emp
 class Selection:
     """Finds what rules speak of in one campaign. `reference` takes the place of the study's own.
 
-    Telemetry is looked at where it is among the `foms` that the rules name.
+    Telemetry is looked at where it is among the `foms` that the rules name. What names none and compares
+    sides speaks of the figures that are quoted and of those that are `longer`.
     """
 
     def __init__(
-        self, campaign: Campaign, reference: Settings | None = None, foms: Collection[str] = ()
+        self,
+        campaign: Campaign,
+        reference: Settings | None = None,
+        foms: Collection[str] = (),
+        longer: Collection[Figure] = (),
     ) -> None:
+        self._longer = longer
         self._plan = campaign.plan
         self._table: Table = tabulate(campaign, foms)
         self._campaign = campaign
@@ -89,49 +107,87 @@ class Selection:
     def _sides(self, rule: Rule, call: Call) -> Sample:
         if not (self._plan.reference or self._reference):
             raise rule.fault(call.column, "the study names no reference; give one with --reference KEY=VALUE")
-        matches: list[Match] = []
-        below: list[Floats] = []
-        above: list[Floats] = []
+        every: list[_Side] = []
         is_paired: list[bool] = []
         told = told_blocks(self._campaign)
         for pair in self._pairs:
             found = list(self._of_pair(pair, call))
-            matches += [one.match for one in found]
-            below += [one.below for one in found]
-            above += [one.above for one in found]
+            every += found
             is_paired += [{pair.reference_case.id, pair.contender_case.id} <= told] * len(found)
-        if not matches:
+        if not every:
             return NOTHING
-        quantity = of_sides(
-            call.function,
-            np.column_stack(below),
-            np.column_stack(above),
-            np.array(is_paired),
-            [match.better for match in matches],
+        sides_of = (
+            np.column_stack([one.below for one in every]),
+            np.column_stack([one.above for one in every]),
         )
+        matches, may_pair = self._marked([one.match for one in every], sides_of, np.array(is_paired))
+        better = [match.better for match in matches]
+        rounding = np.array([one.rounding for one in every])
+        ends = session_ends(self._campaign, self._table.passes)
+        quantity = of_sides(call.function, *sides_of, may_pair, better, rounding, ends, self._campaign.mean)
         return Sample(tuple(matches), quantity)
+
+    def _marked(
+        self, matches: list[Match], sides_of: tuple[Floats, Floats], may_pair: npt.NDArray[np.bool_]
+    ) -> tuple[list[Match], npt.NDArray[np.bool_]]:
+        """Return the matches with a note on those that did not run together, and which are paired."""
+        were_few = were_apart(*sides_of, may_pair, MIN_BLOCKS)
+        if self._campaign.compares_unpaired:
+            may_pair = may_pair & ~were_few
+            marks = np.where(were_few, UNPAIRED, "").tolist()
+        else:
+            marks = np.where(were_apart(*sides_of, may_pair), NOT_TOGETHER, "").tolist()
+        return [
+            msgspec.structs.replace(one, note="; ".join(filter(None, (mark, one.note)))) if mark else one
+            for one, mark in zip(matches, marks, strict=True)
+        ], may_pair
 
     def _of_pair(self, pair: Pair, call: Call) -> Iterator[_Side]:
         """Yield what `call` matches of a pair, with the numbers of both sides, block by block."""
         case, reference = pair.contender_case, dict(pair.reference)
+        beside = pair.reference_case.id
+        quoted = quoted_foms(self._plan, pair)
         at = {**pair.contender, **pair.shared}
-        for cells in self._chosen(case, call, common_cells(self._table, pair)):
+        longer = self._longer_of(pair) if call.function in (Function.OVERHEAD, Function.RATIO) else ()
+        for cells in self._chosen(case, call, common_cells(self._table, pair), quoted, longer):
             below, above, note = sides(self._table, pair, cells)
-            place = at | dict(cells[0].at) if _is_pointwise(call, case) else at
+            place = at | dict(cells[0].at if _is_pointwise(call, case) else cells[0].labels)
             match = _match(case, cells[0], place)
-            yield _Side(msgspec.structs.replace(match, reference=reference, note=note), below, above)
+            rounding = rounding_of(self._table, pair, cells)
+            if nothing_crosses(self._plan, pair):
+                below, above, note = np.full_like(below, np.nan), np.full_like(above, np.nan), NOTHING_CROSSED
+            row = _row(pair, cells[0], is_point=_is_pointwise(call, case))
+            yield _Side(
+                msgspec.structs.replace(match, reference=reference, note=note, row=row, beside=beside),
+                below,
+                above,
+                rounding,
+            )
         if self._has_numbers(call, pair.reference_case.id, case.id):
             return
         nothing = np.full(len(self._table.values), np.nan)
-        for absent in self._unmeasured(case, at, call):
-            yield _Side(msgspec.structs.replace(absent, reference=reference), nothing, nothing)
+        for absent in self._unmeasured(case, at, call, quoted):
+            yield _Side(msgspec.structs.replace(absent, reference=reference, beside=beside), nothing, nothing)
 
-    def _chosen(self, case: Case, call: Call, groups: Iterable[list[Cell]]) -> Iterator[list[Cell]]:
+    def _longer_of(self, pair: Pair) -> frozenset[FigureName]:
+        """Return the figures of a pair that are elapsed times and got worse for any contender anywhere."""
+        workload = pair.shared.get("workload")
+        return frozenset((one.fom, one.unit, one.labels) for one in self._longer if one.workload == workload)
+
+    def _chosen(
+        self,
+        case: Case,
+        call: Call,
+        groups: Iterable[list[Cell]],
+        quoted: frozenset[str],
+        longer: Collection[FigureName] = (),
+    ) -> Iterator[list[Cell]]:
         """Yield the cells that make one number each: a FOM as a whole, or point by point."""
         if not _suits(case.settings, call.selectors, is_complete=False):
             return
         for cells in groups:
-            if not self._is_wanted(cells[0].fom, call, case.workload):
+            is_longer = not call.fom and figure_of(cells[0]) in longer
+            if not is_longer and not self._is_wanted(cells[0].fom, call, quoted):
                 continue
             if not _is_pointwise(call, case):
                 yield cells
@@ -147,17 +203,19 @@ class Selection:
             varied = {name: value for name, value in case.settings.items() if name in self._plan.varied}
             at: dict[str, Scalar] = {"workload": case.workload, **varied}
             groups = _by_fom(self._table.cells(case.id))
-            for cells in self._chosen(case, call, groups):
+            quoted = primary_foms(self._plan, case.workload)
+            for cells in self._chosen(case, call, groups, quoted):
                 (means,), _ = block_means(self._table.values[:, self._table.find(case.id, cells)])
-                place = at | dict(cells[0].at) if _is_pointwise(call, case) else at
+                place = at | dict(cells[0].at if _is_pointwise(call, case) else cells[0].labels)
                 matches.append(_match(case, cells[0], place))
                 columns.append(means)
-            for absent in self._unmeasured(case, at, call):
+            for absent in self._unmeasured(case, at, call, quoted):
                 matches.append(absent)
                 columns.append(np.full(len(self._table.values), np.nan))
         if not matches:
             return NOTHING
-        return Sample(tuple(matches), of_values(call.function, np.column_stack(columns)))
+        ends = session_ends(self._campaign, self._table.passes)
+        return Sample(tuple(matches), of_values(call.function, np.column_stack(columns), ends))
 
     def _efficiencies(self, call: Call) -> Sample:
         """Return each case beyond the reference scale of its line, next to that scale."""
@@ -172,6 +230,10 @@ class Selection:
             np.column_stack([one.base for one in found]),
             np.column_stack([one.work for one in found]),
             np.array([one.share for one in found]),
+            np.array([one.rounding for one in found]),
+            np.array([one.is_paired for one in found], np.bool_),
+            is_unpaired=self._campaign.compares_unpaired,
+            ends=session_ends(self._campaign, self._table.passes),
         )
         return Sample(tuple(self._scaled(one) for one in found), quantity)
 
@@ -180,9 +242,11 @@ class Selection:
         varied = {name: value for name, value in one.case.settings.items() if name in self._plan.varied}
         at: dict[str, Scalar] = {"workload": one.case.workload, **varied, **dict(one.cell.at)}
         note = "" if one.p_ref is None else f"next to {one.along}={one.p_ref:g}"
-        return msgspec.structs.replace(_match(one.case, one.cell, at), note=note)
+        return msgspec.structs.replace(_match(one.case, one.cell, at), note=note, beside=one.base_case)
 
-    def _unmeasured(self, case: Case, at: dict[str, Scalar], call: Call) -> list[Match]:
+    def _unmeasured(
+        self, case: Case, at: dict[str, Scalar], call: Call, quoted: frozenset[str]
+    ) -> list[Match]:
         """Return what `case` would be judged by, had any run of it been measured; never a silent pass."""
         if not _suits(case.settings, call.selectors, is_complete=False):
             return []
@@ -196,7 +260,7 @@ class Selection:
         return [
             Match(case=case.id, fom=fom.name, unit=fom.unit, better=fom.better, at=at | coordinates)
             for fom in self._plan.foms.get(case.workload, ())
-            if self._is_wanted(fom.name, call, case.workload) and coordinates.keys() <= set(fom.by)
+            if self._is_wanted(fom.name, call, quoted) and coordinates.keys() <= set(fom.by)
         ]
 
     def _untold(self, case: Case, at: dict[str, Scalar], call: Call) -> list[Match]:
@@ -213,11 +277,10 @@ class Selection:
             return any(cell.fom == call.fom for cell in self._table.cells(*cases))
         return any(case in self._table.columns for case in cases)
 
-    def _is_wanted(self, fom: str, call: Call, workload: str) -> bool:
-        primary = primary_foms(self._plan, workload)
+    def _is_wanted(self, fom: str, call: Call, quoted: frozenset[str]) -> bool:
         if call.fom:
             return fom == call.fom
-        return fom in primary if primary else not fom.startswith(PREFIX)
+        return fom in quoted if quoted else not fom.startswith(PREFIX)
 
     def _require_known(self, rule: Rule, call: Call) -> None:
         foms = self._foms()
@@ -279,10 +342,16 @@ def _match(case: Case, cell: Cell, at: dict[str, Scalar]) -> Match:
     return Match(case=case.id, fom=cell.fom, unit=cell.unit, better=cell.better, at=at)
 
 
+def _row(pair: Pair, cell: Cell, *, is_point: bool) -> RowName:
+    at = place_of(pair, cell.at if is_point else cell.labels)
+    cases = pair.reference_case.id, pair.contender_case.id
+    return RowName(*cases, cell.fom, cell.unit, frozenset(at.items()), is_point)
+
+
 def _by_fom(cells: Iterable[Cell]) -> list[list[Cell]]:
-    grouped: dict[tuple[str, str], list[Cell]] = {}
+    grouped: dict[object, list[Cell]] = {}
     for cell in cells:
-        grouped.setdefault((cell.fom, cell.unit), []).append(cell)
+        grouped.setdefault(figure_of(cell), []).append(cell)
     return list(grouped.values())
 
 
@@ -306,5 +375,5 @@ def _suits(settings: Settings, selectors: Iterable[Selector], *, is_complete: bo
 
 
 def _cure(name: str, known: Iterable[str] | Mapping[str, object]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(known)}"
+    near = nearest_name(name, known)
+    return f"did you mean {near!r}?" if near else f"choose from {', '.join(known)}"

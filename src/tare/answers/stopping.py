@@ -20,9 +20,10 @@ import msgspec
 import numpy as np
 
 from tare.answers.aggregate import block_means
-from tare.answers.compare import primary_foms
+from tare.answers.answering import primary_foms
 from tare.answers.figures import Figure, FigureName, Point, Points, read_figures
 from tare.model.attempt import Attempt
+from tare.model.case import Pass
 from tare.model.plan import Plan
 from tare.stats.intervals import Floats, moments
 from tare.stats.sequential import as_share, blocks_until, cautious_half_widths
@@ -50,7 +51,7 @@ class StoppingRule:
     def __init__(self, plan: Plan, *, until: float | None = None, confidence: float = 0.95) -> None:
         self._until = plan.repeats.until if until is None else until
         self._confidence = confidence
-        self._figures: dict[str, dict[FigureName, dict[int, Figure]]] = {case.id: {} for case in plan.cases}
+        self._figures: dict[str, dict[FigureName, dict[Pass, Figure]]] = {case.id: {} for case in plan.cases}
         self._known_points: dict[Points, Points] = {}
         self._primary = {case.id: primary_foms(plan, case.workload) for case in plan.cases}
         references = {case.id: plan.reference_of(case) for case in plan.cases}
@@ -64,9 +65,9 @@ class StoppingRule:
         if blocks_of is None:
             return
         for blocks in blocks_of.values():
-            blocks.pop(attempt.block, None)
+            blocks.pop(attempt.together, None)
         for name, figure in read_figures(attempt.series, self._known_points).items():
-            blocks_of.setdefault(name, {})[attempt.block] = figure
+            blocks_of.setdefault(name, {})[attempt.together] = figure
 
     def wanted(self) -> set[str]:
         """Return the cases that need another block: those not settled, each with its reference.
@@ -105,6 +106,11 @@ class StoppingRule:
         common = [name for name in mine if name in other]
         for name in [one for one in common if one.fom in self._primary[case]] or common:
             yield from _pair_columns(mine[name], other[name] if reference else None)
+        if not common:  # the same figures at other labels, such as hosts: each by itself
+            foms = {one[:2] for one in mine} & {one[:2] for one in other}
+            for side in (mine, other):
+                for name in [one for one in side if one[:2] in foms]:
+                    yield from _pair_columns(side[name], None)
 
     def _judge(
         self, columns: Sequence[tuple[str, Floats]], against: dict[str, str | None]
@@ -145,7 +151,7 @@ def expected_blocks(one: Standing, plan: Plan) -> int | None:
     return blocks_until(one.deviation, math.log1p(repeats.until), repeats.min, repeats.max)
 
 
-def _pair_columns(mine: dict[int, Figure], other: dict[int, Figure] | None) -> Iterator[Floats]:
+def _pair_columns(mine: dict[Pass, Figure], other: dict[Pass, Figure] | None) -> Iterator[Floats]:
     """Yield what must be narrow: the log ratio by block, or without another side the logarithm."""
     sides = [mine] if other is None else [mine, other]
     positive = next(iter(mine.values())).positive
@@ -165,12 +171,12 @@ def _pair_columns(mine: dict[int, Figure], other: dict[int, Figure] | None) -> I
     yield logs[0] - logs[1] if len(logs) == 2 else logs[0]
 
 
-def _common_points(sides: Sequence[dict[int, Figure]]) -> Points:
+def _common_points(sides: Sequence[dict[Pass, Figure]]) -> Points:
     found = [dict.fromkeys(point for figure in side.values() for point in figure.points) for side in sides]
     return tuple(point for point in found[0] if all(point in one for one in found))
 
 
-def _means(sides: Sequence[dict[int, Figure]], points: Points) -> tuple[Floats, ...]:
+def _means(sides: Sequence[dict[Pass, Figure]], points: Points) -> tuple[Floats, ...]:
     """Return one number a block of each side, over those of `points` that comparisons use, too."""
     blocks = sorted({block for side in sides for block in side})
     matrices = [
@@ -180,7 +186,7 @@ def _means(sides: Sequence[dict[int, Figure]], points: Points) -> tuple[Floats, 
     return block_means(*matrices)[0]
 
 
-def _rows(side: dict[int, Figure], blocks: Sequence[int]) -> Iterator[dict[Point, float]]:
+def _rows(side: dict[Pass, Figure], blocks: Sequence[Pass]) -> Iterator[dict[Point, float]]:
     for block in blocks:
         figure = side.get(block)
         yield dict(zip(figure.points, figure.values, strict=True)) if figure else {}

@@ -13,7 +13,7 @@ from tare.stats.autocorrelation import lag_one
 from tare.stats.intervals import Floats
 from tare.stats.modes import two_modes
 from tare.stats.outliers import outliers
-from tare.stats.trend import mann_kendall, theil_sen
+from tare.stats.trend import drift_p_values, theil_sen
 from tare.stats.warmup import warm_ups
 
 
@@ -30,6 +30,11 @@ class Suspicion(enum.StrEnum):
     def is_in_time(self) -> bool:
         """Return whether it is about the order of the blocks."""
         return self not in (Suspicion.MODES, Suspicion.OUTLIERS)
+
+    @property
+    def is_of_campaign(self) -> bool:
+        """Return whether its p value is that of the campaign as a whole, and needs no correction."""
+        return self is Suspicion.WARM_UP
 
     @property
     def is_shared(self) -> bool:
@@ -53,7 +58,10 @@ class Findings:
 
 
 def look_for(suspicion: Suspicion, logs: Floats) -> Findings:
-    """Return what the test of `suspicion` says of each column of `logs`, blocks in the order of time."""
+    """Return what the test of `suspicion` says of each column of `logs`, blocks in the order of time.
+
+    A warm-up is slow, so for it more must be slower.
+    """
     return _TESTS[suspicion](logs)
 
 
@@ -61,7 +69,7 @@ def _drift(logs: Floats) -> Findings:
     slope = theil_sen(logs)
     has_value = np.isfinite(logs)
     effect = slope * (has_value.sum(axis=0) - 1)
-    return Findings(mann_kendall(logs), effect, np.expm1(slope), has_value, _no_levels(logs))
+    return Findings(drift_p_values(logs), effect, np.expm1(slope), has_value, _no_levels(logs))
 
 
 def _warm_up(logs: Floats) -> Findings:

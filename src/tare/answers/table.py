@@ -1,9 +1,10 @@
-"""The measured values of a campaign as one matrix, blocks × cells."""
+"""The measured values of a campaign as one matrix, passes × cells."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Sequence
+import functools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -12,11 +13,12 @@ import numpy.typing as npt
 
 from tare.model.attempt import Attempt, Series
 from tare.model.campaign import Campaign
-from tare.model.case import Run
+from tare.model.case import Pass
 from tare.model.telemetry import PREFIX
 from tare.model.values import Scalar
 from tare.model.workload import Better
-from tare.stats.intervals import Floats
+from tare.stats.intervals import MIN_BLOCKS, Floats, moments
+from tare.stats.rounding import printed_steps, rounding_shifts
 
 Columns = npt.NDArray[np.intp]
 
@@ -29,17 +31,44 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
     better: Better | None
     at: tuple[tuple[str, Scalar], ...]
 
+    @property
+    def labels(self) -> tuple[tuple[str, Scalar], ...]:
+        """Return the coordinates that say which figure it is, such as ``operation``.
+
+        None is averaged over. They are the words among them, and percentiles. Other numbers, such as a
+        message size, say where a figure was measured.
+        """
+        return labels_of(self.at)
+
+
+@functools.lru_cache(maxsize=4096)
+def labels_of(at: tuple[tuple[str, Scalar], ...]) -> tuple[tuple[str, Scalar], ...]:
+    """Return those of the coordinates `at` that say which figure it is; see `Cell.labels`."""
+    return tuple(
+        (name, value)
+        for name, value in at
+        if name == _ORDER or isinstance(value, bool) or not isinstance(value, (int, float))
+    )
+
+
+_ORDER = "percentile"
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Table:
-    """Values of measured attempts, blocks × columns, NaN where a block lacks one.
+    """Values of measured attempts, passes × columns, NaN where a pass lacks one.
 
-    `columns` finds the column of each cell, by case. The last column is all NaN and belongs to no
-    case: it stands in for what was never measured.
+    A pass is what ran together: a block in one session. `passes` names each row, in the order of time; a
+    block that was taken up again in a later session has several, in each of which a case may have a value.
+    `columns` finds the column of each cell, by case. The last column is all NaN and belongs to no case: it
+    stands in for what was never measured. `shifts` says of each column how far rounding may have moved its
+    mean, as a share of it.
     """
 
     values: Floats
     columns: dict[str, dict[Cell, int]]
+    passes: tuple[Pass, ...]
+    shifts: Floats
 
     def cells(self, *cases: str) -> list[Cell]:
         """Return the cells that any of `cases` has, those of the first case first."""
@@ -52,7 +81,7 @@ class Table:
 
 
 def tabulate(campaign: Campaign, foms: Collection[str] = ()) -> Table:
-    """Return the values that count: of the last DONE attempt of each measured run.
+    """Return the values that count: of the last DONE attempt of each measured run in each session.
 
     Telemetry is there only where `foms` name some of it: what explains a result is none of it. A campaign
     does not change, so its tables are kept: a report asks for them half a dozen times.
@@ -61,25 +90,94 @@ def tabulate(campaign: Campaign, foms: Collection[str] = ()) -> Table:
     key = "_table_with_telemetry" if has_telemetry else "_table"
     table: Table | None = campaign.__dict__.get(key)
     if table is None:
-        runs = {Run(one.block, one.case): one for one in campaign.measured()}
-        table = campaign.__dict__[key] = tabulate_attempts(runs.values(), has_telemetry=has_telemetry)
+        table = campaign.__dict__[key] = tabulate_attempts(
+            counted(campaign), _workloads(campaign), has_telemetry=has_telemetry
+        )
     return table
 
 
-def tabulate_attempts(attempts: Iterable[Attempt], *, has_telemetry: bool = False) -> Table:
-    """Return the values of `attempts`, of which each run has one; of their telemetry only if asked for."""
+def counted(campaign: Campaign) -> list[Attempt]:
+    """Return the attempts whose values count: the last DONE one of each measured run in each session."""
+    return list({(one.together, one.case): one for one in campaign.measured()}.values())
+
+
+def _workloads(campaign: Campaign) -> dict[str, str]:
+    return {case.id: case.workload for case in campaign.plan.cases}
+
+
+def tabulate_attempts(
+    attempts: Iterable[Attempt], workloads: Mapping[str, str], *, has_telemetry: bool = False
+) -> Table:
+    """Return the values of `attempts`, one of a case in each pass; of their telemetry only if asked for.
+
+    `workloads` names that of each case: each prints its figures in a format of its own.
+    """
     attempts = list(attempts)
-    rows = {block: row for row, block in enumerate(sorted({one.block for one in attempts}))}
+    passes = sorted({one.together for one in attempts})
+    rows = {one: row for row, one in enumerate(passes)}
     finder = _ColumnFinder()
     found = []
     for attempt in attempts:
         every = attempt.series + attempt.telemetry_series if has_telemetry else attempt.series
-        found.append((rows[attempt.block], *finder.place(attempt.case, every)))
+        found.append((rows[attempt.together], *finder.place(attempt.case, every)))
     values = np.full((len(rows), finder.n_columns + 1), np.nan)
     for row, columns, numbers in found:
         values[row, columns] = numbers
-    return Table(values, finder.columns)
+    sessions = np.array([one.session for one in passes], np.int64)
+    return Table(
+        values, finder.columns, tuple(passes), _shifts(values, sessions, finder, attempts, workloads)
+    )
 
+
+def _shifts(
+    values: Floats,
+    sessions: npt.NDArray[np.int64],
+    finder: _ColumnFinder,
+    attempts: Sequence[Attempt],
+    workloads: Mapping[str, str],
+) -> Floats:
+    """Return how far rounding may have moved the mean of each column, as a share of it.
+
+    The format of a figure is told by all that its workload printed of it, up to a few thousand numbers. Noise
+    is that within a session: what a machine changed in between rounds no value otherwise.
+    """
+    printed: dict[_Format, list[float]] = {}
+    for one in attempts:
+        workload = workloads.get(one.case, "")
+        for series in one.series:
+            known = printed.setdefault((workload, series.fom, series.unit), [])
+            if len(known) < _ENOUGH:
+                known += series.values
+    columns: dict[_Format, list[int]] = {}
+    for case, cells in finder.columns.items():
+        workload = workloads.get(case, "")
+        for cell, column in cells.items():
+            columns.setdefault((workload, cell.fom, cell.unit), []).append(column)
+    shifts = np.zeros(values.shape[1])
+    for figure, own in columns.items():
+        chosen = values[:, own]
+        steps = printed_steps(np.abs(moments(chosen).mean), np.array(printed.get(figure, ()), np.float64))
+        if steps.any():
+            shifts[own] = _largest_shifts(chosen, sessions, steps)
+    return shifts
+
+
+def _largest_shifts(values: Floats, sessions: npt.NDArray[np.int64], steps: Floats) -> Floats:
+    """Return the largest shift of any session with enough values to tell their noise, else that of all."""
+    largest = rounding_shifts(values, steps)
+    numbers = np.unique(sessions)
+    for number in numbers if len(numbers) > 1 else ():
+        own = values[sessions == number]
+        is_enough = np.isfinite(own).sum(axis=0) >= MIN_BLOCKS
+        largest = np.where(is_enough, np.maximum(largest, rounding_shifts(own, steps)), largest)
+    return largest
+
+
+_Format = tuple[str, str, str]
+"""Workload, figure and unit: what is printed in one format."""
+
+_ENOUGH = 5000
+"""Numbers that tell the format of a figure."""
 
 _Shape = list[tuple[str, str, Better | None, int, dict[str, list[Scalar]]]]
 """What is the same of the series of a case from block to block: all but their values."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 
 import msgspec
 import numpy as np
 
+from tare.answers.between import SessionChange, session_changes
 from tare.answers.block_series import BlockSeries, block_series
 from tare.answers.estimate import absent_as_none
+from tare.answers.pairs import pairs
+from tare.answers.precision import Imprecision, imprecision
 from tare.answers.suspicions import Findings, Suspicion, look_for
 from tare.model.campaign import Campaign
+from tare.model.case import Pass
+from tare.model.values import Settings
 from tare.stats.intervals import Floats, moments
 from tare.stats.multiplicity import holm
 from tare.stats.variability import scatters
@@ -23,7 +29,9 @@ class Doubt(msgspec.Struct, frozen=True, kw_only=True):
     """Why a number should not be taken at its word: one suspicion of one case that chance does not explain.
 
     `case` is None, and `fom` and `unit` empty, where the cases do it alike. `blocks` are those concerned,
-    of `n_blocks`. `p` is corrected for how many cases were looked at. `size` and `levels` are
+    of `n_blocks`, and `passes` the same with their sessions. `p` is corrected for how many cases were looked
+    at. `labels` tell the figure from others of its name. `is_of_ratio` says that it is about the ratio of the
+    case to its reference. `size` and `levels` are
 
     - of a drift the change a block, as a share; of all cases alike, how much worse they get;
     - of a warm-up the first blocks over the rest, less one; of all cases alike, how much worse they are;
@@ -41,6 +49,9 @@ class Doubt(msgspec.Struct, frozen=True, kw_only=True):
     size: float
     levels: tuple[float, ...] = ()
     p: float
+    passes: tuple[Pass, ...] = ()
+    is_of_ratio: bool = False
+    labels: Settings = {}
 
     @property
     def is_serious(self) -> bool:
@@ -58,13 +69,16 @@ class CaseScatter(msgspec.Struct, frozen=True, kw_only=True):
     cv: float | None
     low: float | None
     high: float | None
+    labels: Settings = {}
 
 
 class Trust(msgspec.Struct, frozen=True, kw_only=True):
     """What was looked for, and what was found.
 
     `n_tested` says how many of the `n_figures` have blocks enough for each suspicion. `is_in_order` is False
-    where nobody knows the order of the runs, so that nothing can be said of change in time.
+    where nobody knows the order of the runs, so that nothing can be said of change in time. `imprecision` is
+    there where the machine was too noisy for most of what was asked. `changes` are those between sessions of
+    cases that ran in several.
     """
 
     doubts: tuple[Doubt, ...]
@@ -72,26 +86,36 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
     n_figures: int
     n_tested: dict[Suspicion, int]
     is_in_order: bool
+    imprecision: Imprecision | None = None
+    changes: tuple[SessionChange, ...] = ()
 
 
 def trust(campaign: Campaign, *, confidence: float = 0.95) -> Trust:
     """Return every doubt about the quoted figures of `campaign` that noise alone does not explain.
 
-    For each suspicion the chance to raise any false doubt, over all cases, is at most 1 − `confidence`: half
-    of it goes to the question whether all cases drift or warm up alike, and the rest by Holm's procedure to
-    single cases, what they have in common being taken away. What is smaller than the study's margin is no
-    doubt. Figures that tell the same again are looked at once.
+    For each suspicion the chance to raise any false doubt, over all cases, is at most 1 − `confidence`: of a
+    drift half of it goes to the question whether all cases do it alike, and the rest by Holm's procedure to
+    single cases, what they have in common being taken away; the test of warm-up is one of all cases. What
+    is smaller than the study's margin is no doubt. Figures that tell the same again are looked at once, and
+    what changed between two sessions is left out: within each it is looked for. What resembles the block
+    before is looked for in the ratios of contenders to their references, whose intervals suffer from it: what
+    the cases of a block have in common does them no harm. Without a reference it is looked for in each case.
     """
     every = block_series(campaign)
-    series = every.distinct()
+    series = every.within_sessions().distinct()
+    references = {pair.contender_case.id: pair.reference_case.id for pair in pairs(campaign)}
     least = float(np.log1p(campaign.plan.margin))
     doubts: list[Doubt] = []
     n_tested = dict.fromkeys(Suspicion, 0)
     for suspicion in Suspicion:
         if campaign.is_imported and suspicion.is_in_time:
             continue
-        found, n_tested[suspicion] = _doubts(suspicion, series, least, 1 - confidence)
-        doubts += found
+        looked_at = series
+        if suspicion is Suspicion.AUTOCORRELATION and references:
+            looked_at = series.over(references)
+        found, n_tested[suspicion] = _doubts(suspicion, looked_at, least, 1 - confidence)
+        is_of_ratio = looked_at is not series
+        doubts += [msgspec.structs.replace(one, is_of_ratio=is_of_ratio) for one in found]
         if suspicion is Suspicion.WARM_UP:  # what is explained by now is not to be found again
             series = _without_blocks(series, found)
     return Trust(
@@ -100,6 +124,8 @@ def trust(campaign: Campaign, *, confidence: float = 0.95) -> Trust:
         n_figures=len(series.figures),
         n_tested=n_tested,
         is_in_order=not campaign.is_imported,
+        imprecision=imprecision(campaign),
+        changes=session_changes(campaign, confidence=confidence),
     )
 
 
@@ -107,7 +133,7 @@ def _doubts(suspicion: Suspicion, series: BlockSeries, least: float, alpha: floa
     """Return the doubts of one suspicion, and in how many series it was looked for."""
     logs, doubts, n_questions = series.logs, [], 1
     if suspicion.is_shared and len({figure.case for figure in series.figures}) > 1:
-        n_questions = 2
+        n_questions = 1 if suspicion.is_of_campaign else 2
         common = _common(series)
         shared = look_for(suspicion, common)
         is_beyond = shared.p[0] * n_questions <= alpha and abs(shared.effect[0]) >= least
@@ -115,14 +141,28 @@ def _doubts(suspicion: Suspicion, series: BlockSeries, least: float, alpha: floa
             p_shared = float(shared.p[0] * n_questions)
             doubts.append(_doubt(suspicion, series, shared, 0, p_shared, is_shared=True))
             logs = logs - np.nan_to_num(series.direction()) * np.nan_to_num(common)
-    found = look_for(suspicion, logs)
-    p = np.minimum(holm(found.p) * n_questions, 1.0)
+    if suspicion.is_of_campaign:
+        found = _turned(look_for(suspicion, logs * _ways(series)), _ways(series))
+        p = found.p
+    else:
+        found = look_for(suspicion, logs)
+        p = np.minimum(holm(found.p) * n_questions, 1.0)
     columns = np.flatnonzero((p <= alpha) & (np.abs(found.effect) >= least))
     doubts += [
         _doubt(suspicion, series, found, column, float(p[column]), is_shared=False)
         for column in columns.tolist()
     ]
     return doubts, int(np.isfinite(found.p).sum())
+
+
+def _ways(series: BlockSeries) -> Floats:
+    """Return the direction of each figure; one that has none is taken for a time."""
+    return np.nan_to_num(series.direction(), nan=1.0)
+
+
+def _turned(found: Findings, ways: Floats) -> Findings:
+    effect = found.effect * ways
+    return dataclasses.replace(found, effect=effect, size=np.expm1(effect))
 
 
 def _common(series: BlockSeries) -> Floats:
@@ -147,16 +187,19 @@ def _doubt(
 ) -> Doubt:
     figure = None if is_shared else series.figures[column]
     values = series.logs if is_shared else series.logs[:, [column]]
+    passes = tuple(series.passes[row] for row in np.flatnonzero(found.is_concerned[:, column]).tolist())
     return Doubt(
         case=figure.case if figure else None,
         fom=figure.fom if figure else "",
         unit=figure.unit if figure else "",
+        labels=dict(figure.labels) if figure else {},
         suspicion=suspicion,
-        blocks=tuple(series.blocks[row] for row in np.flatnonzero(found.is_concerned[:, column]).tolist()),
+        blocks=tuple(dict.fromkeys(one.block for one in passes)),
         n_blocks=int(np.isfinite(values).any(axis=1).sum()),
         size=float(found.size[column]),
         levels=tuple(found.levels[:, column].tolist()),
         p=float(p),
+        passes=passes,
     )
 
 
@@ -164,10 +207,10 @@ def _without_blocks(series: BlockSeries, doubts: Iterable[Doubt]) -> BlockSeries
     """Return `series` without the blocks that `doubts` concern, of their case or of all cases."""
     logs, cases = series.logs.copy(), np.array([figure.case for figure in series.figures])
     for one in doubts:
-        rows = np.isin(series.blocks, one.blocks)
+        rows = np.array([held in one.passes for held in series.passes])
         columns = np.full(len(cases), True) if one.case is None else cases == one.case
         logs[np.ix_(rows, columns)] = np.nan
-    return BlockSeries(series.figures, logs, series.blocks)
+    return BlockSeries(series.figures, logs, series.passes)
 
 
 def _without_echoes(doubts: Iterable[Doubt]) -> list[Doubt]:
@@ -176,10 +219,11 @@ def _without_echoes(doubts: Iterable[Doubt]) -> list[Doubt]:
     A drift sets the first blocks apart, and a long warm-up looks like a drift: what noise explains less is
     told.
     """
-    by_figure: dict[tuple[str | None, str, str], dict[Suspicion, Doubt]] = {}
+    by_figure: dict[object, dict[Suspicion, Doubt]] = {}
     for one in doubts:
-        by_figure.setdefault((one.case, one.fom, one.unit), {})[one.suspicion] = one
-    shared = _one_in_time(by_figure.pop((None, "", ""), {}))
+        figure = (one.case, one.fom, one.unit, tuple(one.labels.items()))
+        by_figure.setdefault(figure, {})[one.suspicion] = one
+    shared = _one_in_time(by_figure.pop((None, "", "", ()), {}))
     kept = [*shared.values()]
     for own in by_figure.values():
         kept += _unexplained(_one_in_time(own), shared)
@@ -212,7 +256,14 @@ def _case_scatters(series: BlockSeries, confidence: float) -> list[CaseScatter]:
     rows = zip(series.figures, found.n_blocks.tolist(), *columns, strict=True)
     return [
         CaseScatter(
-            case=figure.case, fom=figure.fom, unit=figure.unit, n_blocks=n_blocks, cv=cv, low=low, high=high
+            case=figure.case,
+            fom=figure.fom,
+            unit=figure.unit,
+            n_blocks=n_blocks,
+            cv=cv,
+            low=low,
+            high=high,
+            labels=dict(figure.labels),
         )
         for figure, n_blocks, cv, low, high in rows
     ]

@@ -8,10 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""The signals that ask a program to end: Ctrl-C, kill(1), a terminal that closes, Ctrl-\\."""
+
+
+def heeded() -> list[signal.Signals]:
+    """Return those of `ENDING` that are not ignored, as nohup(1) and a shell's ``&`` have some of them."""
+    return [one for one in ENDING if signal.getsignal(one) is not signal.SIG_IGN]
+
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Hold SIGINT, SIGTERM and SIGHUP back until the end of the block, then take the first that came.
+    """Hold the signals that end a program back until the end of the block, then take the first that came.
 
     For what must be short, and done or not done. Only the main thread takes signals (signal.signal).
     """
@@ -23,9 +31,7 @@ def interrupts_deferred() -> Iterator[None]:
     def hold(number: int, frame: FrameType | None) -> None:
         came.append(number)
 
-    before = {
-        number: signal.signal(number, hold) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    }
+    before = {number: signal.signal(number, hold) for number in heeded()}
     try:
         yield
     finally:

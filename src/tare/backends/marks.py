@@ -46,13 +46,17 @@ def marked(label_prefix: str, proc: Path = Path("/proc")) -> list[int]:
     return [pid for pid, label in _labels(proc) if label.startswith(label_prefix)]
 
 
-def is_marked(pid: int) -> bool | None:
-    """Return whether `pid` carries a label; None where it has no memory left, as zombies have none."""
+def label_of(pid: int) -> str | None:
+    """Return the label that `pid` carries, empty where it has none; None where its memory cannot be read."""
     try:
         environ = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return None
-    return f"{VARIABLE}=".encode() in environ if environ else None
+    for one in environ.split(b"\0"):
+        name, _, label = one.partition(b"=")
+        if name in {VARIABLE.encode(), _KEEPER_VARIABLE.encode()}:
+            return label.decode(errors="replace")
+    return "" if environ else None
 
 
 def _labels(proc: Path, variable: str = VARIABLE) -> Iterator[tuple[int, str]]:
@@ -154,10 +158,12 @@ def main() -> None:
     label, folder, *rest = sys.argv[1:]
     sys.stdin.buffer.read()
     end_marked(label)
-    if "--" not in rest:
-        return
-    import subprocess  # a guard that has nothing to do on other hosts starts without it
+    import subprocess  # a guard that has nothing to do starts without it
 
+    subprocess.call([sys.executable, "-P", "-m", "tare.backends.control_groups", label])
+    if "--" not in rest:
+        _remove_own_storage(label)
+        return
     agent, hosts = rest[: rest.index("--")], rest[rest.index("--") + 1 :]
     enders = [subprocess.Popen([*agent, host, remote_end_script(label)]) for host in hosts]
     for ender in enders:
@@ -171,6 +177,14 @@ def main() -> None:
                 subprocess.call(words)
         shutil.rmtree(folder, ignore_errors=True)
     subprocess.call([sys.executable, "-P", "-m", "tare.backends.staged", label])
+    _remove_own_storage(label)
+
+
+def _remove_own_storage(label: str) -> None:
+    """Remove the folders that the runner's runs had on storage paths."""
+    import subprocess
+
+    subprocess.call([sys.executable, "-P", "-m", "tare.backends.own_storage", label])
 
 
 if __name__ == "__main__":

@@ -9,24 +9,31 @@ import select
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import BinaryIO
 
 import msgspec
 
-from tare.backends import marks
+from tare.backends import control_groups, marks, priority
+from tare.backends.control_groups import ControlGroup
+from tare.backends.excess import cut, wait_within
+from tare.backends.interrupts import interrupts_deferred
 from tare.backends.openssh import explain
+from tare.backends.orphans import Orphans, Survivors, command_of
 from tare.backends.reach import Reach
 from tare.backends.remote import remote_command, unframe
 from tare.backends.staged import Staged, on_record
+from tare.beneath import Beneath
 from tare.errors import BackendError
 from tare.model.backend import Exit, Job
 
 _GRACE_S = 2.0  # between SIGTERM, on which an MPI launcher takes its remote ranks down, and SIGKILL
 _SIGNAL_BASE, _LAST_SIGNAL = 128, 64  # as a shell tells of a signal (dash(1))
+_RANKS_S, _LOOK_AGAIN_S = 4.0, 0.03  # ranks wait for 3 s (see attest.sh); each look takes some 2 ms
 _HOST_LACKS = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 
 
@@ -35,7 +42,8 @@ class ProcessBackend:
 
     `agent` is the command that starts another on a host (see model.Site); `env` is added to the
     environment of everything that is started. `label` is the common prefix of the jobs' labels: a
-    guard process ends everything so marked if this process dies.
+    guard process ends everything so marked if this process dies. Where it `boosts`, jobs go before other
+    programs of this machine, as far as the user may have that (see priority).
     """
 
     def __init__(
@@ -45,16 +53,18 @@ class ProcessBackend:
         agent: Sequence[str] = (),
         hosts: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
+        boosts: bool = True,
     ) -> None:
         self._label = label
+        self._boosts = boosts
         self._env = {**os.environ, **(env or {})}
         self._hosts = list(hosts) if agent else []
         self._agent = tuple(agent)
         self._reach = Reach(agent, self._env)
         self._guard: subprocess.Popen[bytes] | None = None
-        self._children = f"/proc/self/task/{threading.get_native_id()}/children"
-        self._kin: set[int] = set()
-        self._adopted: set[int] = set()
+        self._orphans = Orphans(self._is_connection)
+        self._survivors = Survivors()
+        self._groups: Path | None = None
         self._was_subreaper = False
 
     def __enter__(self) -> ProcessBackend:
@@ -70,8 +80,8 @@ class ProcessBackend:
             env=self._env,
             start_new_session=True,
         )
-        self._kin = self._read_children()
-        self._adopted = set()
+        self._groups = control_groups.usable()
+        self._orphans.adopt()
         return self
 
     def __exit__(
@@ -81,18 +91,17 @@ class ProcessBackend:
             self._guard.kill()
             self._guard.communicate()
             self._guard = None
-        left = self._orphans() if self._reach.folder else set()
         self._reach.close()
-        self._reap(self._adopted | left)
+        self._orphans.reap_own(with_new=self._reach.folder is not None)
         _set_subreaper(self._was_subreaper)
 
     def adopt(self) -> None:
         """Take the processes that have come to this one by now for no leftovers of its jobs."""
-        self._kin |= self._read_children()
+        self._orphans.adopt()
 
     def keep(self, pid: int) -> None:
         """Take a child of this process, which runs beside the jobs, for no leftover of theirs."""
-        self._kin.add(pid)
+        self._orphans.keep(pid)
 
     @property
     def agent(self) -> tuple[str, ...]:
@@ -121,26 +130,61 @@ class ProcessBackend:
 
     def _run(self, job: Job, argv: Sequence[str]) -> Exit:
         """Run `argv` here for `job`, and let nothing of the job outlive it."""
-        started = time.monotonic()
+        group = control_groups.make(job.label, self._groups)
         try:
-            process = self._start(job, argv)
+            return self._run_in(group, job, argv)
+        finally:
+            if group is not None:
+                group.remove()
+
+    def _run_in(self, group: ControlGroup | None, job: Job, argv: Sequence[str]) -> Exit:
+        process: subprocess.Popen[bytes] | None = None
+        try:
+            with interrupts_deferred():  # fork(2) runs handlers of Python's own, in which one would be lost
+                process = self._start(job, argv, group)
+                self._orphans.begin(process.pid, job.label)
+            started = time.monotonic()  # what joining a group takes is none of the program's time
         except OSError as error:
             return _not_started(job, error)
-        try:
-            is_timeout = not _wait(process, job.timeout_s)
         except BaseException:
-            self._end(process, job)
+            if process is not None:
+                self._end(process, job)
+                self._end_leftovers(process, job, group, is_abnormal=False)
+                self._orphans.forget(process.pid)
             raise
-        if is_timeout:
-            self._end(process, job)
-        code = process.wait()
-        elapsed_s = time.monotonic() - started
-        self._end_leftovers(job, is_abnormal=code != 0)
+        try:
+            try:
+                if job.n_boosted and self._boosts and self._reach.folder is None:
+                    _boost_ranks(process, job)
+                waited = wait_within(
+                    partial(_wait, process),
+                    job.folder,
+                    (job.stdout, job.stderr),
+                    job.timeout_s - (time.monotonic() - started),
+                )
+            except BaseException:
+                self._end(process, job)
+                self._end_leftovers(process, job, group, is_abnormal=False)
+                raise
+            elapsed_s = time.monotonic() - started
+            is_ended = waited.is_timeout or bool(waited.excess)
+            if is_ended:
+                self._end(process, job)
+                elapsed_s = time.monotonic() - started
+            self._end_group(process)
+            code = process.wait()
+            survivors = self._end_leftovers(process, job, group, is_abnormal=code != 0)
+        finally:
+            self._orphans.forget(process.pid)
+        if waited.excess:
+            cut(job.folder, (job.stdout, job.stderr))
         return Exit(
-            code=code if code >= 0 and not is_timeout else None,  # which would be a launcher's own
+            code=code if code >= 0 and not is_ended else None,  # which would be a launcher's own
             signal=-code if code < 0 else None,
-            is_timeout=is_timeout,
+            is_timeout=waited.is_timeout,
             elapsed_s=elapsed_s,
+            survivors=survivors,
+            excess=waited.excess,
         )
 
     def _conclude(self, job: Job, agent: Exit, log: Path | None) -> Exit:
@@ -149,7 +193,7 @@ class ProcessBackend:
         said = _read(log)
         if log is not None:
             log.unlink(missing_ok=True)
-        if agent.is_timeout or agent.fault is not None:
+        if agent.is_timeout or agent.excess or agent.fault is not None:
             return msgspec.structs.replace(agent, code=None)  # which is the agent's own
         if frame.code is not None:
             signal_number = frame.code - _SIGNAL_BASE
@@ -197,10 +241,19 @@ class ProcessBackend:
         self._reach.end(self._hosts, label_prefix)
         return count
 
-    def _start(self, job: Job, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+    def _start(self, job: Job, argv: Sequence[str], group: ControlGroup | None) -> subprocess.Popen[bytes]:
         cwd = job.folder
-        with (cwd / job.stdout).open("wb") as out, (cwd / job.stderr).open("wb") as err:
-            process = subprocess.Popen(
+        is_boosted = self._boosts and self._reach.folder is None  # behind ssh it would be ssh that goes first
+
+        def prepare() -> None:
+            """Make system calls only: threads of this process may hold locks that the child has copies of."""
+            if group is not None:
+                group.join()
+            if is_boosted:
+                priority.boost_self()
+
+        with _output(cwd, job.stdout) as out, _output(cwd, job.stderr) as err:
+            return subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -208,9 +261,8 @@ class ProcessBackend:
                 cwd=cwd,
                 env={**self._env, **job.invocation.env, marks.VARIABLE: job.label},
                 start_new_session=True,
+                preexec_fn=prepare if group is not None or is_boosted else None,
             )
-        _favour(process.pid)
-        return process
 
     def _end(self, process: subprocess.Popen[bytes], job: Job) -> None:
         """Ask the job's processes to end, then kill everything that carries its label."""
@@ -226,58 +278,48 @@ class ProcessBackend:
                 break
         self.clean(job.label)
         process.wait()
-        self._reap_orphans()
 
-    def _end_leftovers(self, job: Job, *, is_abnormal: bool) -> None:
-        """End what outlives its job: orphans come to this process, as it is their subreaper."""
-        if is_abnormal or self._orphans():
-            marks.end_marked(job.label)
-            self._reap_orphans()
+    def _end_group(self, process: subprocess.Popen[bytes]) -> None:
+        """Kill what is left of a job's process group, whose leader has not been reaped: the id is its own."""
+        if process.returncode is None:
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
 
-    def _reap_orphans(self) -> None:
-        """Take leave of the dead: a PID namespace, such as the lab's, does not end before its zombies do.
+    def _end_leftovers(
+        self, process: subprocess.Popen[bytes], job: Job, group: ControlGroup | None, *, is_abnormal: bool
+    ) -> tuple[str, ...]:
+        """End what outlives its job, and return what does not end, or was left before and has not ended yet.
 
-        What lives is of another job that runs meanwhile, or none of a job, and is left alone.
+        What is marked goes first, since a conmon gets its time to clean up.
         """
-        deadline = time.monotonic() + _GRACE_S
-        while (orphans := self._orphans()) and time.monotonic() < deadline:
-            for pid in orphans:
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, os.WNOHANG)
-            if all(marks.is_marked(pid) for pid in self._orphans()):
-                return
-            time.sleep(0.005)
+        if is_abnormal or self._orphans.of(process.pid) or (group is not None and group.is_populated()):
+            marks.end_marked(job.label)
+        left = group.end() if group is not None else []
+        left += self._orphans.end(process.pid)
+        return self._survivors.seen(job.label, left)
 
-    def _reap(self, pids: set[int]) -> None:
-        """Take leave of ssh's shared connections, which end soon after they are told to, and their kin."""
-        deadline = time.monotonic() + _GRACE_S
-        while (left := pids & self._read_children()) and time.monotonic() < deadline:
-            for pid in left:
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, os.WNOHANG)
-            time.sleep(0.005)
-
-    def _orphans(self) -> set[int]:
-        """Return the children that came from jobs. Others, such as ssh's shared connections, are kin."""
-        found = self._read_children() - self._kin
-        kin = {pid for pid in found if marks.is_marked(pid) is False}
-        self._kin |= kin
-        self._adopted |= kin
-        return found - kin
-
-    def _read_children(self) -> set[int]:
-        with open(self._children, "rb") as file:  # noqa: PTH123  # pathlib doubles its cost in this hot path
-            return {int(pid) for pid in file.read().split()}
+    def _is_connection(self, pid: int) -> bool:
+        """Return whether `pid` is one of ssh's shared connections, which come to this process and stay."""
+        folder = self._reach.folder
+        return folder is not None and str(folder) in command_of(pid)
 
 
-def _favour(pid: int) -> None:
-    """Let the session of `pid` go before all else on this machine, where the user may (sched(7), autogroups).
+def _boost_ranks(process: subprocess.Popen[bytes], job: Job) -> None:
+    """Boost the sessions that a job starts until all its ranks have said that they begin, or for a while.
 
-    Ranks that wait for each other suffer most from others: on two busy cores a ping-pong took 20 s
-    instead of 1. Nothing remains of it when the session ends.
+    Launchers start ranks of other nodes in sessions of their own, and in the lab these have no right to it.
     """
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "w") as autogroup:  # noqa: PTH123
-        autogroup.write("-20")
+    deadline = time.monotonic() + _RANKS_S
+    known: set[int] = set()
+    while time.monotonic() < deadline and not _wait(process, _LOOK_AGAIN_S):
+        if sum(1 for _ in (job.folder / job.ranks).glob("*.*")) >= job.n_boosted:
+            return
+        for pid in marks.marked(job.label):
+            with contextlib.suppress(OSError):
+                session = os.getsid(pid)
+                if session not in known:
+                    priority.boost(pid)
+                    known.add(session)
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
@@ -298,8 +340,13 @@ def _not_started(job: Job, error: OSError) -> Exit:
     if error.errno in _HOST_LACKS:
         return Exit(fault=f"could not start a process: {reason}")
     code = 127 if error.errno == errno.ENOENT else 126  # as a shell reports them
-    (job.folder / job.stderr).write_text(f"{reason}\n")
+    Beneath(job.folder, job.stderr).replace(f"{reason}\n".encode(), is_synced=False)
     return Exit(code=code)
+
+
+def _output(folder: Path, name: str) -> BinaryIO:
+    """Return a new file for what a job writes, in place of a pipe, say, that a job before it has left."""
+    return os.fdopen(Beneath(folder, name).create(), "wb")
 
 
 def _read(path: Path | None) -> str:

@@ -66,13 +66,7 @@ class Reach:
         What a login script prints before is left out.
         """
         running = {
-            host: subprocess.Popen(
-                [*self._queries, host, f"echo {_BEGIN}; {script}"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=self._env,
-            )
+            host: self._ask(host, f"echo {_BEGIN}; {script}", subprocess.PIPE)
             for host, script in scripts.items()
         }
         said: dict[str, str] = {}
@@ -100,22 +94,24 @@ class Reach:
     def end(self, hosts: Sequence[str], label_prefix: str, signal: str = "KILL") -> None:
         """Signal every process so marked on `hosts`; one that is away cannot be cleaned from here."""
         script = marks.remote_end_script(label_prefix, signal)
-        cleaners = [
-            subprocess.Popen(
-                [*self._queries, host, script],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=self._env,
-            )
-            for host in hosts
-        ]
+        cleaners = [self._ask(host, script, subprocess.DEVNULL) for host in hosts]
         for cleaner in cleaners:
             try:
                 cleaner.wait(timeout=_QUERY_S)
             except subprocess.TimeoutExpired:
                 cleaner.kill()
                 cleaner.wait()
+
+    def _ask(self, host: str, script: str, output: int) -> subprocess.Popen[bytes]:
+        """Start a shell script on a host. Raises BackendError where what reaches hosts cannot be started."""
+        argv = [*self._queries, host, script]
+        try:
+            return subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=self._env
+            )
+        except OSError as error:
+            reason = f"{argv[0]}: {error.strerror}; 'agent' in the site file says how hosts are reached"
+            raise BackendError(f"host {host} could not be reached: {reason}") from error
 
 
 def _answer(host: str, process: subprocess.Popen[bytes]) -> str:

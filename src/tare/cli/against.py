@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import click
-
 from tare.cli.commands.compare import format_ratio, verdict_words
-from tare.cli.output import print_table
+from tare.cli.output import echo, print_table
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison
@@ -30,10 +28,13 @@ def read_against(text: str) -> Campaign:
 def print_against(ours: Campaign, theirs: Campaign, found: Sequence[Comparison], text: str) -> None:
     """Print one row a figure that both have, and what stands between the two."""
     if not found:
+        from tare.answers.against import apart
+
+        if reasons := apart(ours, theirs):
+            echo(f"Nothing that is alike: {'; '.join(reasons)}.")
+            return
         workloads = ", ".join(sorted({case.workload for case in theirs.plan.cases}))
-        click.echo(
-            f"Nothing in common: {text} has figures of {workloads} that this campaign has not measured."
-        )
+        echo(f"Nothing in common: {text} has figures of {workloads} that this campaign has not measured.")
         return
     columns = ("here", "published", "workload", "at", "figure of merit", "ratio − 1", "n", "verdict")
     rows = [
@@ -55,13 +56,11 @@ def print_against(ours: Campaign, theirs: Campaign, found: Sequence[Comparison],
         if name not in ("here", "published", "at") or any(r[i] for r in rows)
     ]
     print_table([columns[i] for i in shown], [[row[i] for i in shown] for row in rows], frozenset({"n"}))
-    click.echo(
-        f"\nEach is what is measured here over {text}, less one; n is the runs of the side with fewer."
-    )
+    echo("", f"Each is what is measured here over {text}, less one; n is the runs of the side with fewer.")
     differing = _differing(found, {*ours.plan.varied, *theirs.plan.varied})
     if differing:
-        click.echo(f"Not the same on both sides: {differing}.")
-    click.echo("What a publication does not tell, such as the size of the problem, may differ too.")
+        echo(f"Not the same on both sides: {differing}.")
+    echo("What a publication does not tell, such as the size of the problem, may differ too.")
 
 
 def _words(settings: Settings, varied: Sequence[str]) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import click
-
 from tare.answers.claims import ClaimFinding, ClaimVerdict, Evidence
-from tare.cli.output import print_table
+from tare.cli.output import echo, print_table
 
 _SIGNS = {
     ClaimVerdict.SUPPORTED: "■ supported",
@@ -22,7 +20,7 @@ def print_claims(found: Sequence[ClaimFinding]) -> None:
     """Print each claim with its verdict, and beneath it the numbers and what they rest on."""
     for finding in found:
         claim = finding.claim
-        click.echo(f"{claim.id}  {_SIGNS[finding.verdict]}: {claim.claim} ({claim.article})")
+        echo(f"{claim.id}  {_SIGNS[finding.verdict]}: {claim.claim} ({claim.article})")
         if finding.evidence:
             rows = [
                 (f"  {one.what}", _number(one), _runs(one), f"{one.verdict}: {one.why}")
@@ -30,11 +28,11 @@ def print_claims(found: Sequence[ClaimFinding]) -> None:
             ]
             print_table(("  what", "number", "runs", "verdict"), rows)
         if finding.why:
-            click.echo(f"  {finding.why}")
-        click.echo()
+            echo(f"  {finding.why}")
+        echo()
     counts = Counter(finding.verdict for finding in found)
-    click.echo(", ".join(f"{counts[verdict]} {verdict}" for verdict in ClaimVerdict))
-    click.echo("A number is a ratio, or Kendall's tau of an order; in brackets its 95 % interval.")
+    echo(", ".join(f"{counts[verdict]} {verdict}" for verdict in ClaimVerdict))
+    echo("A number is a ratio, or Kendall's tau of an order; in brackets its 95 % interval.")
 
 
 def _number(one: Evidence) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
 from tare.answers.confounding import Confounder, confounders
+from tare.cli.output import echo
 from tare.model.campaign import Campaign
 from tare.model.values import Settings
 
@@ -19,7 +18,7 @@ def print_confounders(campaign: Campaign, reference: Settings | None) -> None:
     lines = [f"  {_words(one)}" for one in found[:_MOST]]
     if len(found) > _MOST:
         lines.append(f"  and {len(found) - _MOST} more; see: tare environment diff")
-    click.echo("\n".join(["\nThe sides differ in more than what was varied:", *lines]))
+    echo("", "The sides differ in more than what was varied:", *lines)
 
 
 def confounders_body(campaign: Campaign, reference: Settings | None) -> list[dict[str, object]]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
 from tare.answers.trust import Doubt, trust
 from tare.answers.variability import Variability, variabilities
+from tare.cli.output import echo
 from tare.model.campaign import Campaign
 from tare.model.values import Scalar, Settings
 
@@ -13,27 +12,33 @@ from tare.model.values import Scalar, Settings
 def print_doubts(campaign: Campaign) -> None:
     """Print a line for each doubt that touches an answer, and one for the runs that lie far off."""
     from tare.report.sides import lay_out
-    from tare.report.words.doubts import finding
+    from tare.report.words.between import changes_words
+    from tare.report.words.doubts import finding, imprecision_words
 
-    doubts = trust(campaign).doubts
-    if not doubts:
-        return
+    found = trust(campaign)
+    doubts = found.doubts
     sides = lay_out(campaign, ())
-    lines = []
+    lines = [] if found.imprecision is None else [f"  {imprecision_words(found.imprecision)}"]
+    lines += [f"  {line}" for line in changes_words(found.changes, sides.case_label)]
     for one in doubts:
         if one.is_serious:
-            where = "all cases" if one.case is None else f"{sides.case_label(one.case)}, {one.fom}"
+            where = "all cases" if one.case is None else f"{sides.case_label(one.case)}, {_figure(one)}"
             lines.append(f"  {where}: {finding(one)}")
-    n_odd = len({(one.case, block) for one in doubts if not one.is_serious for block in one.blocks})
+    n_odd = len({(one.case, odd) for one in doubts if not one.is_serious for odd in one.passes})
     if n_odd:
         lines.append(f"  {n_odd} {'run lies' if n_odd == 1 else 'runs lie'} far off the others of a case")
-    click.echo("\n".join(["\nNot to be taken at its word ('tare report' says what to do):", *lines]))
+    if not lines:
+        return
+    echo("", "Not to be taken at its word ('tare report' says what to do):", *lines)
 
 
 def doubts_body(campaign: Campaign, reference: Settings | None) -> dict[str, object]:
-    """Return the keys ``doubts`` and ``variability`` of the JSON of a comparison."""
+    """Return the keys ``doubts``, ``session_changes`` and ``variability`` of the JSON of a comparison."""
+    found = trust(campaign)
     return {
-        "doubts": [_doubt(one, campaign) for one in trust(campaign).doubts],
+        "doubts": [_doubt(one, campaign) for one in found.doubts],
+        "imprecision": found.imprecision,
+        "session_changes": found.changes,
         "variability": [_variability(one) for one in variabilities(campaign, reference=reference)],
     }
 
@@ -44,6 +49,7 @@ def _doubt(one: Doubt, campaign: Campaign) -> dict[str, object]:
         "at": None if one.case is None else _place(campaign, one.case),
         "fom": one.fom,
         "unit": one.unit,
+        "labels": one.labels,
         "suspicion": one.suspicion,
         "is_serious": one.is_serious,
         "blocks": one.blocks,
@@ -51,7 +57,13 @@ def _doubt(one: Doubt, campaign: Campaign) -> dict[str, object]:
         "size": one.size,
         "levels": one.levels,
         "p": one.p,
+        "is_of_ratio": one.is_of_ratio,
     }
+
+
+def _figure(one: Doubt) -> str:
+    labels = " ".join(f"{name}={value}" for name, value in one.labels.items())
+    return f"{one.fom} ({labels})" if labels else one.fom
 
 
 def _place(campaign: Campaign, case: str) -> dict[str, Scalar]:
@@ -75,4 +87,9 @@ def _variability(one: Variability) -> dict[str, object]:
         "confidence": one.confidence,
         "verdict": one.verdict,
         "note": one.note,
+        "p_value": one.p_value,
+        "p_adjusted": one.p_adjusted,
+        "p_equivalence": one.p_equivalence,
+        "p_equivalence_adjusted": one.p_equivalence_adjusted,
+        "n_comparisons": one.n_comparisons,
     }

@@ -28,13 +28,18 @@ def listening_options(port: int) -> Callable[[_Function], _Function]:
             "--host",
             default="127.0.0.1",
             show_default=True,
-            help="Address to listen on. Any but this machine's own needs a token, which is printed.",
+            help="Address to listen on.",
         ),
         click.option(
             "--token-file",
             type=click.Path(dir_okay=False, path_type=Path),
             metavar="FILE",
-            help="Ask for the token in FILE, on any address; the file is made when it is not there.",
+            help="Ask for the token in FILE, not for a new one; the file is made when it is not there.",
+        ),
+        click.option(
+            "--no-token",
+            is_flag=True,
+            help="Let every user of this machine read; only on a loopback address.",
         ),
     )
 

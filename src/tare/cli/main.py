@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -34,6 +35,8 @@ COMMANDS = {
     "parse": "Read figures of merit out of existing output of a workload.",
     "workloads": "List the workloads, or explain one.",
     "lab": "Build, enter and remove a cluster on this machine.",
+    "verify": "Say whether a campaign is what was written, by its checksums and its seal.",
+    "seal": "Sign a campaign with an SSH key, so that others can tell that it is untouched.",
     "clean": "End and remove what dead campaigns left behind.",
     "schema": "Print the JSON Schema of study and site files, for editors.",
     "doctor": "Say what is missing on this machine, why it matters and how to get it.",
@@ -69,18 +72,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     import click
 
+    from tare.cli.output import echo, echo_error
     from tare.errors import TareError
 
     try:
         return make_group().main(arguments, prog_name="tare", standalone_mode=False) or 0
     except TareError as error:
-        click.secho(f"tare: {error}", err=True, fg="red", color=_colour())
+        echo_error(error)
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        told = io.StringIO()
+        error.show(told)
+        echo(*told.getvalue().rstrip("\n").split("\n"), err=True)
         return 2
     except (click.Abort, KeyboardInterrupt):
-        click.echo("tare: interrupted", err=True)
+        echo("tare: interrupted", err=True)
         return 130
     except BrokenPipeError:
         sys.stdout = None  # the reader has gone; do not complain again at exit

@@ -116,7 +116,7 @@ def _judge(name: str, platform: Platform, attempt: Attempt, folder: Path) -> Fin
     told = [
         _mpi(folder / "stdout"),
         f"2 ranks on {' and '.join(attempt.hosts) or 'one node'}",
-        attempt.transport,
+        attempt.transport_told,
         attempt.chosen,
     ]
     return Finding(name=name, is_met=True, found="; ".join(one for one in told if one))

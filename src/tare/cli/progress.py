@@ -7,14 +7,13 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import click
-
-from tare.cli.output import has_colour
+from tare.cli.output import echo, has_colour, leave_dead_terminal
 from tare.model.attempt import Attempt, State
 from tare.model.case import Case
 from tare.model.plan import Plan
 from tare.runner.loop import Progress
 from tare.units import format_seconds
+from tare.visible import visible_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -41,10 +40,11 @@ class PlainProgress:
         """Print what `progress` tells, when it tells of an attempt that has ended."""
         if progress.last is None:
             return
+        leave_dead_terminal()
         count = f"[{progress.n_done:{len(str(progress.n_runs))}}/{progress.n_runs}]"
         case = describe(progress.case, self._plan)
         try:
-            click.echo(f"{count} {_block(progress)}  {case}  {_outcome(progress.last)}{_eta(progress)}")
+            echo(f"{count} {_block(progress)}  {case}  {_outcome(progress.last)}{_eta(progress)}")
         except BrokenPipeError:  # as in `tare run … | head`: the reader has gone, the campaign goes on
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -73,20 +73,24 @@ class LiveProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        leave_dead_terminal()
         self._bar.stop()
 
     def __call__(self, progress: Progress) -> None:
         """Move the bar; an attempt that did not come out well also leaves a line above it."""
         from rich.markup import escape
 
+        leave_dead_terminal()
         last = progress.last
         if last is not None and last.state is not State.DONE:
             text = f"{_block(progress)}  {describe(progress.case, self._plan)}  {_outcome(last)}"
-            self._bar.console.print(escape(text), style=_COLOUR.get(last.state, "red"), highlight=False)
+            self._bar.console.print(
+                escape(visible_line(text)), style=_COLOUR.get(last.state, "red"), highlight=False
+            )
         now = f"{_block(progress)}  {describe(progress.case, self._plan)}"
         self._bar.update(
             self._task,
-            description=escape(now),
+            description=escape(visible_line(now)),
             completed=progress.n_done,
             total=progress.n_runs,
             eta=_eta(progress).strip(),

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from tare.collectors import cpu, kernel, limits, memory, mpi, nics, probe, programs, services, variables
+from tare.collectors import (
+    cpu,
+    kernel,
+    limits,
+    memory,
+    mpi,
+    nics,
+    priority,
+    probe,
+    programs,
+    services,
+    variables,
+)
 from tare.collectors.source import Answers, Facts, Source, Subject
 
 SOURCES: tuple[Source, ...] = (
@@ -11,6 +23,7 @@ SOURCES: tuple[Source, ...] = (
     memory.SOURCE,
     nics.SOURCE,
     limits.SOURCE,
+    priority.SOURCE,
     services.SOURCE,
     variables.SOURCE,
     mpi.SOURCE,

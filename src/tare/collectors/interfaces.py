@@ -1,10 +1,14 @@
-"""Bytes and packets by network interface, from /proc/net/dev (proc_net(5))."""
+"""Bytes and packets by network interface (/proc/net/dev, proc_net(5)) and by port of an RDMA adapter."""
 
 from __future__ import annotations
 
-from tare.model.backend import Counters
+from collections.abc import Mapping
 
-PATH = "/proc/net/dev"
+import msgspec
+
+from tare.collectors.adapters import read_adapters
+from tare.model.backend import Counters
+from tare.traffic import ADAPTERS, INTERFACES
 
 _RX_BYTES, _RX_PACKETS, _TX_BYTES, _TX_PACKETS = 0, 1, 8, 9
 
@@ -23,3 +27,13 @@ def read_counters(text: str) -> dict[str, Counters]:
                 int(fields[_TX_PACKETS]),
             )
     return found
+
+
+def read_traffic(records: Mapping[str, str]) -> dict[str, Counters]:
+    """Return the counters of each interface, and of each DEVICE:PORT, in the records of traffic.sh."""
+    found = read_counters(records.get(INTERFACES, ""))
+    adapters = read_adapters(records.get(ADAPTERS, ""))
+    for name, link in adapters.links.items():
+        if name in found:
+            found[name] = msgspec.structs.replace(found[name], link=link)
+    return found | adapters.ports

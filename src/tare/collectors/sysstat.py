@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from tare.errors import NOT_JSON
+
 _KB, _SECTOR = 1024.0, 512.0
 _HEADING = re.compile(r"^Linux \S+ \((?P<host>[^)]*)\)\s+(?P<date>\S+)\s")
 _TIME = re.compile(r"^(\d{1,2}):(\d{2}):(\d{2})(?:\s([AP])\.?\s?M\.?)?\s+(.*)$", re.IGNORECASE)
@@ -119,7 +121,7 @@ class _File(msgspec.Struct):
 def _read_json(text: str, interface: str | None, utc_offset_s: float) -> Iterator[Reading]:
     try:
         file = msgspec.json.decode(text.encode(), type=_File)
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except NOT_JSON as error:
         raise UnreadableSysstat(f"not what sadf -j writes: {error}") from error
     for host in file.sysstat.hosts:
         for one in host.statistics:

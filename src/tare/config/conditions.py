@@ -8,9 +8,11 @@ from tare.config.document import ListNode, MapNode, Node, ScalarNode
 from tare.config.expression import Expression
 from tare.config.faults import Faults, Path, nearest, shown
 from tare.config.settings import Vocabulary
-from tare.model.study import Condition, Factor, Level
+from tare.model.study import Condition, Exclusion, Factor, Level
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Workload
+
+_BECAUSE, _WHERE = "because", "where"
 
 
 class Match:
@@ -61,6 +63,24 @@ class ConditionReader:
         found = (self._one(item, where) for item, where in items)
         return tuple(condition for condition in found if condition is not None)
 
+    def exclusions(self, node: Node | None, path: Path) -> tuple[Condition, ...]:
+        """Return the conditions that leave cases out, each with its reason; faulty ones are left out."""
+        if node is None:
+            return ()
+        items = node.items if isinstance(node, ListNode) else (node,)
+        found: list[Condition] = []
+        for number, item in enumerate(items):
+            here = (*path, number) if isinstance(node, ListNode) else path
+            condition = self._one(item, here)
+            if condition is not None:
+                origin = self.faults.origin(item, here)
+                found.append(Exclusion(condition=condition, because=self._reason(item), origin=origin))
+        return tuple(found)
+
+    def _reason(self, node: Node) -> str:
+        entry = node.entries.get(_BECAUSE) if isinstance(node, MapNode) else None
+        return " ".join(entry.value.text.split()) if entry and isinstance(entry.value, ScalarNode) else ""
+
     def knows(self, name: str) -> bool:
         """Return whether some case may have setting `name`, or some workload derive it."""
         return self.vocabulary.is_known(name) or name in self.derived or self._has_secret_names
@@ -88,7 +108,7 @@ class ConditionReader:
 
     def _one(self, node: Node, path: Path) -> Condition | None:
         if isinstance(node, MapNode):
-            return self._match(node, path)
+            return self._stated(node, path) if _WHERE in node.entries else self._match(node, path)
         if not isinstance(node, ScalarNode) or not isinstance(node.value, str):
             return None  # the decoder has said what belongs here
         try:
@@ -106,18 +126,32 @@ class ConditionReader:
             return f'put text in quotes, as in "{name}"'
         return nearest(name, (*self.vocabulary.settings, *sorted(self.derived)))
 
+    def _stated(self, node: MapNode, path: Path) -> Condition | None:
+        """Return the condition of ``{where: CONDITION, because: REASON}``."""
+        for name, entry in node.entries.items():
+            if name not in (_WHERE, _BECAUSE):
+                message = f"{shown(name)} has no place beside 'where'; add it to the condition, with 'and'"
+                self.faults.add(entry, (*path, name), message)
+        stated = node.entries[_WHERE].value
+        if not isinstance(stated, ScalarNode) or not isinstance(stated.value, str):
+            self.faults.add(stated, (*path, _WHERE), "expected a condition such as 'nodes > 2'")
+            return None
+        return self._one(stated, (*path, _WHERE))
+
     def _match(self, node: MapNode, path: Path) -> Condition | None:
         values: dict[str, tuple[Scalar, ...]] = {}
         workload = self._sole_workload(node)
         for name, entry in node.entries.items():
             here = (*path, name)
+            if name == _BECAUSE:
+                continue
             if not self.vocabulary.is_known(name, workload):
                 self.faults.add(entry, here, self.vocabulary.unknown(name, workload))
                 continue
             items = entry.value.items if isinstance(entry.value, ListNode) else (entry.value,)
             read = [self.vocabulary.read(name, item, here, self.faults, workload) for item in items]
             values[name] = tuple(value for value in read if value is not None)
-        if not node.entries:
+        if not node.entries.keys() - {_BECAUSE}:
             self.faults.add(node, path, "an empty mapping matches every case; name the settings to match")
         return Match(values) if values else None
 

@@ -15,8 +15,9 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from msgspec import inspect
 
-from tare.config.document import ListNode, MapNode, Node, ScalarNode
+from tare.config.document import START, ListNode, MapNode, Node, ScalarNode
 from tare.config.faults import Faults, Path, nearest, shown
+from tare.errors import nearest_name
 from tare.units import Dimension, parse_bytes, parse_quantity
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
@@ -37,10 +38,31 @@ def decode(node: Node, kind: type[StructT], faults: Faults, path: Path = ()) -> 
     """Return `node` as a struct of `kind`, or None where a field that it needs is missing or faulty.
 
     A faulty field that has a default takes it, so that the rest of the file can be checked too:
-    look at `faults` before using the result.
+    look at `faults` before using the result. What is no such file at all, but some other that somebody named
+    in its place, is told without a word of what it holds.
     """
+    if not path and (keys := _keys_of(kind)) and not _is_meant(node, keys):
+        some = ", ".join(keys[:4])
+        faults.add(
+            START,
+            (),
+            f"expected a mapping with keys such as {some}; this holds none of them: name another file",
+        )
+        return None
     value = _Decoder(faults).decode(node, _type_info(kind), path)
     return value if isinstance(value, kind) else None
+
+
+def _keys_of(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    info = _type_info(kind)
+    return tuple(one.encode_name for one in info.fields) if isinstance(info, inspect.StructType) else ()
+
+
+def _is_meant(node: Node, keys: tuple[str, ...]) -> bool:
+    """Return whether `node` has one of `keys`, or one like it; an empty mapping may be meant."""
+    if not isinstance(node, MapNode):
+        return False
+    return not node.entries or any(key in keys or nearest_name(key, keys) for key in node.entries)
 
 
 class _Spot(NamedTuple):

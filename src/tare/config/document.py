@@ -195,16 +195,18 @@ class _Builder:
     def _scalar(self, event: events.ScalarEvent) -> ScalarNode:
         self._check_tag(event, _TEXT_TAGS)
         line, column = _place(event)
+        if "\0" in event.value:
+            self.faults.add(Position(line, column), self._path(), "nothing here can hold a NUL; remove it")
+        text = event.value.replace("\0", "")  # one fault is enough
         is_plain = event.implicit[0] and event.tag is None
-        return ScalarNode(line, column, event.value, resolve(event.value) if is_plain else event.value)
+        return ScalarNode(line, column, text, resolve(text) if is_plain else text)
 
     def _check_tag(
         self, event: events.ScalarEvent | events.CollectionStartEvent, known: tuple[str, ...]
     ) -> None:
         if event.tag is not None and event.tag not in known:
-            self.faults.add(
-                _place(event), self._path(), f"tag {shown(event.tag)} means nothing here; remove it"
-            )
+            what = f"tag {shown(event.tag)}" if self._open else "a tag"  # as above
+            self.faults.add(_place(event), self._path(), f"{what} means nothing here; remove it")
 
     def _start(self, event: events.CollectionStartEvent) -> None:
         self._check_tag(event, ("!",))
@@ -231,9 +233,8 @@ class _Builder:
         elif any(frame.anchor == event.anchor for frame in self._open):
             self._refuse(event, f"'*{event.anchor}' would contain itself; write it out")
         else:
-            self._refuse(
-                event, f"'*{event.anchor}' has no '&{event.anchor}' before it; define it or quote it"
-            )
+            name = event.anchor if self._open else "…"  # a file of one word may be a password
+            self._refuse(event, f"'*{name}' has no '&{name}' before it; define it or quote it")
 
     def _add(self, node: Node, weight: int, anchor: str | None, alias: events.Event | None = None) -> None:
         if anchor is not None:

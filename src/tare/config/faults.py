@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable
 from typing import Protocol
 
-from tare.errors import Fault, FileFaults
+from tare.errors import Fault, FileFaults, nearest_name
 from tare.model.study import Origin
 
 Path = tuple[str | int, ...]
@@ -79,9 +78,9 @@ def shown(text: str) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the cure for a name that is not `known`: the nearest one, or all of them when few."""
     names = list(dict.fromkeys(known))
-    close = difflib.get_close_matches(name[:_LONGEST_SHOWN], names, n=1)
+    close = nearest_name(name, names)
     if close:
-        return f"did you mean {shown(close[0])}?"
+        return f"did you mean {shown(close)}?"
     if not names:
         return "there is none to choose from"
     few = ", ".join(names[:12])

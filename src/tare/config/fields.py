@@ -73,8 +73,42 @@ BitRate = Annotated[
     ),
 ]
 
+ByteRate = Annotated[
+    float,
+    Meta(
+        gt=0,
+        examples=["204 GB/s"],
+        extra={"dimension": Dimension.BYTES_PER_SECOND},
+        extra_json_schema={"x-also": "string"},
+    ),
+]
+
+FlopRate = Annotated[
+    float,
+    Meta(
+        gt=0,
+        examples=["2.5 Tflop/s"],
+        extra={"dimension": Dimension.FLOPS},
+        extra_json_schema={"x-also": "string"},
+    ),
+]
+
 Words = Word | list[Word]
 """One text, or a list of them."""
 
-Variables = dict[str, Annotated[str, Meta(extra_json_schema={"x-also": "number"})]]
-"""Environment variables."""
+Variables = dict[
+    Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
+            extra={
+                "cure": "cannot name a variable; use letters, digits and _, and do not start with a digit"
+            },
+        ),
+    ],
+    Annotated[str, Meta(extra_json_schema={"x-also": "number"})],
+]
+"""Environment variables (POSIX, Environment Variable Definition)."""
+
+Labels = dict[str, Annotated[str, Meta(extra_json_schema={"x-also": "number"})]]
+"""Labels or annotations of Kubernetes."""

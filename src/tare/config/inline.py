@@ -17,7 +17,7 @@ from tare.model.workload import Fom, InlineCheck, InlineDefinition, InlineFom, P
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
 _SHELL_WORDS = frozenset(("|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1"))
-_PLACES = ("work", "storage", *DESIGN_SETTINGS)
+_PLACES = ("work", "storage", "storage_path", "hosts", *DESIGN_SETTINGS)
 _KINDS: Mapping[type, ParameterKind] = {
     bool: ParameterKind.FLAG,
     int: ParameterKind.WHOLE,
@@ -169,6 +169,7 @@ class _Definition:
             by=by,
             summary=file.summary,
             is_primary=is_primary,
+            answers=tuple(file.answers),
         )
         return InlineFom(fom=fom, regex=file.regex, json=file.json)
 

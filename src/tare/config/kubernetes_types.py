@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from tare.config.fields import Bytes, Count, Name, Seconds, Variables, Word
+from tare.config.fields import Bytes, Count, Labels, Name, Seconds, Word
 from tare.model.kubernetes import Addressing, AttachmentKind, CleanPods, LauncherCreation
 
 Port = Annotated[int, Meta(ge=1, le=65535, examples=[2222])]
@@ -105,7 +105,7 @@ class KubernetesFile(_File, frozen=True, kw_only=True):
     ] = "IfNotPresent"
     pull_secrets: Annotated[list[Word], Meta(description="Secrets for the registry.")] = []
     service_account: Annotated[Word | None, Meta(description="Account of the pods.")] = None
-    node_selector: Annotated[Variables, Meta(description="Labels of the nodes to use.")] = {}
+    node_selector: Annotated[Labels, Meta(description="Labels of the nodes to use.")] = {}
     nodes: Annotated[list[Word], Meta(description="Nodes to use, by name.", examples=[["w1", "w2"]])] = []
     tolerations: Annotated[list[TolerationFile], Meta(description="Taints that pods put up with.")] = []
     isolation: Annotated[
@@ -122,7 +122,7 @@ class KubernetesFile(_File, frozen=True, kw_only=True):
     ] = None
     memory: Annotated[Bytes | None, Meta(description="Memory of a pod.", examples=["64GiB"])] = None
     resources: Annotated[
-        Variables,
+        Labels,
         Meta(description="Further resources of a pod.", examples=[{"rdma/hca": "1"}]),
     ] = {}
     shm: Annotated[Bytes | None, Meta(description="Size of /dev/shm; a runtime's default is 64 MiB.")] = None

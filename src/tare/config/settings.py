@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from tare.config.document import Node, ScalarNode, resolve
 from tare.config.faults import Faults, Path, nearest, shown
 from tare.errors import UsageError
+from tare.model.case import Binding
 from tare.model.site import Site
 from tare.model.study import DESIGN_SETTINGS
 from tare.model.values import Scalar
@@ -37,7 +38,8 @@ _MULTIPLES: Mapping[str, int] = {"k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9}
 class Vocabulary:
     """The names that a study may use: `used` are its workloads, `workloads` all that there are.
 
-    `faulty` workloads are declared by the study, but so wrongly that they cannot be used.
+    `faulty` workloads are declared by the study, but so wrongly that they cannot be used; `loose` are their
+    parameters, of which nothing else can be said.
     `site` is None where the site file is faulty; then its names are not checked.
     """
 
@@ -47,7 +49,9 @@ class Vocabulary:
         workloads: Mapping[str, Workload],
         used: Iterable[str],
         faulty: Collection[str] = (),
+        loose: Collection[str] = (),
     ) -> None:
+        self.loose = frozenset(loose)
         self.site = site
         self.faulty = faulty
         self.workloads = workloads
@@ -81,6 +85,8 @@ class Vocabulary:
             return None  # the decoder has said that a value belongs here
         if name == "workload" and node.text in self.faulty:
             return None
+        if name in self.loose and name not in self.parameters:
+            return None
         try:
             return self._value(name, node, workload)
         except (ValueError, UsageError) as error:  # UsageError: its plug-in is broken
@@ -90,7 +96,7 @@ class Vocabulary:
     def is_known(self, name: str, workload: Workload | None = None) -> bool:
         """Return whether `name` can be set, for `workload` or for any of the study."""
         if workload is None:
-            return name in DESIGN_SETTINGS or name in self.parameters
+            return name in DESIGN_SETTINGS or name in self.parameters or name in self.loose
         return name in DESIGN_SETTINGS or any(one.name == name for one in workload.parameters)
 
     def unknown(self, name: str, workload: Workload | None = None) -> str:
@@ -110,6 +116,8 @@ class Vocabulary:
             return _one_of(node, "workload", self.workloads, "there is no workload")
         if name == "io":
             return node.text
+        if name == "bind":
+            return _one_of(node, "binding", [one.value for one in Binding], "there is no binding")
         if name in ("platform", "network", "storage"):
             return self._offered(name, node)
         if workload is not None:
@@ -165,6 +173,8 @@ def setting_from_text(name: str, text: str, parameters: Iterable[Parameter]) -> 
     node = ScalarNode(1, 1, text, resolve(text))
     if name in _COUNTS:
         return _count(name, node)
+    if name == "bind":
+        return _one_of(node, "binding", [one.value for one in Binding], "there is no binding")
     if name in DESIGN_SETTINGS:
         return text
     for parameter in parameters:

@@ -20,7 +20,8 @@ from tare.config.faults import Path as KeyPath
 from tare.config.kubernetes_file import kubernetes_options, pod_network
 from tare.config.site_types import LabFile, LabNetworkFile, PlatformFile, SiteFile
 from tare.config.watching import watching
-from tare.errors import UsageError
+from tare.errors import Fault, UsageError
+from tare.model.bounds import Peaks
 from tare.model.kubernetes import KubernetesOptions
 from tare.model.site import (
     ContainerOptions,
@@ -46,6 +47,13 @@ class SiteSource(NamedTuple):
     site: Site
     text: str
     file_name: str
+
+    def fault(self, path: KeyPath, message: str) -> Fault:
+        """Return the fault that `message` is true of what is at `path`, or of what holds it."""
+        faults = Faults(self.file_name)
+        root = read_document(self.text, Faults(self.file_name))
+        faults.add(find(root, path) if root is not None else START, path, message)
+        return next(iter(faults.found.values()))
 
 
 def load_site(
@@ -137,7 +145,9 @@ class _SiteReader:
                 host=one.host,
                 address=one.address,
                 provider=one.provider,
+                devices=(one.device,) if isinstance(one.device, str) else tuple(one.device),
                 options=one.options,
+                rate_bits_per_s=one.rate,
                 pod=pod_network(one.pod, ("networks", name, "pod"), self._fault),
             )
             for name, one in file.networks.items()
@@ -155,7 +165,9 @@ class _SiteReader:
             management=management,
             lab=lab,
             shared_cores=_cores() if lab else None,
+            shared_cpus=_cpus() if lab else (),
             memory_bytes=file.memory,
+            peaks=Peaks(memory_bytes_per_s=file.peaks.memory_bandwidth, flops=file.peaks.flops),
             is_attested=file.attest is not False,
             is_heard=file.attest is True,
             telemetry=watching(file.telemetry, Watching(), self.root, self.faults),
@@ -246,6 +258,10 @@ class _SiteReader:
                     (*path, "slurm", "lines", number),
                     f"{shown(line)} is not an option of sbatch; write it as after #SBATCH: '--switches=1'",
                 )
+        for name in ("partition", "account", "qos", "constraint", "reservation", "licenses", "gres"):
+            value = getattr(file.slurm, name)
+            if value is not None and not value.isprintable():  # a new line would end the comment of sbatch
+                self._fault((*path, "slurm", name), f"{shown(value)} is no value of sbatch; use one line")
         options = msgspec.structs.asdict(file.slurm) | {"lines": tuple(file.slurm.lines)}
         return SlurmOptions(**options)
 
@@ -336,3 +352,16 @@ def _lab_fault(network: LabNetwork, bridges: list[str]) -> str | None:
 def _cores() -> int:
     """Return how many cores this process may use (sched_getaffinity(2))."""
     return len(os.sched_getaffinity(0))
+
+
+def _cpus() -> tuple[tuple[int, ...], ...]:
+    """Return the CPUs that this process may use, core by core, or as if each were one."""
+    cores: dict[tuple[int, ...], list[int]] = {}
+    for cpu in sorted(os.sched_getaffinity(0)):
+        topology = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology")
+        try:
+            core = tuple(int((topology / name).read_text()) for name in ("physical_package_id", "core_id"))
+        except (OSError, ValueError):
+            core = (cpu,)
+        cores.setdefault(core, []).append(cpu)
+    return tuple(tuple(cores[core]) for core in sorted(cores))

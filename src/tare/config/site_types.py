@@ -7,7 +7,18 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from tare.config.fields import BitRate, Bytes, Count, Name, Seconds, Variables, Word, Words
+from tare.config.fields import (
+    BitRate,
+    ByteRate,
+    Bytes,
+    Count,
+    FlopRate,
+    Name,
+    Seconds,
+    Variables,
+    Word,
+    Words,
+)
 from tare.config.kubernetes_types import KubernetesFile, PodNetworkFile
 from tare.model.site import ContainerShape, LabNetworkKind, SlurmMode
 
@@ -129,6 +140,18 @@ class NetworkFile(_File, frozen=True, kw_only=True):
     provider: Annotated[Word, Meta(description="The transport, as libfabric calls it.", examples=["tcp"])] = (
         "tcp"
     )
+    rate: Annotated[
+        BitRate | None,
+        Meta(description="What its link carries in one direction: the bound of its figures."),
+    ] = None
+    device: Annotated[
+        Words,
+        Meta(
+            description="The RDMA devices that carry the data past the kernel, with or without a port. "
+            "Default: those of the interface.",
+            examples=["mlx5_0:1"],
+        ),
+    ] = []
     options: Annotated[
         dict[str, Variables],
         Meta(
@@ -156,6 +179,17 @@ class TelemetryFile(_File, frozen=True, kw_only=True):
             examples=[True],
         ),
     ] = None
+
+
+class PeaksFile(_File, frozen=True, kw_only=True):
+    """What one node can give at most; figures are held against it."""
+
+    memory_bandwidth: Annotated[
+        ByteRate | None, Meta(description="Memory bandwidth of a node, as its maker states it.")
+    ] = None
+    flops: Annotated[FlopRate | None, Meta(description="Double-precision operations a second of a node.")] = (
+        None
+    )
 
 
 class LabNetworkFile(_File, frozen=True, kw_only=True):
@@ -194,6 +228,13 @@ class SiteFile(_File, frozen=True, kw_only=True):
         Bytes | None,
         Meta(description="Memory of each node, which hpl and hpcc fill a share of.", examples=["128GiB"]),
     ] = None
+    peaks: Annotated[
+        PeaksFile,
+        Meta(
+            description="What one node can give at most; figures are held against it.",
+            examples=[{"memory_bandwidth": "204 GB/s"}],
+        ),
+    ] = PeaksFile()
     platforms: Annotated[
         dict[Name, PlatformFile],
         Meta(

@@ -22,6 +22,7 @@ from tare.config.site_file import SiteSource, read_site
 from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyFile, StudyTelemetryFile
 from tare.config.watching import watching
 from tare.errors import Fault, FileFaults, UsageError
+from tare.model.case import Binding
 from tare.model.site import Site
 from tare.model.study import DESIGN_SETTINGS, Budget, Level, Repeats, Scaling, Study
 from tare.model.values import Scalar
@@ -108,7 +109,9 @@ class _StudyReader:
         workloads = self._all_workloads(declared)
         named = _keys(child(root, "workloads"))
         faulty = [name for name in named if name not in workloads]
-        vocabulary = Vocabulary(self.site, workloads, named_workloads(root), faulty)
+        declared_at = child(root, "workloads")
+        loose = [key for name in faulty for key in _keys(child(child(declared_at, name), "parameters"))]
+        vocabulary = Vocabulary(self.site, workloads, named_workloads(root), faulty, loose)
         return self._translate(root, file, declared, vocabulary)
 
     def _all_workloads(self, declared: Sequence[InlineDefinition]) -> Mapping[str, Workload]:
@@ -133,7 +136,7 @@ class _StudyReader:
         common = self._common(root, reader)
         levels = [*levels_of(factors, cases), Level(settings=common)]
         conditions = ConditionReader(vocabulary, self.faults, levels)
-        exclude = conditions.read(child(root, "exclude"), ("exclude",))
+        exclude = conditions.exclusions(child(root, "exclude"), ("exclude",))
         where = conditions.read(child(root, "where"), ("where",))
         reference = ReferenceReader(vocabulary, self.faults, factors, levels).read(child(root, "reference"))
         if not any(True for _ in named_workloads(root)):
@@ -156,13 +159,13 @@ class _StudyReader:
             repeats=self._repeats(root, file.repeats),
             warmup=int(file.warmup),
             margin=file.margin,
-            bind=file.bind,
             timeout_s=file.timeout,
             retries=file.retries,
             seed=_seed(file.study) if file.seed is None else file.seed,
             scaling=_scaling(file.scaling),
             telemetry=self._telemetry(root, file.telemetry),
             twins=file.twins,
+            origins={name: self.faults.origin(entry.value, (name,)) for name, entry in root.entries.items()},
         )
 
     def _common(self, root: MapNode, reader: LevelReader) -> dict[str, Scalar]:
@@ -178,8 +181,13 @@ class _StudyReader:
             common.update(level.settings)
         for name in _COMMON:
             node = child(root, name)
-            # Counts are checked by the decoder: their type says all that there is to say.
-            if isinstance(node, ScalarNode) and not (isinstance(node.value, int) and node.value < 1):
+            # Counts and bindings are checked by the decoder: their type says all that there is to say.
+            is_refused = isinstance(node, ScalarNode) and (
+                node.text not in list(Binding)
+                if name == "bind"
+                else isinstance(node.value, int) and node.value < 1
+            )
+            if isinstance(node, ScalarNode) and not is_refused:
                 value = reader.vocabulary.read(name, node, (name,), self.faults)
                 if value is not None:
                     common[name] = value

@@ -10,7 +10,7 @@ from msgspec import Meta
 from tare.config.fields import Count, Fraction, Name, Scalar, Seconds, Variables, Word, Words
 from tare.config.site_types import TelemetryFile
 from tare.model.case import Binding
-from tare.model.workload import Better, ParameterKind
+from tare.model.workload import Better, ParameterKind, QuestionKind
 
 Amount = Annotated[float, Meta(gt=0)]
 
@@ -35,8 +35,9 @@ CaseFile = Annotated[
 PartFile = Annotated[
     str | dict[str, Values],
     Meta(
-        description="The settings that leave a case out, or a condition such as 'nodes > 2 and size == 768'.",
-        examples=[{"workload": "imb.pingpong", "nodes": 4}],
+        description="The settings that leave a case out, or a condition such as 'nodes > 2 and size == 768', "
+        "which a mapping holds as 'where'; 'because' tells the reason.",
+        examples=[{"workload": "imb.pingpong", "nodes": 4, "because": "two ranks use two nodes"}],
     ),
 ]
 
@@ -104,6 +105,14 @@ class FomFile(_File, frozen=True, kw_only=True):
     by: Annotated[Words, Meta(description="Its coordinates: named groups of the regex.")] = []
     summary: Annotated[str, Meta(description="What it is, in one line.")] = ""
     primary: Annotated[bool, Meta(description="Whether a summary shows it. Default: the first one.")] = False
+    answers: Annotated[
+        list[QuestionKind],
+        Meta(
+            description="Kinds of question that it answers in the sentence on top; for a kind that no figure "
+            "names, the primary ones answer.",
+            examples=[["storage"]],
+        ),
+    ] = []
 
 
 class CheckFile(_File, frozen=True, kw_only=True):
@@ -207,7 +216,14 @@ class StudyFile(_File, frozen=True, kw_only=True):
     ranks: Annotated[Count | None, Meta(description="Ranks of all cases.")] = None
     ranks_per_node: Annotated[Count | None, Meta(description="Ranks on each node.")] = None
     threads: Annotated[Count | None, Meta(description="OpenMP threads of each rank.")] = None
-    bind: Annotated[Binding, Meta(description="What a rank is bound to.", examples=["core"])] = Binding.NONE
+    bind: Annotated[
+        Binding | None,
+        Meta(
+            description="What a rank is bound to. Default: core where ranks × threads fit the cores that the "
+            "site tells of, else none.",
+            examples=["core"],
+        ),
+    ] = None
     timeout: Annotated[Seconds, Meta(description="When a run is given up.", examples=["10 min"])] = 600.0
     retries: Annotated[
         int, Meta(ge=0, description="Further attempts after an infrastructure fault.", examples=[2])

@@ -1,11 +1,14 @@
 """The MPI libraries that the lab's platforms use, each from PyPI in an environment of its own.
 
-In one environment they would overwrite each other's mpiexec and libmpi.
+In one environment they would overwrite each other's mpiexec and libmpi. What measures must not drift:
+`locks/` holds each at one version, with the SHA-256 of its wheels, and pip takes nothing else.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -55,8 +58,24 @@ def require_installed(prefixes: Collection[str], folder: Path | None = None) -> 
         )
 
 
-def install(names: Sequence[str], folder: Path | None = None) -> list[Path]:
-    """Install the MPIs `names` that are not there yet; return the prefix of each.
+def pinned_version(name: str) -> str:
+    """Return the version of the MPI `name` that this Tare installs."""
+    [version] = re.findall(r"^[\w-]+==([^\s;]+)", _lock(name).read_text(), re.MULTILINE)
+    return str(version)
+
+
+def installed_version(name: str, folder: Path) -> str | None:
+    """Return the version of the MPI `name` under `folder` that pip wrote down; None where it did not."""
+    package = DISTRIBUTIONS[name].package.replace("-", "_")
+    found = sorted((folder / name).glob(f"lib/python3*/site-packages/{package}-*.dist-info"))
+    return found[-1].name.removeprefix(f"{package}-").removesuffix(".dist-info") if found else None
+
+
+def install(names: Sequence[str], folder: Path | None = None, *, is_newest: bool = False) -> list[Path]:
+    """Install the MPIs `names` that are not there yet, as they are locked; return the prefix of each.
+
+    With `is_newest`, install the newest version of each that the index has, unchecked, in place of what
+    is there.
 
     Raises UsageError for a name that is not in `DISTRIBUTIONS`, InfrastructureError with pip's own words.
     """
@@ -65,12 +84,28 @@ def install(names: Sequence[str], folder: Path | None = None) -> list[Path]:
     if unknown:
         raise UsageError(f"no MPI is called {unknown[0]!r}; there are {', '.join(DISTRIBUTIONS)}")
     for name in names:
-        if not is_installed(name, folder):
-            _install(DISTRIBUTIONS[name], folder / name)
+        if is_newest and is_installed(name, folder):
+            _replace(name, folder / name)
+        elif not is_installed(name, folder):
+            _install(name, folder / name, is_newest=is_newest)
     return [folder / name for name in names]
 
 
-def _install(distribution: Distribution, prefix: Path) -> None:
+def _replace(name: str, prefix: Path) -> None:
+    """Install the newest version; where that fails, what was there stays (its scripts name their path)."""
+    before = prefix.with_name(f"{prefix.name}.before")
+    shutil.rmtree(before, ignore_errors=True)
+    prefix.rename(before)
+    try:
+        _install(name, prefix, is_newest=True)
+    except BaseException:
+        shutil.rmtree(prefix, ignore_errors=True)
+        before.rename(prefix)
+        raise
+    shutil.rmtree(before, ignore_errors=True)
+
+
+def _install(name: str, prefix: Path, *, is_newest: bool) -> None:
     try:
         venv.create(prefix, with_pip=True, symlinks=True, clear=True)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -78,13 +113,36 @@ def _install(distribution: Distribution, prefix: Path) -> None:
             f"cannot make an environment in {prefix}: {error}; set TARE_MPI to a folder that you may write "
             "to, and on Debian install python3-venv"
         ) from error
+    package = DISTRIBUTIONS[name].package
+    # Every pip of Python 3.11 knows the manylinux_2_28 wheels of these libraries (PEP 600: since 20.3).
     pip = [str(prefix / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    # The pip that Python brings may be too old for the manylinux_2_28 wheels of these libraries.
-    for wanted in (["--upgrade", "pip"], [distribution.package]):
-        done = subprocess.run(
-            [*pip, *wanted], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    pip += ["--only-binary", ":all:"]
+    pip += [package] if is_newest else ["--require-hashes", "--requirement", str(_lock(name))]
+    done = subprocess.run(pip, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        said = done.stderr.strip() or done.stdout.strip()
+        what = package if is_newest else f"{package} {pinned_version(name)}"
+        raise InfrastructureError(
+            f"pip cannot install {what} into {prefix}: {said}{'' if is_newest else _cure(name, said)}"
         )
-        if done.returncode != 0:
-            raise InfrastructureError(
-                f"pip cannot install {wanted[-1]} into {prefix}: {done.stderr.strip() or done.stdout.strip()}"
-            )
+
+
+def _cure(name: str, said: str) -> str:
+    """Return what to do where the index has not the very file that is locked; nothing for other errors."""
+    newest = f"tare lab setup --upgrade-mpi --mpi {name}, which checks no hash"
+    if "DO NOT MATCH THE HASHES" in said:
+        return (
+            f"\nThe package index gave another file than the one that this Tare was tried with "
+            f"({_lock(name).name} holds its SHA-256). Ask who runs the index why; or, if you trust it, take "
+            f"its newest version with: {newest}"
+        )
+    if "No matching distribution" in said:
+        return (
+            f"\nSee whether the package index can be reached, and has this version; or take its newest "
+            f"with: {newest}"
+        )
+    return ""
+
+
+def _lock(name: str) -> Path:
+    return Path(__file__).with_name("locks") / f"{name}.txt"

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tare.lab import containers, docker, rootfs
-from tare.lab.mpi import DISTRIBUTIONS, is_installed, mpi_folder
+from tare.lab.mpi import DISTRIBUTIONS, installed_version, is_installed, mpi_folder, pinned_version
 
 MINIMUM_PYTHON = (3, 11)
 _TIMEOUT_S = 60.0
@@ -164,9 +164,15 @@ def _mpis(folder: Path) -> tuple[Requirement, ...]:
             name=name,
             is_met=is_installed(name, folder),
             is_needed=False,
-            found=str(folder / name) if is_installed(name, folder) else f"not in {folder}",
+            found=_version(name, folder) if is_installed(name, folder) else f"not in {folder}",
             why=f"the platform {name} of the lab",
             cure=f"tare lab setup --mpi {name}",
         )
         for name in DISTRIBUTIONS
     )
+
+
+def _version(name: str, folder: Path) -> str:
+    version = installed_version(name, folder) or "unknown version"
+    untried = "" if version == pinned_version(name) else f", and not {pinned_version(name)}, which is locked"
+    return f"{folder / name}: {version}{untried}"

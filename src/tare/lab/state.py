@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.errors import LabError, UsageError
+from tare.errors import NOT_JSON, LabError, UsageError
 from tare.model.site import LabSpec
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
@@ -115,7 +115,7 @@ def read(folder: Path) -> Record | None:
     """Return the record in `folder`, or None when there is none that can be read."""
     try:
         return msgspec.json.decode((folder / "lab.json").read_bytes(), type=Record)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *NOT_JSON):
         return None
 
 

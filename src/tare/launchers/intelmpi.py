@@ -30,7 +30,7 @@ class IntelMpi:
 
     def launch(self, program: Invocation, placement: Placement) -> Invocation:
         """Return the command that starts `program` (see model.Launcher)."""
-        own = _PIN[placement.layout.bind] | _library(placement) | ask_intelmpi(placement)
+        own = _PIN[placement.layout.binding] | _library(placement) | ask_intelmpi(placement)
         if placement.network is not None:
             own |= network_environment(placement.network)
         if placement.layout.ranks_per_node > placement.slots_per_node:

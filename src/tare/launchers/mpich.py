@@ -29,7 +29,7 @@ class Mpich:
 
 
 def _binding(layout: Layout) -> str:
-    return f"core:{layout.threads}" if layout.bind is Binding.CORE else layout.bind.value
+    return f"core:{layout.threads}" if layout.binding is Binding.CORE else layout.binding.value
 
 
 def network_environment(network: Network) -> dict[str, str]:

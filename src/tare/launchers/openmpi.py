@@ -72,7 +72,7 @@ class OpenMpi4:
                 argv += dialect.stays_away
         elif not placement.is_allocated:
             argv += ["-H", ",".join(f"{host}:{layout.ranks_per_node}" for host in hosts or ("localhost",))]
-        argv += ["--map-by", _mapping(layout), "--bind-to", layout.bind.value]
+        argv += ["--map-by", _mapping(layout), "--bind-to", layout.binding.value]
         argv += _network_options(placement.network, dialect.shared_memory)
         if layout.ranks_per_node > placement.slots_per_node:
             # Ranks that wait for each other on one core must not spin (4192 µs instead of 82 in an alltoall).
@@ -119,7 +119,7 @@ class OpenMpi5(OpenMpi4):
 def _mapping(layout: Layout) -> str:
     """Return the mapping; only cores can be counted out to threads, with any other binding mpirun refuses."""
     per_node = f"ppr:{layout.ranks_per_node}:node"
-    if layout.bind is Binding.CORE and layout.threads > 1:
+    if layout.binding is Binding.CORE and layout.threads > 1:
         return f"{per_node}:PE={layout.threads}"
     return per_node
 

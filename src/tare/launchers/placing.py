@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from tare.errors import UsageError
 from tare.model.launch import Invocation, Placement
+from tare.model.site import Network
 
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _UCX_PROVIDERS = frozenset({"ucx", "mlx", "verbs"})
@@ -26,6 +27,26 @@ def fabric_of(provider: str) -> Fabric:
     if provider == "tcp":
         return Fabric.TCP
     return Fabric.UCX if provider in _UCX_PROVIDERS else Fabric.LIBFABRIC
+
+
+def device_environment(network: Network) -> dict[str, str]:
+    """Return the variables by which libraries take the RDMA devices that the site names for `network`.
+
+    UCX wants a device with its port, libfabric without (ucx_info -cf, fi_cxi(7), fi_efa(7), fi_verbs(7)).
+    """
+    if not network.devices:
+        return {}
+    names = ",".join(dict.fromkeys(one.partition(":")[0] for one in network.devices))
+    match network.provider:
+        case "cxi":
+            return {"FI_CXI_DEVICE_NAME": names}
+        case "efa":
+            return {"FI_EFA_IFACE": names}
+    if fabric_of(network.provider) is not Fabric.UCX:
+        return {}
+    ports = ",".join(one if ":" in one else f"{one}:1" for one in network.devices)
+    found = {"UCX_NET_DEVICES": ports}
+    return found if "," in names else {**found, "FI_VERBS_DEVICE_NAME": names}
 
 
 def executable(placement: Placement, name: str) -> str:
@@ -90,6 +111,7 @@ def rank_environment(
     options = network.options.get(launcher, {}) if network else {}
     env = {
         "OMP_NUM_THREADS": str(placement.layout.threads),
+        **(device_environment(network) if network else {}),
         **own,
         **options,
         **placement.platform.env,

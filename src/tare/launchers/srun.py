@@ -31,7 +31,7 @@ class Srun:
             argv.append(f"--mpi={slurm.mpi}")
         argv += [f"--nodes={layout.nodes}", f"--ntasks={layout.ranks}"]
         argv += [f"--ntasks-per-node={layout.ranks_per_node}", f"--cpus-per-task={layout.threads}"]
-        argv += [f"--cpu-bind={_BIND[layout.bind]}", "--distribution=block", "--kill-on-bad-exit=1"]
+        argv += [f"--cpu-bind={_BIND[layout.binding]}", "--distribution=block", "--kill-on-bad-exit=1"]
         argv += program.argv
         own = ask_mpich(placement) | ask_openmpi(placement)
         own |= _network(placement.network) if placement.network else {}

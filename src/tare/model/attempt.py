@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tare.model.backend import Counters
+from tare.model.case import Pass
 from tare.model.telemetry import FIGURES, PREFIX, TelemetryFigure
-from tare.model.values import Scalar
+from tare.model.values import CaseId, EpochSeconds, Ordinal, Scalar
 from tare.model.workload import Better, Measurement
 
 
@@ -61,18 +62,31 @@ def gather_series(measurements: Iterable[Measurement], better: dict[str, Better]
 
 
 Traffic = dict[str, dict[str, Counters]]
-"""What crossed each interface during an attempt, by host and interface."""
+"""What crossed the network during an attempt, by host, and by interface or DEVICE:PORT of an RDMA adapter."""
+
+
+class Proof(enum.StrEnum):
+    """How strong the proof is that the network which was asked for carried the data between nodes."""
+
+    COUNTED = "counted"
+    """Counters of what should carry them show that it did."""
+    SAID = "said"
+    """No counter shows it; the MPI itself names this network."""
+    NOT_PROVEN = "not proven"
+    """No counter shows it, and the MPI said nothing."""
 
 
 class Source(msgspec.Struct, frozen=True, omit_defaults=True):
     """The file that an attempt was imported from: where it lay, and the SHA-256 of its content.
 
-    `tells_block` says that it told its block itself; else blocks only number the runs of a case.
+    `tells_block` says that it told its block itself; else blocks only number the runs of a case. `tells_time`
+    says that it told when it ran; else `started_at` is when the file was written.
     """
 
     path: str
     sha256: str
     tells_block: bool = False
+    tells_time: bool = False
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -82,21 +96,27 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     blame and the run may be tried again. `started_at` is seconds since the epoch (time(2)), None where
     an imported run does not tell. `source` is set for imported runs: Tare did not make those.
     `transport` and `placement` are the evidence that the network carried the data and that ranks were where
-    they should be; `chosen` is what the MPI's libraries said of the transport that they chose, empty where
-    they said nothing. `environment` is the hash of the environment that it ran in; `load` the one-minute
-    load average of this machine when it started. `telemetry` holds what its nodes did meanwhile, by the
-    names of model.telemetry.FIGURES; `imported` the means of what somebody else recorded of them, which no
-    journal holds.
+    they should be; `proof` is how strong the former is, None where there was nothing to prove, or an earlier
+    version of Tare judged it; `chosen` is what the MPI's libraries said of the transport that they chose,
+    empty where they said nothing. `environment` is the hash of the environment that it ran in; `load` the
+    one-minute load average of this machine when it started. `telemetry` holds what its nodes did meanwhile,
+    by the names of model.telemetry.FIGURES; `imported` the means of what somebody else recorded of them,
+    which no journal holds. `session` is the session of `tare run` in which it began, 0 and below if
+    imported, and `part` numbers the parts of a block that something parted, as a night does: with its block
+    they tell what ran beside it. `printed` is what its program said of itself
+    (workload.Parsed). `suspended_s` is for how long the machine of `tare run` was suspended meanwhile, and
+    `clock_set_s` by how much its wall clock was set, forward above 0. `evidence` is the SHA-256 of the list
+    of checksums of what it left behind (store.manifest); empty where there is none.
     """
 
-    case: str
-    block: int
-    attempt: int
+    case: CaseId
+    block: Ordinal
+    attempt: Ordinal
     state: State
     reason: str = ""
     check: str = ""
     is_infrastructure: bool = False
-    started_at: float | None
+    started_at: EpochSeconds | None
     elapsed_s: float = 0.0
     exit_code: int | None = None
     signal: int | None = None
@@ -104,6 +124,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     series: list[Series] = []
     traffic: Traffic = {}
     transport: str = ""
+    proof: Proof | None = None
     chosen: str = ""
     placement: str = ""
     load: float | None = None
@@ -111,6 +132,12 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: Source | None = None
     telemetry: dict[str, float] = {}
     imported: dict[str, float] = {}
+    session: Ordinal = 0
+    part: Ordinal = 0
+    printed: dict[str, list[Scalar]] = {}
+    evidence: str = ""
+    suspended_s: float = 0.0
+    clock_set_s: float = 0.0
 
     @property
     def telemetry_series(self) -> list[Series]:
@@ -125,6 +152,16 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             *(_single(name, FIGURES[name], value) for name, value in own.items()),
             *(_single(f"imported.{name}", FIGURES.get(name), one) for name, one in self.imported.items()),
         ]
+
+    @property
+    def together(self) -> Pass:
+        """Return the pass that it belongs to: what ran beside it has the same."""
+        return Pass(self.session, self.block, self.part)
+
+    @property
+    def transport_told(self) -> str:
+        """Return the evidence for its network behind its strength, such as ``counted: eth0 carried …``."""
+        return f"{self.proof}: {self.transport}" if self.proof else self.transport
 
     @property
     def is_settled(self) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from tare.model.launch import Invocation
 
@@ -17,6 +18,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     Output goes to `stdout` and `stderr` in that folder. `label` marks every process that the job
     starts, here and on other hosts, so that all of them can be found and ended. Where the hosts do not
     share `folder`, `place` is where it is copied to on each of `hosts`, and from where results come back.
+    `n_boosted` ranks wait until their sessions go before others, and then say so in the folder `ranks` in it.
     """
 
     label: str
@@ -28,13 +30,17 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float
     place: Path | None = None
     hosts: tuple[str, ...] = ()
+    n_boosted: int = 0
+    ranks: str = ""
 
 
 class Exit(msgspec.Struct, frozen=True, kw_only=True):
     """How a job ended.
 
     `code` is its exit code, None when `signal` ended it. `fault` is set when the infrastructure, not
-    the job, is to blame: the host could not be reached, the command could not be started.
+    the job, is to blame: the host could not be reached, the command could not be started. `survivors` names
+    the processes of this job, or of one before it, that could not be ended. `excess` says of a job that was
+    ended because it printed too much how much that was.
     """
 
     code: int | None = None
@@ -42,29 +48,90 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
     is_timeout: bool = False
     elapsed_s: float = 0.0
     fault: str | None = None
+    survivors: tuple[str, ...] = ()
+    excess: str = ""
+
+
+class Link(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a network interface lies on, or what a port of an RDMA adapter is.
+
+    `lower` names the interfaces and ports that count what crosses this one, too; `ports` those that carry its
+    RDMA, as DEVICE:PORT. An interface that `is_aggregate`, a bond or a bridge, is all that its lower ones
+    carry. `driver` is that of a port. Through one that `carries_rdma` an RDMA device in software sends, as
+    soft-RoCE (rxe), which counts no bytes of its own.
+    """
+
+    lower: tuple[str, ...] = ()
+    ports: tuple[str, ...] = ()
+    is_aggregate: bool = False
+    driver: str = ""
+    carries_rdma: bool = False
 
 
 class Counters(msgspec.Struct, frozen=True):
-    """What crossed a network interface, both ways (netdevice(7), /proc/net/dev)."""
+    """What crossed a network interface (netdevice(7), /proc/net/dev) or a port of an RDMA adapter, both ways.
+
+    Where it `is_least`, more may have crossed: a counter had come to the end of its bits, was set back, or
+    could be read only once, before or after.
+    """
 
     rx_bytes: int = 0
     rx_packets: int = 0
     tx_bytes: int = 0
     tx_packets: int = 0
+    is_least: bool | UnsetType = UNSET
+    link: Link | UnsetType = UNSET
 
     def since(self, earlier: Counters) -> Counters:
-        """Return what crossed between `earlier` and now."""
+        """Return what crossed between `earlier` and now; since it was set back where it was."""
+        is_set_back = self.rx_bytes < earlier.rx_bytes or self.tx_bytes < earlier.tx_bytes
+        is_least = is_set_back or self.is_least is True or earlier.is_least is True
         return Counters(
-            self.rx_bytes - earlier.rx_bytes,
-            self.rx_packets - earlier.rx_packets,
-            self.tx_bytes - earlier.tx_bytes,
-            self.tx_packets - earlier.tx_packets,
+            _grown(self.rx_bytes, earlier.rx_bytes),
+            _grown(self.rx_packets, earlier.rx_packets),
+            _grown(self.tx_bytes, earlier.tx_bytes),
+            _grown(self.tx_packets, earlier.tx_packets),
+            is_least=is_least or UNSET,
+            link=self.link,
         )
 
     @property
     def total_bytes(self) -> int:
         """Bytes in both directions."""
         return self.rx_bytes + self.tx_bytes
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing is known of what crossed, which is not the same as nothing having crossed."""
+        return self.is_least is True and self.total_bytes == 0
+
+    @property
+    def known_link(self) -> Link:
+        """What it lies on, as far as that is known."""
+        return self.link if isinstance(self.link, Link) else Link()
+
+
+def own_counters(counters: Mapping[str, Counters], name: str) -> Counters:
+    """Return what crossed `name` itself, without what it carried for interfaces that lie on it.
+
+    A bond or a bridge is what its lower interfaces carry: that is theirs, too.
+    """
+    own = counters[name]
+    for one in counters.values():
+        if name in one.known_link.lower and not one.known_link.is_aggregate:
+            own = Counters(
+                max(own.rx_bytes - one.rx_bytes, 0),
+                max(own.rx_packets - one.rx_packets, 0),
+                max(own.tx_bytes - one.tx_bytes, 0),
+                max(own.tx_packets - one.tx_packets, 0),
+                is_least=own.is_least,
+                link=own.link,
+            )
+    return own
+
+
+def _grown(now: int, earlier: int) -> int:
+    return now - earlier if now >= earlier else now
 
 
 class Backend(Protocol):

@@ -8,18 +8,37 @@ import msgspec
 
 from tare.model.attempt import Attempt, State
 from tare.model.case import Case, Run
+from tare.model.comparison import Mean
 from tare.model.plan import Plan
 
 Environment = dict[str, dict[str, str]]
 """Facts by host: what the hosts of an attempt were (kernel, CPU, MPI …)."""
 
 
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """One `tare run` of a campaign, with those that went on at once where an interruption had ended it.
+
+    `n_resumed` counts the latter. `blocks` is the most blocks that were planned when it began, 0 where
+    nothing tells; `is_retrying` says that it tried again what had failed.
+    """
+
+    number: int
+    began_at: float
+    tare: str
+    n_resumed: int = 0
+    blocks: int = 0
+    is_retrying: bool = False
+
+
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One execution of a study at a site. `attempts` are in the order in which they ended.
 
     `orders` holds the case ids of each block that was begun, in the order of its runs; a block beyond
-    the plan's minimum may pass over fewer cases. `is_running` says that a live process holds the
-    campaign.
+    the plan's minimum may pass over fewer cases. `sessions` are those of `tare run`, the first first.
+    `is_running` says that a live process holds the campaign; `is_unpaired` that who reads it asks to have
+    compared, too, what did not run together, and `mean` which mean the ratios are asked of. `altered` holds
+    what is wrong with evidence that is not as it was when its run ended, by the folder of the attempt, where
+    that was looked at.
     """
 
     folder: Path
@@ -27,7 +46,17 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     attempts: tuple[Attempt, ...] = ()
     orders: dict[int, list[str]] = {}
     environments: dict[str, Environment] = {}
+    sessions: tuple[Session, ...] = ()
     is_running: bool = False
+    is_unpaired: bool = False
+    mean: Mean = Mean.GEOMETRIC
+    altered: dict[str, str] = {}
+
+    @property
+    def compares_unpaired(self) -> bool:
+        """Return whether to compare what did not run together, too: if asked, or if all was imported."""
+        measured = self.measured()
+        return self.is_unpaired or (bool(measured) and all(one.source is not None for one in measured))
 
     @property
     def cases(self) -> dict[str, Case]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from tare.errors import NOT_JSON
+
 STORED = "packets.json"
 """The file in an attempt's folder."""
 
@@ -36,7 +38,7 @@ def read(folder: Path) -> dict[str, Counted]:
     """Return what hosts counted; empty where nobody did, or what is there cannot be read."""
     try:
         return msgspec.json.decode((folder / STORED).read_bytes(), type=dict[str, Counted])
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *NOT_JSON):
         return {}
 
 

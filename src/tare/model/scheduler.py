@@ -51,7 +51,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     `name` is unique to the attempt, and made of letters, digits, '.' and '-'. `folder` lies on a file system
     that the nodes share, or the scheduler brings its files to the nodes and back. `timeout_s` is for all
-    steps together. `storage` is the name of the storage path, at `storage_path`, that the steps use.
+    steps together. `storage` is the name of the storage path, at `storage_path`, that the steps use;
+    `own_storage` is the task's own folder below it, empty where no step writes there. It is made before the
+    first step, and removed after the last one unless it `keeps_storage`.
     `labels` tell to people what it is: its campaign, case and run.
     """
 
@@ -64,6 +66,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     network: Network | None = None
     storage: str | None = None
     storage_path: str = ""
+    own_storage: str = ""
+    keeps_storage: bool = False
     labels: dict[str, str] = {}
     sampler: SharedSampler | None = None
     counter: SharedCounter | None = None
@@ -75,7 +79,7 @@ class Landing(msgspec.Struct, frozen=True, kw_only=True):
     `exit.fault` says that the batch system, not the task, is to blame; `reason` why it ended otherwise than
     by itself, such as that somebody cancelled it. `problems` are the reasons for which it must not count,
     though it ended well: it was not run as it was asked for. `facts` are of its nodes, by node, as far as the
-    batch system tells them.
+    batch system tells them. `clock_set_s` is by how much the wall clock of its first node was set meanwhile.
     """
 
     name: str
@@ -89,6 +93,7 @@ class Landing(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
     facts: Mapping[str, Mapping[str, str]] = {}
     epochs: tuple[Epoch, ...] = ()
+    clock_set_s: float = 0.0
 
 
 class Scheduler(Protocol):

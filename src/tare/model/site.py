@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import itertools
 from pathlib import Path
 
 import msgspec
 
+from tare.model.bounds import Peaks
 from tare.model.kubernetes import KubernetesOptions, PodNetwork
 from tare.model.watching import Watching
+
+BATCH_BACKENDS = frozenset({"slurm", "kubernetes"})
 
 
 class SiteFact(enum.StrEnum):
@@ -49,8 +53,10 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
     `interface` is the network interface that must carry the traffic, on the host where ranks start.
     That host's name is `host` with ``{node}`` filled in: a pod of the node, or the node itself. Others on
     this network reach it by `address`, a name or number with ``{node}`` or ``{host}`` filled in.
-    `provider` is the transport in libfabric's terms (fi_provider(7)): tcp, verbs, psm3 …
+    `provider` is the transport in libfabric's terms (fi_provider(7)): tcp, verbs, psm3 …; `devices` are the
+    RDMA devices that carry it past the kernel, each with or without its port, none where the interface tells.
     `options` are further environment variables by launcher name, for what no field says.
+    `rate_bits_per_s` is what its link can carry in one direction, None where the site does not tell.
     `pod` says how it reaches into the pods of a cluster.
     """
 
@@ -58,7 +64,9 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "{node}"
     address: str = "{host}"
     provider: str = "tcp"
+    devices: tuple[str, ...] = ()
     options: dict[str, dict[str, str]] = {}
+    rate_bits_per_s: float | None = None
     pod: PodNetwork = PodNetwork()
 
     def host_of(self, node: str) -> str:
@@ -92,6 +100,10 @@ class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
             return ()
         return tuple(f"{node}-pod" for node in self.node_names)
 
+    def _carrier(self, network: LabNetwork) -> LabNetwork:
+        """Return the bridge network on whose links `network` travels: itself, where it names none."""
+        return self.networks.get(network.over or "", network)
+
     def site_networks(self) -> dict[str, Network]:
         """Return the networks as a site offers them: fab0 … on nodes, eth0 … and net1 … in pods."""
         names = {LabNetworkKind.BRIDGE: "fab", LabNetworkKind.VXLAN: "eth", LabNetworkKind.MACVLAN: "net"}
@@ -100,7 +112,12 @@ class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
         for name, network in self.networks.items():
             host = "{node}" if network.kind is LabNetworkKind.BRIDGE else "{node}-pod"
             interface = f"{names[network.kind]}{count[network.kind]}"
-            found[name] = Network(interface=interface, host=host, address=f"{{node}}.{name}")
+            found[name] = Network(
+                interface=interface,
+                host=host,
+                address=f"{{node}}.{name}",
+                rate_bits_per_s=self._carrier(network).rate_bits_per_s,
+            )
             count[network.kind] += 1
         return found
 
@@ -196,6 +213,11 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
         return self.container is not None and self.container.shape is ContainerShape.NODE
 
     @property
+    def is_queued(self) -> bool:
+        """Return whether a batch system chooses the nodes of its runs, and when they run."""
+        return self.backend in BATCH_BACKENDS
+
+    @property
     def in_flight(self) -> int:
         """Return how many of its runs may be queued or running at a time."""
         options = self.slurm or self.kubernetes
@@ -215,12 +237,12 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     `management` names interfaces that carry start-up traffic; they never count as a data network.
     The first platform, network and storage path are what a study gets when it names none.
     `staging` is a folder of every node to which working folders are copied; None where the nodes share them.
-    `memory_bytes` is how much memory each node has, where the site tells.
+    `memory_bytes` is how much memory each node has, and `peaks` what it can give, where the site tells.
     Ranks say where they are when they start, where the site `is_attested` (see tare.attest), and their
     libraries which transport they chose where it also `is_heard`.
     `telemetry` is how its nodes are watched unless a study says otherwise.
     `shared_cores` is set where the nodes are not machines of their own, as in the lab: so many cores are
-    all that they have together.
+    all that they have together. `shared_cpus` are the CPUs of each of them.
     """
 
     name: str
@@ -233,8 +255,10 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     management: tuple[str, ...] = ()
     lab: LabSpec | None = None
     shared_cores: int | None = None
+    shared_cpus: tuple[tuple[int, ...], ...] = ()
     staging: str | None = None
     memory_bytes: int | None = None
+    peaks: Peaks = Peaks()
     is_attested: bool = True
     is_heard: bool = True
     telemetry: Watching = Watching()
@@ -256,4 +280,21 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
         """Return how many ranks have a core each on one of `n_nodes` nodes that are used together."""
         if self.shared_cores is None:
             return self.slots_per_node
-        return min(self.slots_per_node, self.shared_cores // n_nodes)
+        own = self.own_cpus(n_nodes)
+        return min(self.slots_per_node, len(own[0]) if own else self.shared_cores // n_nodes)
+
+    def own_cpus(self, n_nodes: int) -> tuple[tuple[int, ...], ...]:
+        """Return the CPUs that each of `n_nodes` nodes has to itself, where they share one machine.
+
+        All have as many. They are whole cores, if there are enough, and of these first one CPU each. None
+        where there are fewer CPUs than nodes.
+        """
+        cores = self.shared_cpus
+        if len(cores) < n_nodes:
+            cores = tuple((cpu,) for core in cores for cpu in core)
+        share = len(cores) // n_nodes
+        slices = [cores[start : start + share] for start in range(0, share * n_nodes, share or 1)]
+        return tuple(
+            tuple(cpu for thread in itertools.zip_longest(*one) for cpu in thread if cpu is not None)
+            for one in slices
+        )

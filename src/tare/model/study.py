@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import msgspec
 
-from tare.model.case import Binding
 from tare.model.values import Settings
 from tare.model.watching import Watching
 from tare.model.workload import InlineDefinition
@@ -20,6 +20,7 @@ DESIGN_SETTINGS = (
     "ranks",
     "ranks_per_node",
     "threads",
+    "bind",
     "io",
 )
 """The settings that every case has; every other setting is a parameter of its workload."""
@@ -52,11 +53,31 @@ class Factor(msgspec.Struct, frozen=True):
 class Condition(Protocol):
     """A statement about a case's settings, such as ``nex % 16 == 0``."""
 
-    text: str
+    @property
+    def text(self) -> str:
+        """The condition as it is written."""
+        ...
 
     def holds(self, settings: Settings) -> bool | None:
         """Return whether it holds, or None where the case lacks a setting that it speaks of."""
         ...
+
+
+class Exclusion(msgspec.Struct, frozen=True, kw_only=True):
+    """A condition on which cases are left out, and why; `because` is empty where no reason is given."""
+
+    condition: Condition
+    because: str = ""
+    origin: Origin | None = None
+
+    @property
+    def text(self) -> str:
+        """Return the condition as it is written."""
+        return self.condition.text
+
+    def holds(self, settings: Settings) -> bool | None:
+        """Return whether the condition holds (see Condition)."""
+        return self.condition.holds(settings)
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -96,6 +117,8 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     `common` holds the settings that all cases share. A case takes each setting from the most
     special place that makes it: a workload's own level, then a level that sets several things,
     then a plain factor, then `common`. With `twins` it is an A/A study: its reference against itself.
+    `exclude` may hold an Exclusion, which tells a reason. `origins` tells where the entries at the top of its
+    file are, by name.
     """
 
     name: str
@@ -111,10 +134,10 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     repeats: Repeats = Repeats()
     warmup: int = 0
     margin: float = 0.02
-    bind: Binding = Binding.NONE
     timeout_s: float = 600.0
     retries: int = 2
     seed: int = 1
     scaling: Scaling = Scaling()
     telemetry: Watching = Watching()
     twins: bool = False
+    origins: Mapping[str, Origin] = {}

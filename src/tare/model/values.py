@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
 
 from tare.units import parse_bytes
 
@@ -11,6 +14,15 @@ Scalar = str | int | float | bool
 
 Settings = Mapping[str, Scalar]
 """Setting names to values: a level, a case seen flat, the coordinates of a measurement."""
+
+CaseId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")]
+"""The id of a case. It names a folder, so no file that is read may hold one that leads elsewhere."""
+
+Ordinal = Annotated[int, msgspec.Meta(ge=-1_000_000, le=1_000_000_000)]
+"""The number of a block, a session or an attempt."""
+
+EpochSeconds = Annotated[float, msgspec.Meta(ge=-62_135_596_800, le=253_402_300_799)]
+"""Seconds since the epoch (time(2)), of the years 1 to 9999, which calendars can show."""
 
 
 def is_written(value: Scalar, text: str) -> bool:

@@ -8,9 +8,11 @@ from typing import Protocol
 
 import msgspec
 
+from tare.model.bounds import Resource
 from tare.model.case import Case, Layout
 from tare.model.site import SiteFact
 from tare.model.values import Scalar, Settings
+from tare.units import write_bytes
 
 
 class Better(enum.StrEnum):
@@ -20,11 +22,36 @@ class Better(enum.StrEnum):
     HIGHER = "higher"
 
 
+class QuestionKind(enum.StrEnum):
+    """What a comparison asks, by what differs between its sides."""
+
+    NETWORK = "network"
+    STORAGE = "storage"
+    """Storage paths, and how much is read and written: only times with all input and output answer."""
+    PLATFORM = "platform"
+    """Bare metal, containers, pods, virtual machines."""
+    COMPUTE = "compute"
+    """Parameters of the workload, threads, compilers."""
+    SCHEDULER = "scheduler"
+    """How work is queued, placed and bound."""
+
+
+ALL_BUT_STORAGE = (
+    QuestionKind.NETWORK,
+    QuestionKind.PLATFORM,
+    QuestionKind.COMPUTE,
+    QuestionKind.SCHEDULER,
+)
+"""Kinds of question that the pace of an application's steps answers, its input and output left out."""
+
+
 class Fom(msgspec.Struct, frozen=True, kw_only=True):
     """A figure of merit: a named quantity with a unit and a direction.
 
     `by` names its coordinates, such as ``bytes``; a FOM without any is one number a run.
-    A workload's `is_primary` FOMs are the ones that a summary shows.
+    A workload's `is_primary` FOMs are the ones that a summary shows. `limit` is the resource that bounds it
+    where one does, in data or operations a second. `answers` are the kinds of question that the FOM answers
+    in a headline; for a kind that no FOM of the workload declares, the primary ones answer.
     """
 
     name: str
@@ -33,6 +60,13 @@ class Fom(msgspec.Struct, frozen=True, kw_only=True):
     by: tuple[str, ...] = ()
     summary: str = ""
     is_primary: bool = False
+    limit: Resource | None = None
+    answers: tuple[QuestionKind, ...] = ()
+
+
+def limited(foms: Iterable[Fom], unit: str, limit: Resource) -> tuple[Fom, ...]:
+    """Return `foms`, those of `unit` bound by `limit`."""
+    return tuple(msgspec.structs.replace(fom, limit=limit) if fom.unit == unit else fom for fom in foms)
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -52,14 +86,19 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
     `is_end_told` is False where nothing, neither the output nor a case, tells where the output should end, so
     that `is_complete` only says that nothing is seen to be missing.
     `payload_bytes` is the least that each node must have moved over its network for these
-    measurements to be true, where the output tells.
+    measurements to be true, all repetitions together, where the output tells; `n_messages` in how many
+    messages at least, each awaited before the next.
+    `printed` is what the program said of itself: ``ranks``, ``nodes``, ``threads`` or a parameter of the
+    workload, by name. A name has several values where parts of the output say different things.
     """
 
     measurements: tuple[Measurement, ...] = ()
     is_complete: bool = False
     problems: tuple[str, ...] = ()
     payload_bytes: int | None = None
+    n_messages: int = 0
     is_end_told: bool = True
+    printed: Mapping[str, tuple[Scalar, ...]] = {}
 
 
 class ParameterKind(enum.StrEnum):
@@ -72,6 +111,25 @@ class ParameterKind(enum.StrEnum):
     BYTES = "bytes"
     SECONDS = "seconds"
     FRACTION = "fraction"
+
+
+_UNITS = {ParameterKind.SECONDS: " s", ParameterKind.FRACTION: " %"}
+
+
+def written(value: Scalar, kind: ParameterKind | None) -> str:
+    """Return a setting's value with its unit, as a study writes it: ``64KiB``, ``120 s``, ``80 %``, ``true``.
+
+    `kind` is None where it is not known, or where the value has none, as a name.
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if kind is ParameterKind.BYTES and isinstance(value, int):
+        return write_bytes(value)
+    number = value * 100 if kind is ParameterKind.FRACTION else value
+    text = f"{number:.15g}" if isinstance(number, float) else str(number)
+    return text + _UNITS.get(kind, "") if kind else text
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,16 +152,21 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """One program of a workload.
 
-    `argv` and `env` may hold ``{work}``, the attempt's working folder, ``{storage}``, the named storage
-    path, and ``{address0}``, the address of the first host on the case's network. `files` are written into
-    the working folder first, by relative name. Ranks are started by the platform's launcher where `is_mpi`,
-    in `layout` or, when None, in the case's own. Of a stage that `is_pair`, rank 0 serves rank 1, which a
+    `argv` and `env` may hold ``{work}``, the attempt's working folder, ``{storage}``, a folder of the
+    attempt's own on the named storage path, ``{storage_path}``, that path itself, where inputs lie, and
+    ``{address0}``, the address of the first host on the case's network. `files` are written into the working
+    folder first, by relative name. Ranks are started by the platform's launcher where `is_mpi`,
+    in `layout` or, when None, in the case's own. Without MPI it is one process, which uses one node unless it
+    names a `layout` that it starts itself. Its ranks are left unbound by default where it `has_own_threads`,
+    which the layout does not count. Of a stage that `is_pair`, rank 0 serves rank 1, which a
     backend may also start without any MPI (see tare.workloads.common.peers).
 
     A stage with `keeps` is run once for all cases that need the same: those files and folders of the
     working folder are kept, keyed by the stage's command, files, layout and platform, by the content of
     its `inputs` (paths outside the working folder), of its program and of the other `programs` that it calls,
     such as compilers, and by the stages before it.
+
+    Of one that `shares_storage`, ranks on several nodes use the same files below ``{storage}``.
     """
 
     name: str = "run"
@@ -112,10 +175,12 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str] = {}
     is_mpi: bool = True
     is_pair: bool = False
+    has_own_threads: bool = False
     layout: Layout | None = None
     keeps: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+    shares_storage: bool = False
 
 
 class InlineFom(msgspec.Struct, frozen=True, kw_only=True):

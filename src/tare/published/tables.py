@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import hashlib
 import io
 import re
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.errors import InfrastructureError, UsageError
+from tare.errors import InfrastructureError, UsageError, nearest_name
 from tare.model.values import Scalar
 from tare.model.workload import Better
 
@@ -106,8 +105,8 @@ def read_publication(name: str) -> Publication:
     table, slash, series = name.removeprefix("published:").partition("/")
     index = _index()
     if table not in index:
-        near = difflib.get_close_matches(table, index, n=1)
-        cure = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(index)}"
+        near = nearest_name(table, index)
+        cure = f"did you mean {near!r}?" if near else f"choose from {', '.join(index)}"
         raise UsageError(f"no published results are called {table!r}; {cure}")
     mapped = index[table]
     lines = _verified(DATA / f"{table}.csv", mapped.sha256).splitlines()

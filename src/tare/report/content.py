@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from tare.answers.calibration import Calibration, calibration
 from tare.answers.compare import aggregates, comparisons, overview_of
 from tare.answers.curves import Curves, curves
+from tare.answers.distribution import Diagnosis, diagnose
 from tare.answers.estimate import estimates
 from tare.answers.explanation import Reason, explanations
 from tare.answers.headline import Headline, headlines
+from tare.answers.quoted import quoted
 from tare.answers.scaling import scalings
 from tare.answers.trust import Trust, trust
 from tare.answers.variability import Variability, variabilities
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Estimate
+from tare.model.comparison import Comparison, Estimate, Mean
 from tare.model.scaling import ScalingCurve
 from tare.model.workload import Better
 from tare.report.charts.blocks import block_panels
@@ -25,7 +27,9 @@ from tare.report.charts.painting import Painter
 from tare.report.charts.panels import measured_panels, ratio_panels, scale_panels
 from tare.report.listing import Listing
 from tare.report.sections.accounting import Account, account
+from tare.report.sections.bounds import BoundRow, bound_rows, with_bounds
 from tare.report.sections.curves import CurveTables, curve_tables
+from tare.report.sections.design import design
 from tare.report.sections.doubts import (
     Doubts,
     VariabilityRow,
@@ -35,9 +39,10 @@ from tare.report.sections.doubts import (
     whole_run_scatters,
 )
 from tare.report.sections.environment import Surroundings, surroundings
-from tare.report.sections.heatmap import HeatMap, heat_maps, quoted
+from tare.report.sections.heatmap import HeatMap, heat_maps
 from tare.report.sections.packets import PacketSizes, packet_panels, packet_sizes
 from tare.report.sections.reasons import ReasonRow, reason_rows, watched_words
+from tare.report.sections.rules import Rule, RuleFacts, rules
 from tare.report.sections.runs import RunRow, moment, run_listing, run_rows
 from tare.report.sections.scaling import ScalingBlock, efficiency_panels, scaling_blocks, speedup_panels
 from tare.report.sections.telemetry import ReadTimeline, courses
@@ -69,6 +74,7 @@ class ReportAnswers:
     variabilities: Sequence[Variability]
     scalings: Sequence[ScalingCurve]
     curves: Curves
+    diagnosis: Diagnosis
     reasons: Sequence[Reason] = ()
     calibration: Calibration | None = None
 
@@ -81,11 +87,12 @@ class ReportAnswers:
             comparisons=comparisons(campaign),
             aggregates=by_figure,
             overview=overview_of(by_figure),
-            headlines=headlines(campaign),
+            headlines=headlines(campaign, figures=by_figure),
             trust=trust(campaign),
             variabilities=variabilities(campaign),
             scalings=scalings(campaign),
             curves=curves(campaign),
+            diagnosis=diagnose(campaign),
             reasons=explanations(campaign),
             calibration=calibration(calibrated) if calibrated else None,
         )
@@ -100,7 +107,10 @@ class Content:
     subtitle: str
     progress: str
     is_running: bool
-    is_imported: bool
+    design: tuple[str, ...]
+    has_pairs: bool
+    has_unpaired: bool
+    mean: Mean
     answers: tuple[Answer, ...]
     reading: str
     nothing_yet: str
@@ -115,6 +125,8 @@ class Content:
     watched: str
     crossings: tuple[Crossing, ...]
     traffic: tuple[tuple[Side, str], ...]
+    bounds: tuple[BoundRow, ...]
+    rules: tuple[Rule, ...]
     packet_sizes: tuple[PacketSizes, ...]
     facts: tuple[tuple[str, str], ...]
     noises: tuple[Noise, ...]
@@ -129,7 +141,7 @@ class Content:
 
     @property
     def has_factors(self) -> bool:
-        """Return whether any cost in the tables at the top is beyond what percent tells."""
+        """Return whether any change in the tables at the top is beyond what percent tells."""
         cells = (cell for one in self.heat_maps for row in one.rows for cell in row.cells)
         return any(cell is not None and cell.number.endswith("×") for cell in cells)
 
@@ -174,14 +186,21 @@ def content(
     places = telling_places(answers.overview, sides)
     maps, maps_left_out = heat_maps(answers.aggregates, sides)
     sizes = packet_sizes(campaign)
+    bounds = tuple(bound_rows(answers.estimates, campaign, sides))
     return Content(
         study=visible(plan.study),
         question=visible(plan.question) or _question(sides),
         subtitle=_subtitle(campaign),
         progress=f"{balance.n_done}/{balance.n_planned} runs",
         is_running=campaign.is_running,
-        is_imported=campaign.is_imported,
-        answers=tuple(answer_all(answers.headlines, answers.overview, sides, plan.margin)),
+        design=design(campaign),
+        has_pairs=any(one.is_paired and one.low is not None for one in answers.comparisons),
+        has_unpaired=any(not one.is_paired for one in answers.comparisons),
+        mean=campaign.mean,
+        answers=tuple(
+            with_bounds(one, bounds)
+            for one in answer_all(answers.headlines, answers.overview, sides, plan.margin, answers.aggregates)
+        ),
         reading=reading(answers.headlines, plan.margin),
         nothing_yet=_nothing_yet(campaign, sides, balance),
         sides=sides,
@@ -201,6 +220,17 @@ def content(
         watched=watched_words(campaign, has_reasons=bool(answers.reasons)),
         crossings=tuple(crossed),
         traffic=tuple(summaries(crossed, sides)),
+        bounds=bounds,
+        rules=rules(
+            RuleFacts(
+                campaign=campaign,
+                sides=sides,
+                quoted=quoted(answers.aggregates),
+                scalings=answers.scalings,
+                diagnosis=answers.diagnosis,
+                bounds=bounds,
+            )
+        ),
         packet_sizes=tuple(sizes),
         facts=tuple(facts(campaign, balance, noise, answers.calibration)),
         noises=tuple(noise),
@@ -232,7 +262,7 @@ def _figures(
         "time": measured_panels(estimates_shown, campaign, sides, Better.LOWER),
         "rate": measured_panels(estimates_shown, campaign, sides, Better.HIGHER),
         "ratio": ratio_panels(comparisons_at(answers.comparisons, cases), campaign, sides),
-        "nodes": scale_panels(answers.overview, sides),
+        "nodes": scale_panels(quoted(answers.aggregates), sides),
         "speedup": speedup_panels(answers.scalings, sides),
         "efficiency": efficiency_panels(answers.scalings, sides),
         "packets": packet_panels([one for one in sizes if one.case in cases], sides),
@@ -254,8 +284,9 @@ def _question(sides: Sides) -> str:
 
 
 def _subtitle(campaign: Campaign) -> str:
-    nodes = max(case.layout.nodes for case in campaign.plan.cases) if campaign.plan.cases else 0
-    parts = [f"{visible(campaign.plan.site)}, {count(nodes, 'node')}"]
+    known = [case.layout.nodes for case in campaign.plan.cases if "nodes" not in case.unknown]
+    nodes = count(max(known, default=0), "node") if known or not campaign.plan.cases else "nodes unknown"
+    parts = [f"{visible(campaign.plan.site)}, {nodes}"]
     started = [one.started_at for one in campaign.attempts if one.started_at is not None]
     if started:
         first, last = moment(min(started)).date(), moment(max(started)).date()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
+from tare.beneath import Beneath
+from tare.errors import NOT_JSON
 from tare.model.attempt import Attempt
+from tare.redaction import redact_text, redact_variables, redact_words
 from tare.report.packing import pack
 from tare.report.words.numbers import visible
 
@@ -40,13 +44,13 @@ class Evidence(msgspec.Struct, frozen=True):
     streams: dict[str, str]
 
 
-def read_evidence(folder: Path) -> Evidence:
+def read_evidence(folder: Beneath) -> Evidence:
     """Return what lies in an attempt's `folder`; what cannot be read is left out.
 
     The streams of the last stage are ``stdout`` and ``stderr``; earlier ones carry their stage's name.
     """
-    paths = sorted(path for path in folder.iterdir() if path.name.split(".")[-1] in ("stdout", "stderr"))
-    streams = {visible(path.name): _stream(path) for path in paths if path.is_file()}
+    files = (one for one in folder.files() if one.name.split(".")[-1] in ("stdout", "stderr"))
+    streams = {visible(one.name): _stream(one) for one in files}
     return Evidence(read_commands(folder), {name: text for name, text in streams.items() if text is not None})
 
 
@@ -63,8 +67,8 @@ def pack_all(
     for attempt in attempts:
         if len(packed) == MOST_RUNS or left < _LEAST_ROOM:
             break
-        folder = campaign_folder / attempt.folder
-        if not folder.is_dir():
+        folder = Beneath(campaign_folder, attempt.folder)
+        if not folder.is_folder():
             continue
         text = pack(read_evidence(folder))
         if len(text) <= left:
@@ -73,30 +77,30 @@ def pack_all(
     return packed
 
 
-def read_commands(folder: Path) -> list[Command]:
+def read_commands(folder: Beneath) -> list[Command]:
     """Return the commands of an attempt's stages; none where they were not recorded or cannot be read."""
     try:
-        with (folder / "command.json").open("rb") as file:
-            found = msgspec.json.decode(file.read(_MOST_COMMAND_BYTES), type=list[Command])
-    except (OSError, msgspec.MsgspecError):
+        data = (folder / "command.json").read(_MOST_COMMAND_BYTES)
+        found = msgspec.json.decode(data, type=list[Command])
+    except (OSError, *NOT_JSON):
         return []
     return [
         Command(
-            [visible(word) for word in one.argv],
-            {visible(name): visible(value) for name, value in one.env.items()},
+            [visible(word) for word in redact_words(one.argv)],
+            {visible(name): visible(value) for name, value in redact_variables(one.env).items()},
             one.host and visible(one.host),
         )
         for one in found
     ]
 
 
-def _stream(path: Path) -> str | None:
+def _stream(one: Beneath) -> str | None:
     try:
-        with path.open("rb") as file:
+        with one.reader() as file:
             head = file.read(RUN_LIMIT + 1)
             if len(head) <= RUN_LIMIT:
-                return visible(head.decode("utf-8", "replace"))
-            size = path.stat().st_size
+                return visible(redact_text(head.decode("utf-8", "replace")))
+            size = os.fstat(file.fileno()).st_size
             file.seek(-_TAIL, 2)
             tail = file.read()
     except OSError:
@@ -105,5 +109,5 @@ def _stream(path: Path) -> str | None:
     left_out = size - len(head) - len(tail)
     parts = (head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"))
     return f"\n\n[ … {left_out} bytes left out here; the file in the campaign folder has them … ]\n\n".join(
-        visible(part) for part in parts
+        visible(redact_text(part)) for part in parts
     )

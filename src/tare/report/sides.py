@@ -8,10 +8,12 @@ from collections.abc import Iterable, Sequence
 from tare.model.campaign import Campaign
 from tare.model.case import Case
 from tare.model.comparison import Comparison
+from tare.model.plan import Plan
 from tare.model.values import Scalar
-from tare.report.words.numbers import coordinate, count, is_number, visible
+from tare.model.workload import ParameterKind
+from tare.report.words.numbers import coordinate, count, counts_bytes, is_number, visible
 
-_DERIVED = ("ranks", "ranks_per_node", "threads")
+_DERIVED = ("ranks", "ranks_per_node", "threads", "bind")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,27 +35,28 @@ class Place:
 
     workload: str
     title: str
-    nodes: int
+    nodes: int | None
     problem: str
     along: str
     at: int | float
+    is_size: bool = False
 
     @property
     def label(self) -> str:
         """Return it in one line: ``imb.pingpong · 2 nodes``."""
-        return f"{self.title} · {count(self.nodes, 'node')}"
+        return f"{self.title} · {count(self.nodes, 'node') if self.nodes else 'nodes unknown'}"
 
     @property
     def step(self) -> str:
         """Return where it lies among those of its problem: ``2 nodes``, ``4 threads``."""
-        return coordinate(self.along, self.at)
+        return coordinate(self.along, self.at, is_size=self.is_size)
 
 
 @dataclasses.dataclass(frozen=True)
 class Sides:
     """Every case of the plan by its side and its place, both in the plan's order.
 
-    `keys` are the settings that tell sides apart.
+    `keys` are the settings that tell sides apart, `sizes` those that count bytes.
     """
 
     sides: tuple[Side, ...]
@@ -61,6 +64,7 @@ class Sides:
     side_of: dict[str, Side]
     place_of: dict[str, Place]
     keys: tuple[str, ...] = ()
+    sizes: frozenset[str] = frozenset()
 
     @property
     def reference(self) -> Side | None:
@@ -71,6 +75,10 @@ class Sides:
     def contenders(self) -> tuple[Side, ...]:
         """Return the other sides."""
         return tuple(side for side in self.sides if not side.is_reference)
+
+    def counts_bytes(self, name: str) -> bool:
+        """Return whether a setting or coordinate counts bytes."""
+        return name in self.sizes or counts_bytes(name)
 
     def cases(self, side: Side, place: Place) -> tuple[str, ...]:
         """Return the ids of the cases of `side` at `place`."""
@@ -91,13 +99,13 @@ def lay_out(campaign: Campaign, comparisons: Iterable[Comparison]) -> Sides:
     cases = campaign.plan.cases
     keys = _side_keys(campaign, comparisons)
     named_by = _naming_factors(cases, keys)
-    names = {case.id: _side_name(case, keys, named_by) for case in cases}
+    names = {case.id: _side_name(case, keys, named_by, campaign.plan) for case in cases}
     has_reference = bool(campaign.plan.reference)
     is_reference = {names[case.id] for case in cases if has_reference and campaign.plan.is_reference(case)}
     ordered = sorted(dict.fromkeys(names.values()), key=lambda name: name not in is_reference)
     offset = 0 if is_reference else 1
     sides = {name: Side(name, name in is_reference, index + offset) for index, name in enumerate(ordered)}
-    places = {case.id: _place(case, cases, keys, campaign.plan.varied) for case in cases}
+    places = {case.id: _place(case, campaign.plan, keys) for case in cases}
     problems = list(dict.fromkeys(place.problem for place in places.values()))
     return Sides(
         sides=tuple(sides.values()),
@@ -109,6 +117,9 @@ def lay_out(campaign: Campaign, comparisons: Iterable[Comparison]) -> Sides:
         side_of={case: sides[name] for case, name in names.items()},
         place_of=places,
         keys=keys,
+        sizes=frozenset(
+            name for name in campaign.plan.varied if campaign.plan.kind(name) is ParameterKind.BYTES
+        ),
     )
 
 
@@ -140,20 +151,31 @@ def _values(case: Case, keys: tuple[str, ...]) -> tuple[Scalar | None, ...]:
     return tuple(case.settings.get(key) for key in keys)
 
 
-def _side_name(case: Case, keys: tuple[str, ...], named_by: tuple[str, ...]) -> str:
+def _side_name(case: Case, keys: tuple[str, ...], named_by: tuple[str, ...], plan: Plan) -> str:
     for factor in named_by:
         if factor in case.names:
             return visible(case.names[factor])
-    values = [_level(key, case.settings[key]) for key in keys if key in case.settings]
+    values = [_level(plan, case, key) for key in keys if key in case.settings]
     return visible(" · ".join(values)) or "all cases"
 
 
-def _level(key: str, value: Scalar) -> str:
-    return str(value) if isinstance(value, str) else coordinate(key, value)
+def _level(plan: Plan, case: Case, key: str) -> str:
+    value = case.settings[key]
+    return str(value) if isinstance(value, str) else _setting(plan, case, key)
 
 
-def _place(case: Case, cases: tuple[Case, ...], keys: tuple[str, ...], varied: tuple[str, ...]) -> Place:
-    alike = [other.settings for other in cases if other.workload == case.workload]
+def _setting(plan: Plan, case: Case, name: str) -> str:
+    """Return a setting of a case with its name; in binary prefixes where it counts bytes."""
+    return coordinate(name, case.settings[name], is_size=_is_size(plan, name, case.workload))
+
+
+def _is_size(plan: Plan, name: str, workload: str) -> bool:
+    return plan.kind(name, workload) is ParameterKind.BYTES
+
+
+def _place(case: Case, plan: Plan, keys: tuple[str, ...]) -> Place:
+    varied = plan.varied
+    alike = [other.settings for other in plan.cases if other.workload == case.workload]
     row = case.settings
     shown = [
         name
@@ -166,10 +188,12 @@ def _place(case: Case, cases: tuple[Case, ...], keys: tuple[str, ...], varied: t
     ]
     along, at = _along(row, shown, alike)
     title, problem = (
-        visible(" · ".join([case.workload, *(coordinate(name, row[name]) for name in names)]))
+        visible(" · ".join([case.workload, *(_setting(plan, case, name) for name in names)]))
         for names in (shown, [name for name in shown if name != along])
     )
-    return Place(case.workload, title, case.layout.nodes, problem, along, at)
+    nodes = None if "nodes" in case.unknown else case.layout.nodes
+    is_size = _is_size(plan, along, case.workload)
+    return Place(case.workload, title, nodes, problem, along, at, is_size)
 
 
 def _along(
@@ -185,12 +209,12 @@ def _along(
             value = row[name]
             if is_number(value) and all(is_number(level) for level in levels[name]):
                 return name, value
-    nodes = row["nodes"]
+    nodes = row.get("nodes")
     return "nodes", nodes if is_number(nodes) else 1
 
 
 def _follows_nodes(name: str, rows: list[dict[str, Scalar]]) -> bool:
     by_nodes: dict[Scalar, set[Scalar]] = {}
     for row in rows:
-        by_nodes.setdefault(row["nodes"], set()).add(row[name])
+        by_nodes.setdefault(row.get("nodes", ""), set()).add(row.get(name, ""))
     return all(len(values) == 1 for values in by_nodes.values())

@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
+from tare.beneath import Beneath
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
 from tare.report.charts.painting import Here, Painter
@@ -57,12 +58,19 @@ def write_report(
         }
     except TemplateError as error:
         raise UsageError(f"template {template or 'of the report'}: {error}; mend the template") from error
-    folder.mkdir(parents=True, exist_ok=True)
+    place = _place(folder, campaign.folder)
     for one, text in texts.items():
-        (folder / NAMES[one]).write_text(text, encoding="utf-8")
+        (place / NAMES[one]).replace(text.encode())
     if Format.HTML in texts:
-        _write_charts(found, folder / "charts")
+        _write_charts(found, place / "charts")
     return {one: folder / NAMES[one] for one in texts}
+
+
+def _place(folder: Path, campaign: Path) -> Beneath:
+    """Return where to write: a folder in the campaign's is as little to be trusted as all that is in it."""
+    if folder.is_relative_to(campaign) and folder != campaign and ".." not in folder.parts:
+        return Beneath(campaign, folder.relative_to(campaign).as_posix())
+    return Beneath(folder)
 
 
 def _text(
@@ -77,9 +85,9 @@ def _text(
             return latex.render_latex(found, template)
 
 
-def _write_charts(found: Content, folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
+def _write_charts(found: Content, folder: Beneath) -> None:
+    folder.make_folder()
     for figure in found.figures:
-        (folder / f"{figure.name}.svg").write_text(figure.picture.svg, encoding="utf-8")
-        (folder / f"{figure.name}.png").write_bytes(figure.picture.png)
-        (folder / f"{figure.name}.pdf").write_bytes(figure.picture.pdf)
+        (folder / f"{figure.name}.svg").replace(figure.picture.svg.encode(), is_synced=False)
+        (folder / f"{figure.name}.png").replace(figure.picture.png, is_synced=False)
+        (folder / f"{figure.name}.pdf").replace(figure.picture.pdf, is_synced=False)

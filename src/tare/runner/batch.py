@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from tare.compose import Composer
 from tare.errors import BackendError
 from tare.model.attempt import Attempt, State, Traffic
 from tare.model.case import Case, Run
+from tare.model.clock import SteadyClock
 from tare.model.plan import Plan
 from tare.model.scheduler import Landing, NodeFiles, Scheduler, SharedCounter, SharedSampler, Step, Task
 from tare.model.site import Network
@@ -21,6 +21,7 @@ from tare.model.telemetry import Host, Settle, Span
 from tare.runner.cache import StageCache
 from tare.runner.execution import difference
 from tare.runner.judging import StagesEnd, judge
+from tare.runner.own_storage import owner_of
 from tare.runner.staging import Staged, compose_stages, keep, require_room, settle_outputs, stage_all
 
 
@@ -40,7 +41,8 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     the facts of where a task landed and returns their hash, `hostnames` what the nodes of an attempt call
     themselves, where that tells ranks apart. `sampler` is where the program that watches
     nodes lies, None where nothing does, and `settle` makes figures of what it saw. So does `counter` for what
-    counts packets; `gather` keeps in an attempt's folder what was counted on its nodes.
+    counts packets; `gather` keeps in an attempt's folder what was counted on its nodes. `label` is this
+    session's, by which attempts' folders on storage paths are named; they stay where it `keeps_storage`.
     """
 
     folder: Path
@@ -51,11 +53,13 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     traffic: Callable[[NodeFiles], Traffic]
     environment: Callable[[Case, Landing], str | None]
     hostnames: Callable[[Attempt], Collection[str]] = lambda attempt: ()
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = msgspec.field(default_factory=SteadyClock)
     sampler: Path | None = None
     settle: Settle = lambda folder, span: {}
     counter: Path | None = None
     gather: Callable[[Path, Collection[str]], None] = lambda folder, nodes: None
+    label: str = ""
+    keeps_storage: bool = False
 
 
 class BatchCrew:
@@ -82,7 +86,7 @@ class BatchCrew:
         require_room(self._setup.folder)
         attempt = self._attempt(case, run, number)
         work = self._setup.folder / attempt.folder
-        staged = stage_all(self._setup.composer, case, work, None)
+        staged = stage_all(self._setup.composer, case, work, None, owner_of(self._setup.label, attempt))
         cache = StageCache(self._setup.folder / "cache")
         stages = tuple(one for one in staged if one.key is None or not cache.restore(one.key, work))
         flight = self._flight(case, attempt, stages)
@@ -131,7 +135,9 @@ class BatchCrew:
         setup = self._setup
         name = f"tare-{setup.campaign}-{case.id}-{attempt.block}.{attempt.attempt}"
         work = setup.folder / attempt.folder
-        task = make_task(setup.composer, case, name, work, setup.plan.timeout_s, stages)
+        task = make_task(
+            setup.composer, case, name, work, setup.plan.timeout_s, stages, owner_of(setup.label, attempt)
+        )
         labels = {
             "campaign": setup.campaign,
             "case": case.id,
@@ -140,7 +146,13 @@ class BatchCrew:
             "host": socket.gethostname(),
         }
         counter = self._counter(case, task.network)
-        task = msgspec.structs.replace(task, labels=labels, sampler=self._sampler(case), counter=counter)
+        task = msgspec.structs.replace(
+            task,
+            labels=labels,
+            sampler=self._sampler(case),
+            counter=counter,
+            keeps_storage=setup.keeps_storage,
+        )
         return _Flight(case, attempt, stages, task)
 
     def _sampler(self, case: Case) -> SharedSampler | None:
@@ -207,6 +219,7 @@ class BatchCrew:
             traffic=difference(setup.traffic(landing.before), setup.traffic(landing.after)),
             environment=setup.environment(case, landing) if landing.before or landing.facts else None,
             telemetry=self._telemetry(flight, landing),
+            clock_set_s=landing.clock_set_s,
         )
         if landing.reason:
             return msgspec.structs.replace(attempt, state=State.FAILED, reason=landing.reason, check="job")
@@ -232,10 +245,14 @@ def make_task(
     work: Path,
     timeout_s: float,
     stages: Sequence[Staged] | None = None,
+    owner: str | None = None,
 ) -> Task:
-    """Return an attempt of `case` in the folder `work` as a task; of all its stages where none are named."""
+    """Return an attempt of `case` in the folder `work` as a task; of all its stages where none are named.
+
+    `owner` names its own folder on the storage path.
+    """
     if stages is None:
-        stages = compose_stages(composer, case, work)
+        stages = compose_stages(composer, case, work, owner)
     return Task(
         name=name,
         folder=work,
@@ -256,5 +273,6 @@ def make_task(
         network=composer.site.networks[case.network] if case.network else None,
         storage=case.storage,
         storage_path=composer.storage_path(case),
+        own_storage=composer.own_storage(case, owner) if composer.needs_own_storage(case) else "",
         labels={"case": case.id},
     )

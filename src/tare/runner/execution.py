@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
+from tare.attest import ranks_folder
 from tare.compose import Composer
-from tare.errors import BackendError, CampaignError
+from tare.errors import BackendError, CampaignError, StorageError
 from tare.model.attempt import Attempt, State, Traffic
-from tare.model.backend import Backend, Job
+from tare.model.backend import Backend, Counters, Job
 from tare.model.case import Case, Run
+from tare.model.clock import SteadyClock, read_clocks, set_by_s, suspended_s
 from tare.model.plan import Plan
+from tare.model.workload import Stage
 from tare.runner.cache import StageCache
+from tare.runner.carriers import is_port
 from tare.runner.judging import StagesEnd, judge
+from tare.runner.own_storage import OwnStorage, owner_of
+from tare.runner.owners import n_oom_kills, owned
 from tare.runner.staging import Staged, keep, require_room, settle_outputs, stage_all
 from tare.runner.telemetry import Telemetry, Unwatched, Watched
 
@@ -26,18 +32,22 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
 
     `counters` returns what has crossed each interface of the hosts so far; `environment` the hash of
     the recorded facts of the hosts that a case uses, `hostnames` what the hosts of an attempt call
-    themselves. `label` prefixes the marks of its processes. `telemetry` watches the hosts meanwhile.
+    themselves. `label` prefixes the marks of its processes. `telemetry` watches the hosts meanwhile,
+    and `storage` gives attempts folders of their own on storage paths. `clock` tells when an
+    attempt begins. Ranks try so many times to go before other programs of their nodes.
     """
 
     folder: Path
     plan: Plan
     composer: Composer
     backend: Backend
+    storage: OwnStorage
+    boost_tries: int = 0
     counters: Callable[[Sequence[str | None]], Traffic]
     environment: Callable[[Composer, Case], str | None]
     label: str
     hostnames: Callable[[Attempt], Collection[str]] = lambda attempt: ()
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = msgspec.field(default_factory=SteadyClock)
     telemetry: Telemetry = Unwatched()
 
     def execute_on(self, nodes: tuple[str, ...], case: Case, run: Run, number: int) -> Attempt:
@@ -60,8 +70,12 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
             load=os.getloadavg()[0],
         )
         require_room(self.folder)
+        killed = n_oom_kills()
         try:
-            attempt, end = self._carry_out(attempt, case)
+            with self._own_storage(attempt, case):
+                attempt, end = self._carry_out(attempt, case)
+        except StorageError as error:
+            return msgspec.structs.replace(attempt, state=State.FAILED, reason=str(error), check="storage")
         except BackendError as error:
             return msgspec.structs.replace(
                 attempt, state=State.FAILED, reason=str(error), is_infrastructure=True
@@ -70,19 +84,51 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
             raise CampaignError.from_os(self.folder, error) from error
         require_room(self.folder)
         work, names = self.folder / attempt.folder, self.hostnames(attempt)
-        return judge(attempt, case, self.composer, end, work, self.plan.timeout_s, names)
+        judged = judge(attempt, case, self.composer, end, work, self.plan.timeout_s, names)
+        return self._owned(judged, case, n_oom_kills() - killed)
+
+    def _owned(self, attempt: Attempt, case: Case, n_killed: int) -> Attempt:
+        """Return a judged attempt as the infrastructure's failure where that is what it was (see owners)."""
+        head = self.composer.head(case)
+        network = self.composer.site.networks.get(case.network) if case.network else None
+        interface = network.interface if network and case.layout.nodes > 1 else None
+        hosts: list[str | None] = list(attempt.hosts) if head else [None]
+        return owned(attempt, self.backend, hosts, interface, n_killed if self._is_here(head) else 0)
+
+    @contextmanager
+    def _own_storage(self, attempt: Attempt, case: Case) -> Iterator[None]:
+        """Keep a folder of the attempt's own on its storage path, where its programs write to that."""
+        composer = self.composer
+        if not composer.needs_own_storage(case):
+            yield
+            return
+        folder = composer.own_storage(case, owner_of(self.label, attempt))
+        hosts: list[str | None] = list(attempt.hosts) if composer.head(case) else [None]
+        is_open = composer.site.platforms[case.platform].container is not None
+        with self.storage.own(folder, hosts, self._label(attempt), is_open=is_open):
+            yield
+
+    def _n_boosted(self, case: Case, stage: Stage) -> int:
+        if not self.boost_tries or not self.composer.is_attested(case, stage):
+            return 0
+        return (stage.layout or case.layout).ranks
+
+    def _label(self, attempt: Attempt) -> str:
+        return f"{self.label}{attempt.case}/{attempt.block}.{attempt.attempt};"
 
     def _carry_out(self, attempt: Attempt, case: Case) -> tuple[Attempt, StagesEnd]:
         """Run the stages; return the attempt with what was seen of it, and how they ended."""
         environment = self.environment(self.composer, case)
         work = self.folder / attempt.folder
         head = self.composer.head(case)
-        stages = stage_all(self.composer, case, work, head)
+        stages = stage_all(
+            self.composer, case, work, head, owner_of(self.label, attempt), boost_tries=self.boost_tries
+        )
         hosts: list[str | None] = list(attempt.hosts) if head else [None]
-        label = f"{self.label}{case.id}/{attempt.block}.{attempt.attempt};"
-        before = self.counters(hosts)
+        before, began = self.counters(hosts), read_clocks()
         with self.telemetry.watch(self.composer, case, work) as watched:
-            end = self._run_stages(stages, work, attempt.hosts, head, label, watched)
+            end = self._run_stages(case, stages, work, attempt.hosts, head, self._label(attempt), watched)
+        ended = read_clocks()
         attempt = msgspec.structs.replace(
             attempt,
             elapsed_s=end.exit.elapsed_s,
@@ -91,11 +137,18 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
             traffic=difference(before, self.counters(hosts)),
             environment=environment,
             telemetry=watched.figures(),
+            suspended_s=suspended_s(began, ended),
+            clock_set_s=set_by_s(began, ended) if self._is_here(head) else 0.0,
         )
         return attempt, end
 
+    def _is_here(self, head: str | None) -> bool:
+        """Return whether programs go by the clock of this machine; nodes of a lab do."""
+        return head is None or self.composer.site.lab is not None
+
     def _run_stages(
         self,
+        case: Case,
         stages: Sequence[Staged],
         work: Path,
         hosts: Sequence[str],
@@ -119,6 +172,8 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
                 timeout_s=max(self.plan.timeout_s - elapsed_s, 0.001),
                 place=self.composer.site.place(work) if head else None,
                 hosts=tuple(hosts),
+                n_boosted=self._n_boosted(case, one.stage),
+                ranks=ranks_folder(one.stage),
             )
             with watched.stage(one.stage.name):
                 ended = self.backend.run(job)
@@ -133,12 +188,20 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def difference(before: Traffic, after: Traffic) -> Traffic:
-    """Return what crossed each interface between two readings, where both have it."""
-    return {
-        host: {
-            name: counters.since(before[host][name])
-            for name, counters in interfaces.items()
-            if name in before.get(host, {})
-        }
-        for host, interfaces in after.items()
-    }
+    """Return what crossed each interface and port between two readings.
+
+    What only one reading has came or went meanwhile, as an interface of a container, and is left out. But of
+    a port, and of all interfaces where a reading has none, it could not be read: at least nothing crossed it.
+    """
+    return {host: _crossed(before.get(host, {}), after.get(host, {})) for host in {**before, **after}}
+
+
+def _crossed(before: Mapping[str, Counters], after: Mapping[str, Counters]) -> dict[str, Counters]:
+    found = {}
+    are_read = all(any(not is_port(name) for name in one) for one in (before, after))
+    for name in {**before, **after}:
+        if name in before and name in after:
+            found[name] = after[name].since(before[name])
+        elif is_port(name) or not are_read:
+            found[name] = Counters(is_least=True, link=(after.get(name) or before[name]).link)
+    return found

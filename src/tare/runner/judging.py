@@ -5,24 +5,42 @@ from __future__ import annotations
 import math
 import os
 import signal
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 import msgspec
 
 from tare.attest import ranks_folder, witness_every
+from tare.beneath import Beneath
 from tare.compose import Composer
-from tare.model.attempt import Attempt, State, gather_series
+from tare.model.attempt import Attempt, Proof, State, gather_series
 from tare.model.backend import Exit
 from tare.model.case import Case
 from tare.model.workload import Parsed, Workload
+from tare.redaction import redact_text
+from tare.runner.deadline import OutOfTime, within
+from tare.runner.identity import anchored, asked_of, held
 from tare.runner.placement import attest
-from tare.runner.transport import prove
+from tare.runner.reasons import abort_of, error_of, outputs_of, reason_of
+from tare.runner.transport import Needs, prove
 from tare.runner.witness.hearing import read_words
-from tare.runner.witness.verdict import contradiction, describe, named_devices
+from tare.runner.witness.verdict import confirms, contradiction, describe, named_devices
+from tare.units import format_seconds
 
-_TAIL = 300  # characters of an output that a reason quotes
+_FATAL = (
+    signal.SIGILL,
+    signal.SIGTRAP,
+    signal.SIGABRT,
+    signal.SIGBUS,
+    signal.SIGFPE,
+    signal.SIGKILL,
+    signal.SIGSEGV,
+    signal.SIGPIPE,
+    signal.SIGTERM,
+    signal.SIGXCPU,
+    signal.SIGXFSZ,
+)
 
 
 class Outcome(NamedTuple):
@@ -32,6 +50,22 @@ class Outcome(NamedTuple):
     reason: str = ""
     check: str = ""
     is_infrastructure: bool = False
+
+
+class Crossed(NamedTuple):
+    """What carried the data between nodes: the evidence, its strength, and the MPI's own words."""
+
+    evidence: str = ""
+    proof: Proof | None = None
+    chosen: str = ""
+
+
+class Said(NamedTuple):
+    """What the libraries said of the transport, what comes of it, and whether it names the case's network."""
+
+    chosen: str
+    outcome: Outcome
+    is_confirmed: bool
 
 
 class StagesEnd(NamedTuple):
@@ -58,50 +92,77 @@ def judge(
     `hostnames` are what its hosts call themselves; empty where that is not known.
     """
     workload = composer.workloads[case.workload]
-    outcome = judge_exit(end, timeout_s, work)
-    evidence = chosen = ""
+    attempt = msgspec.structs.replace(attempt, elapsed_s=end.exit.elapsed_s)
+    outcome = judge_clocks(attempt) or judge_exit(end, timeout_s, work, workload.output)
+    network = Crossed()
     parsed = Parsed()
     if outcome is None:
         parsed = parse_output(workload.expecting(case), work)
-        outcome = judge_figures(workload, parsed)
+        if not parsed.problems:
+            parsed = held(workload, parsed, asked_of(workload, case), "asked for")
+        outcome = _quoted(judge_figures(workload, parsed), work, (end.stderr, end.stdout, workload.output))
     if outcome.state is State.DONE and workload.needs_transport and case.layout.nodes > 1 and case.network:
-        site = composer.site
-        proof = prove(
-            site.networks[case.network],
-            attempt.hosts,
-            attempt.traffic,
-            payload_bytes=parsed.payload_bytes,
-            management=site.management,
-        )
-        evidence = proof.evidence
-        chosen, outcome = judge_words(case, composer, work)
-        if proof.fault:
-            outcome = Outcome(State.INVALID, proof.fault, check="transport")
+        network, outcome = judge_network(attempt, case, composer, work, parsed)
     placement = ""
     if outcome.state is State.DONE:
         placement, outcome = judge_ranks(case, composer, work, hostnames)
+    outcome = judge_survivors(outcome, end.exit)
     is_done = outcome.state is State.DONE
     better = {fom.name: fom.better for fom in workload.foms}
     return msgspec.structs.replace(
         attempt,
         state=outcome.state,
-        reason=outcome.reason,
+        reason=redact_text(outcome.reason),
         check=outcome.check,
         is_infrastructure=outcome.is_infrastructure,
-        transport=evidence,
-        chosen=chosen,
+        transport=network.evidence,
+        proof=network.proof if is_done else None,
+        chosen=network.chosen,
         placement=placement,
-        series=gather_series(parsed.measurements, better) if is_done else [],
+        series=gather_series(anchored(parsed.measurements), better) if is_done else [],
+        printed={name: list(values) for name, values in parsed.printed.items()},
     )
+
+
+_LEAST_SHARE = 0.001
+"""Of the time of a run: what a clock was set by less changes no figure that it gives."""
+
+
+_N_TOLD = 5
+"""As many processes are named in a reason."""
+
+
+def judge_clocks(attempt: Attempt) -> Outcome | None:
+    """Return why a run cannot count that was timed by clocks which did not only pass; None where they did.
+
+    It says nothing of the program, whether that came out well or not: it failed for its infrastructure.
+    """
+    reason, took_s = "", attempt.elapsed_s
+    if took_s < 0:
+        reason = f"it ended {-took_s:.3g} s before it began by its node's clock, which was set back meanwhile"
+    elif attempt.suspended_s:
+        reason = (
+            f"this machine was suspended for {format_seconds(attempt.suspended_s)} during the run, so "
+            "neither its time nor what its program timed can be relied on"
+        )
+    elif abs(attempt.clock_set_s) > _LEAST_SHARE * took_s:
+        way = "forward" if attempt.clock_set_s > 0 else "back"
+        reason = (
+            f"the wall clock of this machine was set {way} by {abs(attempt.clock_set_s):.3g} s during the "
+            f"run, which took {took_s:.3g} s: programs that time themselves by it print wrong figures"
+        )
+    return Outcome(State.FAILED, reason, "clock", is_infrastructure=True) if reason else None
 
 
 def parse_output(workload: Workload, work: Path) -> Parsed:
     """Return what the workload's parser finds in its output file; a missing file is a problem."""
-    path = work / workload.output
-    if "*" in workload.output:  # some programs put the date into the name of their report
-        path = max(work.glob(workload.output), default=path)
+    folder, _, name = workload.output.rpartition("/")
+    place = Beneath(work, *([folder] if folder else []))
+    # Some programs put the date into the name of their report.
+    found = place.files(name)[-1] if place.files(name) else place / name
     try:
-        return parse_file(workload, path)
+        with os.fdopen(found.open(), encoding="utf-8", errors="replace") as lines:
+            return _parse(workload, lines)
     except FileNotFoundError:
         return Parsed(problems=(f"the program wrote no {workload.output}",))
     except OSError as error:
@@ -111,31 +172,75 @@ def parse_output(workload: Workload, work: Path) -> Parsed:
 def parse_file(workload: Workload, path: Path) -> Parsed:
     """Return what the workload's parser finds in the file at `path`. Raises OSError as opening it does."""
     with path.open(encoding="utf-8", errors="replace") as lines:
-        try:
-            return workload.parse(lines)
-        except Exception as error:  # a plug-in's parser may do anything; the run is on record all the same
-            return Parsed(problems=(f"the parser of {workload.name} broke: {type(error).__name__}: {error}",))
+        return _parse(workload, lines)
 
 
-def judge_exit(end: StagesEnd, timeout_s: float, work: Path) -> Outcome | None:
-    """Return why the programs failed, or None when all of them ended well."""
+_PARSE_S, _PARSE_BYTES_PER_S = 60.0, 1e6
+"""What a parser may take: a minute, and longer the longer its file. Most read 10 to 50 MB a second."""
+
+
+def _parse(workload: Workload, lines: TextIO) -> Parsed:
+    limit_s = _PARSE_S + os.fstat(lines.fileno()).st_size / _PARSE_BYTES_PER_S
+    try:
+        return within(limit_s, lambda: _parsed(workload, lines))
+    except OutOfTime:
+        return Parsed(
+            problems=(
+                f"the parser of {workload.name} had not ended after {format_seconds(limit_s)}; a regular "
+                "expression with a repetition inside a repetition, such as (a+)+, may take for ever",
+            )
+        )
+
+
+def _parsed(workload: Workload, lines: Iterable[str]) -> Parsed:
+    try:
+        return workload.parse(lines)
+    except Exception as error:  # a plug-in's parser may do anything; the run is on record all the same
+        return Parsed(problems=(f"the parser of {workload.name} broke: {type(error).__name__}: {error}",))
+
+
+def judge_exit(end: StagesEnd, timeout_s: float, work: Path, output: str = "") -> Outcome | None:
+    """Return why the programs failed, or None when all of them ended well.
+
+    `output` is the file that the workload writes its figures to, and perhaps why there are none.
+    """
     ended = end.exit
     where = f"stage {end.stage} " if end.stage else ""
+    names = list(outputs_of(work, end.stdout, end.stderr, output))
     if ended.fault:
-        return Outcome(State.FAILED, f"{where}{ended.fault}{_tail(work, end)}", is_infrastructure=True)
+        return Outcome(State.FAILED, f"{where}{ended.fault}{_said(work, names)}", is_infrastructure=True)
+    if ended.excess:
+        return Outcome(State.FAILED, f"{where}{ended.excess}", "output")
     if ended.is_timeout:
-        return Outcome(
-            State.FAILED,
-            f"{where}was still running after {timeout_s:g} s and was ended (time-out)",
-            "timeout",
-        )
+        error = error_of(work, names)
+        said = f"; it had said: {error}" if error else ""
+        why = f"{where}was still running after {timeout_s:g} s and was ended (time-out){said}"
+        return Outcome(State.FAILED, why, "timeout")
     if ended.signal is not None:
-        return Outcome(State.FAILED, f"{where}ended by signal {_signal_name(ended.signal)}{_tail(work, end)}")
+        why = f"{where}ended by signal {_signal_name(ended.signal)}{_said(work, names)}"
+        return Outcome(State.FAILED, why)
     if end.lacking:
-        return Outcome(State.FAILED, f"{where}{end.lacking}{_tail(work, end)}", "stage")
+        return Outcome(State.FAILED, f"{where}{end.lacking}{_said(work, names)}", "stage")
     if ended.code != 0:
-        return Outcome(State.FAILED, f"{where}exit code {ended.code}{_tail(work, end)}", "exit code")
+        code = f"exit code {ended.code}{_of_signal(ended.code)}"
+        said = _said(work, names) or ("" if _is_said(work, names) else ", and nothing was printed")
+        return Outcome(State.FAILED, f"{where}{code}{said}", "exit code")
+    if aborted := abort_of(work, (end.stderr, end.stdout)):
+        return Outcome(State.FAILED, f"{where}the launcher's exit code is 0, but {aborted}", "exit code")
     return None
+
+
+def judge_survivors(outcome: Outcome, ended: Exit) -> Outcome:
+    """Return `outcome`, or that a run does not count beside which processes ran that could not be ended."""
+    if not ended.survivors:
+        return outcome
+    n = len(ended.survivors)
+    more = f" and {n - _N_TOLD} more" if n > _N_TOLD else ""
+    told = f"{', '.join(ended.survivors[:_N_TOLD])}{more}"
+    what = f"{n} process{'es' if n > 1 else ''} could not be ended and may slow this and other runs: {told}"
+    if outcome.state is State.DONE:
+        return Outcome(State.INVALID, what, check="survivors")
+    return outcome._replace(reason=f"{outcome.reason}; {what}")
 
 
 def judge_figures(workload: Workload, parsed: Parsed) -> Outcome:
@@ -149,7 +254,54 @@ def judge_figures(workload: Workload, parsed: Parsed) -> Outcome:
     return Outcome(State.DONE)
 
 
-def judge_words(case: Case, composer: Composer, work: Path) -> tuple[str, Outcome]:
+def _quoted(outcome: Outcome, work: Path, names: Sequence[str]) -> Outcome:
+    """Return `outcome` with the error that a program told of which ended with 0 and printed no figures."""
+    error = error_of(work, names) if outcome.check in {"output", "complete"} else ""
+    if not error or error in outcome.reason:
+        return outcome
+    return outcome._replace(reason=f"{outcome.reason}; the program had said: {error}")
+
+
+def judge_network(
+    attempt: Attempt, case: Case, composer: Composer, work: Path, parsed: Parsed
+) -> tuple[Crossed, Outcome]:
+    """Return what carried the data between nodes, and whether it is the network of the case."""
+    site, layout = composer.site, composer.widest(case)
+    words = judge_words(case, composer, work)
+    network = site.networks[case.network or ""]
+    judgement = prove(
+        network,
+        attempt.hosts,
+        attempt.traffic,
+        Needs(
+            payload_bytes=parsed.payload_bytes,
+            n_messages=parsed.n_messages,
+            is_answered=not _is_udp(case, parsed),
+            n_ranks=layout.ranks,
+            n_nodes=layout.nodes,
+        ),
+        management=site.management,
+        devices=_devices(case, composer),
+        is_said=words.is_confirmed,
+    )
+    outcome = words.outcome
+    if judgement.fault:
+        outcome = Outcome(State.INVALID, judgement.fault, check="transport")
+    return Crossed(judgement.evidence, judgement.proof, words.chosen), outcome
+
+
+def _is_udp(case: Case, parsed: Parsed) -> bool:
+    """Return whether a run sent datagrams, by what it was asked for or by what it printed."""
+    return "udp" in (case.parameters.get("protocol"), *parsed.printed.get("protocol", ()))
+
+
+def _devices(case: Case, composer: Composer) -> tuple[str, ...]:
+    """Return the RDMA devices that the site names for the network of `case`."""
+    network = composer.site.networks[case.network or ""]
+    return network.devices or named_devices(composer.own_variables(case))
+
+
+def judge_words(case: Case, composer: Composer, work: Path) -> Said:
     """Return what the libraries said of the transport, and whether that is the network of the case."""
     stages = [
         stage for stage in composer.workloads[case.workload].stages(case) if composer.is_heard(case, stage)
@@ -158,17 +310,15 @@ def judge_words(case: Case, composer: Composer, work: Path) -> tuple[str, Outcom
     chosen = describe(words)
     n_ranks = max(((stage.layout or case.layout).ranks for stage in stages), default=0)
     every = witness_every(n_ranks)
-    fault = None
+    fault, is_confirmed = None, False
     if case.network:
-        fault = contradiction(
-            composer.site.networks[case.network],
-            words,
-            devices=named_devices(composer.own_variables(case)),
-            are_all_asked=every == 1,
-        )
+        network, devices = composer.site.networks[case.network], _devices(case, composer)
+        fault = contradiction(network, words, devices=devices, are_all_asked=every == 1)
+        is_confirmed = confirms(network, words, devices=devices)
     if chosen and every > 1:
         chosen += f"; {math.ceil(n_ranks / every)} of {n_ranks} ranks were asked"
-    return chosen, Outcome(State.INVALID, fault, check="transport") if fault else Outcome(State.DONE)
+    outcome = Outcome(State.INVALID, fault, check="transport") if fault else Outcome(State.DONE)
+    return Said(chosen, outcome, is_confirmed)
 
 
 def judge_ranks(
@@ -195,18 +345,22 @@ def judge_ranks(
     return evidence, Outcome(State.DONE)
 
 
-def _tail(work: Path, end: StagesEnd) -> str:
-    """Return the end of what the program wrote, from standard error if there is any, to quote it."""
-    for name in (end.stderr, end.stdout):
-        try:
-            with (work / name).open("rb") as file:
-                file.seek(max(file.seek(0, os.SEEK_END) - 4 * _TAIL, 0))
-                text = file.read().decode(errors="replace").strip()
-        except OSError:
-            continue
-        if text:
-            return ": " + " ".join(text[-_TAIL:].split())
-    return ""
+def _said(work: Path, names: Sequence[str]) -> str:
+    """Return what the program said of its failure in these files, to quote it."""
+    reason = reason_of(work, names)
+    return f": {reason}" if reason else ""
+
+
+def _is_said(work: Path, names: Sequence[str]) -> bool:
+    """Return whether a program printed anything, or may have where its output is not here."""
+    sizes = [(work / name).stat().st_size for name in names if (work / name).is_file()]
+    return any(sizes) or not sizes
+
+
+def _of_signal(code: int | None) -> str:
+    """Return the signal that shells and launchers tell of by 128 and its number; empty where it is none."""
+    names = [one.name for one in _FATAL if code == 128 + one]
+    return f" (128 + {names[0]})" if names else ""
 
 
 def _signal_name(number: int) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from tare.answers.budget import Spending
+from tare.answers.together import Outstanding, Passing, compared
 from tare.errors import BackendError
 from tare.model.attempt import Attempt, State
-from tare.model.case import Case, Run
+from tare.model.case import Case, Pass, Run
+from tare.model.clock import SteadyClock
 from tare.model.plan import Plan
 from tare.runner.crew import Crew
+from tare.runner.stopping import Stopped
 
 _MOST_FAULTS_IN_A_ROW = 3
 
@@ -22,8 +24,8 @@ _MOST_FAULTS_IN_A_ROW = 3
 class Log(Protocol):
     """Where the loop records what happens, before it goes on."""
 
-    def block_began(self, block: int, order: list[str]) -> None:
-        """Record that a block begins, with the order of its runs."""
+    def block_began(self, block: int, order: list[str], again: list[str]) -> None:
+        """Record that a pass over a block begins, with the order of its runs, and which it makes again."""
         ...
 
     def attempt_began(self, case: str, block: int, attempt: int, at: float) -> None:
@@ -64,7 +66,12 @@ class Loop:
     `crew` carries attempts out. `rule` says which cases go on beyond the least number of blocks; without
     one, all do, to the most. `history` holds the attempts of earlier sessions, `begun` those of them
     that have no end on record. What is run next follows from the plan and the attempts so far alone, so
-    an interruption changes nothing.
+    an interruption changes nothing. `session` numbers the present session: what an earlier one has run is not
+    run again, unless what is left has nothing else to be compared with that ran beside it (see Outstanding).
+    `passes` are the passes that were begun so far, with what they were to run once more. `on_left` is told
+    what is left to be run when it begins, and the case of each warm-up run before it; `on_stopped` of a
+    program of which no more runs begin, since all failed in the same way, or it could not be started
+    (`started`, see Stopped).
     """
 
     def __init__(
@@ -76,30 +83,51 @@ class Loop:
         history: Sequence[Attempt] = (),
         begun: Sequence[Attempt] = (),
         orders: Mapping[int, list[str]] | None = None,
+        session: int = 0,
+        passes: Mapping[Pass, Collection[str]] | None = None,
         rule: Rule | None = None,
         on_progress: Callable[[Progress], None] = lambda progress: None,
+        on_left: Callable[[Sequence[Passing], Sequence[str]], None] = lambda left, warmup: None,
+        on_stopped: Callable[[str], None] = lambda said: None,
         is_retrying_failed: bool = False,
+        started: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.plan = plan
         self._log = log
+        self._clock = SteadyClock()
         self._crew = crew
         self._begun = begun
         self._orders = dict(orders or {})
         self._rule = rule
         self._on_progress = on_progress
+        self._on_left = on_left
         self._cases = {case.id: case for case in plan.cases}
         self._n_attempts: dict[Run, int] = {}
         self._n_tries: Counter[Run] = Counter()
         self._under_way: dict[Run, int] = {}
-        self._settled: set[Run] = set()
+        self._session = session
+        self._sessions: dict[Run, int] = {}
+        self._passes = {Pass(session, block) for block in self._orders} if passes is None else set(passes)
+        self._outstanding = Outstanding(plan, session, passes)
+        self._compared = compared(plan)
+        self._late = _late(self._cases, history)
         self._spent = Spending(plan.repeats.budget)
         self._faults_in_a_row = 0
-        self._n_runs = _count_runs(plan, self._orders)
+        self._n_left = 0
+        self._on_stopped = on_stopped
+        self._stopped = Stopped(self._cases, started)
+        self._is_warm = any(one.block >= 1 and one.session == session for one in history)
         for attempt in history:
             run = Run(attempt.block, attempt.case)
             self._n_attempts[run] = attempt.attempt
             is_tried_again = is_retrying_failed and attempt.state is not State.DONE
             self._take(run, attempt, is_settled=attempt.is_settled and not is_tried_again)
+
+    def left(self) -> list[Passing]:
+        """Return what is left to be run, block by block, of the blocks that are planned so far."""
+        blocks = range(1, max([self.plan.repeats.min, *self._orders]) + 1)
+        found = (self._outstanding.of_block(block, self._order(block)) for block in blocks)
+        return [one for one in found if one.order]
 
     def run(self) -> None:
         """Run everything that is still to be run.
@@ -108,9 +136,8 @@ class Loop:
         """
         try:
             self._adopt()
-            for block, order in self._blocks():
-                self._begin(block, order)
-                if not self._launch(block, order):
+            for block, cases in self._blocks():
+                if not self._launch(block, self._begin(block, cases)):
                     break
                 # Warm-up ends before what is measured begins; precision is known when all have landed.
                 if block == 0 or block >= self.plan.repeats.min:
@@ -118,7 +145,8 @@ class Loop:
             self._land_all()
         except KeyboardInterrupt:
             for run, number in self._under_way.items():
-                self._log.attempt_ended(_interrupted(run, number))
+                session = self._sessions.get(run, self._session)
+                self._log.attempt_ended(_interrupted(run, number, session, self._clock()))
             raise
         finally:
             self._crew.abandon()
@@ -128,6 +156,12 @@ class Loop:
         begun = {Run(one.block, one.case): one for one in self._begun if one.case in self._cases}
         adopted = self._crew.adopt([(self._cases[run.case], run, one.attempt) for run, one in begun.items()])
         self._under_way = {run: begun[run].attempt for run in adopted}
+        self._sessions = {run: begun[run].session for run in adopted}
+        for run in adopted:
+            self._outstanding.take_under_way(run, begun[run].session)
+        left = self.left()
+        self._n_left = sum(len(one.order) for one in left) + len(self._under_way)
+        self._on_left(left, sorted(self.cold()) * self.plan.warmup)
         for one in self._begun:
             if Run(one.block, one.case) not in self._under_way:
                 self._log.attempt_ended(one)
@@ -135,28 +169,75 @@ class Loop:
     def _blocks(self) -> Iterator[tuple[int, list[str]]]:
         """Yield warm-up passes (0 and below), the blocks of the plan, then what precision asks for.
 
-        Each with the order of its cases. A campaign that goes on is warm enough for the passes it has
-        had. A block beyond the least number begins only where the whole of it fits into the budget:
-        half a block compares nothing.
+        Each with the order of its cases. A session that goes on is warm enough for the passes it has had;
+        a new one warms up the cases that it is going to run. A block beyond the least number begins only
+        where the whole of it fits into the budget: half a block compares nothing.
         """
         repeats = self.plan.repeats
-        first = 1 if self._spent.n_runs else 1 - self.plan.warmup
-        for block in range(first, repeats.min + 1):
-            yield block, [case.id for case in self.plan.order(block)]
+        cold = self.cold()
+        for block in range(1 - self.plan.warmup if cold else 1, 1):
+            yield block, [case.id for case in self.plan.order(block) if case.id in cold]
+        for block in range(1, repeats.min + 1):
+            yield block, self._order(block)
         for block in range(repeats.min + 1, repeats.max + 1):
             is_new = block not in self._orders
-            cases = self._wanted() if is_new else set(self._orders[block])
+            cases = self._wanted() if is_new else set(self._order(block))
             if is_new and not (cases and self._spent.has_room(cases)):
                 return
             yield block, [case.id for case in self.plan.order(block) if case.id in cases]
 
-    def _begin(self, block: int, order: list[str]) -> None:
-        """Record the order of the runs of `block` before any of them begins."""
-        if self._orders.get(block) != order:
-            self._log.block_began(block, order)
-            self._orders[block] = order
-            if block > self.plan.repeats.min:
-                self._n_runs = _count_runs(self.plan, self._orders)
+    def has_room(self, case: str) -> bool:
+        """Return whether a run of `case` is expected to fit into the budget."""
+        return self._spent.has_room([case])
+
+    def may_go_on(self) -> bool:
+        """Return whether precision may ask for more than what is left by now."""
+        repeats = self.plan.repeats
+        if self._rule is None or repeats.max == repeats.min:
+            return repeats.max > max([repeats.min, *self._orders])
+        return repeats.max > max([repeats.min, *self._orders]) or bool(self._late & self._open_cases())
+
+    def _open_cases(self) -> set[str]:
+        """Return the cases that are not yet in every block."""
+        blocks = range(self.plan.repeats.min + 1, self.plan.repeats.max + 1)
+        return {case for case in self._cases for block in blocks if case not in self._orders.get(block, [])}
+
+    def cold(self) -> set[str]:
+        """Return the cases that this session is going to run, unless it is warm, or has no room for any."""
+        if self._is_warm or not self.plan.warmup:
+            return set()
+        cases = {case for passing in self.left() for case in passing.order}
+        if self.plan.repeats.max > max([self.plan.repeats.min, *self._orders]):
+            cases |= self._wanted()
+        return cases if any(self._spent.has_room([case]) for case in cases) else set()
+
+    def _order(self, block: int) -> list[str]:
+        """Return the cases of a block in its order: all, or of one beyond the least those that it has."""
+        order = [case.id for case in self.plan.order(block)]
+        if block <= self.plan.repeats.min:
+            return order
+        known = {*self._orders[block], *self._joining()}
+        return [case for case in order if case in known]
+
+    def _joining(self) -> set[str]:
+        """Return the cases added later that precision asks for, with what they are held against."""
+        joining = self._late & self._wanted() if self._late else set()
+        return joining | {one for one, other in self._compared if other in joining}
+
+    def _begin(self, block: int, cases: list[str]) -> list[str]:
+        """Return what is to be run of a block, in its order, which is recorded before any of it begins."""
+        is_new = block not in self._orders
+        passing = self._outstanding.of_block(block, cases)
+        self._orders[block] = list(dict.fromkeys([*self._orders.get(block, []), *cases]))
+        if is_new and block > self.plan.repeats.min:
+            self._n_left += len(cases)
+        elif block > self.plan.repeats.min:  # cases added later may have joined it
+            self._n_left = max(self._n_left, len(passing.order))
+        own = Pass(self._session, block)
+        if is_new or (passing.order and own not in self._passes):
+            self._log.block_began(block, cases if is_new else passing.order, passing.again)
+            self._passes.add(own)
+        return passing.order
 
     def _wanted(self) -> set[str]:
         return {case.id for case in self.plan.cases} if self._rule is None else self._rule.wanted()
@@ -165,13 +246,23 @@ class Loop:
         """Begin the runs of a block that have no answer yet; return False where the budget ends it."""
         for case in order:
             run = Run(block, case)
-            if run in self._settled or run in self._under_way:
+            while run in self._under_way:  # of an earlier session, and needed once more
+                self._land()
+            if self._outstanding.is_answered_now(run):
+                continue
+            if self._is_stopped(run):
                 continue
             cases = [case, *(other.case for other in self._under_way)]
             if not self._spent.has_room(cases, is_measured=block >= 1):
                 return False
             self._start(run)
         return True
+
+    def _is_stopped(self, run: Run) -> bool:
+        """Return whether a run would only fail as all of its program did, and say so once."""
+        for said in self._stopped.news([self._cases[run.case]]):
+            self._on_stopped(said)
+        return run not in self._n_tries and self._stopped.is_stopped(self._cases[run.case])
 
     def _start(self, run: Run) -> None:
         """Begin an attempt of `run` as soon as there is room for it."""
@@ -181,7 +272,7 @@ class Loop:
         number = self._n_attempts[run] = self._n_attempts.get(run, 0) + 1
         self._n_tries[run] += 1
         self._report(run, None)
-        self._log.attempt_began(run.case, run.block, number, time.time())
+        self._log.attempt_began(run.case, run.block, number, self._clock())
         self._under_way[run] = number
         self._crew.start(case, run, number)
         if not self._crew.has_room(case):
@@ -196,6 +287,9 @@ class Loop:
         for attempt in self._crew.wait():
             run = Run(attempt.block, attempt.case)
             del self._under_way[run]
+            session = self._sessions.pop(run, self._session)
+            attempt = msgspec.structs.replace(attempt, session=session)
+            self._n_left -= attempt.is_settled and run.block >= 1
             self._log.attempt_ended(attempt)
             self._take(run, attempt, is_settled=attempt.is_settled)
             if not attempt.is_settled and self._n_tries[run] <= self.plan.retries:
@@ -216,30 +310,34 @@ class Loop:
     def _take(self, run: Run, attempt: Attempt, *, is_settled: bool) -> None:
         """Take in what came of an attempt, now or in an earlier session."""
         self._spent.add(attempt, is_settled=is_settled)
-        if is_settled:
-            self._settled.add(run)
+        self._outstanding.take(attempt, is_settled=is_settled)
+        self._stopped.take(attempt, is_settled=is_settled)
         if attempt.state is State.DONE and run.block >= 1 and self._rule is not None:
             self._rule.add(attempt)
 
     def _report(self, run: Run, last: Attempt | None) -> None:
         n_done = self._spent.n_runs
         n_at_a_time = max(len(self._under_way), 1)
-        left_s = self._spent.left_s(self._n_runs - n_done)
+        left_s = self._spent.left_s(self._n_left)
         eta_s = None if left_s is None else left_s / n_at_a_time
-        self._on_progress(Progress(n_done, self._n_runs, eta_s, self._cases[run.case], run, last))
+        n_runs = n_done + max(self._n_left, 0)
+        self._on_progress(Progress(n_done, n_runs, eta_s, self._cases[run.case], run, last))
 
 
-def _count_runs(plan: Plan, orders: Mapping[int, list[str]]) -> int:
-    """Return how many measured runs there are: those of the plan, and of the blocks begun beyond it."""
-    return plan.n_runs + sum(len(order) for block, order in orders.items() if block > plan.repeats.min)
+def _late(cases: Collection[str], history: Sequence[Attempt]) -> set[str]:
+    """Return the cases that the first session did not run: they were added later, or it ended before."""
+    sessions = [one.session for one in history]
+    first = {one.case for one in history if one.session == min(sessions)}
+    return set(cases) - first if first else set()
 
 
-def _interrupted(run: Run, number: int) -> Attempt:
+def _interrupted(run: Run, number: int, session: int, at: float) -> Attempt:
     return Attempt(
         case=run.case,
         block=run.block,
         attempt=number,
         state=State.LOST,
         reason="interrupted",
-        started_at=time.time(),
+        started_at=at,
+        session=session,
     )

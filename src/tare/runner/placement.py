@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tare.attest import ASKED
+from tare.beneath import Beneath
 from tare.model.case import Binding, Layout
 
 _LOOKS, _PAUSE_S = 5, 0.5  # a file of another node may be seen late on a shared file system (nfs(5))
 _MOST_NAMED = 5
+
+_MOST_BYTES = 1024 * 1024  # of what a rank says of itself
 
 
 class Seat(NamedTuple):
@@ -20,7 +23,9 @@ class Seat(NamedTuple):
 
     `threads` is how many OpenMP is told to start in it; None where it is told nothing. `sockets` are
     those of the first and last of each range of its CPUs, none where the host does not tell. `pod_node` is
-    the node of the pod that the host is; empty where it is none.
+    the node of the pod that the host is; empty where it is none. `autogroup` is the nice value of its session
+    among those of its node (sched(7)); None where there are no autogroups. `boot` is the id of the boot of
+    its kernel: hosts that have the same are one machine, as nodes of the lab; empty where it is not told.
     """
 
     host: str
@@ -30,11 +35,18 @@ class Seat(NamedTuple):
     threads: int | None = None
     sockets: frozenset[int] = frozenset()
     pod_node: str = ""
+    autogroup: int | None = None
+    boot: str = ""
 
     @property
     def node(self) -> str:
         """Return what has the CPUs."""
         return self.pod_node or self.host
+
+    @property
+    def machine(self) -> str:
+        """Return what has the CPUs, whatever it is called."""
+        return self.boot or self.node
 
     @property
     def place(self) -> tuple[str, str]:
@@ -66,7 +78,7 @@ def attest(
     seats = read_seats(folder, layout.ranks)
     if not seats:
         return Attestation()
-    fault = _wrong_ranks(seats, layout) or _wrong_threads(seats, layout)
+    fault = _wrong_ranks(seats, layout) or _wrong_threads(seats, layout) or _unequal(seats)
     if fault is None and not has_own_names:
         fault = _wrong_nodes(seats, layout) or _elsewhere(seats, hostnames) or _bound_unasked(seats, layout)
         if fault is None and _most_on_a_node(seats) * layout.threads <= slots:
@@ -76,17 +88,21 @@ def attest(
 
 def read_seats(folder: Path, n_expected: int) -> list[Seat]:
     """Return what the ranks said, looking again where some of `n_expected` are missing."""
+    place = Beneath(folder)
     for look in range(_LOOKS):
-        seats = [_read_seat(path) for path in folder.glob("*.*") if path.name != ASKED]
+        seats = [_read_seat(one) for one in place.files("*.*") if one.name != ASKED]
         if len(seats) >= n_expected or (look == 0 and not seats):
             break
-        (folder / ASKED).touch()  # a change of our own makes NFS forget what it knows of the folder
+        (place / ASKED).replace(
+            b"", is_synced=False
+        )  # a change of our own makes NFS forget what it knows of the folder
         time.sleep(_PAUSE_S)
     return sorted(seats, key=lambda one: (-1 if one.rank is None else one.rank, one.host))
 
 
-def _read_seat(path: Path) -> Seat:
-    told = dict(line.partition(" ")[::2] for line in path.read_text(errors="replace").splitlines())
+def _read_seat(one: Beneath) -> Seat:
+    text = one.read(_MOST_BYTES).decode(errors="replace")
+    told = dict(line.partition(" ")[::2] for line in text.splitlines())
     cpus = told.get("Cpus_allowed_list:", "")
     return Seat(
         host=told.get("host", ""),
@@ -96,6 +112,8 @@ def _read_seat(path: Path) -> Seat:
         threads=_whole(told.get("threads", "").partition(",")[0]),  # of the outermost of nested regions
         sockets=frozenset(int(one) for one in told.get("sockets", "").split() if one.isdigit()),
         pod_node=told.get("node", ""),
+        autogroup=_signed(told.get("autogroup")),
+        boot=told.get("boot", ""),
     )
 
 
@@ -111,6 +129,22 @@ def parse_cpus(text: str) -> frozenset[int]:
 
 def _whole(text: str | None) -> int | None:
     return int(text) if text and text.isdigit() else None
+
+
+def _signed(text: str | None) -> int | None:
+    return int(text) if text and text.removeprefix("-").isdigit() else None
+
+
+def _unequal(seats: Sequence[Seat]) -> str | None:
+    """Return the fault where some ranks go before other programs of their node, and others do not."""
+    first = next((one for one in seats if one.autogroup is not None), None)
+    for one in seats:
+        if first is not None and one.autogroup not in {None, first.autogroup}:
+            return (
+                f"the session of rank {first.rank} on {first.host} has the autogroup nice value "
+                f"{first.autogroup}, that of rank {one.rank} on {one.host} {one.autogroup}; use --no-boost"
+            )
+    return None
 
 
 def _wrong_ranks(seats: Sequence[Seat], layout: Layout) -> str | None:
@@ -160,7 +194,7 @@ def _elsewhere(seats: Sequence[Seat], hostnames: Collection[str]) -> str | None:
 
 def _bound_unasked(seats: Sequence[Seat], layout: Layout) -> str | None:
     """Return the fault where ranks were to share what a host lets them have, and do not."""
-    pair = _apart(seats, lambda one: one.place) if layout.bind is Binding.NONE else ""
+    pair = _apart(seats, lambda one: one.place) if layout.binding is Binding.NONE else ""
     return f"{pair}; the layout asks for no binding" if pair else None
 
 
@@ -181,7 +215,7 @@ def _wrong_binding(seats: Sequence[Seat], layout: Layout) -> str | None:
             return (
                 f"rank {one.rank} has {layout.threads} threads, and may run on CPUs {_listed(one.cpus)} only"
             )
-    match layout.bind:
+    match layout.binding:
         case Binding.NONE:
             return None
         case Binding.CORE:
@@ -203,13 +237,16 @@ def _wrong_sockets(seats: Sequence[Seat]) -> str | None:
 
 
 def _overlapping(seats: Sequence[Seat]) -> str | None:
-    taken: dict[tuple[str, int], int | None] = {}
+    taken: dict[tuple[str, int], Seat] = {}
     for one in seats:
         for cpu in one.cpus:
-            other = taken.setdefault((one.node, cpu), one.rank)
-            if other != one.rank:
-                both = f"ranks {other} and {one.rank} may both run on CPU {cpu} of {one.node}"
+            other = taken.setdefault((one.machine, cpu), one)
+            if other.rank == one.rank:
+                continue
+            both = f"ranks {other.rank} and {one.rank} may both run on CPU {cpu} of {other.node}"
+            if other.node == one.node:
                 return f"{both}: they are not bound to cores"
+            return f"{both}, which is one machine with {one.node}: they are not bound to cores of their own"
     return None
 
 
@@ -221,7 +258,24 @@ def _evidence(seats: Sequence[Seat]) -> str:
         where = f"{ranks} in each of {len(hosts)} pods on {_range([len(_nodes(seats))], 'node')}"
     told = f"{where}, each free to run on {_range(map(_n_cpus, seats), 'CPU')}"
     threads = {one.threads for one in seats} - {None, 1}
-    return f"{told}, with {threads.pop()} threads" if threads else told
+    told = f"{told}, with {threads.pop()} threads" if threads else told
+    told += _shares(seats)
+    boosts = {one.autogroup for one in seats} - {None, 0}
+    return f"{told}, before other sessions (autogroup nice {boosts.pop()})" if boosts else told
+
+
+def _shares(seats: Sequence[Seat]) -> str:
+    """Return which CPUs each of the nodes has that are one machine; empty where they are not."""
+    cpus: dict[str, frozenset[int]] = {}
+    for one in seats:
+        cpus[one.node] = cpus.get(one.node, frozenset()) | one.cpus
+    if len(cpus) < 2 or len({one.boot for one in seats}) > 1 or not seats[0].boot:
+        return ""
+    own = list(cpus.values())
+    if sum(map(len, own)) > len(frozenset().union(*own)):
+        return "; hosts share the CPUs of one machine"
+    told = ", ".join(f"{node} CPU {_listed(some)}" for node, some in list(cpus.items())[:_MOST_NAMED])
+    return f"; hosts are one machine, each on CPUs of its own ({told}{', …' * (len(cpus) > _MOST_NAMED)})"
 
 
 def _nodes(seats: Sequence[Seat]) -> Counter[str]:

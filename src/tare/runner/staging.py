@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from tare.attest import BOOST, ranks_folder
+from tare.beneath import Beneath
 from tare.compose import Composer
 from tare.errors import CampaignError, DiskFull
 from tare.model.case import Case
 from tare.model.launch import Invocation
 from tare.model.workload import Stage
+from tare.redaction import redact_variables, redact_words
 from tare.runner.cache import StageCache, stage_keys
 from tare.runner.witness.hearing import gather
 
 _LEAST_ROOM = 64 * 1024  # bytes; with less, an output may be cut short without anybody noticing
+_LEAST_INODES = 64  # an attempt's folder, its command, outputs, and what ranks and programs write
 
 
 class Staged(NamedTuple):
@@ -30,29 +35,57 @@ class Staged(NamedTuple):
     stderr: str
 
 
-def stage_all(composer: Composer, case: Case, work: Path, head: str | None) -> tuple[Staged, ...]:
-    """Make the folder `work` with the input files of all stages, and ``command.json``; return the stages."""
-    _make_folder(work)
+def stage_all(
+    composer: Composer,
+    case: Case,
+    work: Path,
+    head: str | None,
+    owner: str | None = None,
+    *,
+    boost_tries: int = 0,
+) -> tuple[Staged, ...]:
+    """Make the folder `work` with the input files of all stages, and ``command.json``; return the stages.
+
+    `owner` names the attempt's own folder on its storage path. Its ranks try so many times
+    to go before other programs of their nodes.
+    """
+    folder = Beneath(work.parents[2], *work.parts[-3:])
+    folder.make_folder(is_fresh=True)
     place = composer.site.place(work) if head else None
-    staged = compose_stages(composer, case, place or work)
+    staged = compose_stages(composer, case, place or work, owner)
+    own = {"storage": composer.own_storage(case, owner)} if composer.needs_own_storage(case) else {}
     record = [
-        {"stage": one.stage.name, "host": head, "argv": one.invocation.argv, "env": one.invocation.env}
+        {
+            "stage": one.stage.name,
+            "host": head,
+            "argv": redact_words(one.invocation.argv),
+            "env": redact_variables(one.invocation.env),
+            "boost": boost_tries > 0,
+            **own,
+        }
         for one in staged
     ]
-    (work / "command.json").write_bytes(msgspec.json.encode(record))
+    (folder / "command.json").replace(msgspec.json.encode(record), is_synced=False)
     for one in staged:
         for name, text in one.stage.files.items():
-            path = work / name
-            if not path.resolve().is_relative_to(work.resolve()):
-                raise CampaignError(f"{case.workload}: input file {name!r} is outside its working folder")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            _input(folder, name, case.workload).replace(text.encode(), is_synced=False)
+        if boost_tries and composer.is_attested(case, one.stage):
+            (folder / ranks_folder(one.stage) / BOOST).replace(f"{boost_tries}\n".encode(), is_synced=False)
     return staged
 
 
-def compose_stages(composer: Composer, case: Case, work: Path) -> tuple[Staged, ...]:
+def _input(folder: Beneath, name: str, workload: str) -> Beneath:
+    try:
+        return folder / posixpath.normpath(name)
+    except OSError as error:
+        raise CampaignError(f"{workload}: input file {name!r} is outside its working folder") from error
+
+
+def compose_stages(
+    composer: Composer, case: Case, work: Path, owner: str | None = None
+) -> tuple[Staged, ...]:
     """Return the stages of `case`; the output of the last one, which is measured, has no prefix."""
-    composed = composer.compose(case, work)
+    composed = composer.compose(case, work, owner)
     keys = stage_keys(composer, case) if len(composed) > 1 else (None,)
     return tuple(
         Staged(stage, invocation, key, f"{prefix}stdout", f"{prefix}stderr")
@@ -73,30 +106,33 @@ def keep(cache: StageCache, staged: Staged, work: Path) -> str:
 
 def require_room(folder: Path) -> None:
     """Raise DiskFull unless the file system of `folder` has room for one more attempt's evidence."""
-    room = os.statvfs(folder)
+    try:
+        room = os.statvfs(folder)
+    except OSError as error:
+        raise CampaignError.from_os(folder, error) from error
     if room.f_bavail * room.f_frsize < _LEAST_ROOM:
-        raise DiskFull(folder)
+        raise DiskFull(folder, "room left on this file system")
+    if room.f_files and room.f_favail < _LEAST_INODES:  # some, such as Btrfs, have no number of them
+        raise DiskFull(folder, f"room for files: {room.f_favail} inodes are left on this file system")
 
 
 def settle_outputs(staged: Staged, work: Path) -> None:
-    """Part what the libraries of a stage that ended said from what its program did."""
+    """Part what the libraries of a stage that ended said from what its program did.
+
+    A program that took the rights to its folders away harms no more than what it wrote.
+    """
+    Beneath(work.parents[2], *work.parts[-3:]).restore_rights()
     gather(work, staged.stage.name, staged.stdout, staged.stderr)
     _drop_if_empty(work / staged.stderr)
 
 
 def _drop_if_empty(path: Path) -> None:
     """Remove an output that nobody wrote to."""
-    if path.exists() and path.stat().st_size == 0:
-        path.unlink()
+    place = Beneath(path.parent, path.name)
+    if place.is_file() and place.status().st_size == 0:
+        place.remove()
 
 
 def _prefixes(composed: tuple[tuple[Stage, Invocation], ...]) -> Iterator[str]:
     last = composed[-1][0]
     return ("" if stage is last else f"{stage.name}." for stage, _ in composed)
-
-
-def _make_folder(work: Path) -> None:
-    try:
-        work.mkdir()
-    except FileNotFoundError:  # the first attempt of its case
-        work.mkdir(parents=True)

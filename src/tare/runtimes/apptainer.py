@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tare.model.launch import Invocation
 from tare.model.site import Platform
 from tare.runtimes.contents import binds_of, options_of, require_host, require_no_stay
+from tare.runtimes.variables import PROXIES, exec_without_others
+
+_OWN = "^(APPTAINER|SINGULARITY|XDG_RUNTIME_DIR$|DBUS_SESSION_BUS_ADDRESS$)"
+"""What Apptainer itself reads (apptainer-exec(1))."""
 
 
 class Apptainer:
     """Runs a rank in a mount namespace of its own.
 
-    Home, /tmp, /dev, /proc, /sys and environment are the host's.
+    Home, /tmp, /dev, /proc, and /sys are the host's, and of its environment what may pass.
     """
 
     name = "apptainer"
@@ -21,7 +27,7 @@ class Apptainer:
         options = options_of(self.name, platform)
         require_no_stay(self.name, options)
         require_host(self.name, options)
-        argv = ["sh", "-c", self._script, options.program or self.name, "exec"]
+        argv = ["sh", "-c", self._script(program.env, options.source), options.program or self.name, "exec"]
         for bind in binds_of(self.name, options, folder):
             argv += ["--bind", f"{bind.source}:{bind.target}{':ro' if bind.is_read_only else ''}"]
         for device in options.devices:
@@ -31,10 +37,16 @@ class Apptainer:
         argv += ["--pwd", folder, *options.options, options.source, *program.argv]
         return Invocation(argv=tuple(argv), env=program.env)
 
-    @property
-    def _script(self) -> str:
-        """Return what hands on LD_LIBRARY_PATH, alone of all variables replaced by Apptainer's own inside."""
-        return f'[ -z "$LD_LIBRARY_PATH" ] || export {self._variable}="$LD_LIBRARY_PATH"; exec "$0" "$@"'
+    def _script(self, names: Iterable[str], source: str) -> str:
+        """Return what hands on LD_LIBRARY_PATH, alone of all variables replaced by Apptainer's own inside.
+
+        Other variables stay as they are: those of APPTAINERENV_, which --cleanenv would need, are evaluated
+        by a shell. Where an image is fetched, the addresses of proxies stay: Apptainer needs
+        them.
+        """
+        more = [_OWN, *([PROXIES] if "://" in source else [])]
+        hand_on = f'[ -z "$LD_LIBRARY_PATH" ] || export {self._variable}="$LD_LIBRARY_PATH"; '
+        return hand_on + exec_without_others(names, more=more)
 
 
 class Singularity(Apptainer):

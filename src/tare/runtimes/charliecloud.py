@@ -6,15 +6,16 @@ from tare.errors import UsageError
 from tare.model.launch import Invocation
 from tare.model.site import Platform
 from tare.runtimes.contents import binds_of, options_of, require_host, require_no_stay
+from tare.runtimes.variables import exec_without_others
 
-_SCRIPT = 'export USER="${USER:-$(id -un)}"; exec "$0" "$@"'
+_SCRIPT = 'export USER="${USER:-$(id -un)}"; '
 """ch-run refuses to start without USER, which batch systems and containers may leave unset."""
 
 
 class Charliecloud:
     """Runs a rank in a user and mount namespace of its own, and in all others of its host.
 
-    The host's /dev, /proc, /sys and /tmp are seen inside, and its environment.
+    The host's /dev, /proc, /sys and /tmp are seen inside, and of its environment what may pass.
     """
 
     name = "charliecloud"
@@ -26,7 +27,7 @@ class Charliecloud:
         require_host(self.name, options)
         if options.network != "host":
             raise UsageError(f"{self.name} always has the host's network; remove 'network'")
-        argv = ["sh", "-c", _SCRIPT, options.program or "ch-run"]
+        argv = ["sh", "-c", _SCRIPT + exec_without_others(program.env), options.program or "ch-run"]
         if options.rootfs:
             argv.append("--write")  # only then are targets of binds made that are not there yet
         for bind in binds_of(self.name, options, folder):

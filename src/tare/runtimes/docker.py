@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tare.errors import UsageError
 from tare.model.launch import CONTAINER_LABEL as LABEL
 from tare.model.launch import Invocation
 from tare.model.site import ContainerOptions, Platform
 from tare.runtimes.engine import Engine
-
-_NAMES = 'BEGIN { for (n in ENVIRON) if (n ~ /^[A-Za-z_][A-Za-z0-9_]*$/ && n != "HOME") print "--env=" n }'
+from tare.runtimes.variables import print_passed
 
 _BY_SOCKET = frozenset({"intelmpi", "mpich"})
 
@@ -18,9 +19,6 @@ class Docker(Engine):
 
     name = "docker"
 
-    # Docker passes on only variables that it is named; their values it reads from its own environment.
-    _run_script = f'exec "$0" run --label "{LABEL}=$TARE_JOB" $(awk \'{_NAMES}\') "$@"'
-
     def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
         """Return `program` in a container of its own (see model.Runtime)."""
         if platform.launcher in _BY_SOCKET:
@@ -29,6 +27,10 @@ class Docker(Engine):
                 "'shape: node', or an Open MPI"
             )
         return super().wrap(program, platform, folder)
+
+    def _run_script(self, names: Iterable[str]) -> str:
+        passed = print_passed(names, without=["HOME"])
+        return f'exec "$0" run --label "{LABEL}=$TARE_JOB" {passed} "$@"'
 
     def _image(self, options: ContainerOptions) -> list[str]:
         if options.rootfs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tare.model.launch import CONTAINER_LABEL as LABEL
@@ -22,8 +22,6 @@ class Engine:
     name: str
     agent = Path(__file__).with_name("agent")
 
-    _run_script: str
-    """Starts a container in a shell, since only there is known what this rank was given by its MPI."""
     _prologue = ""
     _given = ""
     """Options of every container that only a shell on its host can write, and what they need before them."""
@@ -34,7 +32,7 @@ class Engine:
         argv = [
             "bash",
             "-c",
-            self._run_script,
+            self._run_script(program.env),
             self._program(options),
             "--rm",
             *self._sharing(options),
@@ -97,6 +95,13 @@ class Engine:
         if options.image is None:
             return ()
         return (self._program(options), "image", "inspect", "--format", "{{.Id}}", options.image)
+
+    def _run_script(self, names: Iterable[str]) -> str:
+        """Return what starts a container, in a shell: only there is known what this rank got from its MPI.
+
+        Variables called `names` pass into it, and those that `variables` lets pass.
+        """
+        raise NotImplementedError
 
     def _make_room(self, container: str) -> str:
         """Return shell text that frees a container's name where the engine keeps it for nothing."""

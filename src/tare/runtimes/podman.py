@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 
 from tare.model.launch import CONTAINER_LABEL as LABEL
 from tare.model.site import ContainerOptions
 from tare.runtimes.engine import Engine
+from tare.runtimes.variables import print_passed
 
 _LIMIT = (
     'limit() { l=$(ulimit "$1"); read -r m <"/proc/sys/$2"; '
@@ -27,16 +29,18 @@ class Podman(Engine):
 
     # Podman would raise these limits, also where it has no right to, and start nothing.
     _prologue = _LIMIT
-    _given = _LIMITS
+    _given = f"--http-proxy=false {_LIMITS}"  # the addresses of proxies may hold passwords
 
-    # Conmon, which watches the container, gets only LC_* of the environment.
-    # Hydra tells ranks of a socket by its number, and podman passes on only the first ones.
-    # The shell is bash, since dash knows no file descriptors above 9.
-    _run_script = (
-        f"{_LIMIT}"
-        'if [ -n "$PMI_FD" ]; then exec 3<&"$PMI_FD"; PMI_FD=3; set -- --preserve-fds=1 "$@"; fi; '
-        f'LC_TARE_JOB="$TARE_JOB" exec "$0" run --label "{LABEL}=$TARE_JOB" --env-host {_LIMITS} "$@"'
-    )
+    def _run_script(self, names: Iterable[str]) -> str:
+        # Conmon, which watches the container, gets only LC_* of the environment.
+        # Hydra tells ranks of a socket by its number, and podman passes on only the first ones.
+        # The shell is bash, since dash knows no file descriptors above 9.
+        return (
+            f"{_LIMIT}"
+            'if [ -n "$PMI_FD" ]; then exec 3<&"$PMI_FD"; PMI_FD=3; set -- --preserve-fds=1 "$@"; fi; '
+            f'LC_TARE_JOB="$TARE_JOB" exec "$0" run --label "{LABEL}=$TARE_JOB" {print_passed(names)} '
+            f'{self._given} "$@"'
+        )
 
     def _make_room(self, container: str) -> str:
         """Return what removes a container that podman has not written down, since it was killed before."""

@@ -1,14 +1,16 @@
 """Who may read: hosts, tokens, methods, and the headers that keep a page from doing more than it should.
 
-Tare has no login. On a loopback address every user of this machine may read; beyond it, only who has
-the token. A page of another site must not read through somebody's browser: the Host header is checked
-against DNS rebinding, cookies are SameSite, and no other origin may frame, embed or fetch.
+Tare has no login. Who has the token may read, also on a loopback address, which every user of the
+machine reaches; anybody at all only where the user wants that. A page of another site must not read
+through somebody's browser: the Host header is checked against DNS rebinding, cookies are SameSite, and
+no other origin may frame, embed or fetch.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import html
 import ipaddress
 from collections.abc import Iterable
 from urllib.parse import urlencode
@@ -16,7 +18,7 @@ from urllib.parse import urlencode
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.requests import cookie_parser
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 POLICY = (
@@ -102,6 +104,7 @@ class Guard:
             await send(message)
 
         refusal = self._refusal(scope)
+        scope["is_admitted"] = refusal is None
         await (refusal or self.app)(scope, receive, send_with_headers)
 
     def _refusal(self, scope: Scope) -> Response | None:
@@ -138,11 +141,25 @@ class Guard:
         rest = urlencode([(name, value) for name, value in query.multi_items() if name != "token"])
         raw: bytes = scope.get("raw_path") or b"/"
         path = "/" + raw.decode("latin-1").replace("\\", "%5C").lstrip("/")
-        answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+        answer = _lead_on(f"{path}?{rest}" if rest else path, Headers(scope=scope).get("sec-fetch-site", ""))
         answer.set_cookie(
             self.access.cookie, self.access.ticket, max_age=_WEEK_S, httponly=True, samesite="strict"
         )
         return answer
+
+
+def _lead_on(where: str, site: str) -> Response:
+    """Return the way on to `where`; `site` is where the browser came from (Fetch Metadata, Sec-Fetch-Site).
+
+    A strict cookie is not sent along a redirect that another origin, such as a file, began (RFC 6265bis,
+    5.2), but along one that a page of our own begins.
+    """
+    if site != "cross-site":
+        return RedirectResponse(where, 303)
+    url = html.escape(where)
+    return HTMLResponse(
+        f'<!doctype html><meta http-equiv="refresh" content="0;url={url}"><title>tare</title>'
+    )
 
 
 def host_names(names: Iterable[str]) -> frozenset[str]:

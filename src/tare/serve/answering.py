@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from tare.answers.compare import overview
+from tare.answers.compare import aggregates, overview_of
 from tare.answers.headline import Headline, headlines
+from tare.answers.quoted import quoted
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison
 from tare.report.charts.panels import is_shown
@@ -25,7 +26,10 @@ class Dot:
 
 @dataclasses.dataclass(frozen=True)
 class Answers:
-    """The statistics at one revision. `sentences` are empty until anything can be said."""
+    """The statistics at one revision. `sentences` are empty until anything can be said.
+
+    `overview` has one row a contender's case, `figures` one a figure that people quote.
+    """
 
     revision: int
     sides: Sides
@@ -33,6 +37,7 @@ class Answers:
     reading: str
     headlines: tuple[Headline, ...]
     overview: tuple[Comparison, ...]
+    figures: tuple[Comparison, ...]
     dots: tuple[Dot, ...]
 
 
@@ -40,15 +45,17 @@ def answer(campaign: Campaign, revision: int) -> Answers:
     """Return what can be said of `campaign` now."""
     sides = lay_out(campaign, ())
     measured = bool(campaign.measured())
-    rows = overview(campaign) if measured else []
-    heads = headlines(campaign) if measured else []
+    every = aggregates(campaign) if measured else []
+    rows = overview_of(every)
+    heads = headlines(campaign, figures=every) if measured else []
     return Answers(
         revision=revision,
         sides=sides,
-        sentences=tuple(answer_all(heads, rows, sides, campaign.plan.margin)),
+        sentences=tuple(answer_all(heads, rows, sides, campaign.plan.margin, every)),
         reading=reading(heads, campaign.plan.margin),
         headlines=tuple(heads),
         overview=tuple(rows),
+        figures=tuple(quoted(every)),
         dots=tuple(_dots(campaign, sides)),
     )
 

@@ -42,6 +42,7 @@ def campaign(request: Request) -> Response:
                 "sentences": [one.sentence for one in answers.sentences],
                 "headlines": answers.headlines,
                 "overview": answers.overview,
+                "figures": answers.figures,
                 "cases": {case.id: case.settings for case in book.plan.cases},
                 "matrix": _matrix(book),
             }
@@ -67,6 +68,7 @@ def runs(request: Request) -> Response:
                 "started_at": one.started_at,
                 "elapsed_s": one.elapsed_s,
                 "transport": one.transport,
+                "proof": one.proof,
                 "chosen": one.chosen,
                 "folder": one.folder,
             }

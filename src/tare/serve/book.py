@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
 from tare.answers.budget import Spending
+from tare.answers.together import Outstanding
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
-from tare.model.case import Run
+from tare.model.case import Pass, Run
 from tare.model.plan import Plan
 from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Event
+from tare.store.sessions import SessionReader, with_passes
 
 Key = tuple[str, int, int]
 """Case, block and attempt."""
@@ -52,6 +54,8 @@ class Book:
         self.attempts: dict[Key, Attempt] = {}
         self.latest: dict[Run, Attempt] = {}
         self.orders: dict[int, list[str]] = {}
+        self._sessions = SessionReader()
+        self._passes: dict[Pass, list[str]] = {}
         self.changed: dict[Run, int] = {}
         self.ended_revision = revision
         self.is_running = False
@@ -77,8 +81,11 @@ class Book:
     def apply(self, event: Event, revision: int) -> None:
         """Take in one event of the journal."""
         self.revision = revision
+        session = self._sessions.take(event)
         if isinstance(event, BlockBegan):
-            self.orders[event.block] = event.order
+            known = self.orders.get(event.block, [])
+            self.orders[event.block] = list(dict.fromkeys([*known, *event.order]))
+            self._passes[Pass(session, event.block)] = event.again
             self.matrix_revision = revision
             self._planned = None
         elif isinstance(event, AttemptBegan):
@@ -89,12 +96,13 @@ class Book:
                 state=State.LOST,
                 reason="tare ended before the run did",
                 started_at=event.at,
+                session=session,
             )
             self._open[_key(lost)] = None
             self._keep(lost, revision)
         elif isinstance(event, AttemptEnded):
             self._open.pop(_key(event.attempt), None)
-            self._keep(event.attempt, revision)
+            self._keep(msgspec.structs.replace(event.attempt, session=session), revision)
             self.ended_revision = revision
 
     def run_by(self, is_running: bool, revision: int) -> None:
@@ -129,8 +137,9 @@ class Book:
         return Campaign(
             folder=self.folder,
             plan=self.plan,
-            attempts=tuple(attempts.values()),
+            attempts=with_passes(tuple(attempts.values())),
             orders=dict(self.orders),
+            sessions=tuple(self._sessions.sessions),
             is_running=self.is_running,
         )
 
@@ -147,9 +156,9 @@ class Book:
         for key, one in self.attempts.items():
             if key not in self._open:
                 spent.add(one, is_settled=one.is_settled)
-        n_left = len(self.planned) - sum(counts[state] for state in _SETTLED)
         under_way = tuple(self.attempts[key] for key in self._open) if self.is_running else ()
-        left_s = spent.left_s(n_left) if self.is_running and n_left else None
+        n_left = self._n_left(counts) if self.is_running else 0
+        left_s = spent.left_s(n_left) if n_left else None
         started = [one.started_at for one in self.attempts.values() if one.started_at is not None]
         return Progress(
             counts=dict(counts),
@@ -158,6 +167,26 @@ class Book:
             under_way=under_way,
             started_at=min(started, default=None),
             last_at=max(started, default=None),
+        )
+
+    def _n_left(self, counts: Mapping[State, int]) -> int:
+        """Return how many runs the present session has yet to end, those that it makes once more included."""
+        if self._sessions.number < 2:
+            return len(self.planned) - sum(counts[state] for state in _SETTLED)
+        session = self._sessions.sessions[-1]
+        outstanding = Outstanding(self.plan, session.number, self._passes)
+        for one in with_passes(tuple(self.attempts.values())):
+            if _key(one) in self._open:
+                outstanding.take_under_way(Run(one.block, one.case), one.session)
+            else:
+                is_retried = session.is_retrying and one.session < session.number
+                is_settled = one.is_settled and not (is_retried and one.state is not State.DONE)
+                outstanding.take(one, is_settled=is_settled)
+        blocks: dict[int, list[str]] = {}
+        for run in self.planned:
+            blocks.setdefault(run.block, []).append(run.case)
+        return len(self._open) + sum(
+            len(outstanding.of_block(block, cases).order) for block, cases in blocks.items()
         )
 
     def _keep(self, attempt: Attempt, revision: int) -> None:

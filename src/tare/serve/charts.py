@@ -6,20 +6,21 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
+from tare.answers.withholding import withheld_words
 from tare.model.comparison import Comparison
-from tare.model.workload import Better
 from tare.report.charts.palette import sign_of
 from tare.report.sections.heatmap import paint
 from tare.report.sides import Side, Sides
-from tare.report.words.costs import cost
+from tare.report.words.assumed import assumed_brief
+from tare.report.words.changes import change, figure
 from tare.report.words.numbers import (
     count,
     percent,
     ratio,
     ratio_bounds,
     visible,
-    words,
 )
+from tare.report.words.paid import beside_words
 from tare.serve.answering import Dot
 
 _MOST_ROWS = 60
@@ -40,7 +41,8 @@ _TICKS = (0.1, 0.2, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0, 1.01, 1.02, 1.05, 1.1,
 class Bar:
     """One contender at one place: its interval on the axis, in percent of its length, and in words.
 
-    `low`, `at` and `high` are None where there is nothing to draw.
+    `low`, `at` and `high` are None where there is nothing to draw. `beside` is all that the verdict is not to
+    be read without.
     """
 
     place: str
@@ -51,16 +53,17 @@ class Bar:
     at: float | None
     high: float | None
     ratio: str
-    cost: str
+    change: str
     n: str
     sign: str
     paint: str
     verdict: str
+    beside: str
 
 
 @dataclasses.dataclass(frozen=True)
-class Costs:
-    """Contenders over one logarithmic axis: by which factor they are worse.
+class Changes:
+    """Contenders over one logarithmic axis: contender / reference.
 
     `one` is where 1 lies, `band` the margin around it, both in percent of the axis.
     """
@@ -94,17 +97,19 @@ class Scatter:
     text: str
 
 
-def costs(overview: Sequence[Comparison], sides: Sides, margin: float) -> Costs:
-    """Return every row of the overview on one axis, places in the plan's order."""
+def changes(figures: Sequence[Comparison], sides: Sides, margin: float) -> Changes:
+    """Return every row on one axis, places in the plan's order and figures in theirs."""
+    names = list(dict.fromkeys(map(figure, figures)))
     ordered = sorted(
-        overview,
+        figures,
         key=lambda one: (
             sides.places.index(sides.place_of[one.contender_case]),
+            names.index(figure(one)),
             sides.side_of[one.contender_case].index,
         ),
     )
     shown = ordered[:_MOST_ROWS]
-    farness = [(_farness(one, one.low), _farness(one, one.ratio), _farness(one, one.high)) for one in shown]
+    farness = [(_log(one.low), _log(one.ratio), _log(one.high)) for one in shown]
     logs = [log for three in farness for log in three if log is not None]
     edge = max(math.log(1 + margin) * 1.6, 0.01)
     low, high = min([-edge, *logs]), max([edge, *logs])
@@ -116,7 +121,7 @@ def costs(overview: Sequence[Comparison], sides: Sides, margin: float) -> Costs:
 
     ticks = [(place(math.log(tick)), tick) for tick in _TICKS]
     inside = _apart([(at, tick) for at, tick in ticks if 0 <= at <= 100])
-    return Costs(
+    return Changes(
         bars=tuple(
             _bar(one, sides, *(None if log is None else place(log) for log in three))
             for one, three in zip(shown, farness, strict=True)
@@ -128,11 +133,9 @@ def costs(overview: Sequence[Comparison], sides: Sides, margin: float) -> Costs:
     )
 
 
-def _farness(one: Comparison, ratio: float | None) -> float | None:
-    """Return the logarithm of how many times worse a ratio is, so that right on the axis always costs."""
-    if ratio is None or ratio <= 0 or one.better is None:
-        return None
-    return math.log(ratio) if one.better is Better.LOWER else -math.log(ratio)
+def _log(ratio: float | None) -> float | None:
+    """Return the logarithm of a ratio; None where there is nothing to draw."""
+    return None if ratio is None or ratio <= 0 else math.log(ratio)
 
 
 def _apart(ticks: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -151,17 +154,24 @@ def _bar(one: Comparison, sides: Sides, low: float | None, at: float | None, hig
         place=sides.place_of[one.contender_case].label,
         side=side,
         mark=sign_of(side),
-        fom=words(one.fom),
+        fom=figure(one),
         low=low,
         at=at,
         high=high,
         ratio=f"{ratio(one.ratio)} {ratio_bounds(one.ratio, one.low, one.high)}".rstrip(),
-        cost=str(cost(one, one.better) or ""),
+        change=str(change(one) or ""),
         n=count(one.n_blocks, "block"),
         sign=one.verdict.sign if is_measured else "–",
         paint=paint(one).split("-")[0],
         verdict=one.verdict.value if is_measured else visible(one.note) or "not measured",
+        beside=_beside(one) if is_measured else "",
     )
+
+
+def _beside(one: Comparison) -> str:
+    """Return why a verdict is withheld, what it takes for granted, and what it is not to be read without."""
+    parts = (withheld_words(one.withheld_by), assumed_brief(one), beside_words(one))
+    return "; ".join(filter(None, parts))
 
 
 def scatter(dots: Sequence[Dot], sides: Sides, n_planned: int) -> Scatter | None:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from tare.serve.answering import Answers
-from tare.serve.charts import Bar, costs
+from tare.serve.charts import Bar, changes
 from tare.serve.view import Card
 
 
@@ -21,23 +21,24 @@ class Column:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One side at one place, with its cost in each campaign; None where a campaign has no such case."""
+    """One figure of one side at one place, with its change in each campaign; None where one has none."""
 
     place: str
+    fom: str
     side: str
     bars: tuple[Bar | None, ...]
 
 
 def table(columns: Sequence[Column]) -> list[Row]:
-    """Return a row for each place and contender that any of the campaigns has, in their order."""
+    """Return a row for each place, figure and contender that any of the campaigns has, in their order."""
     found = [
-        {(bar.place, bar.side.name): bar for bar in _bars(column)} if column.answers else {}
+        {(bar.place, bar.fom, bar.side.name): bar for bar in _bars(column)} if column.answers else {}
         for column in columns
     ]
     keys = dict.fromkeys(key for bars in found for key in bars)
-    return [Row(place, side, tuple(bars.get((place, side)) for bars in found)) for place, side in keys]
+    return [Row(*key, tuple(bars.get(key) for bars in found)) for key in keys]
 
 
 def _bars(column: Column) -> tuple[Bar, ...]:
     answers = column.answers
-    return costs(answers.overview, answers.sides, column.margin).bars if answers else ()
+    return changes(answers.figures, answers.sides, column.margin).bars if answers else ()

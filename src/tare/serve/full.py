@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from tare.beneath import Beneath
 from tare.collectors.sampler import read_timeline
 from tare.report.charts.painting import Here
 from tare.report.content import ReportAnswers, content
 from tare.report.formats.page import render
 from tare.serve.watch import Watched
 from tare.store.campaign import read_campaign
+from tare.store.manifest import altered
 from tare.store.telemetry import imported_timeline
 
 
@@ -27,13 +31,13 @@ def full_report(watched: Watched) -> str:
 
 def _render(watched: Watched) -> str:
     campaign = read_campaign(watched.folder)
+    campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
+    place = Beneath(watched.folder)
     answers = ReportAnswers.of(campaign)
     found = content(
         campaign,
         answers,
         painter=Here(),
-        read_timeline=lambda one: (
-            read_timeline(campaign.folder / one.folder) or imported_timeline(campaign.folder / one.folder)
-        ),
+        read_timeline=lambda one: read_timeline(place / one.folder) or imported_timeline(place / one.folder),
     )
     return render(campaign, found)

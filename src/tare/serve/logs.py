@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import stat
-from pathlib import Path
 
 import msgspec
+from starlette.responses import FileResponse
+from starlette.types import Receive, Scope, Send
 
-from tare.model.attempt import Attempt
+from tare.beneath import Beneath
+from tare.redaction import redact_text
 from tare.report.words.numbers import visible
 
 CHUNK = 64 * 1024
@@ -33,37 +34,21 @@ class Chunk(msgspec.Struct, frozen=True):
     text: str
 
 
-def evidence_folder(campaign: Path, attempt: Attempt) -> Path | None:
-    """Return the folder of an attempt; None where it is not there, or not among the campaign's attempts.
-
-    Case ids come from files that somebody else may have written, and folders may be links.
-    """
-    home = (campaign / "attempts").resolve()
-    folder = (campaign / attempt.folder).resolve()
-    return folder if folder.is_relative_to(home) and folder != home and folder.is_dir() else None
-
-
-def find_streams(folder: Path) -> dict[str, Path]:
-    """Return the output streams in an attempt's `folder` by name: regular files, the last stage's first."""
-    found = {}
-    for path in folder.iterdir():
-        if path.name.split(".")[-1] in _STREAMS and stat.S_ISREG(path.lstat().st_mode):
-            found[path.name] = path
+def find_streams(folder: Beneath) -> dict[str, Beneath]:
+    """Return the output streams in an attempt's `folder` by name, the last stage's first."""
+    found = {one.name: one for one in folder.files() if one.name.split(".")[-1] in _STREAMS}
     return dict(sorted(found.items(), key=lambda item: (item[0].count("."), item[0] != "stdout", item[0])))
 
 
-def read_chunk(path: Path, start: int | None = None, *, before: int | None = None) -> Chunk:
-    """Return what `path` holds from `start` on, what ends at `before`, or else its tail.
+def read_chunk(stream: Beneath, start: int | None = None, *, before: int | None = None) -> Chunk:
+    """Return what `stream` holds from `start` on, what ends at `before`, or else its tail.
 
     At most CHUNK bytes; a sign or an escape sequence that is not whole yet is left for the next time.
     Raises OSError when it is no regular file or cannot be read.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = stream.open()
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("not a regular file")
-        size = status.st_size
+        size = os.fstat(descriptor).st_size
         end = size if before is None else min(before, size)
         if start is None or before is not None:
             start = max(end - CHUNK, 0)
@@ -79,10 +64,29 @@ def read_chunk(path: Path, start: int | None = None, *, before: int | None = Non
     return Chunk(start, start + len(data), size, plain(data.decode("utf-8", "replace")))
 
 
+class OpenedFile(FileResponse):
+    """Answers with a stream, or a range of it, exactly as it was written, from the file that was opened.
+
+    Raises OSError when it cannot be opened.
+    """
+
+    def __init__(self, stream: Beneath) -> None:
+        self._descriptor = stream.open()
+        path = f"/proc/self/fd/{self._descriptor}"  # proc(5)
+        super().__init__(path, media_type="text/plain; charset=utf-8")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer, and close the file whatever becomes of it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            os.close(self._descriptor)
+
+
 def plain(text: str) -> str:
     """Return `text` without the escape sequences of terminals; what is hidden otherwise becomes visible."""
     text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return visible(text)
+    return visible(redact_text(text))
 
 
 def _from_line(data: bytes, *, is_whole: bool) -> bytes:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from tare.beneath import Beneath
 from tare.model.attempt import Attempt
 from tare.serve.book import Book
-from tare.serve.logs import evidence_folder, find_streams
+from tare.serve.logs import find_streams
 from tare.serve.watch import Hub, Watched
 
 _NUMBERS = re.compile(r"(-?[0-9]{1,9})\.([0-9]{1,9})")
@@ -41,14 +41,14 @@ def find_attempt(book: Book, request: Request) -> Attempt:
     return found
 
 
-def find_stream(book: Book, request: Request) -> tuple[Attempt, Path]:
+def find_stream(book: Book, request: Request) -> tuple[Attempt, Beneath]:
     """Return the attempt, and the file of the stream that the address names. Raises HTTPException 404."""
     attempt = find_attempt(book, request)
-    folder = evidence_folder(book.folder, attempt)
-    path = find_streams(folder).get(request.path_params["stream"]) if folder else None
-    if path is None:
+    folder = Beneath(book.folder, attempt.folder)
+    stream = find_streams(folder).get(request.path_params["stream"])
+    if stream is None:
         raise HTTPException(404, "This run has written no such file.")
-    return attempt, path
+    return attempt, stream
 
 
 def whole(request: Request, name: str, default: int) -> int:

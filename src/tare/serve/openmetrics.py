@@ -20,6 +20,7 @@ from tare.model.case import Case
 from tare.model.telemetry import PREFIX
 from tare.serve.book import Book
 from tare.serve.lookup import hub_of
+from tare.visible import visible
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _MOST_POINTS = (
@@ -120,7 +121,7 @@ def label_name(name: str) -> str:
 
 
 def _escaped(value: object) -> str:
-    return str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return visible(str(value)).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _case_labels(book: Book, case: str) -> dict[str, object]:

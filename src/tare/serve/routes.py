@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from tare.errors import CampaignError
@@ -18,9 +18,10 @@ from tare.report.words.numbers import visible
 from tare.serve import pages
 from tare.serve.answering import Answers
 from tare.serve.book import Book
-from tare.serve.charts import costs, scatter
+from tare.serve.charts import changes, scatter
 from tare.serve.columns import Column, table
 from tare.serve.full import full_report
+from tare.serve.logs import OpenedFile
 from tare.serve.lookup import find_attempt, find_campaign, find_stream, hub_of, whole
 from tare.serve.run_view import run_page
 from tare.serve.view import Card, campaign_url, card, cell_news, matrix, run_list, run_url
@@ -121,8 +122,11 @@ def file(request: Request) -> Response:
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
-        _, path = find_stream(_require(opened)[0], request)
-    return FileResponse(path, media_type="text/plain; charset=utf-8")
+        _, stream = find_stream(_require(opened)[0], request)
+    try:
+        return OpenedFile(stream)
+    except OSError as error:
+        raise HTTPException(404, "This file cannot be read.") from error
 
 
 def compare(request: Request) -> Response:
@@ -234,7 +238,7 @@ def _said(book: Book, answers: Answers) -> dict[str, object]:
     """Return what the statistics give to a campaign's page."""
     return {
         "answers": answers,
-        "costs": costs(answers.overview, answers.sides, book.plan.margin),
+        "changes": changes(answers.figures, answers.sides, book.plan.margin),
         "scatter": scatter(answers.dots, answers.sides, len(book.planned)),
     }
 

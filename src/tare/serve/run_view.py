@@ -6,16 +6,16 @@ import dataclasses
 from pathlib import Path
 from urllib.parse import quote
 
-import msgspec
-
+from tare.beneath import Beneath
+from tare.errors import CampaignError
 from tare.model.attempt import Attempt, State
-from tare.model.campaign import Environment
 from tare.report.evidence import Command, read_commands
 from tare.report.sides import Sides
 from tare.report.words.numbers import coordinate, listed, number, quantity, visible, words
 from tare.serve.book import Book
-from tare.serve.logs import Chunk, evidence_folder, find_streams, read_chunk
+from tare.serve.logs import Chunk, find_streams, read_chunk
 from tare.serve.view import block_name, campaign_url, elapsed, reason, run_url, when
+from tare.store.campaign import read_environment
 
 _MOST_FIGURES = 200
 
@@ -55,7 +55,7 @@ class RunPage:
 def run_page(name: str, book: Book, sides: Sides, attempt: Attempt) -> RunPage:
     """Return all that is known of an attempt, with the ends of its streams."""
     state = book.state_of(attempt)
-    folder = evidence_folder(book.folder, attempt)
+    folder = Beneath(book.folder, attempt.folder)
     figures = _figures(attempt)
     return RunPage(
         url=run_url(name, attempt),
@@ -67,9 +67,9 @@ def run_page(name: str, book: Book, sides: Sides, attempt: Attempt) -> RunPage:
         reason="" if state in (State.DONE, State.RUNNING) else visible(reason(attempt)),
         facts=tuple(_facts(attempt, state)),
         siblings=tuple(_siblings(name, book, attempt)),
-        streams=_streams(run_url(name, attempt), folder) if folder else (),
-        commands=tuple(read_commands(folder)) if folder else (),
-        transport=visible(attempt.transport),
+        streams=_streams(run_url(name, attempt), folder),
+        commands=tuple(read_commands(folder)),
+        transport=visible(attempt.transport_told),
         traffic=tuple(
             (visible(host), visible(interface), one.tx_bytes, one.rx_bytes, one.tx_packets + one.rx_packets)
             for host, interfaces in attempt.traffic.items()
@@ -90,7 +90,7 @@ def _facts(one: Attempt, state: State) -> list[tuple[str, str]]:
         ("Signal", "" if one.signal is None else str(one.signal)),
         ("Hosts", visible(listed(one.hosts))),
         ("Load", "" if one.load is None else f"{number(one.load, 2)} when it started"),
-        ("Transport", visible(one.transport)),
+        ("Transport", visible(one.transport_told)),
         ("MPI says", visible(one.chosen)),
         ("Imported from", visible(one.source.path) if one.source else ""),
     ]
@@ -102,11 +102,11 @@ def _siblings(name: str, book: Book, attempt: Attempt) -> list[tuple[str, str]]:
     return [(str(one.attempt), run_url(name, one)) for one in alike] if len(alike) > 1 else []
 
 
-def _streams(url: str, folder: Path) -> tuple[Stream, ...]:
+def _streams(url: str, folder: Beneath) -> tuple[Stream, ...]:
     found = []
-    for name, path in find_streams(folder).items():
+    for name, stream in find_streams(folder).items():
         try:
-            chunk = read_chunk(path)
+            chunk = read_chunk(stream)
         except OSError:  # gone between the listing and now, or not ours to read
             continue
         address = quote(name, safe="")
@@ -128,13 +128,12 @@ def _figures(attempt: Attempt) -> list[tuple[str, str, str]]:
 
 def _environment(folder: Path, attempt: Attempt) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
     """Return the facts of each host, from a file that is looked up among those that are there."""
-    paths = {path.stem: path for path in (folder / "environments").glob("*.json")}
-    path = paths.get(attempt.environment or "")
-    if path is None:
+    names = {one.name for one in Beneath(folder, "environments").files("*.json")}
+    if f"{attempt.environment}.json" not in names:
         return []
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Environment)
-    except (OSError, msgspec.MsgspecError):
+        found = read_environment(folder, str(attempt.environment))
+    except CampaignError:
         return []
     return [
         (visible(host), tuple((words(name), visible(text)) for name, text in facts.items()))

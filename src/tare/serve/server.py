@@ -18,9 +18,12 @@ import uvicorn
 from tare.errors import UsageError
 from tare.serve.access import Access, host_names
 from tare.serve.app import make_app
+from tare.serve.connections import ACCEPTED_AT_ONCE, Connections, Limits, guarded, spare_logs
 from tare.serve.watch import Hub
 
 _LEAST_TOKEN = 16
+_QUEUE = 1024
+_LONGEST_HEADER = 32 * 1024
 
 
 class Listener(msgspec.Struct, frozen=True):
@@ -31,8 +34,8 @@ class Listener(msgspec.Struct, frozen=True):
     url: str
 
 
-def listen(host: str, port: int, token_file: Path | None = None) -> Listener:
-    """Open a socket on `host` and `port`, 0 for any free one; beyond loopback there is always a token.
+def listen(host: str, port: int, token_file: Path | None = None, *, is_for_anybody: bool = False) -> Listener:
+    """Open a socket on `host` and `port`, 0 for any free one, for who has the token, or on loopback anybody.
 
     Raises UsageError with the cure.
     """
@@ -43,7 +46,9 @@ def listen(host: str, port: int, token_file: Path | None = None) -> Listener:
     except (OSError, UnicodeError, OverflowError) as error:
         raise UsageError(f"--host {host}: not an address of this machine ({error})") from error
     is_local = ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
-    token = read_token(token_file) if token_file else None if is_local else secrets.token_urlsafe(24)
+    if is_for_anybody and (token_file or not is_local):
+        raise UsageError("--no-token: only without --token-file, and on a loopback address such as 127.0.0.1")
+    token = read_token(token_file) if token_file else None if is_for_anybody else secrets.token_urlsafe(24)
     opened = _open(family, (str(address[0]), *address[1:]), host, port)
     port = opened.getsockname()[1]
     names = host_names([host, *([] if is_local else (socket.gethostname(), socket.getfqdn()))])
@@ -60,9 +65,10 @@ def serve(folders: Sequence[Path], listener: Listener) -> None:
 class Server(uvicorn.Server):
     """Ends streams that would last for ever, and counts an interrupt as the way to end, not as a fault."""
 
-    def __init__(self, folders: Sequence[Path], listener: Listener) -> None:
+    def __init__(self, folders: Sequence[Path], listener: Listener, limits: Limits | None = None) -> None:
         self.hub = Hub(folders)
         self._listener = listener
+        connections = Connections(limits or Limits.of_this_process())
         super().__init__(
             uvicorn.Config(
                 make_app(self.hub, listener.access),
@@ -71,9 +77,21 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 ws="none",
+                loop="asyncio",
+                http=guarded(connections),
+                h11_max_incomplete_event_size=_LONGEST_HEADER,
+                backlog=ACCEPTED_AT_ONCE,
                 timeout_graceful_shutdown=3,
             )
         )
+
+        spare_logs()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen; more may wait in the kernel's queue than the event loop accepts at once."""
+        await super().startup(sockets)
+        for one in sockets or ():
+            one.listen(_QUEUE)
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until it is told to end."""

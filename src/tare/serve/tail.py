@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from tare.store.journal import VERSION, Event, SessionBegan
+from tare.beneath import Beneath
+from tare.store.journal import MOST_BYTES, VERSION, DamagedLine, Event, LineReader, SessionBegan
 
-_decode = msgspec.json.Decoder(Event).decode
 _MARK = 64  # bytes before the offset that must still be there, else the file is another
 
 
@@ -39,7 +39,7 @@ class JournalTail:
     def read(self) -> News:
         """Return what is new. A file that was replaced, cut or removed is read from its beginning."""
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = Beneath(self.path.parent, self.path.name).open()
         except FileNotFoundError:
             is_fresh = self._offset > 0
             self._forget()
@@ -56,6 +56,7 @@ class JournalTail:
     def _forget(self) -> None:
         self._offset = 0
         self._n_lines = 0
+        self._reader = LineReader()
         self._before = b""
         self._seen: tuple[int, ...] = ()
         self._fault = ""
@@ -68,6 +69,8 @@ class JournalTail:
         is_fresh = not self._is_same(descriptor, seen)
         if is_fresh:
             self._forget()
+        if status.st_size > MOST_BYTES:
+            return News(fault="the journal is too large to be one")
         data = os.pread(descriptor, max(status.st_size - self._offset, 0), self._offset)
         events = self._decode(data)
         self._seen = seen
@@ -87,8 +90,8 @@ class JournalTail:
         used = 0
         while (end := data.find(b"\n", used)) >= 0:
             try:
-                event = _decode(data[used:end])
-            except msgspec.DecodeError as error:
+                event = self._reader.read(data[used:end])
+            except DamagedLine as error:
                 if data.find(b"\n", end + 1) >= 0:
                     self._fault = f"line {self._n_lines + 1} of the journal is damaged ({error})"
                 break

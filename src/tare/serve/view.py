@@ -257,7 +257,7 @@ def _line(name: str, book: Book, sides: Sides, one: Attempt | Run) -> RunLine:
         return RunLine("", block_name(one.block), label, State.PENDING, "", "", "")
     state = book.state_of(one)
     again = f", attempt {one.attempt}" if one.attempt > 1 else ""
-    remark = one.transport if state is State.DONE else "" if state is State.RUNNING else reason(one)
+    remark = one.transport_told if state is State.DONE else "" if state is State.RUNNING else reason(one)
     return RunLine(
         url=run_url(name, one),
         block=block_name(one.block) + again,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import stat
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
+from tare.beneath import Beneath
 from tare.errors import CampaignError
 from tare.serve.answering import Answers, answer
 from tare.serve.book import Book
@@ -49,7 +49,6 @@ class Watched:
     def poll(self, revision: int) -> bool:
         """Read what is new; return whether anything is, which is then of `revision`."""
         fault = self._read_plan(revision)
-        fault = fault or _irregular(self.folder / JOURNAL)
         if self.book is not None and not fault:
             fault = self._read_journal(self.book, revision)
         is_changed = fault != self.fault or (self.book is not None and self.book.revision == revision)
@@ -86,7 +85,7 @@ class Watched:
 
     def _read_plan(self, revision: int) -> str:
         try:
-            status = (self.folder / PLAN).stat()
+            status = Beneath(self.folder, PLAN).status()
             seen = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
             if seen == self._plan_seen:
                 return self.fault if self.book is None else ""
@@ -100,17 +99,6 @@ class Watched:
             self.book.replan(plan, revision)
             self.answers = None  # they know nothing of cases that are new
         return ""
-
-
-def _irregular(journal: Path) -> str:
-    """Return what is wrong with a journal that is a pipe, say, on which a reader would wait for ever."""
-    try:
-        is_file = stat.S_ISREG(journal.stat().st_mode)
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        return f"the journal cannot be read: {error.strerror}"
-    return "" if is_file else "the journal cannot be read: it is not a file"
 
 
 class Hub:

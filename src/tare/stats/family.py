@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tare.model.comparison import Correction
 from tare.stats.equivalence import difference_p_values, equivalence_p_values
 from tare.stats.intervals import Floats
+from tare.stats.looks import Looks, sequential_p_values
 from tare.stats.multiplicity import benjamini_hochberg, holm
 from tare.stats.ratios import Ratios
 
@@ -19,7 +21,7 @@ class PValues:
 
     A difference may be claimed where `difference_adjusted` is at most 1 − confidence, and equivalence where
     `equivalence_adjusted` is. `size` counts the columns with p values; `level` is what a plain p value of
-    one more claim would have to reach.
+    one more claim of a difference would have to reach, at a single look.
     """
 
     difference: Floats
@@ -30,35 +32,41 @@ class PValues:
     level: float
 
 
-def p_values(found: Ratios, margin: float, confidence: float, correction: Correction) -> PValues:
-    """Return the p values of a family of N columns, adjusted such that its claims hold together.
+def p_values(
+    found: Ratios,
+    margin: float,
+    confidence: float,
+    correction: Correction,
+    looks: Sequence[Looks] | None = None,
+) -> PValues:
+    """Return the p values of N columns, adjusted such that the claims of each kind hold together.
 
-    Each column tests two null hypotheses, "no difference" and "as large as the margin". They exclude each
-    other, so at most one is true. Of one column alone, a test of both at α makes a false claim with a
-    chance of at most α: at ratio 1 only a difference can be false; at the margin or beyond, both a false
-    equivalence and a difference of the wrong sign take blocks that reject "as large as the margin"; between,
-    only a wrong sign can be, and that at α/2.
+    Each column tests two null hypotheses, "no difference" and "as large as the margin". Claims of a
+    difference are one family and claims of equivalence another, each with N members and each adjusted by
+    itself: how many figures are equivalent says nothing of whether another one differs.
 
-    HOLM keeps the chance of any false claim in the family at α = 1 − confidence. It is Holm's procedure
-    over all 2N hypotheses, of which at most N are true together, so that no factor exceeds N (Shaffer 1986).
-    Plain Holm over each kind by itself would let α/2 to α of false equivalences add to α of false
-    differences. FDR keeps the expected share of false claims among all that are made at α: the procedure of
-    Benjamini and Hochberg over the smaller p value of each column, with the N of the columns, since a column
-    makes one claim. Without correction α is that of each column alone.
+    HOLM keeps the chance of any false claim of its kind at α = 1 − confidence. FDR keeps the expected share
+    of false ones among the claims of its kind at α. Without correction α is that of each column alone.
+    With `looks`, those of each column, all of that holds of all looks together.
     """
     difference, equivalence = difference_p_values(found), equivalence_p_values(found, margin)
+    adjust = _ADJUSTMENTS[correction]
+    over_looks = [
+        one if looks is None else sequential_p_values(one, looks) for one in (difference, equivalence)
+    ]
+    adjusted = adjust(over_looks[0])
     alpha = 1 - confidence
     size = int(np.isfinite(difference).sum())
+    level = alpha
     if correction is Correction.HOLM:
-        both = holm(np.concatenate([difference, equivalence]), most_true=size)
-        adjusted = both[: len(difference)], both[len(difference) :]
         level = alpha / max(size, 1)
     elif correction is Correction.FDR:
-        claims = np.minimum(difference, equivalence)
-        adjusted = benjamini_hochberg(difference, claims), benjamini_hochberg(equivalence, claims)
-        n_made = int((benjamini_hochberg(claims) <= alpha).sum())
-        level = alpha * min(n_made + 1, size) / max(size, 1)
-    else:
-        adjusted = difference, equivalence
-        level = alpha
-    return PValues(difference, adjusted[0], equivalence, adjusted[1], size, level)
+        level = alpha * min(int((adjusted <= alpha).sum()) + 1, size) / max(size, 1)
+    return PValues(difference, adjusted, equivalence, adjust(over_looks[1]), size, level)
+
+
+_ADJUSTMENTS: dict[Correction, Callable[[Floats], Floats]] = {
+    Correction.HOLM: holm,
+    Correction.FDR: benjamini_hochberg,
+    Correction.NONE: np.copy,
+}

@@ -49,3 +49,20 @@ def _roots(a: float, b: float, c: float, scale: float) -> tuple[float, ...]:
     half = -(b + math.copysign(math.sqrt(square), b)) / 2
     pair = (half / a, c / half if half else half / a)
     return tuple(sorted(pair))
+
+
+def fieller_intervals(means: Floats, t: Floats) -> tuple[Floats, Floats]:
+    """Return the ends of the ratios mean(above)/mean(below) that many cells allow; NaN where unbounded.
+
+    `means` has one row a cell: mean of below and of above, the variances of both means, and their covariance;
+    `t` are Student's quantiles. An interval is bounded where the mean of below is t standard errors off 0.
+    The low end is at least 0.
+    """
+    v, u, vv, uu, uv = means.T
+    square = np.square(t)
+    a, b, c = v * v - square * vv, u * v - square * uv, u * u - square * uu
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = np.sqrt(np.maximum(b * b - a * c, 0.0))
+        low, high = (b - root) / a, (b + root) / a
+    is_bounded = a > _FLAT * v * v
+    return np.where(is_bounded, np.maximum(low, 0.0), np.nan), np.where(is_bounded, high, np.nan)

@@ -13,6 +13,8 @@ from tare.stats.intervals import Floats, geometric_intervals
 MIN_SIZES = 3
 """One size more than the line has parameters."""
 
+_TOLERANCE = 1e-13
+
 
 class Hockney(NamedTuple):
     """`latency` is t0 in the unit of time, `bandwidth` r∞ in bytes a unit, `half_size` n½ in bytes."""
@@ -28,9 +30,12 @@ class Hockney(NamedTuple):
 def fit_hockney(sizes: Sequence[float], times: Floats, confidence: float = 0.95) -> Hockney | str:
     """Fit the line to `times`, blocks × sizes, or return why not.
 
-    Each block has a line of its own, by least squares of the relative error, so that small messages
-    count as much as large ones; the answer is the geometric mean of the blocks' parameters with
-    Student's t interval on the log scale. A size that some block lacks is left out in all.
+    Least squares of ln t − ln(t0 + m/r∞), over the means of the logarithms of all blocks: noise multiplies,
+    so small messages count as much as large ones, and a slow run no more than a fast one. By least squares of
+    the relative error, slow ones count less, which lowers t0 by 5 % at 20 % noise. Near the fit, logarithms
+    of the parameters follow those of the times in proportion (Seber and Wild 1989, Nonlinear Regression,
+    § 2.1), so each block has its own share in them, and the interval is Student's t of these over the
+    blocks, whatever the times of a block have in common. A size that some block lacks is left out in all.
     """
     m = np.asarray(sizes, np.float64)
     measured = times[np.isfinite(times).any(axis=1)]
@@ -38,47 +43,60 @@ def fit_hockney(sizes: Sequence[float], times: Floats, confidence: float = 0.95)
     if not len(measured) or used.sum() < MIN_SIZES:
         n_used = int(used.sum()) if len(measured) else 0
         return f"{n_used} sizes were measured in every block; the line takes {MIN_SIZES} or more"
-    m, t = m[used], measured[:, used]
-    lines = _lines(m, t)
-    if (lines[:, 1] <= 0).any():
-        return "the time does not grow with the size"
-    if (lines[:, 0] <= 0).any():
-        return "the time of the smallest messages is no more than their share of the large ones"
-    latency, rate = lines[:, 0], 1 / lines[:, 1]
-    found = geometric_intervals(np.column_stack([latency, rate, latency * rate]), confidence)
-    centre = np.exp(np.log(t).mean(axis=0))
-    fitted = found.centre[0] + m / found.centre[1]
+    m, logs = m[used], np.log(measured[:, used])
+    centre = logs.mean(axis=0)
+    if refusal := _refusal(m, centre):
+        return refusal
+    line = _line(m, centre)
+    shares = _shares(m, line)
+    of_blocks = line + (logs - centre) @ np.linalg.pinv(shares).T
+    latency, rate = of_blocks[:, 0], -of_blocks[:, 1]
+    found = geometric_intervals(np.exp(np.column_stack([latency, rate, latency + rate])), confidence)
     rows = zip(found.centre.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
     t0, r_inf, n_half = (
         Bounded(value) if low != low else Bounded(value, low, high) for value, low, high in rows
     )
-    misfit = float(np.abs(centre / fitted - 1).max())
-    return Hockney(len(t), len(m), t0, r_inf, n_half, misfit)
+    misfit = float(np.abs(np.exp(centre - _logs(m, line)) - 1).max())
+    return Hockney(len(logs), len(m), t0, r_inf, n_half, misfit)
 
 
-def _lines(m: Floats, t: Floats) -> Floats:
-    """Return (t0, 1/r∞) of each row of `t`, neither less than 0, with the least sum of ((t0 + m/r∞)/t − 1)².
+def _refusal(m: Floats, centre: Floats) -> str:
+    """Return why one of the parameters is best 0: a little of it would fit worse than none."""
+    if (m * (centre - centre.mean())).sum() <= 0:
+        return "the time does not grow with the size"
+    if (m > 0).all():
+        apart = centre - np.log(m)
+        if ((apart - apart.mean()) / m).sum() <= 0:
+            return "the time of the smallest messages is no more than their share of the large ones"
+    return ""
 
-    Of two parameters the constrained best is the free one, or else the better of those with one of them 0
-    (Lawson and Hanson 1974, Solving Least Squares Problems, ch. 23). By Gram–Schmidt, all rows at once.
-    """
-    scale = float(m.max())
-    one, other = 1 / t, m / scale / t
-    apart = other - one * _share(other, one)[:, np.newaxis]
-    slope = _share(np.ones_like(t), apart)
-    free = np.column_stack([_share(1 - other * slope[:, np.newaxis], one), slope])
-    flat = np.column_stack([_share(np.ones_like(t), one), np.zeros(len(t))])
-    steep = np.column_stack([np.zeros(len(t)), _share(np.ones_like(t), other)])
-    misses = np.array(
-        [np.square(one * line[:, :1] + other * line[:, 1:] - 1).sum(axis=1) for line in (flat, steep)]
+
+def _line(m: Floats, centre: Floats) -> Floats:
+    """Return ln t0 and ln 1/r∞ of the least squares of logarithms."""
+    from scipy.optimize import least_squares
+
+    start = [centre.min(), centre[m.argmax()] - np.log(m.max())]
+    found = least_squares(
+        lambda line: _logs(m, line) - centre,
+        start,
+        jac=lambda line: _shares(m, line),
+        method="lm",
+        ftol=_TOLERANCE,
+        xtol=_TOLERANCE,
+        gtol=_TOLERANCE,
     )
-    bound = np.where(misses.argmin(axis=0)[:, np.newaxis] == 0, flat, steep)
-    is_free = np.asarray((free >= 0).all(axis=1))
-    lines: Floats = np.where(is_free[:, np.newaxis], free, bound) / [1.0, scale]
-    return lines
+    line: Floats = found.x
+    return line
 
 
-def _share(y: Floats, x: Floats) -> Floats:
-    """Return the least-squares factor of `x` in `y`, row by row."""
-    factors: Floats = (x * y).sum(axis=1) / np.square(x).sum(axis=1)
-    return factors
+def _logs(m: Floats, line: Floats) -> Floats:
+    """Return ln(t0 + m/r∞) of each size."""
+    with np.errstate(divide="ignore"):
+        logs: Floats = np.logaddexp(line[0], line[1] + np.log(m))
+    return logs
+
+
+def _shares(m: Floats, line: Floats) -> Floats:
+    """Return the shares of t0 and of m/r∞ in the time of each size: the derivatives of its logarithm."""
+    share = np.exp(line[0] - _logs(m, line))
+    return np.column_stack([share, 1 - share])

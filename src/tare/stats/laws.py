@@ -51,7 +51,7 @@ def fit_law(
         n = len(p)
         refusal = f"{n} scale{'s were' if n != 1 else ' was'} measured; {law} takes {MIN_SCALES[law]} or more"
         return LawFit(law=law, n_scales=n, refusal=refusal)
-    if (values <= 0).any():
+    if (values <= 0).any() or np.isinf(values).any():  # the throughput of a time that is zero is infinite
         return LawFit(law=law, n_scales=len(p), refusal="some values are zero or less")
     fitted = _fit(law, p, np.log(values))
     observed = _centre(np.log(values))

@@ -7,7 +7,8 @@ import functools
 import numpy as np
 
 from tare.stats.intervals import MIN_BLOCKS, Floats, t_factors
-from tare.stats.ratios import Ratios
+from tare.stats.ratios import Design, Ratios
+from tare.stats.sign_test import median_blocks_for, median_shifts
 
 POWER = 0.8
 """The chance of finding a detectable effect, as study designs commonly ask (Cohen 1988, 2.4)."""
@@ -19,13 +20,17 @@ MOST_BLOCKS = 1000
 def detectable_effects(found: Ratios, level: float, power: float = POWER) -> Floats:
     """Return the least slowing of each column that its blocks find with `power`, 0.03 for × 1.03.
 
-    It is exp(λ · error) − 1, with the noncentrality λ at which a two-sided t test at `level` rejects with
-    that chance: P(|T(ν, λ)| > t(ν)) = power (Student's noncentral t; Cohen 1988, ch. 2). NaN where there
-    is no interval. The broken degrees of freedom of unpaired columns are rounded down, as for a table.
+    It is exp(λ · error + rounding) − 1, with the noncentrality λ at which a two-sided t test at `level`
+    rejects with that chance: P(|T(ν, λ)| > t(ν)) = power (Student's noncentral t; Cohen 1988, ch. 2). NaN
+    where there is no interval. Of medians it is that of the sign test, for normal noise. The broken degrees
+    of freedom of unpaired columns are rounded down, as for a table.
     """
     freedom, which = np.unique(np.floor(found.freedom), return_inverse=True)
-    noncentrality = _noncentralities(freedom, level, power)[which]
-    return np.expm1(noncentrality * found.error)
+    shift = _noncentralities(freedom, level, power)[which] * found.error
+    if found.logs.size:
+        of_medians = median_shifts(found.logs, found.worth, level, power)
+        shift = np.where(found.design == Design.MEDIAN, of_medians, shift)
+    return np.expm1(shift + found.rounding)
 
 
 def more_blocks(found: Ratios, margin: float, level: float, confidence: float) -> Floats:
@@ -36,15 +41,32 @@ def more_blocks(found: Ratios, margin: float, level: float, confidence: float) -
     |ln ratio| and ln(1 + margin), whichever is sooner. NaN without an interval, and where even
     MOST_BLOCKS would not do. An unpaired column counts the blocks of the side with fewer.
     """
-    distance = np.abs(np.log(found.ratio))
-    room = np.log1p(margin) - distance
+    distance = np.abs(np.log(found.ratio)) - found.rounding
+    room = np.log1p(margin) - np.abs(np.log(found.ratio)) - found.rounding
     scatter = found.error * np.sqrt(found.n_blocks)
     needed = np.minimum(
         _blocks_for(distance, scatter, 1 - level),
         _blocks_for(room, scatter, max(confidence, 1 - 2 * level)),
     )
+    if found.logs.size:
+        of_medians = _blocks_of_medians(found, np.log1p(margin), level, confidence)
+        needed = np.where(found.design == Design.MEDIAN, of_medians, needed)
     more = np.maximum(needed - found.n_blocks, 1.0)  # at the brink: one at the least
-    return np.where(np.isfinite(found.error) & np.isfinite(needed), more, np.nan)
+    has_noise = np.isfinite(found.error) | (found.design == Design.MEDIAN)
+    return np.where(has_noise & np.isfinite(needed), more, np.nan)
+
+
+def _blocks_of_medians(found: Ratios, margin: float, level: float, confidence: float) -> Floats:
+    """Return how many blocks decide each median, whether for a difference or for equivalence."""
+
+    def above(logs: Floats, limit: float, of_level: float) -> Floats:
+        shifted = logs - found.rounding[:, np.newaxis]
+        return median_blocks_for(shifted, found.worth, limit, of_level, MOST_BLOCKS)
+
+    different = np.minimum(above(found.logs, 0.0, level / 2), above(-found.logs, 0.0, level / 2))
+    one_sided = min(level, (1 - confidence) / 2)
+    alike = np.maximum(above(found.logs, -margin, one_sided), above(-found.logs, -margin, one_sided))
+    return np.minimum(different, alike)
 
 
 def _blocks_for(room: Floats, scatter: Floats, confidence: float) -> Floats:

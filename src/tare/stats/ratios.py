@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from tare.model.comparison import Mean
+from tare.stats.fieller import fieller_intervals
 from tare.stats.intervals import (
     MIN_BLOCKS,
     Counts,
@@ -16,6 +19,7 @@ from tare.stats.intervals import (
     moments,
     t_factors,
 )
+from tare.stats.sign_test import median_intervals
 
 
 class Design(enum.IntEnum):
@@ -28,7 +32,9 @@ class Design(enum.IntEnum):
     UNPAIRED = 2
     """All blocks against all blocks, for want of three blocks that both sides have."""
     ARITHMETIC = 3
-    """Arithmetic means and no interval, since some values are zero or less."""
+    """The ratio of arithmetic means with Fieller's interval: asked for, or some values are zero or less."""
+    MEDIAN = 4
+    """The median of the ratios of blocks with the interval of the sign test: asked for."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,7 +43,11 @@ class Ratios:
 
     `n_blocks` counts the common blocks, and for an UNPAIRED cell the blocks of the side with fewer.
     `error` is the standard error of ln ratio, and `freedom` its degrees of freedom; both are NaN where
-    there is no interval.
+    there is no interval. `rounding` is how far what was printed may lie from what was measured, as a
+    logarithm of the ratio: the interval is wider by it at either end. `means` has one row a cell, NaN but for
+    ARITHMETIC ones: the means of reference and contender, their variances and their covariance. `logs` has
+    one row a cell of the log ratios of its blocks, NaN but for MEDIAN ones, and no column where no median was
+    asked for; their interval has no standard error. `worth` is how many blocks those count for.
     """
 
     n_blocks: Counts
@@ -47,22 +57,56 @@ class Ratios:
     error: Floats
     freedom: Floats
     design: npt.NDArray[np.int8]
+    rounding: Floats
+    means: Floats
+    logs: Floats
+    worth: Floats
 
 
-def ratios(reference: Floats, contender: Floats, confidence: float = 0.95) -> Ratios:
+def ratios(
+    reference: Floats,
+    contender: Floats,
+    confidence: float = 0.95,
+    *,
+    rounding: Floats | None = None,
+    mean: Mean = Mean.GEOMETRIC,
+) -> Ratios:
     """Return contender / reference of each column, both sides' rows being the same blocks.
 
     Paired: with d = ln(c/r) of each common block, exp(d̄ ± t(n−1) s/√n), the paired t interval on
     the log scale. It is the analysis of a randomised complete block design with two treatments
-    (Fisher 1935, The Design of Experiments, ch. IV; Box, Hunter and Hunter 2005, ch. 3–4).
+    (Fisher 1935, The Design of Experiments, ch. IV; Box, Hunter and Hunter 2005, ch. 3–4). Of other means
+    than the geometric one, and where values are zero or less, it is the ratio of the means of the common
+    blocks with Fieller's interval, which pairs them, too. Where a rate is zero there is no harmonic mean,
+    and it is the arithmetic one. The median is that of d, with the interval of the sign test
+    (`tare.stats.sign_test`); unpaired it is the ratio of medians without one. `rounding` widens each column's
+    interval (see `tare.stats.rounding`).
     """
     design = _designs(reference, contender)
-    result = _paired(reference, contender, confidence, design)
-    for column_design, fill in ((Design.UNPAIRED, _unpaired), (Design.ARITHMETIC, _arithmetic)):
+    if mean is Mean.HARMONIC:  # of rates: the arithmetic one of the times that they stand for
+        is_positive = design != Design.ARITHMETIC  # else there is no harmonic mean
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inverse = 1 / contender, 1 / reference
+        reference = np.where(is_positive, inverse[0], reference)
+        contender = np.where(is_positive, inverse[1], contender)
+    if mean is Mean.MEDIAN:
+        design = np.where(design == Design.PAIRED, np.int8(Design.MEDIAN), design)
+    elif mean is not Mean.GEOMETRIC:
+        design = np.where(design == Design.NONE, design, np.int8(Design.ARITHMETIC))
+    result = _paired(reference, contender, confidence, design, n_logs=len(reference) * (mean is Mean.MEDIAN))
+    for column_design, fill in (
+        (Design.UNPAIRED, _unpaired_median if mean is Mean.MEDIAN else _unpaired),
+        (Design.ARITHMETIC, _arithmetic),
+        (Design.MEDIAN, _median),
+    ):
         columns = np.flatnonzero(design == column_design)
         if columns.size:
             part = fill(reference[:, columns], contender[:, columns], confidence)
             _put(result, columns, part)
+    if rounding is not None:
+        result.rounding[:] = rounding
+        result.low[:] *= np.exp(-rounding)
+        result.high[:] *= np.exp(rounding)
     return result
 
 
@@ -76,17 +120,36 @@ def log_ratios(reference: Floats, contender: Floats) -> Floats:
 def set_apart(
     reference: Floats, contender: Floats, is_paired: npt.NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
-    """Return the sides such that no row has both of a column that is not paired.
+    """Return the sides such that a column that is not paired has no row in common, and others nothing else.
 
-    For runs whose blocks have the same number and nothing else in common: two campaigns, or files that
-    were numbered in the order of their names.
+    The former for runs whose blocks have the same number and nothing else in common: two campaigns, or
+    files that were numbered in the order of their names. Of a paired column a row that lacks one side is
+    left out: what ran beside nothing is not held against what ran at another time.
     """
+    reference, contender = only_together(reference, contender, is_paired)
     if is_paired.all():
         return reference, contender
     nothing = np.full_like(contender, np.nan)
     above = np.where(is_paired, contender, np.nan)
     below = np.where(is_paired, np.nan, contender)
     return np.vstack([reference, nothing]), np.vstack([above, below])
+
+
+def only_together(
+    reference: Floats, contender: Floats, is_paired: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """Return the sides, of paired columns without the rows that lack one of them."""
+    is_kept = (np.isfinite(reference) & np.isfinite(contender)) | ~is_paired
+    return np.where(is_kept, reference, np.nan), np.where(is_kept, contender, np.nan)
+
+
+def were_apart(
+    reference: Floats, contender: Floats, is_paired: npt.NDArray[np.bool_], least: int = 1
+) -> npt.NDArray[np.bool_]:
+    """Return which of the paired columns have values of both sides, but fewer than `least` rows with both."""
+    has_reference, has_contender = np.isfinite(reference), np.isfinite(contender)
+    is_measured = has_reference.any(axis=0) & has_contender.any(axis=0)
+    return np.asarray(is_paired & is_measured & ((has_reference & has_contender).sum(axis=0) < least))
 
 
 def _designs(reference: Floats, contender: Floats) -> npt.NDArray[np.int8]:
@@ -105,7 +168,9 @@ def _designs(reference: Floats, contender: Floats) -> npt.NDArray[np.int8]:
     return np.select(conditions, [np.int8(choice) for choice in choices], np.int8(Design.UNPAIRED))
 
 
-def _paired(reference: Floats, contender: Floats, confidence: float, design: npt.NDArray[np.int8]) -> Ratios:
+def _paired(
+    reference: Floats, contender: Floats, confidence: float, design: npt.NDArray[np.int8], *, n_logs: int
+) -> Ratios:
     with np.errstate(divide="ignore", invalid="ignore"):
         found = geometric_intervals(contender / reference, confidence)
     return Ratios(
@@ -116,6 +181,10 @@ def _paired(reference: Floats, contender: Floats, confidence: float, design: npt
         error=found.error,
         freedom=found.freedom,
         design=design,
+        rounding=np.zeros(len(design)),
+        means=np.full((len(design), 5), np.nan),
+        logs=np.full((len(design), n_logs), np.nan),
+        worth=found.n_blocks.astype(np.float64),
     )
 
 
@@ -145,30 +214,95 @@ def _unpaired(reference: Floats, contender: Floats, confidence: float) -> Ratios
         error=error,
         freedom=np.where(n_fewest >= MIN_BLOCKS, freedom, np.nan),
         design=np.full(len(half), Design.UNPAIRED, np.int8),
+        rounding=np.zeros(len(half)),
+        means=np.full((len(half), 5), np.nan),
+        logs=np.empty((len(half), 0)),
+        worth=n_fewest.astype(np.float64),
     )
 
 
-def _arithmetic(reference: Floats, contender: Floats, _confidence: float) -> Ratios:
-    """Return the ratio of arithmetic means, over the common blocks if any, where it means something."""
+def _unpaired_median(reference: Floats, contender: Floats, confidence: float) -> Ratios:
+    """Return the ratio of the medians of the sides, without an interval."""
+    found = _unpaired(reference, contender, confidence)
+    for one in (found.low, found.high, found.error, found.freedom):
+        one[:] = np.nan
+    return dataclasses.replace(found, ratio=np.nanmedian(contender, axis=0) / np.nanmedian(reference, axis=0))
+
+
+def _median(reference: Floats, contender: Floats, confidence: float) -> Ratios:
+    """Return the median of the ratios of blocks with the interval of the sign test."""
+    logs = np.ascontiguousarray(log_ratios(reference, contender).T)
+    n_blocks = np.isfinite(logs).sum(axis=1)
+    worth = n_blocks.astype(np.float64)
+    centre, low, high = (np.exp(one) for one in median_intervals(logs, worth, confidence))
+    return Ratios(
+        n_blocks=n_blocks,
+        ratio=centre,
+        low=low,
+        high=high,
+        error=np.full(len(logs), np.nan),
+        freedom=np.full(len(logs), np.nan),
+        design=np.full(len(logs), Design.MEDIAN, np.int8),
+        rounding=np.zeros(len(logs)),
+        means=np.full((len(logs), 5), np.nan),
+        logs=logs,
+        worth=worth,
+    )
+
+
+def _arithmetic(reference: Floats, contender: Floats, confidence: float) -> Ratios:
+    """Return the ratio of arithmetic means with Fieller's interval, where it means something.
+
+    It is over the common blocks; of sides that have none in common over all of either, as if independent.
+    """
     is_common = np.isfinite(reference) & np.isfinite(contender)
     n_common = is_common.sum(axis=0, dtype=np.int64)
     is_used = is_common | (n_common == 0)
-    below = moments(np.where(is_used, reference, np.nan)).mean
-    above = moments(np.where(is_used, contender, np.nan)).mean
+    below, above = (moments(np.where(is_used, side, np.nan)) for side in (reference, contender))
+    n_blocks = np.minimum(below.n_blocks, above.n_blocks)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where((below > 0) & (above >= 0), above / below, np.nan)
-    nothing = np.full(len(ratio), np.nan)
+        products = np.where(is_common, (reference - below.mean) * (contender - above.mean), 0.0).sum(axis=0)
+        covariance = np.where(n_common > 0, products / (n_common - 1) / n_common, 0.0)
+        ratio = np.where((below.mean > 0) & (above.mean >= 0), above.mean / below.mean, np.nan)
+        means = np.stack(
+            [
+                below.mean,
+                above.mean,
+                below.variance / below.n_blocks,
+                above.variance / above.n_blocks,
+                covariance,
+            ],
+            axis=1,
+        )
+    means[np.isnan(ratio) | (n_blocks < MIN_BLOCKS)] = np.nan
+    freedom = np.where(n_blocks >= MIN_BLOCKS, n_blocks - 1.0, np.nan)
+    low, high = fieller_intervals(means, t_factors(freedom, confidence))
+    is_bounded = np.isfinite(low)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        square = means[:, 2] / means[:, 0] ** 2 + means[:, 3] / means[:, 1] ** 2
+        square -= 2 * means[:, 4] / (means[:, 0] * means[:, 1])
+        error = np.where(is_bounded, np.sqrt(np.maximum(square, 0.0)), np.nan)
     return Ratios(
-        n_blocks=n_common,
+        n_blocks=n_blocks,
         ratio=ratio,
-        low=nothing,
-        high=nothing,
-        error=nothing,
-        freedom=nothing,
+        low=low,
+        high=high,
+        error=error,
+        freedom=np.where(is_bounded, freedom, np.nan),
         design=np.full(len(ratio), Design.ARITHMETIC, np.int8),
+        rounding=np.zeros(len(ratio)),
+        means=means,
+        logs=np.empty((len(ratio), 0)),
+        worth=n_blocks.astype(np.float64),
     )
 
 
 def _put(whole: Ratios, columns: npt.NDArray[np.intp], part: Ratios) -> None:
     for field in dataclasses.fields(Ratios):
-        getattr(whole, field.name)[columns] = getattr(part, field.name)
+        if getattr(part, field.name).size:
+            getattr(whole, field.name)[columns] = getattr(part, field.name)
+
+
+def taken(whole: Ratios, columns: Sequence[int]) -> Ratios:
+    """Return some of the columns."""
+    return Ratios(**{field.name: getattr(whole, field.name)[columns] for field in dataclasses.fields(Ratios)})

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tare.model.interval import Bounded
 from tare.model.scaling import Finding, Lasting, Remark
-from tare.stats.intervals import Floats
-from tare.stats.ratios import Ratios, ratios
+from tare.stats.autocorrelation import allow_for, not_to_be_told
+from tare.stats.equivalence import difference_p_values
+from tare.stats.intervals import MIN_BLOCKS, Floats
+from tare.stats.multiplicity import holm
+from tare.stats.ratios import Ratios, ratios, set_apart, were_apart
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -18,40 +23,106 @@ class Scaled:
     """One column a scale; NaN where there is no figure, or no interval.
 
     `speedup` is throughput over that at the reference scale, `gain` over that at the measured scale
-    before; `efficiency` is the speedup times `share`, which is p_ref / p.
+    before; `efficiency` is the speedup times `share`, which is p_ref / p. `untold_speedup` and `untold_gain`
+    are how much blocks resemble each other where they are too few to tell how many of them count, else NaN.
     """
 
     speedup: Ratios
     gain: Ratios
     share: Floats
+    untold_speedup: Floats
+    untold_gain: Floats
 
 
 def scaled(
-    throughput: Floats, scales: Sequence[float], reference: int | None, confidence: float = 0.95
+    throughput: Floats,
+    scales: Sequence[float],
+    reference: int | None,
+    confidence: float = 0.95,
+    *,
+    rounding: Floats | None = None,
+    is_told: npt.NDArray[np.bool_] | None = None,
+    is_unpaired: bool = False,
 ) -> Scaled:
     """Return how `throughput`, blocks × scales in rising order, grows from column `reference` on.
 
     Throughput is 1/t of a problem that stays, p/t of one that grows with p, or a rate. Ratios are paired
     by block on the log scale, as those of contenders are, and so have no interval with fewer than
-    three blocks. Columns that are all NaN stay so: nothing is interpolated.
+    three blocks. Columns that are all NaN stay so: nothing is interpolated. Blocks are in the order of time:
+    intervals allow for those that resemble the one before, and for `rounding`, how far it may have moved the
+    mean of each column, as a share of it. Scales of which no block has both have no ratio unless
+    `is_unpaired`, and those whose blocks are mere numbers, not `is_told`, are held all against all.
     """
     p = np.asarray(scales, np.float64)
     n_blocks = np.isfinite(throughput).sum(axis=0)
+    shifts = np.zeros(len(p)) if rounding is None else rounding
+    told = np.ones(len(p), np.bool_) if is_told is None else is_told
+    earlier_told = np.ones(len(p), np.bool_)
     nothing = np.full(len(throughput), np.nan)
-    base = nothing if reference is None else throughput[:, reference]
-    before = [nothing] * len(p)
+    before, own = [nothing] * len(p), np.arange(len(p))
+    earlier_shifts = np.zeros(len(p))
     last: int | None = None
     for column in range(len(p)):
         if last is not None:
-            before[column] = throughput[:, last]
+            before[column], earlier_shifts[column] = throughput[:, last], shifts[last]
+            earlier_told[column] = told[last]
         if n_blocks[column]:
             last = column
     earlier = np.column_stack(before) if before else throughput
-    return Scaled(
-        speedup=ratios(np.repeat(base[:, np.newaxis], len(p), axis=1), throughput, confidence),
-        gain=ratios(earlier, throughput, confidence),
-        share=np.full(len(p), np.nan) if reference is None else p[reference] / p,
+    base = nothing if reference is None else throughput[:, reference]
+    of_base = 0.0 if reference is None else shifts[reference]
+    speedup, untold_speedup = paired_ratios(
+        np.repeat(base[:, np.newaxis], len(p), axis=1),
+        throughput,
+        confidence,
+        np.where(own == reference, 0.0, shifts + of_base),
+        is_paired=told & (True if reference is None else told[reference]),
+        is_unpaired=is_unpaired,
     )
+    gain, untold_gain = paired_ratios(
+        earlier,
+        throughput,
+        confidence,
+        shifts + earlier_shifts,
+        is_paired=told & earlier_told,
+        is_unpaired=is_unpaired,
+    )
+    share = np.full(len(p), np.nan) if reference is None else p[reference] / p
+    return Scaled(speedup, gain, share, untold_speedup, untold_gain)
+
+
+def paired_ratios(
+    below: Floats,
+    above: Floats,
+    confidence: float,
+    rounding: Floats | None,
+    *,
+    is_paired: npt.NDArray[np.bool_] | None = None,
+    is_unpaired: bool = False,
+) -> tuple[Ratios, Floats]:
+    """Return above / below, blocks in the order of time, and how much blocks resemble each other untold.
+
+    See `tare.stats.autocorrelation`: the former allow for it where there are enough blocks. Throughput
+    is infinite where a time was printed as zero: there it is the times themselves that are compared, whose
+    arithmetic means exist.
+    """
+    below, above = _finite(below, above)
+    paired = np.ones(below.shape[1], np.bool_) if is_paired is None else is_paired
+    if is_unpaired:
+        paired = paired & ~were_apart(below, above, paired, MIN_BLOCKS)
+    below, above = set_apart(below, above, paired)
+    plain = ratios(below, above, confidence, rounding=rounding)
+    return allow_for(plain, below, above, confidence)[0], not_to_be_told(plain, below, above)
+
+
+def _finite(below: Floats, above: Floats) -> tuple[Floats, Floats]:
+    """Return both sides, exchanged and inverted where one has an infinite value: the ratio is the same."""
+    is_turned = np.isinf(below).any(axis=0) | np.isinf(above).any(axis=0)
+    if not is_turned.any():
+        return below, above
+    with np.errstate(divide="ignore"):
+        inverse = 1 / above, 1 / below
+    return np.where(is_turned, inverse[0], below), np.where(is_turned, inverse[1], above)
 
 
 def bounded(found: Ratios, column: int, factor: float = 1.0) -> Bounded | None:
@@ -62,13 +133,50 @@ def bounded(found: Ratios, column: int, factor: float = 1.0) -> Bounded | None:
     return Bounded(value) if low != low else Bounded(value, low, high)
 
 
-def remarks(gain: Bounded | None, efficiency: Bounded | None) -> tuple[Remark, ...]:
+class Claims(NamedTuple):
+    """Which points of a curve may be told to lie beyond 1, so that this holds of all points together."""
+
+    gain: npt.NDArray[np.bool_]
+    efficiency: npt.NDArray[np.bool_]
+
+
+def claims(grown: Scaled, is_beyond: npt.NDArray[np.bool_], confidence: float = 0.95) -> Claims:
+    """Return which gains, and which efficiencies where `is_beyond` the reference scale, surely differ from 1.
+
+    All of a curve are one family, by Holm's procedure: the chance that any is told falsely is at most
+    1 − `confidence`. A curve of six scales has eleven of them.
+    """
+    efficiency = dataclasses.replace(grown.speedup, ratio=grown.speedup.ratio * grown.share)
+    is_told = is_beyond & np.isnan(grown.untold_speedup)
+    p_values = np.concatenate(
+        [
+            np.where(np.isnan(grown.untold_gain), difference_p_values(grown.gain), np.nan),
+            np.where(is_told, difference_p_values(efficiency), np.nan),
+        ]
+    )
+    with np.errstate(invalid="ignore"):
+        gain, other = np.split(holm(p_values) <= 1 - confidence, 2)
+    return Claims(gain, other)
+
+
+def remarks(
+    gain: Bounded | None,
+    efficiency: Bounded | None,
+    *,
+    can_be_negative: bool = True,
+    can_be_super_linear: bool = True,
+) -> tuple[Remark, ...]:
     """Return what deserves a name: throughput below that at the scale before, efficiency above 1.
 
-    Certain where the whole interval lies beyond 1; without an interval it is told, and not certain;
-    where the interval holds 1 nothing is told. Give no `efficiency` at and below the reference scale.
+    Certain where the whole interval lies beyond 1, and it may be told among all points of its curve; without
+    an interval it is told, and not certain; else nothing is told. Give no `efficiency` at and below the
+    reference scale.
     """
     found = []
+    if gain is not None and gain.high is not None and not can_be_negative:
+        gain = None
+    if efficiency is not None and efficiency.low is not None and not can_be_super_linear:
+        efficiency = None
     if gain is not None and (gain.value if gain.high is None else gain.high) < 1:
         found.append(Remark(Finding.NEGATIVE, gain.high is not None))
     if efficiency is not None and (efficiency.value if efficiency.low is None else efficiency.low) > 1:

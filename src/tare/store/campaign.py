@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
+from tare.beneath import Beneath
 from tare.errors import CampaignError
 from tare.model.attempt import Attempt, State
-from tare.model.campaign import Campaign, Environment
-from tare.model.plan import Plan
+from tare.model.campaign import Campaign, Environment, Session
+from tare.model.case import Pass
+from tare.model.plan import MOST_RUNS, Plan
 from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, Journal, is_held, read_events
+from tare.store.reading import read_json
+from tare.store.sessions import SessionReader, with_passes
 from tare.store.telemetry import read_means
 
 JOURNAL = "journal.jsonl"
 PLAN = "plan.json"
+ENVIRONMENTS = "environments"
 
 
 def is_campaign(folder: Path) -> bool:
     """Return whether `folder` holds a campaign."""
-    return (folder / PLAN).is_file()
+    return Beneath(folder, PLAN).is_file()
 
 
 def open_journal(folder: Path) -> Journal:
     """Make `folder` unless it is there, and hold its journal against every other process."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        Beneath(folder).make_folder()
         return Journal(folder / JOURNAL)
     except OSError as error:
         raise CampaignError.from_os(folder, error) from error
@@ -40,25 +45,31 @@ def freeze(folder: Path, plan: Plan, texts: dict[str, str]) -> None:
     Each file is replaced as a whole or not at all. Raises DiskFull or CampaignError.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            _replace(folder / name, text.encode())
-        _replace(folder / PLAN, msgspec.json.format(msgspec.json.encode(plan), indent=1))
+            Beneath(folder, name).replace(text.encode())
+        Beneath(folder, PLAN).replace(msgspec.json.format(msgspec.json.encode(plan), indent=1))
     except OSError as error:
         raise CampaignError.from_os(folder, error) from error
 
 
 def read_plan(folder: Path) -> Plan:
     """Return the frozen plan of the campaign in `folder`."""
-    path = folder / PLAN
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Plan)
+        plan = read_json(Beneath(folder, PLAN), Plan, "restore it from a copy")
     except OSError as error:
         raise CampaignError(
             f"{folder}: not a campaign folder: {PLAN}: {error.strerror}; 'tare run STUDY' makes one"
         ) from error
-    except msgspec.DecodeError as error:
-        raise CampaignError(f"{path}: damaged ({error}); restore it from a copy") from error
+    _require_few(folder, plan)
+    return plan
+
+
+def _require_few(folder: Path, plan: Plan) -> None:
+    most = len(plan.cases) * max(plan.repeats.min, plan.repeats.max, plan.warmup)
+    if most > MOST_RUNS:
+        raise CampaignError(
+            f"{folder / PLAN}: damaged ({most:.3g} runs, more than the {MOST_RUNS} that can be); restore it"
+        )
 
 
 def read_campaign(folder: Path) -> Campaign:
@@ -69,15 +80,17 @@ def read_campaign(folder: Path) -> Campaign:
     """
     plan = read_plan(folder)
     is_running = is_held(folder / JOURNAL)
-    events = tuple(read_events(folder / JOURNAL)) if (folder / JOURNAL).exists() else ()
+    events = read_events(folder / JOURNAL) if Beneath(folder, JOURNAL).exists() else ()
     attempts = attempts_of(events, is_running=is_running)
+    attempts = with_passes(attempts)
     if means := read_means(folder):
         attempts = tuple(msgspec.structs.replace(one, imported=means.get(one.folder, {})) for one in attempts)
     return Campaign(
         folder=folder,
         plan=plan,
         attempts=attempts,
-        orders={event.block: event.order for event in events if isinstance(event, BlockBegan)},
+        orders=orders_of(events),
+        sessions=sessions_of(events),
         environments=_read_environments(folder),
         is_running=is_running,
     )
@@ -87,7 +100,9 @@ def attempts_of(events: tuple[Event, ...], *, is_running: bool = False) -> tuple
     """Return the attempts that `events` tell of, those without an end as LOST (or RUNNING)."""
     attempts: dict[tuple[str, int, int], Attempt] = {}
     under_way: set[tuple[str, int, int]] = set()
+    reader = SessionReader()
     for event in events:
+        session = reader.take(event)
         if isinstance(event, AttemptBegan):
             key = (event.case, event.block, event.attempt)
             under_way.add(key)
@@ -98,27 +113,79 @@ def attempts_of(events: tuple[Event, ...], *, is_running: bool = False) -> tuple
                 state=State.LOST,
                 reason="tare ended before the run did",
                 started_at=event.at,
+                session=session,
             )
         elif isinstance(event, AttemptEnded):
             ended = event.attempt
             key = (ended.case, ended.block, ended.attempt)
             under_way.discard(key)
-            attempts[key] = ended
+            attempts[key] = ended if ended.session == session else _of_session(ended, session)
     if is_running:
         for key in under_way:
             attempts[key] = msgspec.structs.replace(attempts[key], state=State.RUNNING, reason="")
     return tuple(attempts.values())
 
 
+class Past(NamedTuple):
+    """What a journal tells to a process that goes on with it.
+
+    `begun` are the attempts that have no end on record, `passes` holds the cases that each pass was to run
+    once more. `last_at` is when the last attempt ended or began, and `last_block` the block of the last that
+    began, None before the first.
+    """
+
+    attempts: tuple[Attempt, ...]
+    begun: tuple[Attempt, ...]
+    orders: dict[int, list[str]]
+    passes: dict[Pass, list[str]]
+    n_sessions: int
+    last_at: float | None
+    last_block: int | None
+
+
+def read_past(events: tuple[Event, ...]) -> Past:
+    """Return what `events` tell to a process that goes on."""
+    reader = SessionReader()
+    passes: dict[Pass, list[str]] = {}
+    for event in events:
+        session = reader.take(event)
+        if isinstance(event, BlockBegan):
+            passes[Pass(session, event.block)] = event.again
+    attempts, orders = with_passes(attempts_of(events)), orders_of(events)
+    ended = {event.attempt.folder for event in events if isinstance(event, AttemptEnded)}
+    begun = tuple(one for one in attempts if one.folder not in ended)
+    return Past(attempts, begun, orders, passes, reader.number, reader.last_at, reader.last_block)
+
+
+def orders_of(events: Iterable[Event]) -> dict[int, list[str]]:
+    """Return the cases of each block that was begun, those of an earlier session first."""
+    orders: dict[int, list[str]] = {}
+    for event in events:
+        if isinstance(event, BlockBegan):
+            orders[event.block] = list(dict.fromkeys([*orders.get(event.block, []), *event.order]))
+    return orders
+
+
+def sessions_of(events: Iterable[Event]) -> tuple[Session, ...]:
+    """Return the sessions that `events` tell of."""
+    reader = SessionReader()
+    for event in events:
+        reader.take(event)
+    return tuple(reader.sessions)
+
+
+def _of_session(attempt: Attempt, session: int) -> Attempt:
+    return msgspec.structs.replace(attempt, session=session)
+
+
 def store_environment(folder: Path, environment: Environment) -> str:
     """Write `environment` once, named by the hash of its content; return the hash."""
     data = msgspec.json.format(msgspec.json.encode(environment, order="sorted"), indent=1)
     name = hashlib.blake2b(data, digest_size=8).hexdigest()
-    path = folder / "environments" / f"{name}.json"
-    if not path.exists():
+    place = Beneath(folder, ENVIRONMENTS, f"{name}.json")
+    if not place.is_file():
         try:
-            path.parent.mkdir(exist_ok=True)
-            _replace(path, data)
+            place.replace(data)
         except OSError as error:
             raise CampaignError.from_os(folder, error) from error
     return name
@@ -126,30 +193,13 @@ def store_environment(folder: Path, environment: Environment) -> str:
 
 def read_environment(folder: Path, name: str) -> Environment:
     """Return what `store_environment` has written under this hash. Raises CampaignError."""
-    path = folder / "environments" / f"{name}.json"
+    place = Beneath(folder, ENVIRONMENTS, f"{name}.json")
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Environment)
+        return read_json(place, Environment, "delete it: figures do not depend on it")
     except OSError as error:
-        raise CampaignError.from_os(path, error) from error
-    except msgspec.DecodeError as error:
-        raise CampaignError(f"{path}: damaged ({error}); delete it: figures do not depend on it") from error
+        raise CampaignError(f"{error.filename}: cannot read: {error.strerror}") from error
 
 
 def _read_environments(folder: Path) -> dict[str, Environment]:
-    paths = sorted((folder / "environments").glob("*.json"))
-    return {path.stem: read_environment(folder, path.stem) for path in paths}
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file that is whole or not there: to a temporary one, synced, then renamed."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(file.fileno(), 0o644)
-            os.fsync(file.fileno())
-        os.replace(name, path)  # noqa: PTH105  # the temporary name is a string
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    names = (one.name.removesuffix(".json") for one in Beneath(folder, ENVIRONMENTS).files("*.json"))
+    return {name: read_environment(folder, name) for name in names}

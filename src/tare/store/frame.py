@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 """Goes up when a column changes its name or its meaning; new columns do not count."""
 
-RUN_COLUMNS = ("schema_version", "campaign", "case", "block", "attempt", "state", "started_at")
+RUN_COLUMNS = ("schema_version", "campaign", "case", "block", "attempt", "session", "state", "started_at")
 VALUE_COLUMNS = ("fom", "unit", "better", "value")
 
 
@@ -90,6 +90,7 @@ def _head_columns(campaign: Campaign, heads: Sequence[tuple[Attempt, Series]]) -
         pl.Series("case", [one.case for one in attempts], pl.Categorical),
         pl.Series("block", [one.block for one in attempts], pl.Int32),
         pl.Series("attempt", [one.attempt for one in attempts], pl.Int32),
+        pl.Series("session", [one.session for one in attempts], pl.Int32),
         pl.Series("state", [str(one.state) for one in attempts], pl.Enum(states)),
         started_at.alias("started_at"),
         pl.Series("fom", [series.fom for _, series in heads], pl.Categorical),

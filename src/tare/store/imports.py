@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,10 +12,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from tare.beneath import Beneath
 from tare.errors import CampaignError
-from tare.model.attempt import Attempt, Series, Source, State
+from tare.model.attempt import Attempt, Source, State
 from tare.model.campaign import Campaign
-from tare.model.case import Case
+from tare.model.case import LAYOUT, Binding, Case
 from tare.model.plan import Plan
 from tare.model.study import DESIGN_SETTINGS, Repeats
 from tare.model.values import Scalar, Settings
@@ -25,19 +25,13 @@ from tare.plan import identified, lay_out, varied_settings
 from tare.store.campaign import attempts_of, freeze, open_journal
 from tare.store.candidates import Candidate
 from tare.store.journal import AttemptEnded, BlockBegan
-from tare.store.trees import Refused, natural, printable
+from tare.store.sessions import with_passes
+from tare.store.sifted import Judged, Sifted, joined, unparted
+from tare.store.trees import PACKED, Refused, is_packed, natural, printable
+from tare.store.understanding import Understood, understand
 
 NO_PLATFORM = "unknown"
 """The platform of imported runs of which none is told."""
-
-
-class Judged(NamedTuple):
-    """What a file came to: its figures, or why it does not count."""
-
-    state: State
-    reason: str = ""
-    check: str = ""
-    series: tuple[Series, ...] = ()
 
 
 class Imported(msgspec.Struct, frozen=True):
@@ -52,6 +46,7 @@ class Imported(msgspec.Struct, frozen=True):
     evidence: str
     argv: tuple[str, ...]
     is_linked: bool = True
+    understood: Understood = Understood({}, {})
 
 
 class Import(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,8 +69,7 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 class _Placed(NamedTuple):
-    case: Case
-    candidate: Candidate
+    file: Sifted
     source: Source
     block: int
 
@@ -83,8 +77,8 @@ class _Placed(NamedTuple):
 class Importer(msgspec.Struct, frozen=True, kw_only=True):
     """Turns files into attempts of one workload, beside those that a campaign has already.
 
-    `judge` reads one file, and raises OSError where that cannot be; `digest` and `output` are the
-    workload's. `keeps_equal` takes files of equal content as repeats of their own.
+    `judge` reads one file and holds it against what was told, and raises OSError where that cannot be;
+    `digest` and `output` are the workload's. `keeps_equal` takes files of equal content as repeats.
     """
 
     workload: str
@@ -99,19 +93,12 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
         refused: list[Refused] = []
         remarks: list[str] = []
         sifted, n_known = self._sift(candidates, refused, remarks)
-        runs = []
-        for placed in self._place(sifted, refused):
-            try:
-                judged = self.judge(placed.candidate.path, placed.case)
-            except OSError as error:
-                refused.append(Refused(placed.source.path, f"cannot be read: {error.strerror}"))
-                continue
-            runs.append(self._imported(placed, judged))
+        runs = [self._imported(placed) for placed in self._place(sifted, refused)]
         return Import(runs=tuple(runs), refused=tuple(refused), remarks=tuple(remarks), n_known=n_known)
 
     def _sift(
         self, candidates: Iterable[Candidate], refused: list[Refused], remarks: list[str]
-    ) -> tuple[list[tuple[Case, Candidate, Source]], int]:
+    ) -> tuple[list[Sifted], int]:
         """Return the files that are new, and how many are known; what contradicts goes to `refused`."""
         by_path = {one.source.path: one for one in self.existing if one.source}
         by_content: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -119,17 +106,8 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
             if one.source:
                 by_content[one.source.sha256].append((one.case, one.source.path))
         sifted, n_known = [], 0
-        for candidate in candidates:
-            name = printable(candidate.path)
-            case = make_case(self.workload, self.digest, candidate.settings)
-            if isinstance(case, str):
-                refused.append(Refused(name, case))
-                continue
-            try:
-                source = Source(name, _sha256(candidate.path))
-            except OSError as error:
-                refused.append(Refused(name, f"cannot be read: {error.strerror}"))
-                continue
+        for read in joined(self._readable(candidates, refused)):
+            case, source, name = read.case, read.source, read.source.path
             known = by_path.get(name)
             if (
                 known is not None
@@ -147,8 +125,42 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
             if elsewhere:
                 remarks.append(f"{name} has the same content as {elsewhere}; is one a copy?")
             by_content[source.sha256].append((case.id, name))
-            sifted.append((case, candidate, source))
+            sifted.append(read)
+        remarks += unparted(sifted)
         return sifted, n_known
+
+    def _readable(self, candidates: Iterable[Candidate], refused: list[Refused]) -> list[Sifted]:
+        """Return what the files say; those that say nothing go to `refused`."""
+        found = []
+        for candidate in candidates:
+            name = printable(candidate.path)
+            read = self._read(candidate, name)
+            if isinstance(read, str):
+                refused.append(Refused(name, read))
+            else:
+                found.append(read)
+        return found
+
+    def _read(self, candidate: Candidate, name: str) -> Sifted | str:
+        """Return what a file says and its case, or why it makes none."""
+        told = make_case(self.workload, self.digest, candidate.settings)
+        if isinstance(told, str):
+            return told
+        try:
+            if is_packed(candidate.path):
+                return PACKED
+            source = Source(name, _sha256(candidate.path))
+            judged = self.judge(candidate.path, told)
+        except OSError as error:
+            return f"cannot be read: {error.strerror}"
+        understood = understand(candidate.settings, candidate.origins, judged.printed)
+        case = make_case(self.workload, self.digest, understood.settings)
+        if isinstance(case, str) and judged.state is State.INVALID:  # it says so itself, with both values
+            understood = understand(candidate.settings, candidate.origins, {})
+            case = make_case(self.workload, self.digest, understood.settings)
+        if isinstance(case, str):
+            return f"{case} (the program printed {_facts(judged.printed)})"
+        return Sifted(case, candidate, source, judged, understood)
 
     def _copy_of(
         self, case: Case, source: Source, by_content: Mapping[str, Sequence[tuple[str, str]]]
@@ -159,57 +171,64 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
         known = (path for other, path in by_content.get(source.sha256, ()) if other == case.id)
         return next((f"the same content and settings as {path}: one run is not two" for path in known), "")
 
-    def _place(
-        self, sifted: Iterable[tuple[Case, Candidate, Source]], refused: list[Refused]
-    ) -> list[_Placed]:
+    def _place(self, sifted: Iterable[Sifted], refused: list[Refused]) -> list[_Placed]:
         """Return the files with their blocks, in the order of blocks and cases."""
-        by_case: dict[str, list[tuple[Case, Candidate, Source]]] = defaultdict(list)
+        by_case: dict[str, list[Sifted]] = defaultdict(list)
         for one in sifted:
-            by_case[one[0].id].append(one)
+            by_case[one.case.id].append(one)
         taken: dict[str, dict[int, str]] = defaultdict(dict)
         for attempt in self.existing:
             taken[attempt.case][attempt.block] = attempt.source.path if attempt.source else attempt.folder
         placed = []
         for case_id, files in by_case.items():
             blocks = taken[case_id]
-            files.sort(key=lambda one: _order(one[1]))
-            has_numbers = all(_block_number(candidate) for _, candidate, _ in files)
-            for case, candidate, source in files:
-                block = _block_number(candidate) if has_numbers else max(blocks, default=0) + 1
+            files.sort(key=lambda one: _order(one.candidate))
+            has_numbers = all(_block_number(one.candidate) for one in files)
+            for one in files:
+                source = one.source
+                block = _block_number(one.candidate) if has_numbers else max(blocks, default=0) + 1
                 if block in blocks:
                     why = f"block {block} of these settings is {blocks[block]} already"
                     refused.append(Refused(source.path, why))
                     continue
                 blocks[block] = source.path
-                told = msgspec.structs.replace(source, tells_block=has_numbers)
-                placed.append(_Placed(case, candidate, told, block))
+                has_time = _moment(one.candidate.started) is not None
+                told = msgspec.structs.replace(source, tells_block=has_numbers, tells_time=has_time)
+                placed.append(_Placed(one, told, block))
         return sorted(placed, key=lambda one: one.block)
 
-    def _imported(self, placed: _Placed, judged: Judged) -> Imported:
-        path = placed.candidate.path
+    def _imported(self, placed: _Placed) -> Imported:
+        file, judged = placed.file, placed.file.judged
+        path = file.candidate.path
         attempt = Attempt(
-            case=placed.case.id,
+            case=file.case.id,
             block=placed.block,
             attempt=1,
             state=judged.state,
             reason=judged.reason,
             check=judged.check,
-            started_at=_moment(placed.candidate.started) or path.stat().st_mtime,
+            started_at=_moment(file.candidate.started) or path.stat().st_mtime,
             series=list(judged.series),
             source=placed.source,
+            printed={name: list(values) for name, values in judged.printed.items()},
         )
         argv = ("tare", "import", self.workload, placed.source.path)
-        return Imported(path, placed.case, attempt, _evidence_name(self.output, path), argv)
+        evidence = _evidence_name(self.output, path)
+        return Imported(path, file.case, attempt, evidence, argv, understood=file.understood)
 
 
 def make_case(workload: str, digest: str | None, settings: Settings) -> Case | str:
     """Return the case of `settings`, or why they make none.
 
     Only what is told is set: unlike a planned case, it has no defaults for other parameters. What is not a
-    design setting becomes a parameter. Without nodes and ranks it is one rank on one node.
+    design setting becomes a parameter. What of its layout is not known is `unknown`.
     """
     layout = lay_out(
-        settings.get("nodes"), settings.get("ranks"), settings.get("ranks_per_node"), settings.get("threads")
+        settings.get("nodes"),
+        settings.get("ranks"),
+        settings.get("ranks_per_node"),
+        settings.get("threads"),
+        Binding(str(settings["bind"])) if "bind" in settings else None,
     )
     if isinstance(layout, str):
         return layout
@@ -223,6 +242,7 @@ def make_case(workload: str, digest: str | None, settings: Settings) -> Case | s
             io=_text(settings.get("io")),
             layout=layout,
             parameters={name: settings[name] for name in sorted(settings) if name not in DESIGN_SETTINGS},
+            unknown=tuple(name for name in LAYOUT if name not in settings),
         ),
         digest,
     )
@@ -249,7 +269,7 @@ def write_import(folder: Path, plan: Plan, runs: Sequence[Imported], existing: C
     What a crash leaves undone is done by the same import. Raises CampaignError.
     """
     with open_journal(folder) as journal:
-        if attempts_of(journal.events) != (existing.attempts if existing else ()):
+        if with_passes(attempts_of(journal.events)) != (existing.attempts if existing else ()):
             raise CampaignError(f"{folder}: another tare has changed it meanwhile; import again")
         orders = {block: list(order) for block, order in existing.orders.items()} if existing else {}
         try:
@@ -268,19 +288,17 @@ def write_import(folder: Path, plan: Plan, runs: Sequence[Imported], existing: C
 
 def _keep_evidence(folder: Path, run: Imported) -> None:
     """Put the raw file among the evidence, as a hard link where the file system allows it, else a copy."""
-    place = folder / run.attempt.folder
+    place = Beneath(folder, run.attempt.folder)
     target = place / run.evidence
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.unlink(missing_ok=True)
     if not (run.is_linked and _linked(run.path, target)):
-        shutil.copyfile(run.path, target)
+        target.replace(run.path.read_bytes(), is_synced=False)
     record = _Record("import", None, run.argv, {}, run.attempt.source)
-    (place / "command.json").write_bytes(msgspec.json.encode([record]))
+    (place / "command.json").replace(msgspec.json.encode([record]), is_synced=False)
 
 
-def _linked(path: Path, target: Path) -> bool:
+def _linked(path: Path, target: Beneath) -> bool:
     try:
-        os.link(path.resolve(), target)
+        target.link(path.resolve())
     except OSError:  # another file system, somebody else's file (proc_sys_fs(5)), or too many links
         return False
     return True
@@ -290,6 +308,11 @@ def _contradiction(known: Attempt, source: Source) -> str:
     if known.source and known.source.sha256 != source.sha256:
         return f"its content is not what was imported as {known.folder}; import into another folder"
     return f"imported with other settings as {known.folder}; import into another folder"
+
+
+def _facts(printed: Mapping[str, tuple[Scalar, ...]]) -> str:
+    layout = {name: values[0] for name, values in printed.items() if name in LAYOUT and len(values) == 1}
+    return ", ".join(f"{name}={value}" for name, value in layout.items())
 
 
 def _order(candidate: Candidate) -> tuple[object, ...]:
@@ -309,6 +332,8 @@ def _moment(text: str | None) -> float | None:
         return None
     if text.isascii() and text.isdigit() and len(text) == 10:
         return float(text)
+    if text.isascii() and text.isdigit() and len(text) in (12, 14):  # 202010261851, as in names of files
+        text = f"{text[:8]}T{text[8:]}"
     for candidate in (text, text.replace("_", "T", 1), text[:11] + text[11:].replace("-", ":")):
         try:
             moment = datetime.fromisoformat(candidate)

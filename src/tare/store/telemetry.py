@@ -9,10 +9,12 @@ from typing import TypeVar
 
 import msgspec
 
+from tare.beneath import Beneath
 from tare.errors import CampaignError
 from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
 from tare.model.telemetry import Epoch, Timeline, Track
+from tare.store.reading import read_json
 
 IMPORTED = "telemetry.imported.json"
 """The file in an attempt's folder; a timeline, as telemetry of Tare's own becomes one when it is read.
@@ -84,16 +86,15 @@ def keep(campaign: Campaign, attempt: Attempt, tracks: Sequence[Track], epoch: E
     means of all that is kept, over time and then over hosts; others than the campaign's own, such as a
     switch, count only where none of these has a figure.
     """
-    path = campaign.folder / attempt.folder / IMPORTED
-    known = _spread_of(read_imported(path.parent).tracks)
+    place = Beneath(campaign.folder, attempt.folder)
+    known = _spread_of(read_imported(place).tracks)
     for key, fresh in _spread_of(tracks).items():
         first, last = min(since for since, _ in fresh.values()), max(fresh)
         others = {at: told for at, told in known.get(key, {}).items() if at <= first or told[0] >= last}
         known[key] = others | fresh
     timeline = Timeline(tracks=_tracks(known), epochs=(epoch,))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(msgspec.json.encode(timeline))
+        (place / IMPORTED).replace(msgspec.json.encode(timeline))
     except OSError as error:
         raise CampaignError.from_os(campaign.folder, error) from error
     own = [one for one in timeline.tracks if one.host in campaign.hosts]
@@ -112,20 +113,18 @@ def _means(tracks: Sequence[Track]) -> dict[str, float]:
 
 def keep_means(folder: Path, means: Means) -> None:
     """Keep the means of runs of the campaign in `folder`, beside those of others that are there."""
-    fresh = folder / f"{IMPORTED}.part"  # whatever interrupts this, the campaign can be read
     try:
-        fresh.write_bytes(msgspec.json.encode(read_means(folder) | means))
-        fresh.replace(folder / IMPORTED)
+        Beneath(folder, IMPORTED).replace(msgspec.json.encode(read_means(folder) | means))
     except OSError as error:
         raise CampaignError.from_os(folder, error) from error
 
 
 def read_means(folder: Path) -> Means:
     """Return the means of what was imported into the campaign in `folder`."""
-    return _read(folder / IMPORTED, Means) or {}
+    return _read(Beneath(folder, IMPORTED), Means) or {}
 
 
-def imported_timeline(folder: Path) -> Timeline | None:
+def imported_timeline(folder: Beneath) -> Timeline | None:
     """Return what was imported for the attempt in `folder`, and when its cores worked; None if nothing was.
 
     Raises CampaignError.
@@ -144,15 +143,15 @@ def _with_work(track: Track) -> Track:
     return msgspec.structs.replace(track, values={"cpu_busy": busy, **track.values})
 
 
-def read_imported(folder: Path) -> Timeline:
+def read_imported(folder: Beneath) -> Timeline:
     """Return what was imported for the attempt in `folder`; an empty timeline where nothing was."""
     return _read(folder / IMPORTED, Timeline) or Timeline(tracks=(), epochs=())
 
 
-def _read(path: Path, kind: type[T]) -> T | None:
-    if not path.is_file():
+def _read(place: Beneath, kind: type[T]) -> T | None:
+    if not place.exists():
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except msgspec.DecodeError as error:
-        raise CampaignError(f"{path}: damaged ({error}); delete it and import again") from error
+        return read_json(place, kind, "delete it and import again")
+    except OSError as error:
+        raise CampaignError(f"{place.path}: cannot read: {error.strerror}") from error

@@ -13,6 +13,28 @@ import msgspec
 _DIGITS = re.compile(r"(\d+)")
 
 
+PACKED = "is compressed; unpack it first"
+_PACKED = {
+    ".gz": b"\x1f\x8b",
+    ".xz": b"\xfd7zXZ\x00",
+    ".bz2": b"BZh",
+    ".zst": b"\x28\xb5\x2f\xfd",
+    ".zip": b"PK\x03\x04",
+}
+"""How compressed files end, and the bytes with which they begin."""
+
+
+def is_packed_name(path: Path) -> bool:
+    """Return whether a file is compressed by its name."""
+    return path.suffix in _PACKED
+
+
+def is_packed(path: Path) -> bool:
+    """Return whether a file is compressed, by what it begins with. Raises OSError where it cannot be read."""
+    with path.open("rb") as file:
+        return file.read(6).startswith(tuple(_PACKED.values()))
+
+
 class Refused(msgspec.Struct, frozen=True):
     """A file that is not imported, and why. `is_fault` says that somebody should look at it."""
 

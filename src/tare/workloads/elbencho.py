@@ -9,7 +9,7 @@ import msgspec
 
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.benchmark import Benchmark, Findings, coordinates
 from tare.workloads.common.peers import port_parameter
 from tare.workloads.common.services import services_stage
 from tare.workloads.elbencho_results import CsvReader, Phase, Table, TextReader, json_phase, split
@@ -198,11 +198,11 @@ class _Log:
         tables = [] if self._text.is_mixed else self._tables()
         for fault in faults:
             self._findings.problem(fault)
-        for number, table in enumerate(tables, start=1):
-            at = tell_apart(number, len(tables))
+        for table, at in zip(tables, coordinates([table.facts for table in tables]), strict=True):
+            self._findings.say(**table.facts)
             for phase in table.phases:
                 for (fom, is_read), value in phase.figures.items():
-                    self._findings.measure(fom, value, phase=phase.name + " read" * is_read, **at)
+                    self._findings.measure(fom, value, **{"phase": phase.name + " read" * is_read, **at})
         return self._findings.parsed(is_complete=not faults)
 
     def _faults(self) -> Iterator[str]:

@@ -14,10 +14,15 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from tare.errors import NOT_JSON
+from tare.model.values import Scalar
 from tare.workloads.common.benchmark import Findings
 from tare.workloads.common.text import figure
+from tare.workloads.elbencho_facts import command_facts, csv_facts, json_facts
 
 MEBIBYTE = 1 << 20
+_MOVING = frozenset({"WRITE", "READ", "MKDIRS"})
+"""Phases that always have a rate."""
 _SILENT = frozenset({"SYNC", "DROPCACHE"})
 """Phases between the others, which move no data of their own and come several times."""
 
@@ -32,6 +37,16 @@ class Phase:
     name: str
     figures: dict[tuple[str, bool], float] = dataclasses.field(default_factory=dict)
     total: float | None = None
+    totals: set[str] = dataclasses.field(default_factory=set)
+    """The figures of which text gives totals."""
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
+    """What it says of its run, by the name of the parameter."""
+
+    @property
+    def lacks(self) -> set[str]:
+        """The rates that are missing beside a total, or the totals beside a rate: each has both."""
+        rates = {name for name, is_read in self.figures if name in _TOTAL_OF.values() and not is_read}
+        return rates ^ self.totals or ({"rate"} if not rates and self.name in _MOVING else set())
 
 
 @dataclasses.dataclass
@@ -44,6 +59,11 @@ class Table:
         """Append `phase`, unless it is one that measures nothing."""
         if phase.name not in _SILENT:
             self.phases.append(phase)
+
+    @property
+    def facts(self) -> dict[str, Scalar]:
+        """Return what its phases say of the run."""
+        return {name: value for phase in self.phases for name, value in phase.facts.items()}
 
     @property
     def names(self) -> list[str]:
@@ -81,6 +101,10 @@ _LABELS: Mapping[str, tuple[str, bool, float]] = {
     },
 }
 """Label to figure of merit, whether it is that of a mix's readers, and its factor to our unit."""
+_TOTAL_OF = {"MiB": "bandwidth", **dict.fromkeys(("iles", "irs", "bjects", "uckets"), "entries")}
+"""What a total counts, by its label, and the rate of the same."""
+_OF_DATA = ("IOPS", "Throughput", "MiB/s", "MB/s")
+"""Rows that a phase of directories does not have."""
 _TOTALS = re.compile(
     r"Total (?:MiB|files|dirs|objects|buckets)|(?:Files|Dirs|Objects|Buckets) total|MiB write"
 )
@@ -94,8 +118,12 @@ class TextReader:
         self.tables: list[Table] = []
         self.services = 0
         self.is_mixed = False
+        self._lacking: set[str] = set()
         self._open: Phase | None = None
         self._blocks: list[list[Phase]] = []
+        self._facts: dict[str, Scalar] = {}
+        self._announced: dict[str, Scalar] = {}
+        """What the command line says that stands above the table, and above the next one."""
 
     def read(self, line: str) -> None:
         """Take in a line that is no row of a block."""
@@ -105,11 +133,15 @@ class TextReader:
             if match := _BLOCK.fullmatch(line):
                 self.is_mixed |= self._open is not None
                 first, last = _milliseconds(match[2] or match[4]), _milliseconds(match[3] or match[5])
-                self._open = Phase(match[1], {("time_first", False): first, ("time", False): last})
+                figures = {("time_first", False): first, ("time", False): last}
+                self._open = Phase(match[1], figures, facts=self._facts)
+        elif line.startswith("COMMAND LINE: "):
+            self._announced = command_facts(line)
         elif line.startswith("OPERATION "):
             self.is_mixed |= self._open is not None
             self._blocks.append([])
             self._findings.begin()
+            self._facts, self._announced = self._announced, {}
         elif line.startswith("Service now listening"):
             self.services += 1
 
@@ -130,17 +162,17 @@ class TextReader:
                 is_read = match[2] == " rd"
                 mean, longest = (float(values[at]) * _MICROSECONDS[values[at + 1]] for at in (1, 3))
                 self._record(label, {(name, is_read): mean, (f"{name}_max", is_read): longest})
-        elif (
-            self._open is not None
-            and self._open.total is None
-            and _TOTALS.fullmatch(label)
-            and (values := _VALUES.fullmatch(text))
-        ):
-            self._open.total = float(values[2])
+        elif self._open is not None and _TOTALS.fullmatch(label) and (values := _VALUES.fullmatch(text)):
+            self.is_mixed |= self._open.name in _SILENT
+            if self._open.total is None:
+                self._open.total = float(values[2])
+            self._open.totals.update(fom for word, fom in _TOTAL_OF.items() if word in label)
 
     def _record(self, label: str, figures: Mapping[tuple[str, bool], float]) -> None:
         # With --dirstats, directories come below the files that they hold.
-        if self._open is None:
+        phase = self._open.name if self._open else ""
+        is_of_data = label.startswith(_OF_DATA)
+        if self._open is None or phase in _SILENT or (is_of_data and "DIR" in phase):
             self.is_mixed = True
         elif not label.startswith("Dirs/s") or figures.keys().isdisjoint(self._open.figures):
             self.is_mixed |= not figures.keys().isdisjoint(self._open.figures)
@@ -149,6 +181,7 @@ class TextReader:
     def _close(self) -> None:
         if self._open is None:
             return
+        self._lacking |= {f"{row} of phase {self._open.name}" for row in self._open.lacks}
         if not self._blocks:
             self._blocks.append([])
         self._blocks[-1].append(self._open)
@@ -160,6 +193,8 @@ class TextReader:
         """Make tables of the blocks; yield why that cannot be done."""
         if self._open is not None:
             yield f"the results of phase {self._open.name} are cut short"
+        if self._lacking:
+            yield f"lines are missing: rate or total of {', '.join(sorted(self._lacking))}"
         for blocks in self._blocks:
             if self.services:
                 self.tables.append(Table())
@@ -202,10 +237,15 @@ def split(phases: Iterable[Phase]) -> list[Table]:
     """Return the tables of `phases`: a phase that comes again begins another run."""
     tables: list[Table] = []
     for phase in phases:
-        if not tables or phase.name in tables[-1].names:
+        if not tables or phase.name in tables[-1].names or _is_other(tables[-1].facts, phase.facts):
             tables.append(Table())
         tables[-1].add(phase)
     return tables
+
+
+def _is_other(facts: Mapping[str, Scalar], more: Mapping[str, Scalar]) -> bool:
+    """Return whether two phases say of their run what cannot be of one."""
+    return any(facts.get(name, value) != value for name, value in more.items())
 
 
 # CSV
@@ -222,6 +262,7 @@ class CsvReader:
         self.phases: list[Phase] = []
         self.broken_rows = 0
         self._columns: list[str] | None = None
+        self._seen: set[int] = set()
 
     def read_head(self, line: str) -> None:
         """Take in the names of the columns."""
@@ -230,13 +271,17 @@ class CsvReader:
     def read(self, line: str) -> None:
         """Take in a row. No value holds a comma: elbencho replaces them (Statistics.cpp)."""
         if self._columns is None:
+            self.broken_rows += line.endswith('"')  # what its columns are stands after it, or nowhere
             return
         values = line.split(",")
         if len(values) != len(self._columns) or (self._columns[-1] == "command" and not line.endswith('"')):
             self.broken_rows += 1
             return
         row = dict(zip(self._columns, values, strict=True))
-        phase = Phase(row.get("operation", ""), dict(_csv_figures(row)))
+        phase = Phase(row.get("operation", ""), dict(_csv_figures(row)), facts=dict(csv_facts(row)))
+        if phase.name not in _SILENT and hash(line) in self._seen:  # rows hold the moment of their phase
+            self._findings.mixed("a row of CSV stands there twice")
+        self._seen.add(hash(line))
         self.phases.append(phase)
         self._findings.keep(len(phase.figures))
 
@@ -284,6 +329,7 @@ class _JsonPhase(msgspec.Struct):
     phase_type: str
     first_done: _JsonDone
     last_done: _JsonDone
+    config: dict[str, _Text] = {}
 
 
 _json_phase = msgspec.json.Decoder(_JsonPhase)
@@ -293,14 +339,14 @@ def json_phase(line: str) -> Phase | None:
     """Return the phase that a line of a --jsonfile holds; None when it is not whole."""
     try:
         phase = _json_phase.decode(line)
-    except (msgspec.MsgspecError, UnicodeEncodeError):
+    except (UnicodeEncodeError, *NOT_JSON):
         return None
     figures: dict[tuple[str, bool], float] = {}
     for done, suffix in ((phase.first_done, "_first"), (phase.last_done, "")):
         figures.update(_json_figures(done, suffix, is_read=False))
         if done.rwmix_read is not None:
             figures.update(_json_figures(done.rwmix_read, suffix, is_read=True))
-    return Phase(phase.phase_type, figures)
+    return Phase(phase.phase_type, figures, facts=dict(json_facts(phase.config)))
 
 
 def _json_figures(done: _JsonDone, suffix: str, *, is_read: bool) -> Iterator[tuple[tuple[str, bool], float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Self
 
 import msgspec
@@ -12,12 +12,14 @@ import msgspec
 from tare.model.case import Case
 from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
 from tare.workloads.common.peers import port_parameter
 from tare.workloads.common.services import services_stage
-from tare.workloads.fio_results import Job, JsonReader, TextReader
+from tare.workloads.fio_results import Job, JsonReader
 from tare.workloads.fio_terse import TerseReader
+from tare.workloads.fio_text import TextReader
 
+_BANNER = Banner("fio-", r'(?m)(?:^fio-|"fio version" : "fio-)([0-9][^\s"]*)')
 _SIGNAL = re.compile(r"fio: terminating on signal [0-9]+")
 _ERROR = re.compile(r"fio: pid=.*\berr=[0-9]+/")
 
@@ -98,8 +100,8 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the jobs of every JSON document, or else of fio's text or terse rows."""
         findings = Findings(self.foms)
-        log = _Log(findings, self.nodes or 1)
-        for line in findings.lines(lines, on_torn=log.read_end):
+        log = _Log(findings, self.pattern, self.nodes or 1)
+        for line in findings.lines(lines, on_torn=log.read_end, banner=_BANNER):
             log.read(line)
         return log.parsed()
 
@@ -107,7 +109,8 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
 class _Log:
     """The results in a log, as its lines give them."""
 
-    def __init__(self, findings: Findings, nodes: int) -> None:
+    def __init__(self, findings: Findings, pattern: str, nodes: int) -> None:
+        self._pattern = pattern
         self._nodes = nodes
         self._findings = findings
         self._json = JsonReader(findings)
@@ -148,6 +151,7 @@ class _Log:
     def parsed(self) -> Parsed:
         """Return the figures of every job."""
         self._json.finish()
+        self._text.finish()
         runs, faults = self._results()
         if self._nodes > 1:
             faults = [*faults, *_missing_clients(runs, self._nodes)]
@@ -157,24 +161,68 @@ class _Log:
             faults = [*faults, "the output holds no figures of fio"]
         for fault in faults:
             self._findings.problem(fault)
-        for number, jobs in enumerate(runs, start=1):
+        which = coordinates([_common(jobs) for jobs in runs])
+        for jobs, run in zip(runs, which, strict=True):
+            self._findings.say(**_common(jobs))
+            self._require_pattern(jobs)
             for job, place in _places(jobs):
                 if job.error:
                     self._findings.problem(f"job {job.name} of fio ended with error {job.error}")
-                at = place | tell_apart(number, len(runs))
+                at = place | run
                 for operation, figures in job.figures.items():
                     for fom, value in figures.items():
                         self._findings.measure(fom, value, operation=operation, **at)
         is_complete = not faults and not self._is_interrupted
         return self._findings.parsed(is_complete=is_complete, is_end_told=not is_terse)
 
+    def _require_pattern(self, jobs: list[Job]) -> None:
+        """Find what no job of a run did: that of a mix is not told by a workload, and is kept as `rw`."""
+        printed = dict.fromkeys(str(job.facts["rw"]) for job in jobs if "rw" in job.facts)
+        if printed and printed.keys().isdisjoint({self._pattern, *_MIXES.get(self._pattern, ())}):
+            self._findings.problem(
+                f"fio.{self._pattern} is of rw={self._pattern}, and fio printed rw={', '.join(printed)}"
+            )
+
     def _results(self) -> tuple[list[list[Job]], list[str]]:
         """Return the runs, and what is wrong with them, of the format that tells most."""
         if self._json.runs or self._json.faults:
+            others = [*self._text.runs] or ([self._terse.jobs] if self._terse.jobs else [])
+            if any(job.figures for jobs in others for job in jobs) and not _are_same(self._json.runs, others):
+                return self._json.runs, [*self._json.faults, "fio's JSON and its text are of other runs"]
             return self._json.runs, self._json.faults
         if self._text.runs:
             return self._text.runs, [*self._text.faults()]
         return [self._terse.jobs] if self._terse.jobs else [], [*self._terse.faults]
+
+
+def _are_same(runs: list[list[Job]], others: list[list[Job]]) -> bool:
+    """Return whether two formats tell of the same runs: as many, with the rates of the last one of each."""
+    if len(runs) != len(others) or not runs or [len(jobs) for jobs in runs] != [len(jobs) for jobs in others]:
+        return False
+    for one, other in zip(runs[-1], others[-1], strict=True):
+        for operation, figures in other.figures.items():
+            rate = one.figures.get(operation, {}).get("iops", 0.0)
+            if abs(rate - figures.get("iops", 0.0)) > _ROUNDED * rate + 1:
+                return False
+    return True
+
+
+_MIXES: Mapping[str, tuple[str, ...]] = {
+    "read": ("rw", "readwrite"),
+    "write": ("rw", "readwrite", "trimwrite"),
+    "randread": ("randrw",),
+    "randwrite": ("randrw", "randtrimwrite"),
+}
+"""Patterns of which a workload's operation is a part."""
+_ROUNDED = 0.02
+"""How far a rate in text, of few digits, may be from that in JSON."""
+
+
+def _common(jobs: list[Job]) -> dict[str, Scalar]:
+    """Return what all jobs of a run were asked for alike."""
+    told = [job.facts for job in jobs if not job.is_sum]
+    first = told[0] if told else {}
+    return {name: value for name, value in first.items() if all(one.get(name) == value for one in told)}
 
 
 def _missing_clients(runs: list[list[Job]], nodes: int) -> Iterator[str]:

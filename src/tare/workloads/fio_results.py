@@ -1,7 +1,7 @@
-"""Read what fio measured, from its JSON and from its text (stat.c), of versions 2 and 3.
+"""Read what fio measured from its JSON (stat.c), of versions 2 and 3; fio_text reads its text.
 
 JSON may follow words of fio and of its progress; jobs of a client are in ``client_stats``. Latencies are in
-microseconds until 2.x (``clat``), in nanoseconds since 3.0 (``clat_ns``), and in text in whatever unit fits.
+microseconds until 2.x (``clat``), in nanoseconds since 3.0 (``clat_ns``).
 """
 
 from __future__ import annotations
@@ -13,12 +13,21 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from tare.errors import NOT_JSON
+from tare.model.values import Scalar
 from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.text import doubled_name
+from tare.workloads.fio_facts import option_facts
 
 _PERCENTILES = {50.0: "latency_p50", 95.0: "latency_p95", 99.0: "latency_p99", 99.9: "latency_p999"}
-_MOST_OF_AN_OPERATION = 3 + len(_PERCENTILES)
+MOST_OF_AN_OPERATION = 3 + len(_PERCENTILES)
 """Figures of one operation: bandwidth, iops, mean latency, percentiles."""
 _SUM = "All clients"
+_DEFAULT_RANKS = frozenset(
+    (1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
+)
+"""The percentiles that fio prints unless it is told others (--percentile_list)."""
+PERCENTILE_FOMS = frozenset(_PERCENTILES.values())
 _MOST_LINES = 1_000_000  # of one document; more is no document of fio
 
 
@@ -31,6 +40,12 @@ class Job:
     error: int
     host: str | None = None
     figures: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
+    """What it was asked for, by the name of the parameter."""
+    runtime_ms: float = 0.0
+    pid: str = ""
+    copies: int = 1
+    """How many jobs are reported as one, in text."""
 
     @property
     def is_sum(self) -> bool:
@@ -53,10 +68,25 @@ class _Latency(msgspec.Struct):
 
 class _Direction(msgspec.Struct):
     io_bytes: float | None = None
+    runtime: float | None = None
     bw: float | None = None
     iops: float | None = None
     clat_ns: _Latency | None = None
     clat: _Latency | None = None
+
+    @property
+    def lacks(self) -> bool:
+        """Whether a figure is missing that fio prints beside the others."""
+        rates = (self.io_bytes, self.bw, self.iops)
+        latency = self.clat_ns or self.clat
+        if latency is None:
+            return False
+        ranks = {number(rank) for rank in latency.percentile} & _DEFAULT_RANKS
+        return (
+            (None in rates and any(rates))
+            or latency.mean is None
+            or len(_DEFAULT_RANKS) > len(ranks) > len(_DEFAULT_RANKS) // 2
+        )
 
     def figures(self) -> dict[str, float]:
         """Return its figures: KiB/s, operations per second, microseconds."""
@@ -79,19 +109,60 @@ class _JsonJob(msgspec.Struct):
     write: _Direction | None = None
     trim: _Direction | None = None
     mixed: _Direction | None = None
+    options: dict[str, str] = msgspec.field(default={}, name="job options")
 
-    def job(self) -> Job:
+    @property
+    def _runtime_ms(self) -> float:
+        directions = (self.read, self.write, self.trim, self.mixed)
+        return max((one.runtime or 0.0 for one in directions if one), default=0.0)
+
+    def job(self, common: Mapping[str, str] = {}) -> Job:
         """Return it without the directions in which nothing was moved."""
         directions = {"read": self.read, "write": self.write, "trim": self.trim, "mixed": self.mixed}
         figures = {name: one.figures() for name, one in directions.items() if one and one.io_bytes}
         host = None if self.jobname == _SUM else self.hostname
-        return Job(self.jobname, self.groupid, self.error, host, figures)
+        facts = option_facts({**common, **self.options})
+        return Job(
+            self.jobname,
+            self.groupid,
+            self.error,
+            host,
+            figures,
+            facts if self.jobname != _SUM else {},
+            self._runtime_ms,
+        )
 
 
 class _Document(msgspec.Struct):
     version: str = msgspec.field(name="fio version")
+    options: dict[str, str] = msgspec.field(default={}, name="global options")
+    timestamp: float | None = None
+    timestamp_ms: float | None = None
     jobs: list[_JsonJob] = []
     client_stats: list[_JsonJob] = []
+
+    @property
+    def version_fact(self) -> dict[str, Scalar]:
+        """Return what it says of fio's version, which is not that of another document."""
+        version = self.version.removeprefix("fio-")
+        return {"program_version": version} if version else {}
+
+    @property
+    def printed_ms(self) -> float | None:
+        """Return when it was printed."""
+        seconds = None if self.timestamp is None else 1000 * self.timestamp
+        return seconds if self.timestamp_ms is None else self.timestamp_ms
+
+
+def _faults(document: _Document) -> Iterator[str]:
+    """Yield which members a document lacks that its others show to be missing."""
+    clients = [one for one in document.client_stats if one.jobname != _SUM]
+    if any(one.hostname for one in clients) and not all(one.hostname for one in clients):
+        yield "a job of fio's clients lacks its host"
+    for job in (*document.jobs, *document.client_stats):
+        for direction in (job.read, job.write, job.trim, job.mixed):
+            if direction is not None and direction.lacks:
+                yield f"job {job.jobname} of fio lacks lines of its figures"
 
 
 _decode = msgspec.json.Decoder(_Document).decode
@@ -114,6 +185,7 @@ class JsonReader:
         self.faults: list[str] = []
         self.is_open = False
         self._lines: list[str] = []
+        self._printed_ms: float | None = None
 
     def read(self, line: str) -> None:
         """Take in a line that begins a document, or one after that."""
@@ -154,145 +226,49 @@ class JsonReader:
         try:
             try:
                 document = _decode(text)
-            except msgspec.DecodeError:  # words of other programs, set in as the members are
+            except NOT_JSON:  # words of other programs, set in as the members are
                 document = _decode("\n".join(filter(_JSON_LINE.match, text.split("\n"))))
-        except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+        except (UnicodeEncodeError, *NOT_JSON) as error:
             self._fail(f"a JSON document of fio is broken: {error}")
         else:
-            jobs = [one.job() for one in (*document.jobs, *document.client_stats)]
+            if (name := doubled_name(text)) is not None:
+                self._findings.mixed(f"a JSON document of fio has {name} twice")
+            for fault in () if self.faults else _faults(document):
+                self._fail(fault)
+            jobs = [one.job(document.options) for one in (*document.jobs, *document.client_stats)]
+            for job in jobs:
+                job.facts = {} if job.is_sum else job.facts | document.version_fact
+            if self._is_snapshot_of(jobs, document.printed_ms):
+                self.runs.pop()
             self.runs.append(jobs)
+            self._printed_ms = document.printed_ms
             self._findings.begin()
             self._findings.keep(sum(job.n_figures for job in jobs))
 
+    def _is_snapshot_of(self, jobs: list[Job], printed_ms: float | None) -> bool:
+        """Return whether the last document was a snapshot of these jobs (--status-interval).
 
-# Text
-
-_JOB = re.compile(r"(?:<\S+> )?(.*): \(groupid=([0-9]+), jobs=[0-9]+\): err=\s*([0-9]+)\b.*: pid=")
-_DIRECTION = re.compile(r"\s+(read|write|trim|mixed)\s*: ")
-_RATES = re.compile(r"IOPS=([0-9.]+)([kKMG]?), BW=([0-9.]+)([kKMGT]?i?B)/s ")
-_OLD_RATES = re.compile(r"bw=([0-9.]+)([KMGT]?B)/s, iops=([0-9.]+)([kKMG]?),? ")
-_LATENCY = re.compile(r"\s+clat \(([num]?sec)\)\s*: min=.* avg=\s*([0-9.]+)([KMG]?), stdev=")
-_PERCENTILE_HEAD = re.compile(r"\s+(\w+) percentiles \(([num]?sec)\):")
-_PERCENTILE = re.compile(r"([0-9.]+)th=\[\s*([0-9]+)([KMG]?)\]")
-_STATUS = re.compile(r"Run status group ([0-9]+) \(")
-_STATUS_ROW = re.compile(r"\s+(READ|WRITE|TRIM|MIXED): (?:bw|io)=\S+ .*(?:run|maxt)=\S*sec")
-_MICROSECONDS = {"nsec": 1e-3, "usec": 1.0, "msec": 1e3, "sec": 1e6}
-_THOUSANDS = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
-_KIBIBYTES = {
-    "B": 1 / 1024,
-    "kB": 1000 / 1024,
-    "KiB": 1.0,
-    "MB": 1e6 / 1024,
-    "MiB": 1024.0,
-    "GB": 1e9 / 1024,
-    "GiB": 1024.0**2,
-    "TiB": 1024.0**3,
-}
-_OLD_KIBIBYTES = {"B": 1 / 1024, "KB": 1.0, "MB": 1024.0, "GB": 1024.0**2, "TB": 1024.0**3}
-"""Until 2.x, KB are 1024 bytes (HOWTO: kb_base)."""
+        It was where they had begun already when it was printed.
+        """
+        if not self.runs or self._printed_ms is None or printed_ms is None:
+            return False
+        last = [(job.host, job.name, job.group) for job in self.runs[-1]]
+        runtime_ms = max((job.runtime_ms for job in jobs), default=0.0)
+        is_same = last == [(job.host, job.name, job.group) for job in jobs]
+        return is_same and printed_ms - runtime_ms < self._printed_ms - _SLACK_MS
 
 
-class TextReader:
-    """The jobs in a log, run by run, and the groups whose closing status was seen with its operations."""
-
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
-        self.runs: list[list[Job]] = []
-        self._statuses: list[dict[int, set[str]]] = []
-        self._status: set[str] | None = None
-        self._figures: dict[str, float] | None = None
-        self._percentile_unit: float | None = None
-
-    def read(self, line: str) -> None:
-        """Take in a line."""
-        if line.startswith("fio-"):
-            self._begin()
-        elif "(groupid=" in line and (match := _JOB.match(line)):
-            if not self.runs:
-                self._begin()
-            self.runs[-1].append(Job(match[1], int(match[2]), int(match[3])))
-            self._findings.begin()
-            self._figures = None
-        elif line.startswith("Run status group") and self.runs and (match := _STATUS.match(line)):
-            self._status = self._statuses[-1].setdefault(int(match[1]), set())
-            self._findings.begin()
-        elif line.startswith(" ") and self.runs:
-            self._read_row(line)
-
-    def _begin(self) -> None:
-        self.runs.append([])
-        self._statuses.append({})
-        self._findings.begin()
-        self._status = self._figures = self._percentile_unit = None
-
-    def _read_row(self, line: str) -> None:
-        first = line.lstrip()[:1]
-        if first == "|":
-            if self._figures is not None and self._percentile_unit is not None:
-                self._read_percentiles(self._figures, self._percentile_unit, line)
-        elif first in "RWTM":
-            if self._status is not None and (match := _STATUS_ROW.fullmatch(line)):
-                self._status.add(match[1].lower())
-        elif first in "rwtm" and (match := _DIRECTION.match(line)):
-            self._read_rates(match[1], line)
-        elif "clat" in line and self._figures is not None:
-            self._read_latency(self._figures, line)
-        elif "percentiles (" in line and _PERCENTILE_HEAD.match(line):
-            self._percentile_unit = None
-
-    def _read_rates(self, operation: str, line: str) -> None:
-        if not self.runs[-1]:
-            return
-        if match := _RATES.search(line):
-            iops, bandwidth = (match[1], match[2]), (match[3], _KIBIBYTES.get(match[4]))
-        elif match := _OLD_RATES.search(line):
-            iops, bandwidth = (match[3], match[4]), (match[1], _OLD_KIBIBYTES[match[2]])
-        else:
-            return
-        figures = {"iops": _number(iops[0]) * _THOUSANDS[iops[1]]}
-        if bandwidth[1] is not None:
-            figures["bandwidth"] = _number(bandwidth[0]) * bandwidth[1]
-        self.runs[-1][-1].figures[operation] = self._figures = figures
-        self._findings.keep(_MOST_OF_AN_OPERATION)
-        self._percentile_unit = None
-
-    def _read_latency(self, figures: dict[str, float], line: str) -> None:
-        if match := _LATENCY.match(line):
-            figures["latency"] = _number(match[2]) * _THOUSANDS[match[3]] * _MICROSECONDS[match[1]]
-        elif match := _PERCENTILE_HEAD.match(line):
-            self._percentile_unit = _MICROSECONDS[match[2]] if match[1] == "clat" else None
-
-    @staticmethod
-    def _read_percentiles(figures: dict[str, float], unit: float, line: str) -> None:
-        for rank, value, thousands in _PERCENTILE.findall(line):
-            if name := percentile(rank):
-                figures[name] = float(value) * _THOUSANDS[thousands] * unit
-
-    def faults(self) -> Iterator[str]:
-        """Yield which groups of jobs lack the status that closes them."""
-        for jobs, statuses in zip(self.runs, self._statuses, strict=True):
-            for group, operations in sorted(_operations(jobs).items()):
-                missing = operations - statuses.get(group, set())
-                if missing or group not in statuses:
-                    lacks = f" of its {', '.join(sorted(missing))}s" if missing else ""
-                    yield f"fio's text lacks the closing status{lacks} for group {group}"
-            if not jobs:
-                yield "fio began, but printed nothing of its jobs"
+_SLACK_MS = 500
+"""How far fio's clocks may be apart, of the run and of the document, which may count whole seconds."""
 
 
-def _operations(jobs: list[Job]) -> Mapping[int, set[str]]:
-    operations: dict[int, set[str]] = {}
-    for job in jobs:
-        operations.setdefault(job.group, set()).update(job.figures)
-    return operations
-
-
-def _number(text: str) -> float:
-    """Return the number in `text`; more than one point makes it none."""
-    return float(text) if text.count(".") <= 1 and text != "." else math.nan
+def number(text: str) -> float:
+    """Return the number in `text`, which has digits and at most one point; NaN where it is none."""
+    digits = text.replace(".", "", 1)
+    return float(text) if digits.isascii() and digits.isdigit() else math.nan
 
 
 def percentile(rank: str) -> str | None:
     """Return the figure of merit of the percentile `rank`, if there is one."""
-    value = _number(rank) if rank.replace(".", "").isascii() and rank.replace(".", "").isdigit() else math.nan
+    value = number(rank)
     return _PERCENTILES.get(value)

@@ -23,6 +23,8 @@ _N_FIELDS = {3: 41, 4: 41, 5: 47}
 _OPERATIONS = {3: ("read", "write"), 4: ("read", "write", "trim"), 5: ("read", "write", "trim")}
 _FIGURES: Mapping[int, str] = {1: "bandwidth", 2: "iops", 10: "latency"}
 """The place of each figure among the fields of an operation: KiB/s, operations per second, microseconds."""
+_RUNTIME = 3
+"""The place of the time in milliseconds among the fields of an operation."""
 _PERCENTILES = slice(12, 32)
 
 
@@ -60,9 +62,20 @@ class TerseReader:
             found = dict(_figures(fields[start : start + width]))
             if fields[start] != "0":
                 job.figures[operation] = found
+                job.runtime_ms = max(job.runtime_ms, figure(fields[start + _RUNTIME]) or 0.0)
+        if any(_is_snapshot(one, job) for one in self.jobs):
+            self.faults.setdefault(
+                f"fio's terse output has several rows of job {job.name} of different lengths: if they are "
+                "snapshots (--status-interval), use --output-format=json, which tells"
+            )
         self.jobs.append(job)
         self._findings.begin()
         self._findings.keep(job.n_figures)
+
+
+def _is_snapshot(one: Job, other: Job) -> bool:
+    """Return whether `one` may be an earlier state of `other`: clones of one job run for as long as it."""
+    return (one.name, one.group) == (other.name, other.group) and other.runtime_ms > 1.2 * one.runtime_ms > 0
 
 
 def _figures(fields: list[str]) -> Iterator[tuple[str, float]]:

@@ -12,24 +12,33 @@ from collections.abc import Iterable, Iterator
 
 from tare.model.case import Case
 from tare.model.values import Settings
-from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.model.workload import (
+    ALL_BUT_STORAGE,
+    Better,
+    Fom,
+    Parameter,
+    ParameterKind,
+    Parsed,
+    QuestionKind,
+    Stage,
+)
 from tare.workloads.common.application import (
     IO_NOTE,
     Application,
     check_ranks,
     checked_file,
-    fresh_output_folder,
     io_faults,
     is_heavy,
     output_folder,
     serial,
 )
-from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.benchmark import Banner, Findings
 from tare.workloads.common.ending import Ending
 from tare.workloads.common.runs import Runs
 from tare.workloads.common.text import Sieve, figure
 from tare.workloads.gromacs_input import box_edge_nm, minimisation, simulation, topology
 
+_BANNER = Banner("GROMACS - ", r":-\) GROMACS - [^,\n]*, (?:VERSION )?(\S+)")
 _FOMS = (
     Fom(
         name="ns_per_day",
@@ -37,6 +46,7 @@ _FOMS = (
         better=Better.HIGHER,
         summary="simulated time in a day",
         is_primary=True,
+        answers=ALL_BUT_STORAGE,
     ),
     Fom(name="hours_per_ns", unit="hour/ns", better=Better.LOWER, summary="time for one simulated ns"),
     Fom(
@@ -45,7 +55,13 @@ _FOMS = (
         better=Better.HIGHER,
         summary="of an energy minimisation, which has no ns",
     ),
-    Fom(name="wall_time", unit="s", better=Better.LOWER, summary="elapsed time that the rate is made of"),
+    Fom(
+        name="wall_time",
+        unit="s",
+        better=Better.LOWER,
+        summary="elapsed time that the rate is made of",
+        answers=(QuestionKind.STORAGE,),
+    ),
     Fom(name="core_time", unit="s", better=Better.LOWER, summary="the same, all cores together"),
     Fom(
         name="load_imbalance",
@@ -139,13 +155,13 @@ class Gromacs(Application, frozen=True, kw_only=True):
             link = serial("link", "ln", "--symbolic", "--force", ready, "ready.tpr")
             return (link, checked_file("ready.tpr", sha256), _simulation(case, "ready.tpr"))
         steps = () if ready else tuple(_preparation(case.parameters, is_heavy=is_heavy(case)))
-        return (*steps, *fresh_output_folder(case), _simulation(case, ready or "water.tpr"))
+        return (*steps, _simulation(case, ready or "water.tpr"))
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read md.log, or what mdrun prints (see model.Workload.parse)."""
         findings = Findings(_FOMS)
         log = _Log(findings, self.ranks)
-        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE):
+        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
             log.read(line)
         return log.parsed()
 
@@ -178,11 +194,16 @@ def _simulation(case: Case, tpr: str) -> Stage:
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
-_HEADS = frozenset({"     ", "Perfo", " Aver", " Part", "Finis", "Progr", "Log f", "Recei", "start", "Using"})
+_HEADS = frozenset(
+    {
+        "     ", "Perfo", " Aver", " Part", "Finis", "Progr", "Log f", "Recei", "start", "Using", "Runni",
+        "There",
+    }
+)  # fmt: skip
 """The first characters of the lines that matter."""
 
 _SIEVE = Sieve(
-    "Performance:|Log file opened|Received the|starting mdrun|Using ",
+    "Performance:|Log file opened|Received the|starting mdrun|Using |Running on |There are: ",
     "Program", "Time:", "(ns/day)", "(steps/hour)", "mbalance:", ":-)",
 )  # fmt: skip
 
@@ -191,6 +212,9 @@ _FIGURES = re.compile(r"Performance:((?: +[0-9]+\.[0-9]{1,3})+)")
 _IMBALANCE = re.compile(r" Average load imbalance: ([0-9]+\.[0-9]+) ?%\.?")
 _PME_IMBALANCE = re.compile(r".* due to PP/PME imbalance: (-?[0-9]+\.[0-9]+) ?%")
 _RANKS = re.compile(r"Using (\d+) MPI (process|thread)(?:e?s)? *")
+_THREADS = re.compile(r"Using (\d+) OpenMP threads?(?: per t?MPI (?:process|thread))? *")
+_NODES = re.compile(r"Running on (\d+) nodes? with total ")
+_ATOMS = re.compile(r"There are: (\d{1,12}) Atoms *")
 _PROGRAM = re.compile(r"Program:? .*(?:version|VERSION) \S+")
 
 
@@ -221,8 +245,18 @@ class _Log:
             self._read_performance(line)
         elif line.startswith("Using "):
             if match := _RANKS.fullmatch(line):
-                # Threads of GROMACS's own MPI are one process to a launcher.
-                self._ranks.add(int(match[1]) if match[2] == "process" else 1)
+                # Threads of GROMACS's own MPI are ranks, and one process to a launcher.
+                is_mpi = match[2] == "process"
+                self._ranks.add(int(match[1]) if is_mpi else 1)
+                self._findings.say(ranks=int(match[1]))
+                if not is_mpi:
+                    self._findings.say(thread_mpi_ranks=int(match[1]))
+            elif match := _THREADS.fullmatch(line):
+                self._findings.say(threads=int(match[1]))
+        elif match := _NODES.match(line):
+            self._findings.say(nodes=int(match[1]))
+        elif match := _ATOMS.fullmatch(line):
+            self._findings.say(n_atoms=int(match[1]))
         elif line.startswith(("Log file opened on ", "starting mdrun ")):
             run.begin()
         elif _PROGRAM.fullmatch(line):
@@ -258,6 +292,8 @@ class _Log:
         for column, fom in _COLUMNS.items():
             if column in values:
                 run.figures[fom] = float(values[column])
+        if "wall_time" not in run.figures:
+            self._findings.mixed("the performance of a run without its time")
         run.is_finished = True
 
     def _read_error(self, line: str) -> None:

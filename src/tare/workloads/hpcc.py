@@ -10,12 +10,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 
+from tare.model.bounds import Resource
 from tare.model.case import Case
-from tare.model.workload import Better, Fom, Parsed, Stage
-from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.model.values import Scalar
+from tare.model.workload import Better, Fom, Parsed, QuestionKind, Stage
+from tare.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
 from tare.workloads.common.text import aborts, figure
 from tare.workloads.hpl_input import SIZE_PARAMETERS, hpl_dat, size_faults
 
+_BANNER = Banner("Challenge Benchmark version", r"Challenge Benchmark version (\S+)")
 _PRIMARY = frozenset(
     {
         "HPL_Tflops",
@@ -28,6 +31,20 @@ _PRIMARY = frozenset(
     }
 )
 """Those that the HPC Challenge awards and its web site rank by."""
+
+_ON_NETWORK = _PRIMARY - {"StarSTREAM_Triad"}
+"""Those of tests whose ranks wait for messages of each other."""
+
+_OF_COMPUTING = frozenset(
+    {"HPL_Tflops", "StarDGEMM_Gflops", "StarSTREAM_Triad", "StarFFT_Gflops", "MPIFFT_Gflops"}
+)
+"""Those of tests that processors and memory bound, on all ranks at once."""
+
+
+def _answers(name: str) -> tuple[QuestionKind, ...]:
+    asked = {QuestionKind.NETWORK: _ON_NETWORK, QuestionKind.COMPUTE: _OF_COMPUTING}
+    return tuple(kind for kind, names in asked.items() if name in names)
+
 
 _KERNELS = ("Copy", "Scale", "Add", "Triad")
 _UPDATES = ("MPIRandomAccess", "MPIRandomAccess_LCG")
@@ -63,11 +80,17 @@ _FOMS = tuple(
         unit=unit,
         better=Better.LOWER if unit in _LOWER_IS_BETTER else Better.HIGHER,
         is_primary=name in _PRIMARY,
+        answers=_answers(name),
+        limit=Resource.FLOPS if name == "HPL_Tflops" else None,
     )
     for unit, names in _METRICS.items()
     for name in names
 )
 _NAMES = frozenset(fom.name for fom in _FOMS)
+_ALWAYS = frozenset(name for name in _NAMES if not name.endswith("_LCG") and "_LCG_" not in name)
+"""The lines of every summary since 1.0; a test that was not run has one, too."""
+_FACTS = {"CommWorldProcs": "ranks", "HPL_N": "n", "HPL_NB": "nb"}
+"""What a summary says of its run, by HPCC's name; -1 stands for a test that was not run."""
 
 _LEAST = 1e-200
 """A test that was not run has -1, and in 1.5.0 sometimes what lay in memory: 0, or 2.3e-310."""
@@ -105,7 +128,7 @@ class HpccBenchmark(Benchmark, frozen=True, kw_only=True):
         """Read the summary of every run, and what failed before it."""
         findings = Findings(self.foms)
         log = _Log(findings)
-        for line in findings.lines(lines):
+        for line in findings.lines(lines, banner=_BANNER):
             if "=" in line:
                 log.read_value(line)
             elif line.startswith(("This is the DARPA", "Begin of Summary", "End of")):
@@ -122,14 +145,23 @@ class _Run:
     """One run: its summary, and how far it came."""
 
     figures: dict[str, str] = dataclasses.field(default_factory=dict)
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     failures: list[str] = dataclasses.field(default_factory=list)
     success: str | None = None
     is_in_summary: bool = False
     is_summed_up: bool = False
     is_finished: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it came to its end and its summary has every line."""
+        return self.is_finished and self.figures.keys() >= _ALWAYS
+
     def problems(self) -> Iterator[str]:
         """Yield why the run must not count."""
+        lost = sorted(_ALWAYS - self.figures.keys())
+        if self.is_finished and lost:
+            yield f"lacks lines of its summary: {', '.join(lost[:3])}"
         if self.success is not None and self.success != "1":
             yield f"did not succeed: Success={self.success}"
         for failure in self.failures:
@@ -166,6 +198,8 @@ class _Log:
         if name in _NAMES:
             self._runs[-1].figures[name] = value
             self._findings.keep()
+        elif name in _FACTS and value.isdecimal() and len(value) < 10:
+            self._runs[-1].facts[_FACTS[name]] = int(value)
         elif name == "Success":
             self._runs[-1].success = value
 
@@ -180,9 +214,10 @@ class _Log:
         runs = self._runs
         if not runs:
             self._findings.problem("the output holds no run of HPCC")
-        for number, run in enumerate(runs, start=1):
-            at = tell_apart(number, len(runs))
-            name = f"run {number} of HPCC" if at else "HPCC"
+        places = coordinates([run.facts for run in runs])
+        for number, (run, at) in enumerate(zip(runs, places, strict=True), start=1):
+            self._findings.say(**run.facts)
+            name = f"run {number} of HPCC" if len(runs) > 1 else "HPCC"
             for metric, text in run.figures.items():
                 value = figure(text)
                 if value is None:
@@ -191,7 +226,7 @@ class _Log:
                     self._findings.measure(metric, value, **at)
             for problem in run.problems():
                 self._findings.problem(f"{name} {problem}")
-        return self._findings.parsed(is_complete=bool(runs) and all(run.is_finished for run in runs))
+        return self._findings.parsed(is_complete=bool(runs) and all(run.is_whole for run in runs))
 
 
 WORKLOADS = (

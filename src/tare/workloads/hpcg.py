@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from tare.model.case import Case
 from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.benchmark import Benchmark, Findings, coordinates
 from tare.workloads.common.text import aborts, figure
 
 _VALID = "HPCG result is VALID with a GFLOP/s rating of"
@@ -60,7 +60,7 @@ _LAST_WORDS = (
 )
 """How the lines begin that follow a rating, at least one of them in every version."""
 
-_FIRST_LETTERS = frozenset({" ", "_", "#", "H", "C", "n", "t", "f", *(name[0] for name in _SECTIONS)})
+_FIRST_LETTERS = frozenset({" ", "_", "#", "H", "C", "n", "t", "f", "v", *(name[0] for name in _SECTIONS)})
 """How lines of a report begin; all others are passed over quickly."""
 
 _KERNELS = {"DDOT": "ddot", "WAXPBY": "waxpby", "SpMV": "spmv", "MG": "mg", "SymGS": "symgs"}
@@ -107,6 +107,14 @@ _FIGURES: Mapping[tuple[str, str], tuple[str, str | None]] = {
     **{(_TIMES, kernel): ("kernel_time", name) for kernel, name in _KERNELS.items()},
 }
 """Section and key to the figure of merit and its kernel."""
+
+_MACHINE, _DOMAIN = "Machine Summary", "Local Domain Dimensions"
+_FACTS: Mapping[tuple[str, str], str] = {
+    (_MACHINE, "Distributed Processes"): "ranks",
+    (_MACHINE, "Threads per processes"): "threads",
+    **{(_DOMAIN, name): name for name in ("nx", "ny", "nz")},
+}
+"""Section and key to what a report says of its run."""
 
 _INTEL_BANNER = re.compile(r"n[0-9]+-[0-9]+p-[0-9]+t(?: version: .*)?")
 """How reports of Intel's builds begin, which name themselves after the run's size, ranks and threads."""
@@ -159,6 +167,7 @@ class _Report:
     """One report: its figures by section and key, and what it says of itself."""
 
     figures: dict[tuple[str, str], str] = dataclasses.field(default_factory=dict)
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     failures: list[str] = dataclasses.field(default_factory=list)
     is_invalid: bool = False
     is_whole: bool = False
@@ -172,6 +181,7 @@ class _Log:
         self._reports: list[_Report] = []
         self._section = ""
         self._has_residuals = False
+        self._is_early = False
         self._sums: dict[str, float] = {}
 
     def read(self, line: str) -> None:
@@ -188,6 +198,8 @@ class _Log:
             self._reports.append(_Report())
             self._findings.begin()
             self._section = ""
+        elif line.startswith("version=") and self._reports and not self._section:
+            self._reports[-1].facts["program_version"] = line.removeprefix("version=").strip()
         elif line[-1:] in (":", "="):
             name = line.strip("_#*:= ")
             self._section = name if name.startswith(_SECTIONS) else self._section
@@ -213,16 +225,21 @@ class _Log:
         section = next(name for name in _SECTIONS if line.startswith(name))
         rest = line[len(section) :].strip()
         key, _, value = rest.rpartition(" ")
-        is_figure = (section, key.strip()) in _FIGURES or key.strip() == "Result"
+        name = section, key.strip()
+        is_figure = name in _FIGURES or name in _FACTS or key.strip() == "Result"
         self._read_value(section, key.strip(), value) if is_figure else self._read_value(section, rest, "")
 
     def _read_value(self, section: str, key: str, value: str) -> None:
         if not self._reports:
+            self._is_early |= (section, key) in _FIGURES
             return
         report = self._reports[-1]
         if (section, key) in _FIGURES:
             report.figures[section, key] = value
             self._findings.keep()
+        elif (section, key) in _FACTS:
+            if value.isdecimal() and len(value) < 10:
+                report.facts[_FACTS[section, key]] = int(value)
         elif section == _FINAL:
             report.is_whole |= key.startswith(_LAST_WORDS)
             report.is_invalid |= key.startswith("HPCG result is") and "INVALID" in key + value
@@ -241,9 +258,12 @@ class _Log:
             findings.problem("NVIDIA's summary does not say whether the result is VALID; HPCG's report does")
         elif not reports:
             findings.problem("the output holds no report of HPCG")
-        for number, report in enumerate(reports, start=1):
-            at = tell_apart(number, len(reports))
-            name = f"run {number} of HPCG" if at else "HPCG"
+        if reports and self._is_early:
+            findings.mixed("figures before the beginning of their report")
+        places = coordinates([report.facts for report in reports])
+        for number, (report, at) in enumerate(zip(reports, places, strict=True), start=1):
+            findings.say(**report.facts)
+            name = f"run {number} of HPCG" if len(reports) > 1 else "HPCG"
             for (section, key), text in report.figures.items():
                 fom, kernel = _FIGURES[section, key]
                 self._measure(fom, text, at | ({"kernel": kernel} if kernel else {}), f"{name}: {key}")
@@ -264,7 +284,21 @@ def _is_complete(report: _Report) -> bool:
     return report.is_whole and is_rated and (_TIMES, "Total") in report.figures
 
 
+def _missing(report: _Report) -> set[str]:
+    """Return of what a report has the time and no rate, the rate and no time, or some of three figures."""
+    kinds = {key.split()[0] for section, key in report.figures if section == _REDUCTIONS}
+    if ("Min" in kinds) != ("Max" in kinds) or (kinds and "Avg" not in kinds):
+        return {_REDUCTIONS}
+    timed, rated = (
+        {kernel for place in report.figures for fom, kernel in (_FIGURES[place],) if fom == name and kernel}
+        for name in ("kernel_time", "kernel_rate")
+    )
+    return timed ^ rated if timed and rated else set()
+
+
 def _problems(report: _Report) -> Iterator[str]:
+    if missing := _missing(report):
+        yield f"lacks lines of {', '.join(sorted(missing))}"
     if report.is_invalid:
         yield "calls its result INVALID"
     for section in report.failures:

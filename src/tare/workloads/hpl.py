@@ -10,16 +10,17 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from tare.model.bounds import Resource
 from tare.model.case import Case
 from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parsed, Stage
-from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
 from tare.workloads.common.text import aborts, figure
 from tare.workloads.hpl_input import SIZE_PARAMETERS, hpl_dat, size_faults
 
+_BANNER = Banner("HPLinpack ", r"HPLinpack (\S+)  --")
 _NUMBER = r"([-+*.0-9a-zA-Z()]+)"
 _ROW = re.compile(
     r"\s*(W[RC]\w+)(?:\s+[0-9]+(?=(?:\s+[0-9]+){4}\s+[0-9]))?"  # AMD's build has a column SWP before N
@@ -57,7 +58,7 @@ class HplBenchmark(Benchmark, frozen=True, kw_only=True):
         """Read the row of every test, its verdicts, and the footer."""
         findings = Findings(self.foms)
         log = _Log(findings)
-        for line in findings.lines(lines):
+        for line in findings.lines(lines, banner=_BANNER):
             # Rows start with W; everything else of interest has one of these words.
             if line.startswith("W") or " W" in line[:40]:
                 log.read_row(line)
@@ -185,22 +186,16 @@ class _Log:
                 self._findings.problem(f"HPL skipped {run.skipped} tests because of illegal input values")
         for fault in faults:
             self._findings.problem(fault)
-        for test, at in zip(tests, _coordinates(tests), strict=True):
+        for test, at in zip(tests, coordinates([_facts(test) for test in tests]), strict=True):
+            self._findings.say(n=test.n, nb=test.nb, ranks=test.p * test.q)
             self._findings.measure("gflops", test.gflops, **at)
             self._findings.measure("time", test.time, **at)
         return self._findings.parsed(is_complete=bool(tests) and not faults)
 
 
-def _coordinates(tests: list[_Test]) -> Iterator[dict[str, Scalar]]:
-    """Yield what tells each test apart: the settings in which they differ, and `run` where these repeat."""
-    keys = ("n", "nb", "p", "q", "variant")
-    varied = [key for key in keys if len({getattr(test, key) for test in tests}) > 1]
-    places = [tuple((key, getattr(test, key)) for key in varied) for test in tests]
-    n_repeats = max(Counter(places).values(), default=0)
-    seen = Counter[tuple[tuple[str, Scalar], ...]]()
-    for place in places:
-        seen[place] += 1
-        yield dict(place) | tell_apart(seen[place], n_repeats)
+def _facts(test: _Test) -> dict[str, Scalar]:
+    """Return the settings of a test, as its row has them."""
+    return {"n": test.n, "nb": test.nb, "p": test.p, "q": test.q, "variant": test.variant}
 
 
 WORKLOADS = (
@@ -216,6 +211,7 @@ WORKLOADS = (
                 better=Better.HIGHER,
                 summary="10⁹ floating-point operations per second",
                 is_primary=True,
+                limit=Resource.FLOPS,
             ),
             Fom(name="time", unit="s", better=Better.LOWER, summary="time to solve the system"),
         ),

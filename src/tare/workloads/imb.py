@@ -15,9 +15,12 @@ from itertools import pairwise
 
 import msgspec
 
+from tare.model.bounds import Resource
 from tare.model.case import Case
-from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.common.benchmark import Benchmark, Findings
+from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage, limited
+from tare.workloads.common.benchmark import Banner, Benchmark, Findings
+
+_BANNER = Banner(" MPI Benchmarks ", r"Intel\(R\) MPI Benchmarks ([0-9][^,\n]*),")
 
 
 def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = True) -> Fom:
@@ -72,6 +75,9 @@ _BENCHMARKS = (
     ("Barrier", _SYNCHRONISATION, "MPI_Barrier: the time in which all ranks meet."),
 )  # fmt: skip
 """IMB's name of each benchmark, the columns of its table, and what it measures."""
+
+_BOTH_WAYS = frozenset({"Sendrecv", "Exchange"})
+"""Benchmarks whose rates count what a rank sends and what it receives."""
 
 _MULTIPLE = "Multi-"
 
@@ -179,7 +185,7 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
         """Read the tables of this benchmark, and whether IMB came to its end (see model.Workload.parse)."""
         findings = Findings(self.foms)
         log = _Log(self, findings)
-        for line in findings.lines(lines):
+        for line in findings.lines(lines, banner=_BANNER):
             if "#" in line:
                 log.read_mark(line)
             elif line.lstrip()[:1].isdigit():
@@ -198,6 +204,7 @@ _MARK = re.compile(
     | (?P<limit>     Minimum | Maximum ) \ message\ length\ in\ bytes: \s+ (?P<bytes> [0-9]{1,15} ) $
     | Benchmarking\  (?P<benchmark> \S+ )
     | \#processes\ =\  (?P<ranks> [0-9]{1,9} ) $
+    | \(\ (?P<waiting> [0-9]{1,9} )\ additional\ processes\ waiting\ in\ MPI_Barrier
     | \(\ (?P<groups> [0-9]{1,9} )\ groups\ of\ (?P<members> [0-9]{1,9} )\ processes\b
     )""",
     re.VERBOSE,
@@ -219,6 +226,7 @@ class _Table:
     smallest: int | None = None
     largest: int | None = None
     ranks: int | None = None
+    waiting: int = 0
     width: int | None = None
     rows: list[tuple[float, ...]] = dataclasses.field(default_factory=list)
 
@@ -267,10 +275,14 @@ class _Log:
             self._open = None
         elif mark["limit"]:
             self._limits[mark["limit"]] = int(mark["bytes"])
+            if any(table.run == self._run for table in self._tables):
+                self._findings.mixed("the sizes of a run come after its tables")
         elif mark["benchmark"]:
             self._open = self._new_table() if mark["benchmark"] == self._workload.benchmark else None
         elif self._open is not None and mark["groups"]:
             self._open.ranks = int(mark["groups"]) * int(mark["members"])
+        elif self._open is not None and mark["waiting"]:
+            self._open.waiting = int(mark["waiting"])
         elif self._open is not None:
             self._open.ranks = int(mark["ranks"])
 
@@ -318,16 +330,21 @@ class _Log:
             faults.append("the output lacks IMB's closing line; the run did not come to its end")
         for fault in faults:
             findings.problem(fault)
+        if None in groups and len(groups) > 1:
+            findings.mixed("a table without its number of processes")
         for table in tables:
+            if self._workload.has_sizes and len({row[0] for row in table.rows}) < len(table.rows):
+                findings.mixed(f"a size is twice in {self._name(table)}")
             if groups[table.ranks] > 1:
                 findings.problem(f"{self._name(table)} is there {groups[table.ranks]} times")
+            if table.ranks is not None:
+                findings.say(ranks=table.ranks + table.waiting)
             at = {"ranks": table.ranks} if len(groups) > 1 and table.ranks is not None else {}
             self._measure(table.rows, at)
         return findings.parsed(
             is_complete=bool(tables) and not faults,
-            payload_bytes=_payload_bytes(
-                self._workload.has_sizes, (row for one in tables for row in one.rows)
-            ),
+            payload_bytes=_payload_bytes(self._workload, (row for one in tables for row in one.rows)),
+            n_messages=_n_messages(self._workload, (row for one in tables for row in one.rows)),
         )
 
     def _tables_that_count(self) -> list[_Table]:
@@ -354,9 +371,22 @@ class _Log:
         return f"the table of {self._workload.benchmark}{place}"
 
 
-def _payload_bytes(has_sizes: bool, rows: Iterable[tuple[float, ...]]) -> int:
-    """Return the least that any node sends and receives: a message each time, or a byte in a barrier."""
-    return sum(int(row[0] * row[1] if has_sizes else row[0]) for row in rows)
+def _payload_bytes(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) -> int:
+    """Return the least that any node sends and receives: a message each time, or a byte in a barrier.
+
+    In a ping-pong and a ping-ping each rank sends one and receives one.
+    """
+    if not workload.has_sizes:
+        return sum(int(row[0]) for row in rows)
+    ways = 2 if "Ping" in workload.benchmark else 1
+    return sum(int(ways * row[0] * row[1]) for row in rows)
+
+
+def _n_messages(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) -> int:
+    """Return how many messages any node sends and receives at least, each awaited before the next."""
+    if not workload.has_sizes:
+        return sum(int(row[0]) for row in rows)
+    return sum(2 * int(row[1]) for row in rows) if "PingPong" in workload.benchmark else 0
 
 
 def _sizes_of(benchmark: str, columns: tuple[str, ...]) -> tuple[Parameter, ...]:
@@ -380,6 +410,10 @@ def _workload(benchmark: str, columns: tuple[str, ...], summary: str) -> ImbBenc
     foms = tuple(fom for column, fom in _COLUMNS.items() if column in columns)
     if "#bytes" not in columns:
         foms = tuple(msgspec.structs.replace(fom, by=()) for fom in foms)
+    if columns is _ONE_WAY:
+        foms = limited(foms, "MB/s", Resource.LINK)
+    elif benchmark in _BOTH_WAYS:
+        foms = limited(foms, "MB/s", Resource.LINK_BOTH_WAYS)
     return ImbBenchmark(
         name=f"imb.{benchmark.lower()}",
         summary=summary,

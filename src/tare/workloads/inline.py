@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import math
@@ -12,7 +11,7 @@ from typing import Self
 
 import msgspec
 
-from tare.errors import UsageError
+from tare.errors import UsageError, nearest_name
 from tare.model.case import Case
 from tare.model.study import DESIGN_SETTINGS
 from tare.model.values import Scalar, Settings
@@ -20,11 +19,15 @@ from tare.model.workload import Fom, InlineDefinition, InlineFom, Parsed, Stage
 from tare.workloads.common.benchmark import Findings
 from tare.workloads.common.text import figure
 
-_LATER = ("work", "storage")
+_LATER = ("work", "storage", "storage_path", "hosts")
 """Places that are filled in when a run starts (see model.Stage); until then they stay as they are."""
+
+_SPREAD = frozenset({"nodes", "ranks", "ranks_per_node", "hosts"})
+"""What a command that starts its own processes asks for: how many, and where."""
 
 _TOKEN = re.compile(r"(\{\{|\}\}|\{[A-Za-z_][A-Za-z0-9_]*\}|[{}])")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
+_MOST_UNKNOWN = 20
 _SHOWN = 120  # characters of an output line that a problem quotes
 
 
@@ -47,17 +50,34 @@ class InlineWorkload:
 
     @property
     def digest(self) -> str:
-        """Return a hash of the definition, the same on every machine."""
-        text = msgspec.json.encode(self._definition, order="deterministic")
+        """Return a hash of the definition, the same on every machine and of every version."""
+        text = msgspec.json.encode(_lasting(self._definition))
         return hashlib.blake2b(text, digest_size=8).hexdigest()
 
     def derive(self, settings: Settings) -> Mapping[str, Scalar]:
         """Return no further names."""
         return {}
 
+    @property
+    def _spreads(self) -> bool:
+        """Whether the command is told of nodes or ranks, and so can start processes on them itself."""
+        one = self._definition
+        texts = (*one.command, *one.env.values(), *one.files.values())
+        return any(token.strip("{}") in _SPREAD for text in texts for token in _TOKEN.findall(text))
+
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what the placeholders of command, environment and files ask for in vain."""
+        """Yield what the placeholders of command, environment and files ask for in vain.
+
+        A program that neither an MPI starts on each rank, nor is told of nodes or ranks, would use one.
+        """
         definition, values = self._definition, case.settings
+        if not definition.is_mpi and not self._spreads and max(case.layout.nodes, case.layout.ranks) > 1:
+            asked = f"nodes: {case.layout.nodes} and ranks: {case.layout.ranks}"
+            yield (
+                f"the case has {asked}, and without 'mpi: true' the command runs once, on one node; set mpi: "
+                "true where the launcher is to start it on every rank; name {hosts}, {nodes} or {ranks} in "
+                "the command where it starts its processes itself; or leave out nodes and ranks"
+            )
         for word in definition.command:
             yield from _template_faults("command", word, values, _LATER)
         for name, text in definition.env.items():
@@ -72,7 +92,9 @@ class InlineWorkload:
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the command with its placeholders filled in."""
         definition, values = self._definition, case.settings
+        is_spread = not definition.is_mpi and self._spreads
         stage = Stage(
+            layout=case.layout if is_spread else None,
             argv=tuple(_fill(word, values) for word in definition.command),
             env={name: _fill(text, values) for name, text in definition.env.items()},
             files={name: _fill(text, values) for name, text in definition.files.items()},
@@ -111,6 +133,21 @@ class InlineWorkload:
             one.report(is_torn=bool(torn))
         is_complete = not unmet and all(one.values for one in figures.values())
         return findings.parsed(is_complete=is_complete and not document.is_cut)
+
+
+_NEWER = frozenset({"limit", "answers"})
+"""Fields that figures of merit have gained: how they are judged and drawn is no part of what is hashed."""
+
+
+def _lasting(value: object) -> object:
+    """Return `value` as plain data, in the order in which the first version of Tare hashed it."""
+    if isinstance(value, msgspec.Struct):
+        fields = msgspec.structs.fields(value)
+        told = {one.name: getattr(value, one.name) for one in fields}
+        return {name: _lasting(one) for name, one in told.items() if name not in _NEWER}
+    if isinstance(value, dict):
+        return {name: _lasting(value[name]) for name in sorted(value)}
+    return [_lasting(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _shown(text: str) -> str:
@@ -272,6 +309,7 @@ def _at(document: object, steps: list[str]) -> Iterator[object]:
 
 def _template_faults(where: str, text: str, values: Settings, later: tuple[str, ...]) -> Iterator[str]:
     """Yield why the placeholders of `text` cannot be filled from `values`, each with its cure."""
+    n_unknown = 0
     for token in dict.fromkeys(_TOKEN.findall(text)):
         name = token.strip("{}")
         if token in {"{", "}"}:
@@ -283,10 +321,20 @@ def _template_faults(where: str, text: str, values: Settings, later: tuple[str, 
         elif name in DESIGN_SETTINGS:
             yield f"{where}: the case has no {name}; set '{name}' in the study, or leave {token} out"
         else:
-            known = sorted({*values, *later})
-            near = difflib.get_close_matches(name, known, n=1)
-            cure = f"did you mean {{{near[0]}}}?" if near else f"use one of {', '.join(known)}"
-            yield f"{where}: {token} is neither a parameter nor a setting; {cure}"
+            n_unknown += 1
+            if n_unknown <= _MOST_UNKNOWN:
+                cure = _nearest(name, values, later)
+                yield f"{where}: {token} is neither a parameter nor a setting; {cure}"
+    if n_unknown > _MOST_UNKNOWN:
+        yield f"{where}: {n_unknown - _MOST_UNKNOWN} more placeholders are neither a parameter nor a setting"
+
+
+def _nearest(name: str, values: Settings, later: tuple[str, ...]) -> str:
+    """Return the cure for a placeholder that nothing fills."""
+    known = sorted({*values, *later})
+    near = nearest_name(name, known)
+    more = f", … ({len(known) - _MOST_UNKNOWN} more)" if len(known) > _MOST_UNKNOWN else ""
+    return f"did you mean {{{near}}}?" if near else f"use one of {', '.join(known[:_MOST_UNKNOWN])}{more}"
 
 
 def _fill(text: str, values: Settings) -> str:

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from tare.model.case import Case
 from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates, tell_apart
 from tare.workloads.common.text import aborts, figure
 from tare.workloads.ior_json import Document, JsonReader
 
+_BANNER = Banner("IOR-", r"\bIOR-(\S+): MPI Coordinated Test")
 _ROW_COLUMNS = {
     "bw(MiB/s)": "row_bandwidth",
     "IOPS": "row_iops",
@@ -38,6 +39,18 @@ _SUMMARY_COLUMNS = {
 }
 _MAX = re.compile(r"Max (Write|Read):\s+(\S+) MiB/sec \(\S+ MB/sec\)")
 _REPETITIONS = re.compile(r"\s*repetitions\s*[=:]\s*([0-9]{1,6})")
+_OPTION = re.compile(
+    r"\s*(api|nodes|tasks|clients per node|clients|access|segments|ordering in a file|xfersize|transfersize"
+    r"|blocksize|transfer size|block size)\s*[=:]\s+(\S.*)"
+)
+_SIZES = {"xfersize": "transfer", "transfersize": "transfer", "transfer size": "transfer",
+          "blocksize": "block", "block size": "block"}  # fmt: skip
+_COUNTS = {"nodes": "nodes", "tasks": "ranks", "clients per node": "ranks_per_node", "segments": "segments"}
+_SIZE = re.compile(r"([0-9]{1,15}) (bytes|KiB|MiB|GiB|TiB)")
+_POWERS = {"bytes": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
+_API_VERSION = re.compile(r"-[0-9][0-9.]*$")
+"""What version 2 puts after the name of an interface: ``HDF5-1.8.16 (Parallel)``."""
+_CLIENTS = re.compile(r"([0-9]{1,9}) \(([0-9]{1,9}) per node\)")
 _TEST = re.compile(r"(?:TestID\s*: |Test )([0-9]{1,6})")
 _IO500 = re.compile(r"\./ior .*(?:dataPacketType|stoneWallingStatusFile)")
 _ERROR_WORDS = ("ERROR", "ior ERROR", "** error")
@@ -83,13 +96,13 @@ class IorBenchmark(Benchmark, frozen=True, kw_only=True):
         argv += ["-C"] if case.layout.nodes > 1 else []
         argv += ["-z"] if parameters["random"] else []
         argv += ["--posix.odirect"] if parameters["direct"] else []
-        return (Stage(argv=(*argv, "-o", "{storage}/ior.data")),)
+        return (Stage(argv=(*argv, "-o", "{storage}/ior.data"), shares_storage=True),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read rows and summaries of every test, or JSON, and what went wrong between them."""
         findings = Findings(self.foms)
         log = _Log(findings)
-        for line in findings.lines(lines, on_torn=log.read_end):
+        for line in findings.lines(lines, on_torn=log.read_end, banner=_BANNER):
             log.read(line)
         return log.parsed()
 
@@ -100,6 +113,7 @@ class _Test:
 
     number: int
     repetitions: int | None = None
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     rows: dict[str, list[Mapping[str, float]]] = dataclasses.field(default_factory=dict)
     summary: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
 
@@ -159,7 +173,7 @@ class _Log:
             self._begin(_run_of(document))
         if line.startswith(("write ", "read ", "remove ")):
             self._read_row(line.split())
-        elif line.startswith(("access ", "Operation ")):
+        elif line.startswith(("access ", "Operation ")) and " : " not in line:
             self._is_summary = line[0] == "O"
             heads = line.partition(" Op grep ")[0]  # heads of version 2 that its rows do not fit
             self._columns = heads.replace(" (", "(").replace("Std Dev", "StdDev").split()
@@ -174,7 +188,7 @@ class _Log:
             self._columns = []
         elif "MPI_A" in line and aborts(line):
             self._findings.problem("a rank called MPI_Abort")
-        elif self._runs and line[:1] in "CTMFRSr\t":
+        elif self._runs and line[:1] in "CTMFRSrantcsxbo\t":
             self._read_option(self._runs[-1], line)
 
     def read_end(self, line: str) -> None:
@@ -204,6 +218,8 @@ class _Log:
             run.test(len(run.tests))
         elif (match := _REPETITIONS.fullmatch(line)) and (test := run.last_test):
             test.repetitions = int(match[1])
+        elif (match := _OPTION.fullmatch(line)) and (test := run.last_test) and not test.rows:
+            test.facts |= _facts(match[1], match[2])
 
     def _read_row(self, words: list[str]) -> None:
         is_row = words[1:2] == ["-"] or figure(words[1] if len(words) > 1 else "") is not None
@@ -235,11 +251,24 @@ class _Log:
             faults.insert(0, "the output holds no result of IOR")
         for fault in faults:
             self._findings.problem(fault)
-        for number, run in enumerate(runs, start=1):
-            at = tell_apart(number, len(runs))
-            for test in run.tests.values():
-                self._measure(test, at | ({"test": test.number} if len(run.tests) > 1 else {}))
+        for test, at in self._places():
+            self._findings.say(**test.facts)
+            self._measure(test, at)
         return self._findings.parsed(is_complete=not faults)
+
+    def _places(self) -> Iterator[tuple[_Test, dict[str, Scalar]]]:
+        """Yield every test with what tells it apart: what it printed, and numbers only where that repeats."""
+        tests = [test for run in self._runs for test in run.tests.values()]
+        numbers = [
+            tell_apart(number, len(self._runs)) | ({"test": test.number} if len(run.tests) > 1 else {})
+            for number, run in enumerate(self._runs, start=1)
+            for test in run.tests.values()
+        ]
+        for test, place, number in zip(
+            tests, coordinates([one.facts for one in tests]), numbers, strict=True
+        ):
+            is_repeated = place.pop("run", None) is not None
+            yield test, {**place, **number} if is_repeated else place
 
     def _measure(self, test: _Test, at: Mapping[str, Scalar]) -> None:
         for direction, rows in test.rows.items():
@@ -251,11 +280,31 @@ class _Log:
                 self._findings.measure(fom, value, operation=direction, **at)
 
 
+def _facts(option: str, value: str) -> dict[str, Scalar]:
+    """Return what a line of IOR's options says, by the name of the parameter."""
+    word = value.split()[0]
+    if option in _COUNTS and value.isdecimal() and len(value) < _MOST_DIGITS:
+        return {_COUNTS[option]: int(value)}
+    if option in _SIZES and (size := _SIZE.fullmatch(value)):
+        return {_SIZES[option]: int(size[1]) << _POWERS[size[2]]}
+    if option == "clients" and (clients := _CLIENTS.fullmatch(value)):
+        return {"ranks": int(clients[1]), "ranks_per_node": int(clients[2])}
+    if option == "access" and word in {"file-per-process", "single-shared-file"}:
+        return {"file_per_process": word == "file-per-process"}
+    if option == "ordering in a file" and word in {"sequential", "random"}:
+        return {"random": word == "random"}
+    return {"api": _API_VERSION.sub("", word).upper()} if option == "api" else {}
+
+
+_MOST_DIGITS = 10
+
+
 def _run_of(document: Document) -> _Run:
     run = _Run(asked=_directions(document.command), is_finished=True)
     for one in document.tests:
         test = run.test(one.number)
         test.repetitions = one.repetitions
+        test.facts |= one.facts | ({"program_version": document.version} if document.version else {})
         for direction, figures in one.rows():
             test.rows.setdefault(direction, []).append(figures)
     for summary in document.summary:

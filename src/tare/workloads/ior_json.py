@@ -11,6 +11,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from tare.errors import NOT_JSON
+from tare.model.values import Scalar
+
 _MOST_LINES = 1_000_000
 """Of one document; more is no document of IOR."""
 _LINE = re.compile(r'\s*(?:["{}\[\]]|,$)')
@@ -66,11 +69,28 @@ def _known(values: msgspec.Struct, names: Iterable[str]) -> dict[str, float]:
     return {name: value for name, value in found.items() if value is not None and value >= 0}
 
 
-class _Parameters(msgspec.Struct):
+class _Parameters(msgspec.Struct, rename="camel"):
     repetitions: int | None = None
+    file_per_proc: int | None = None
+    random_offset: int | None = None
+    segment_count: int | None = None
+    transfer_size: int | None = None
+    block_size: int | None = None
+
+    @property
+    def facts(self) -> dict[str, Scalar]:
+        """Return what the test was asked for, by the name of the parameter."""
+        flags = {"file_per_process": self.file_per_proc, "random": self.random_offset}
+        counts = {"segments": self.segment_count, "transfer": self.transfer_size, "block": self.block_size}
+        known: dict[str, Scalar] = {name: bool(value) for name, value in flags.items() if value is not None}
+        return known | {name: value for name, value in counts.items() if value is not None}
 
 
 class _Options(msgspec.Struct):
+    api: str = ""
+    nodes: int | None = None
+    tasks: int | None = None
+    per_node: int | None = msgspec.field(default=None, name="clients per node")
     repetitions: int | None = None
     results: list[_Result | list[_Result]] = msgspec.field(default=[], name="Results")
 
@@ -87,6 +107,14 @@ class _Test(msgspec.Struct, rename="pascal"):
         asked = self.parameters.repetitions
         return self.options.repetitions if asked is None else asked
 
+    @property
+    def facts(self) -> dict[str, Scalar]:
+        """Return what the test says of itself, by the name of the parameter."""
+        options = self.options
+        counts = {"nodes": options.nodes, "ranks": options.tasks, "ranks_per_node": options.per_node}
+        known: dict[str, Scalar] = {name: value for name, value in counts.items() if value is not None}
+        return known | ({"api": options.api.upper()} if options.api else {}) | self.parameters.facts
+
     def rows(self) -> Iterator[tuple[str, dict[str, float]]]:
         """Yield direction and figures of each repetition."""
         for one in self.results or self.options.results:
@@ -98,6 +126,7 @@ class Document(msgspec.Struct):
     """One call of IOR."""
 
     tests: list[_Test]
+    version: str = msgspec.field(default="", name="Version")
     command: str = msgspec.field(default="", name="Command line")
     summary: list[_Summary] = []
 
@@ -144,7 +173,7 @@ class JsonReader:
                 self.fault = f"IOR printed {count} values that are no numbers"
         try:
             return _decode(text)
-        except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+        except (UnicodeEncodeError, *NOT_JSON) as error:
             self.fault = f"IOR's JSON is broken: {error}"
             return None
 

@@ -18,7 +18,14 @@ def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool
 
 
 _FOMS = (
-    _fom("throughput", "Gbit/s", Better.HIGHER, "data moved, all streams together", is_primary=True),
+    Fom(
+        name="throughput",
+        unit="Gbit/s",
+        better=Better.HIGHER,
+        by=("direction",),
+        summary="data moved, all streams together; by direction where both ends send",
+        is_primary=True,
+    ),
     _fom("throughput_sent", "Gbit/s", Better.HIGHER, "UDP: data that was sent"),
     _fom("jitter", "ms", Better.LOWER, "UDP: mean change of the transit time (RFC 1889)"),
     _fom("loss", "%", Better.LOWER, "UDP: share of the datagrams that did not arrive", is_primary=True),
@@ -53,6 +60,12 @@ _PARAMETERS = (
         minimum=1,
         summary="UDP: what each stream sends, in 10⁶ bits per second (-b)",
     ),
+    Parameter(
+        name="bidirectional",
+        kind=ParameterKind.FLAG,
+        default=False,
+        summary="both send at once (-d), TCP with one stream each; `direction` tells the figures apart",
+    ),
     port_parameter(5001),
 )
 
@@ -76,6 +89,11 @@ class Iperf2(PeerBenchmark, frozen=True, kw_only=True):
         if case.parameters["protocol"] == "udp" and case.parameters["streams"] != 1:
             yield "iperf 2 does not add up the UDP reports of several streams; set streams: 1, or use iperf3"
 
+        if case.parameters["bidirectional"] and (
+            case.parameters["protocol"] == "udp" or case.parameters["streams"] != 1
+        ):
+            yield "iperf 2 does not sum directions; with bidirectional, set protocol: tcp and streams: 1"
+
     def expecting(self, case: Case) -> Self:
         """Return the same with the time that `case` asks for."""
         return msgspec.structs.replace(self, time_s=float(case.parameters["time_s"]))
@@ -87,6 +105,7 @@ class Iperf2(PeerBenchmark, frozen=True, kw_only=True):
         udp = ["-u"] if is_udp else []
         client = ["iperf", *udp, "-c", "{address0}", "-p", str(port), "-t", f"{float(asked['time_s']):g}"]
         client += ["-P", str(asked["streams"])] if asked["streams"] != 1 else []
+        client += ["-d", "-L", str(port + 1)] if asked["bidirectional"] else []
         client += ["-b", f"{float(asked['rate_mbit_s']):g}M"] if is_udp else []
         client += ["-l", str(asked["message_bytes"])] if asked["message_bytes"] else []
         server = ["iperf", *udp, "-s", "-p", str(port)]

@@ -12,10 +12,18 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from tare.model.values import Scalar
 from tare.model.workload import Fom, Parsed
-from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.benchmark import Findings, coordinates
 from tare.workloads.common.data_rates import RESULT, gbit_per_s, least_bytes
 
+_FORWARD, _REVERSE = "client to server", "server to client"
+_ENDS = 2
+_PORT = re.compile(r" port ([0-9]{1,5})\b")
+_CONNECTION = re.compile(
+    r"\[ *\*?(?P<id>[0-9]{1,5})\] local \S+ port (?P<near>[0-9]{1,5}) connected with "
+    r"\S+ port (?P<far>[0-9]{1,5})\b"
+)
 _SHORT_S = 1.05
 """A lone row that is no longer may as well be the first of many intervals (-i 1)."""
 
@@ -59,6 +67,14 @@ class _Run:
 
     flows: dict[tuple[bool, str], _Flow] = dataclasses.field(default_factory=dict)
     n_connections: int = 0
+    is_server: bool = False
+    is_csv: bool | None = None
+    has_head: bool = False
+    is_mixed: bool = False
+    ports: dict[bool, str] = dataclasses.field(default_factory=dict)
+    """The port that it connects to, and the one that it listens on (True)."""
+    ways: dict[str, bool] = dataclasses.field(default_factory=dict)
+    """Whether the other end connected, by stream, in the order of the connections."""
     is_udp: bool = False
     is_client: bool = False
     is_closed: bool = False
@@ -67,6 +83,9 @@ class _Run:
 
     def add(self, stream: str, row: str, *, is_sent: bool) -> bool:
         """Take in a row; return whether it is the first of its stream."""
+        is_csv = not row.startswith("[")
+        self.is_mixed |= self.is_csv is not None and self.is_csv != is_csv
+        self.is_csv = is_csv
         flow = self.flows.get((is_sent, stream))
         is_first = flow is None
         if flow is None:
@@ -75,11 +94,27 @@ class _Run:
         return is_first
 
     @property
+    def directions(self) -> dict[str, str]:
+        """The direction of each stream; the test's client is the end that connected first."""
+        first = next(iter(self.ways.values()), False)
+        return {stream: _FORWARD if way == first else _REVERSE for stream, way in self.ways.items()}
+
+    @property
+    def is_bidirectional(self) -> bool:
+        """Whether both ends send at once (-d): the client listens, too."""
+        return self.is_client and self.is_server
+
+    @property
     def has_rows(self) -> bool:
         return any(flow.n_rows for flow in self.flows.values())
 
     def totals(self, time_s: float | None) -> Iterator[tuple[bool, Row]]:
-        """Yield the rows that stand for the whole test: the sum's, or the only stream's."""
+        """Yield the rows that stand for the whole test: the sum's, or the only stream's.
+
+        Of a test in both directions, of which iperf gives no sum that says which, there are none.
+        """
+        if self.is_bidirectional:
+            return
         for is_sent in (False, True):
             flows = {stream: flow for (sent, stream), flow in self.flows.items() if sent == is_sent}
             is_lone = len(flows) == 1 and self.n_connections < 2
@@ -89,6 +124,16 @@ class _Run:
             if row is not None and row.end_s > 0.9 * (time_s or 0):
                 yield is_sent, row
 
+    def both_ways(self, time_s: float | None) -> dict[str, Row]:
+        """Return the row of the whole test in each direction, of a test in both with a stream in each."""
+        found: dict[str, Row] = {}
+        for (_, stream), flow in self.flows.items():
+            row = flow.whole(0.0 if self.is_closed else _SHORT_S)
+            if stream in self.directions and row is not None and row.end_s > 0.9 * (time_s or 0):
+                found[self.directions[stream]] = row
+        streams = {stream for _, stream in self.flows if stream != "SUM"}
+        return found if self.is_bidirectional and len(found) == len(streams) == _ENDS else {}
+
     def faults(self, time_s: float | None) -> Iterator[str]:
         """Yield what keeps it from being whole."""
         totals = dict(self.totals(time_s))
@@ -96,7 +141,12 @@ class _Run:
         n_streams = max(len(streams), self.n_connections)
         if self.failure:
             yield self.failure
-        if not totals:
+        if self.is_mixed:
+            yield "lines of several runs are mixed: rows of text and of CSV"
+        if self.is_bidirectional:
+            if not self.both_ways(time_s):
+                yield "the rows of both directions, a stream each, are not all there"
+        elif not totals:
             alone = n_streams < 2 or not self.has_rows
             yield "the row of the whole test is missing" if alone else f"{n_streams} streams have no sum"
         elif self.is_udp and self.is_client and False not in totals:
@@ -121,9 +171,15 @@ def parse_output(lines: Iterable[str], foms: Iterable[Fom], time_s: float | None
         runs = [(run, faults) for run, faults in runs if run.has_rows]
     if not runs:
         findings.problem("the output holds no result of iperf 2")
+    if not all(run.has_head or run.is_csv for run, _ in runs) and any(run.has_head for run, _ in runs):
+        findings.mixed("rows before the head of their test")
     payload_bytes = 0
-    for number, (run, faults) in enumerate(runs, start=1):
-        at = {"run": number} if len(runs) > 1 else {}
+    places = coordinates([_facts(run) for run, _ in runs])
+    for number, ((run, faults), at) in enumerate(zip(runs, places, strict=True), start=1):
+        findings.say(**_facts(run))
+        for direction, row in run.both_ways(time_s).items():
+            findings.measure("throughput", row.gbit_per_s, **{"direction": direction, **at})
+            payload_bytes += row.least_bytes
         for is_sent, row in run.totals(time_s):
             findings.measure("throughput_sent" if is_sent else "throughput", row.gbit_per_s, **at)
             for fom, value in (("jitter", row.jitter_ms), ("lost", row.lost), ("loss", row.loss)):
@@ -133,7 +189,22 @@ def parse_output(lines: Iterable[str], foms: Iterable[Fom], time_s: float | None
         for fault in faults:
             findings.problem(f"run {number}: {fault}" if len(runs) > 1 else fault)
     is_complete = bool(runs) and not any(faults for _, faults in runs)
-    return findings.parsed(is_complete=is_complete, payload_bytes=payload_bytes if is_complete else None)
+    is_counted = len(runs) < 2 or not any(run.is_csv for run, _ in runs)  # nothing in CSV tells how many
+    return findings.parsed(
+        is_complete=is_complete,
+        payload_bytes=payload_bytes if is_complete else None,
+        is_end_told=is_counted,
+    )
+
+
+def _facts(run: _Run) -> dict[str, Scalar]:
+    """Return what a test says of itself, by the name of the parameter."""
+    if not run.is_client:
+        return {}
+    n_streams = len({stream for _, stream in run.flows if stream != "SUM"})
+    facts: dict[str, Scalar] = {"protocol": "udp" if run.is_udp else "tcp"}
+    facts["bidirectional"] = run.is_bidirectional
+    return facts if run.is_bidirectional or not n_streams else {**facts, "streams": n_streams}
 
 
 _ROW = re.compile(
@@ -180,7 +251,10 @@ class _Reader:
         elif line.startswith(("Client connecting to", "Server listening on")):
             run = self._begin(is_banner=True)
             run.is_udp = "UDP port" in line
-            run.is_client = line.startswith("Client")
+            run.is_client |= line.startswith("Client")
+            run.is_server |= line.startswith("Server")
+            if port := _PORT.search(line):
+                run.ports[line.startswith("Server")] = port[1]
         elif "failed: " in line or line.startswith("error: "):
             self._read_failure(line)
 
@@ -189,6 +263,7 @@ class _Reader:
         last = self._runs[-1] if self._runs else None
         if last is None or last.has_rows or (is_banner and last.failure):
             self._add(_Run(is_udp=last.is_udp, is_client=last.is_client) if last else _Run())
+        self._runs[-1].has_head = True
         return self._runs[-1]
 
     def _add(self, run: _Run) -> _Run:
@@ -211,7 +286,12 @@ class _Reader:
             if run.add(line[1 : line.find("]")].strip(" *"), line, is_sent=run.is_udp and "%)" not in line):
                 self._findings.keep()
         elif " connected with " in line:
-            self._begin().n_connections += 1
+            run = self._begin()
+            run.n_connections += 1
+            if ends := _CONNECTION.match(line):
+                is_far = ends["far"] == run.ports.get(False)
+                if is_far != (ends["near"] == run.ports.get(True)):
+                    run.ways[ends["id"]] = not is_far
         elif line.endswith((" datagrams", " Server Report:")) and self._runs:
             self._runs[-1].is_closed = True
         elif "WARNING: did not receive ack" in line:

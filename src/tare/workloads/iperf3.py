@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tare.model.bounds import Resource
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
 from tare.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
@@ -11,7 +12,8 @@ from tare.workloads.iperf3_output import parse_output
 
 
 def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
-    return Fom(name=name, unit=unit, better=better, summary=summary, is_primary=is_primary)
+    limit = Resource.LINK if name == "throughput" else None
+    return Fom(name=name, unit=unit, better=better, summary=summary, is_primary=is_primary, limit=limit)
 
 
 _FOMS = (

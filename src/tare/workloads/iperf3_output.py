@@ -12,10 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from tare.model.values import Scalar
 from tare.model.workload import Fom, Parsed
-from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.benchmark import Banner, Findings, coordinates
 from tare.workloads.common.data_rates import RESULT, gbit_per_s, least_bytes
 
+_BANNER = Banner("iperf 3", r'\biperf (3[0-9.]*\+?)(?=["\s])')
 _MOST_CHARACTERS = 64 << 20
 """A document longer than this is not iperf3's: a day of one-second intervals takes half of it."""
 
@@ -39,24 +41,29 @@ class Run:
     figures: list[_Figure] = dataclasses.field(default_factory=list)
     problems: list[str] = dataclasses.field(default_factory=list)
     payload_bytes: int = 0
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
+    """What it says of itself, by the name of the parameter."""
 
 
 def parse_output(lines: Iterable[str], foms: Iterable[Fom]) -> Parsed:
     """Return the figures of every test, numbered by `run` where there are several."""
     findings = Findings(foms)
     reader = _Reader(findings)
-    for line in findings.lines(lines, on_torn=reader.read_torn):
+    for line in findings.lines(lines, on_torn=reader.read_torn, banner=_BANNER):
         reader.read(line)
     runs = reader.end()
     if not runs:
         findings.problem("the output holds no result of iperf3")
-    for number, run in enumerate(runs, start=1):
-        at = {"run": number} if len(runs) > 1 else {}
+    places = coordinates([run.facts for run in runs])
+    for number, (run, at) in enumerate(zip(runs, places, strict=True), start=1):
+        findings.say(**run.facts)
         for figure in run.figures:
             way = {"direction": figure.direction} if figure.direction else {}
             findings.measure(figure.fom, figure.value, **way, **at)
         for problem in run.problems:
             findings.problem(f"run {number}: {problem}" if len(runs) > 1 else problem)
+    if reader.is_mixed:
+        findings.mixed("rows without the head or the other rows of their test")
     is_complete = bool(runs) and not any(run.problems for run in runs)
     payload_bytes = sum(run.payload_bytes for run in runs)
     return findings.parsed(is_complete=is_complete, payload_bytes=payload_bytes if is_complete else None)
@@ -68,7 +75,9 @@ class _Reader:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._runs: list[Run] = []
+        self._version = ""
         self._text: _TextRun | None = None
+        self._texts: list[_TextRun] = []
         self._document: list[str] | None = None
         self._n_characters = 0
         self._close = "}"
@@ -91,6 +100,12 @@ class _Reader:
         if line == self._close or line.strip() == "iperf Done." or (line.startswith("{") and _decode(line)):
             self.read(line)
 
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some tests of the text have a head and others none, or other rows than others without."""
+        heads = {one.has_head for one in self._texts}
+        return len(heads) > 1 or (heads == {False} and len({one.ends for one in self._texts}) > 1)
+
     def end(self) -> list[Run]:
         """Return all tests."""
         if self._document is not None:
@@ -100,6 +115,8 @@ class _Reader:
         return self._runs
 
     def _add(self, run: Run) -> None:
+        if self._version:
+            run.facts["program_version"] = self._version
         self._runs.append(run)
         self._findings.begin()
         self._findings.keep(len(run.figures))
@@ -145,6 +162,9 @@ class _Reader:
     def _take(self, document: Mapping[str, object]) -> None:
         """Keep what a document, or one event of a stream of them, says."""
         event, data = document.get("event"), document.get("data")
+        if event in {None, "start"}:
+            start = _Object(data if event else document.get("start"))
+            self._version = start.text("version").removeprefix("iperf ")
         if event == "end" and isinstance(data, dict):
             document = {"end": data}
         elif event == "error":
@@ -168,6 +188,9 @@ class _Reader:
                 self._end_text()
                 self._text = _TextRun()
             self._text.read_row(row)
+        elif line.startswith("iperf 3"):
+            self._end_text()
+            self._version = line.split()[1]
         elif self._text is not None:
             self._text.read(line)
             if self._text.is_done:
@@ -177,6 +200,7 @@ class _Reader:
 
     def _end_text(self) -> None:
         if self._text is not None and self._text.is_test:
+            self._texts.append(self._text)
             self._add(self._text.run())
         self._text = None
 
@@ -198,7 +222,7 @@ def _is_json(line: str) -> bool:
 
 
 def _run_of(document: Mapping[str, object]) -> Run:
-    run = Run()
+    run = Run(facts=_facts(_Object(document.get("start")).child("test_start")))
     if "error" in document:
         run.problems.append(f"iperf3 failed: {document['error']}")
     end = _Object(document.get("end"))
@@ -227,6 +251,22 @@ def _run_of(document: Mapping[str, object]) -> Run:
     return run
 
 
+_FACTS = {"num_streams": "streams", "blksize": "message_bytes", "duration": "time_s", "omit": "omit_s"}
+_FLAGS = {"reverse": "reverse", "bidir": "bidirectional"}
+
+
+def _facts(test: _Object) -> dict[str, Scalar]:
+    """Return what a document says of its test, by the name of the parameter."""
+    facts: dict[str, Scalar] = {}
+    for key, name in _FACTS.items():
+        if (value := test.number(key)) is not None and value > 0:
+            facts[name] = int(value) if value.is_integer() else value
+    facts |= {name: bool(value) for key, name in _FLAGS.items() if (value := test.number(key)) is not None}
+    if (protocol := test.text("protocol")) in {"TCP", "UDP", "SCTP"}:
+        facts["protocol"] = protocol.lower()
+    return facts
+
+
 def _add(run: Run, fom: str, value: float | None, direction: str | None = None, *, unit: float = 1) -> None:
     if value is not None:
         run.figures.append(_Figure(fom, value / unit, direction))
@@ -246,6 +286,11 @@ class _Object:
     def child(self, name: str) -> _Object:
         """Return a member that is an object, or an empty one."""
         return _Object(self._members.get(name))
+
+    def text(self, name: str) -> str:
+        """Return a member that is a text, or an empty one."""
+        value = self._members.get(name)
+        return value if isinstance(value, str) else ""
 
     def number(self, name: str) -> float | None:
         """Return a member that is a number."""
@@ -279,6 +324,17 @@ class _TextRun:
         self._rows: dict[tuple[str, str, str | None], re.Match[str]] = {}
         self._cpu: re.Match[str] | None = None
         self._failure = ""
+        self._is_reverse = False
+
+    @property
+    def has_head(self) -> bool:
+        """Whether it began with the line that names its other end."""
+        return self._is_client is not None
+
+    @property
+    def ends(self) -> frozenset[str]:
+        """The ends of which its summary has rows."""
+        return frozenset(end for _, end, _ in self._rows)
 
     @property
     def is_test(self) -> bool:
@@ -309,7 +365,11 @@ class _TextRun:
             self.is_done = True
         elif _STREAM.match(line):  # verbose logs number these otherwise than the rows
             self._n_connections += 1
+        elif line.startswith("Reverse mode, remote host "):
+            self._is_reverse = True
         elif line.startswith("CPU Utilization:"):
+            if not self._in_summary:
+                self._failure = self._failure or "the use of processors stands before the summary"
             self._cpu = _CPU.match(line)
         elif line.startswith(("iperf3: error", "iperf3: interrupt")):
             self._failure = line
@@ -331,6 +391,10 @@ class _TextRun:
     def run(self) -> Run:
         """Return the figures of the test, and what keeps it from being whole."""
         run = Run(problems=list(self._faults()))
+        if self._is_client:
+            run.facts["reverse"] = self._is_reverse
+        if any(way is not None for _, _, way in self._rows):
+            run.facts["bidirectional"] = True
         for end, direction, row in self._totals():
             datagrams = _DATAGRAMS.search(row["rest"])
             run.figures.append(
@@ -367,11 +431,15 @@ class _TextRun:
         ends = {end for end, _ in totals}
         n_ways = len({way for _, way in totals}) or 1
         n_streams = max(len(self._streams), self._n_connections)
+        if "both" in self.ends and len(self.ends) > 1:
+            yield "the row of an interval stands in the summary"
         if not self._rows:
             yield "the test has no summary"
         elif not totals or (n_streams > n_ways and not any(key[0] == "SUM" for key in self._rows)):
             yield f"the summary of {n_streams} streams has no sum"
         elif self._is_client and not self.is_done:
             yield "the client's closing line 'iperf Done.' is missing"
+        elif self._is_client and len(ends) == 1 and ends < {"sender", "receiver"}:
+            yield f"the {'receiver' if 'sender' in ends else 'sender'}'s row is missing"
         elif self._is_client is None and not self.is_done and ends == {"sender"}:
             yield "the receiver's row is missing"

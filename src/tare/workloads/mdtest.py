@@ -11,13 +11,15 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from tare.model.case import Case
+from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
 from tare.workloads.common.text import aborts, figure
 
+_BANNER = Banner(" was launched with ", r"mdtest-(\S+) was launched with ")
 _TITLE = re.compile(r"SUMMARY(?: (rate|time))?(?: \((in [^)]*)\))?: \(of [0-9]+ iterations\)")
 _VALUE = r"\s+(-?[0-9]+\.[0-9]{3}|\*+|-?nan|-?inf|NA)"
 _ROW = re.compile(
@@ -30,6 +32,15 @@ _NEEDED = {
     "Tree": ("creation", "removal"),
 }
 """The rows that every version prints for each kind of entry that it tests, but for reads before 1.9."""
+_HEADS = re.compile(r"\s+Operation\s+Max\s")
+_LAUNCH = re.compile(r"mdtest-\S+ was launched with ([0-9]{1,9}) total task\(s\) on ([0-9]{1,9}) node\(s\)")
+_UNDONE = re.compile(
+    r"WARNING: .*\b(?:unable to (?:create|stat|read|open|write|rename|remove|delete|unlink)"
+    r" (?:tree )?(?:directory|file)\b|rename\(\) of file .* failed)",
+    re.IGNORECASE,
+)
+"""What mdtest goes on after, and times as if it had been done (mdtest.c, aiori-POSIX.c)."""
+_TASKS = re.compile(r"([0-9]{1,9}) tasks, ([0-9]{1,15}) (?:files|directories|files/directories)")
 _WITHOUT_READS = re.compile(r"mdtest-1\.[0-8]\b")
 
 _DESCRIPTION = """\
@@ -53,7 +64,7 @@ class MdtestBenchmark(Benchmark, frozen=True, kw_only=True):
         argv += ["-N", str(case.layout.ranks_per_node)] if case.layout.nodes > 1 else []
         if size := int(parameters["file_size"]):
             argv += ["-w", str(size), "-e", str(size)]
-        return (Stage(argv=(*argv, "-d", "{storage}")),)
+        return (Stage(argv=(*argv, "-d", "{storage}"), shares_storage=True),)
 
     def faults(self, case: Case) -> Iterator[str]:
         """Yield what contradicts itself."""
@@ -64,7 +75,7 @@ class MdtestBenchmark(Benchmark, frozen=True, kw_only=True):
         """Read the tables of every run, and what went wrong before or after them."""
         findings = Findings(self.foms)
         log = _Log(findings)
-        for line in findings.lines(lines, on_torn=log.read_end):
+        for line in findings.lines(lines, on_torn=log.read_end, banner=_BANNER):
             log.read(line)
         return log.parsed()
 
@@ -75,6 +86,7 @@ class _Table:
 
     fom: str
     rows: dict[str, tuple[float | None, ...]] = dataclasses.field(default_factory=dict)
+    has_heads: bool = False
 
     def missing(self, *, has_reads: bool) -> Iterator[str]:
         """Yield the names of rows that every version prints."""
@@ -90,6 +102,7 @@ class _Run:
     """The tables of one call of mdtest."""
 
     tables: list[_Table] = dataclasses.field(default_factory=list)
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     has_reads: bool = True
     is_finished: bool = False
 
@@ -100,6 +113,7 @@ class _Log:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._runs: list[_Run] = []
+        self._undone = ""
 
     def read(self, line: str) -> None:
         """Take in a line."""
@@ -108,14 +122,22 @@ class _Log:
             self._findings.begin()
         elif line.startswith("mdtest-") and self._runs:
             self._runs[-1].has_reads = _WITHOUT_READS.match(line) is None
+            if launch := _LAUNCH.fullmatch(line):
+                self._runs[-1].facts |= {"ranks": int(launch[1]), "nodes": int(launch[2])}
         elif line.startswith("SUMMARY"):
             self._read_title(line)
+        elif " tasks, " in line and (tasks := _TASKS.fullmatch(line)) and self._runs:
+            n_tasks, n_items = int(tasks[1]), int(tasks[2])
+            if n_tasks and n_items % n_tasks == 0:
+                self._runs[-1].facts["items"] = n_items // n_tasks
         elif line.startswith(" ") and self._runs and self._runs[-1].tables:
             self._read_row(line)
         elif line.startswith("-- finished at") and self._runs:
             self._runs[-1].is_finished = True
         elif line.startswith("ERROR") or " FAILED in " in line:
             self._findings.problem(f"mdtest says {line[:200]}")
+        elif line.startswith("WARNING") and _UNDONE.match(line):  # it goes on, and counts it as done
+            self._undone = self._undone or line[:200]
         elif "MPI_A" in line and aborts(line):
             self._findings.problem("a rank called MPI_Abort")
 
@@ -133,9 +155,16 @@ class _Log:
             self._findings.begin()
 
     def _read_row(self, line: str) -> None:
-        if match := _ROW.fullmatch(line):
+        if _HEADS.match(line):
+            if self._runs[-1].tables[-1].has_heads:
+                self._findings.mixed("a table of mdtest without its title")
+            self._runs[-1].tables[-1].has_heads = True
+        elif match := _ROW.fullmatch(line):
             values = tuple(figure(word) for word in match.group(2, 3, 4))
-            self._runs[-1].tables[-1].rows[match[1]] = values
+            rows = self._runs[-1].tables[-1].rows
+            if match[1] in rows:
+                self._findings.mixed(f"mdtest's table has two rows {match[1]}")
+            rows[match[1]] = values
             self._findings.keep(len(values))
         elif line.lstrip().startswith(("File ", "Directory ", "Tree ")):
             self._findings.problem(f"mdtest's table has a broken row: {' '.join(line.split())}")
@@ -147,12 +176,15 @@ class _Log:
         faults = [*_faults(runs)]
         for fault in faults:
             self._findings.problem(fault)
-        for number, run in enumerate(runs, start=1):
+        if self._undone:
+            self._findings.problem(f"mdtest counted what could not be done; it says {self._undone}")
+        for run, at in zip(runs, coordinates([run.facts for run in runs]), strict=True):
+            self._findings.say(**run.facts)
             for table in run.tables:
-                self._measure(table, tell_apart(number, len(runs)))
+                self._measure(table, at)
         return self._findings.parsed(is_complete=not faults)
 
-    def _measure(self, table: _Table, at: dict[str, str | int | float | bool]) -> None:
+    def _measure(self, table: _Table, at: Mapping[str, Scalar]) -> None:
         for operation, values in table.rows.items():
             for fom, value in zip((f"{table.fom}_max", f"{table.fom}_min", table.fom), values, strict=True):
                 # Zero says that the operation was not asked for; NA, that there is no such value.

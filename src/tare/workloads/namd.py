@@ -14,7 +14,16 @@ from typing import Self
 import msgspec
 
 from tare.model.case import Case
-from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.model.workload import (
+    ALL_BUT_STORAGE,
+    Better,
+    Fom,
+    Parameter,
+    ParameterKind,
+    Parsed,
+    QuestionKind,
+    Stage,
+)
 from tare.workloads.common.application import (
     CHECKSUMS,
     IO_NOTE,
@@ -23,18 +32,18 @@ from tare.workloads.common.application import (
     checked,
     edited,
     folder_faults,
-    fresh_output_folder,
     io_faults,
     is_heavy,
     linked,
     output_folder,
     sum_faults,
 )
-from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.benchmark import Banner, Findings
 from tare.workloads.common.ending import Ending
 from tare.workloads.common.runs import Runs
 from tare.workloads.common.text import Sieve, figure
 
+_BANNER = Banner("Info: NAMD ", r"Info: NAMD (\S+) for ")
 _FOMS = (
     Fom(
         name="days_per_ns",
@@ -42,6 +51,7 @@ _FOMS = (
         better=Better.LOWER,
         summary="time for one simulated ns: the last Benchmark line",
         is_primary=True,
+        answers=ALL_BUT_STORAGE,
     ),
     Fom(
         name="ns_per_day",
@@ -62,6 +72,7 @@ _FOMS = (
         better=Better.LOWER,
         summary="elapsed time of the program, start and output included",
         is_primary=True,
+        answers=(QuestionKind.STORAGE,),
     ),
     Fom(name="cpu_time", unit="s", better=Better.LOWER, summary="processor time of the first rank"),
 )
@@ -114,7 +125,6 @@ class Namd(Application, frozen=True, kw_only=True):
             linked(inputs),
             *checked(case),
             edited("configure", [self.config], *_changes(case)),
-            *fresh_output_folder(case),
             Stage(argv=(*argv, self.config), inputs=(inputs,)),
         )
 
@@ -122,7 +132,7 @@ class Namd(Application, frozen=True, kw_only=True):
         """Read what NAMD prints (see model.Workload.parse)."""
         findings = Findings(_FOMS)
         log = _Log(findings, self.ranks)
-        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE):
+        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
             log.read(line)
         return log.parsed()
 
@@ -156,12 +166,18 @@ def _changes(case: Case) -> Iterator[str]:
 
 
 _BENCHMARK = re.compile(r"Info: Benchmark time: \d+ CPUs (\S+) s/step (\S+) (days/ns|ns/day)\b.*")
-_PERFORMANCE = re.compile(r"PERFORMANCE: \d+ +averaging (\S+) ns/day, \S+ sec/step with .*")
+_PERFORMANCE = re.compile(r"PERFORMANCE: (\d{1,15}) +averaging (\S+) ns/day, \S+ sec/step with .*")
 _WALL = re.compile(r"WallClock: (\S+) +CPUTime: (\S+) +Memory: \S+ [kM]B")
-_RANKS = re.compile(r"Info: Running on (\d+) processors\b")
-_HEADS = frozenset({"Info", "PERF", "Wall", "ERRO", "FATA"})
+_RANKS = re.compile(r"Info: Running on (\d+) processors(?:, (\d+) nodes, (\d+) physical nodes)?\.")
+"""Charm++ calls a process a node."""
+_ATOMS = re.compile(r"Info: (\d{1,12}) ATOMS")
+_TIMING = re.compile(r"TIMING: (\d{1,15}) ")
+_HEADS = frozenset({"Info", "PERF", "TCL:", "TIMI", "Wall", "ERRO", "FATA"})
 _SIEVE = Sieve(
-    "Info: (?:Benchmark|NAMD|Running)|PERF|Wall|ERRO", "FATAL ERROR", "CmiAbort", "Charm++ fatal error"
+    r"Info: (?:Benchmark|NAMD|Running|\d+ ATOMS)|PERF|TIMING: |TCL: (?:Running|Minimizing)|Wall|ERRO",
+    "FATAL ERROR",
+    "CmiAbort",
+    "Charm++ fatal error",
 )
 
 
@@ -175,6 +191,15 @@ class _Log:
         self._runs = Runs(findings, len(_FOMS))
         self.ending = Ending()
         self._error = ""
+        self._step = -1
+        self._has_loose_lines = False
+        """Whether there were lines of a run before its beginning."""
+        self._averaged: int | None = None
+        """The step up to which the last mean counts, and how far it is from the one before."""
+        self._pace = 0
+        self._descents = 0
+        self._parts = 0
+        """How many runs of steps the script has begun."""
 
     def read(self, line: str) -> None:
         """Take in a line."""
@@ -185,16 +210,53 @@ class _Log:
             self._read_benchmark(line)
         elif line.startswith("PERFORMANCE: "):
             if match := _PERFORMANCE.fullmatch(line):
-                self._measure("mean_ns_per_day", match[1])
+                self._measure("mean_ns_per_day", match[2])
+                step = int(match[1])
+                self._pace = max(step - self._averaged, 0) if self._averaged is not None else 0
+                self._averaged = step
+        elif line.startswith("TIMING: "):
+            self._read_step(line)
+        elif line.startswith("TCL: "):
+            self._parts += 1
         elif line.startswith("WallClock: "):
             self._read_wall(line)
-        elif line.startswith("Info: NAMD "):
-            self._runs.begin()
-        elif line.startswith("Info: Running on "):
-            if match := _RANKS.match(line):
-                self._ranks.add(int(match[1]))
+        elif line.startswith("Info: "):
+            self._read_info(line)
         elif line.startswith(("ERROR", "FATAL")):
             self._read_error(line)
+
+    def _read_step(self, line: str) -> None:
+        """Take in the time of a step: they only grow, but where a script sets the first one anew."""
+        if match := _TIMING.match(line):
+            self._belong()
+            step = int(match[1])
+            self._descents += step <= self._step
+            self._step = step
+
+    def _belong(self) -> None:
+        """Take note of a line that stands between the beginning of a run and its end."""
+        last = self._runs.last
+        if last is None:
+            self._has_loose_lines = True
+        elif last.is_finished and last.is_begun:
+            self._findings.mixed("lines of a run after its end")
+
+    def _read_info(self, line: str) -> None:
+        """Take in what NAMD says of itself."""
+        if line.startswith("Info: NAMD "):
+            if self._has_loose_lines:
+                self._findings.mixed("lines of a run before its beginning")
+            self._runs.begin()
+            self._step, self._averaged, self._pace = -1, None, 0
+        elif match := _RANKS.match(line):
+            self._belong()
+            self._ranks.add(int(match[1]))
+            self._findings.say(processors=int(match[1]))
+            if match[2]:
+                self._findings.say(ranks=int(match[2]), nodes=int(match[3]))
+        elif match := _ATOMS.fullmatch(line):
+            self._belong()
+            self._findings.say(n_atoms=int(match[1]))
 
     def _read_benchmark(self, line: str) -> None:
         match = _BENCHMARK.fullmatch(line)
@@ -209,6 +271,10 @@ class _Log:
 
     def _read_wall(self, line: str) -> None:
         if match := _WALL.fullmatch(line):
+            if self._averaged is not None and 0 < self._pace <= self._step - self._averaged:
+                self._findings.problem(
+                    "the last line PERFORMANCE is missing: NAMD's mean is not of all steps"
+                )
             self._measure("wall_time", match[1])
             self._measure("cpu_time", match[2])
             self._runs.open.is_finished = True
@@ -235,6 +301,8 @@ class _Log:
             end="the output lacks the line WallClock; NAMD did not come to its end",
             nothing="the output holds no run of NAMD",
         )
+        if self._descents > max(self._parts - 1, 0):
+            self._findings.mixed("steps do not grow")
         check_ranks(self._findings, self._ranks, self._asked_ranks)
         self.ending.report(self._findings, is_complete=is_complete)
         return self._findings.parsed(is_complete=is_complete)

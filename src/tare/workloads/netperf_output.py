@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from tare.model.values import Scalar
 from tare.model.workload import Fom, Parsed
-from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.benchmark import Findings, coordinates
 
 _MBIT = {
     **{f"10^{power}bits/s": 10.0 ** (power - 6) for power in (3, 6, 9)},
@@ -46,6 +46,12 @@ _NAMES: Mapping[str, tuple[str, float | None]] = {
     "Remote CPU Util %": ("cpu_remote", None),
 }
 """The figure of merit of each name, and its percentile."""
+_SIZES = {
+    **dict.fromkeys(("SEND_SIZE", "LOCAL_SEND_SIZE", "Local Send Size", "Send Size"), "send"),
+    **dict.fromkeys(("REQUEST_SIZE", "Request Size Bytes", "Request Size"), "request"),
+    **dict.fromkeys(("RESPONSE_SIZE", "Response Size Bytes", "Response Size"), "response"),
+}
+"""What an omni test calls the sizes of its messages."""
 _RESULTS = frozenset({"throughput", "transactions"})  # without one of these, a test gave nothing
 
 _TITLE = re.compile(r"(?:MIGRATED )?(?P<test>(?:TCP|UDP|SCTP)[ _A-Za-z/0-9]{0,40}?) TEST (?:from|to) ")
@@ -53,6 +59,7 @@ _KEYVAL = re.compile(r"([A-Z][A-Z0-9_]+)=(.*)")
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
 _COMPLAINT = re.compile(r"netperf: \w+: .* (?:failed|error)|send_data: |establish control: are you sure")
 _MOST_HEAD_LINES = 8
+_MOST_DIGITS = 12  # of a size
 _NAMES_OF_CSV = re.compile(r"[A-Z]\w* ?\w*[^,]*,")
 _UNIT = re.compile(r"10\^[369]bits/s|[KMG]?Bytes */s")
 _LONG = {"REQUEST/RESPONSE": "RR", "CONNECT/REQUEST/RESPONSE": "CRR", "CONNECT/REQUEST": "CC"}
@@ -71,6 +78,7 @@ class _Result:
     test: str | None
     figures: list[tuple[str, float, float | None]] = dataclasses.field(default_factory=list)
     faults: list[str] = dataclasses.field(default_factory=list)
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     values: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
@@ -86,8 +94,9 @@ def parse_output(lines: Iterable[str], test: str, foms: Iterable[Fom]) -> Parsed
     if not results:
         findings.problem(f"the output holds no result of {test}")
     faults = [fault for result in results for fault in _faults(result, known)]
-    for number, result in enumerate(results, start=1):
-        which: dict[str, Scalar] = {"run": number} if len(results) > 1 else {}
+    places = coordinates([result.facts for result in results])
+    for result, which in zip(results, places, strict=True):
+        findings.say(**result.facts)
         for fom, value, percentile in result.figures:
             if fom in known and value >= 0:  # -1 stands for what netperf does not know
                 at: dict[str, Scalar] = {} if percentile is None else {"percentile": percentile}
@@ -171,6 +180,8 @@ class _Log:
     def _take(self, values: Mapping[str, str]) -> None:
         """Take in the values of an omni test."""
         result, figures = self._last(), list(_figures(values))
+        sizes = {_SIZES[name]: value for name, value in values.items() if name in _SIZES}
+        result.facts |= _message({kind: value for kind, value in sizes.items() if value.isdecimal()})
         result.figures += figures
         is_told = any(fom in _RESULTS for fom, _, _ in figures)
         if not is_told and values.keys() & {"THROUGHPUT", "Throughput"} and not _unit(values):
@@ -180,7 +191,7 @@ class _Log:
         if self._results and name in self._results[-1].values:  # another test, without a title (-P 0)
             self._flush()
             self._begin(self._results[-1].test)
-        if name in _NAMES or name in {"THROUGHPUT", "THROUGHPUT_UNITS"}:
+        if name in _NAMES or name in _SIZES or name in {"THROUGHPUT", "THROUGHPUT_UNITS"}:
             self._last().values[name] = value
             self._findings.keep()
 
@@ -212,6 +223,7 @@ class _Log:
                 if any(figure[0] == fom for fom, _, _ in self._last().figures):  # a table of several tests
                     self._begin(self._last().test)
                 self._last().figures.append(figure)
+                self._last().facts |= _message(self._table.sizes(line.split()))
 
     def _read_omni(self, line: str) -> None:
         """Take in a row of an omni test's table, or one more line above it that begins with a digit."""
@@ -236,6 +248,14 @@ def _names(above: tuple[str, ...]) -> list[str]:
     starts = [0, *(at + 1 for at in ends if at + 1 < width and at + 1 not in set(ends))]
     columns = [[line[start:end].strip() for line in lines] for start, end in pairwise([*starts, width])]
     return [" ".join(filter(None, column)) for column in columns]
+
+
+def _message(sizes: Mapping[str, str]) -> dict[str, Scalar]:
+    """Return the size of messages; where requests and answers differ, both."""
+    found = {kind: int(size) for kind, size in sizes.items() if len(size) <= _MOST_DIGITS}
+    if len(set(found.values())) == 1:
+        return {"message_bytes": next(iter(found.values()))}
+    return {f"{kind}_bytes": size for kind, size in found.items()}
 
 
 def _unit(values: Mapping[str, str]) -> str:
@@ -290,6 +310,12 @@ class _Table:
             yield "throughput_sent", float(row[5]) * self.factor, None
         elif self.kind == "datagrams" and len(row) >= 4 and "." in row[1]:
             yield "throughput", float(row[3]) * self.factor, None
+
+    def sizes(self, row: list[str]) -> dict[str, str]:
+        """Return the sizes of messages in a row that has figures, by what they are."""
+        columns = {"rate": {"request": 2, "response": 3}, "stream": {"send": 2}, "datagrams": {"send": 1}}
+        found = {kind: row[column] for kind, column in columns[self.kind].items() if column < len(row)}
+        return {kind: size for kind, size in found.items() if size.isdecimal()}
 
     @staticmethod
     def _processors(columns: list[str]) -> Iterator[tuple[str, float, float | None]]:

@@ -11,17 +11,25 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tare.model.case import Case
-from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.model.workload import (
+    ALL_BUT_STORAGE,
+    Better,
+    Fom,
+    Parameter,
+    ParameterKind,
+    Parsed,
+    QuestionKind,
+    Stage,
+)
 from tare.workloads.common.application import (
     IO_NOTE,
     Application,
     check_ranks,
-    fresh_output_folder,
     io_faults,
     output_folder,
     serial,
 )
-from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.benchmark import Banner, Findings
 from tare.workloads.common.ending import Ending
 from tare.workloads.common.runs import Runs
 from tare.workloads.common.text import Sieve, figure
@@ -35,6 +43,7 @@ from tare.workloads.openfoam_case import (
     mesh_edits,
 )
 
+_BANNER = Banner("Build ", r"\bBuild +: (\S+)")
 _FOMS = (
     Fom(
         name="execution_time",
@@ -42,6 +51,7 @@ _FOMS = (
         better=Better.LOWER,
         summary="processor time of the first rank, to the last step; waiting for disks is not in it",
         is_primary=True,
+        answers=ALL_BUT_STORAGE,
     ),
     Fom(
         name="clock_time",
@@ -49,6 +59,7 @@ _FOMS = (
         better=Better.LOWER,
         summary="elapsed time from start to the last step, most often in whole seconds",
         is_primary=True,
+        answers=(QuestionKind.STORAGE,),
     ),
     Fom(
         name="step_time",
@@ -124,7 +135,7 @@ class MotorBike(Application, frozen=True, kw_only=True):
         folder = output_folder(case)
         move: tuple[Stage, ...] = ()
         if folder != ".":
-            move = (*fresh_output_folder(case), serial("move", "cp", "--recursive", "-T", ".", folder))
+            move = (serial("move", "cp", "--recursive", "-T", ".", folder),)
         place = () if folder == "." else ("-case", folder)
         return (
             *_case_files(case),
@@ -139,7 +150,7 @@ class MotorBike(Application, frozen=True, kw_only=True):
         """Read the log of a solver, or of a whole Allrun (see model.Workload.parse)."""
         findings = Findings(_FOMS)
         log = _Log(findings, self.ranks)
-        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE):
+        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
             log.read(line)
         return log.parsed()
 
@@ -197,6 +208,7 @@ class _Log:
         self._asked_ranks = ranks
         self._ranks: set[int] = set()
         self._program_ranks: int | None = None
+        self._program = ""
         self._findings = findings
         self._runs = Runs(findings, len(_FOMS))
         self.ending = Ending()
@@ -204,6 +216,9 @@ class _Log:
         self._time: float | None = None
         self._is_ended = True
         self._is_fatal = False
+        self._n_begun = 0
+        """How many steps have begun since the last one ended."""
+        self._has_loose_end = self._is_lossy = False
 
     def read(self, line: str) -> None:
         """Take in a line."""
@@ -225,6 +240,7 @@ class _Log:
             self._read_exec(line)
         elif line.startswith("Time = "):
             self._time = figure(line[7:].rstrip("s"))
+            self._n_begun += 1
         elif line == "End":
             self._end()
         elif match := _RANKS.fullmatch(line):
@@ -233,7 +249,11 @@ class _Log:
     def _read_exec(self, line: str) -> None:
         if line.startswith("Exec   : "):
             self._steps, self._time, self._is_ended = None, None, False
-        elif self._time is not None and (match := _TIMES.fullmatch(line)):
+            self._n_begun, self._has_loose_end, self._is_lossy = 0, False, False
+            self._program, self._program_ranks = _solver(line), None
+        elif self._time is None:
+            self._has_loose_end |= _TIMES.fullmatch(line) is not None
+        elif match := _TIMES.fullmatch(line):
             execution, clock = figure(match[1]), figure(match[2]) if match[2] else None
             if execution is None:
                 return
@@ -242,16 +262,29 @@ class _Log:
                 self._steps = _Steps()
                 if self._program_ranks is not None:
                     self._ranks.add(self._program_ranks)
+                    self._findings.say(ranks=self._program_ranks)
+                if self._program:
+                    self._findings.say(solver=self._program)
             figures = self._runs.open.figures
             figures["execution_time"] = execution
             if clock is not None:
                 figures["clock_time"] = clock
+            self._is_lossy |= self._n_begun != 1 or self._has_loose_end
+            if self._is_lossy and (self._steps.is_new or not self._steps.is_even):
+                self._findings.mixed("steps of which only the beginning or the end is there")
+            self._n_begun = 0
             mean = self._steps.take(self._time, execution)
+            if not self._steps.is_in_order:
+                self._findings.mixed("time does not grow from step to step")
             if mean is not None:
                 figures["step_time"] = mean
 
     def _end(self) -> None:
+        if self._program and self._is_ended:
+            self._findings.mixed("more programs end than begin")
         self._is_ended = True
+        if self._steps is not None and self._n_begun:
+            self._findings.problem("the time that the last step took is missing")
         if self._steps is not None and self._runs.last is not None:
             self._runs.last.is_finished = True
         self._steps = None
@@ -279,6 +312,13 @@ class _Log:
         return self._findings.parsed(is_complete=is_complete)
 
 
+def _solver(line: str) -> str:
+    """Return the name of the program in the line ``Exec``; of foamRun and its like, that of its solver."""
+    words = line.partition(" : ")[2].split()
+    modular = words.index("-solver") + 1 if "-solver" in words[:-1] else 0
+    return words[modular].rpartition("/")[2] if words else ""
+
+
 class _Steps:
     """The mean execution time of a step, from the first printed time to the last.
 
@@ -289,30 +329,40 @@ class _Steps:
     def __init__(self) -> None:
         self._first: tuple[float, float] | None = None
         self._step: float | None = None
-        self._is_even = True
+        self.is_even = True
+        self.is_in_order = True
+        self._last_execution = 0.0
         self._last_time = 0.0
         self._count = 0
 
+    @property
+    def is_new(self) -> bool:
+        """Whether no step has ended yet."""
+        return self._first is None
+
     def take(self, time: float, execution: float) -> float | None:
         """Take in a step's end; return the mean so far, None after the first step."""
+        self.is_in_order &= execution >= self._last_execution
+        self._last_execution = execution
         if self._first is None:
             self._first = (time, execution)
             self._last_time = time
             return None
         first_time, first_execution = self._first
         width = time - self._last_time
+        self.is_in_order &= width > 0
         self._last_time = time
         self._count += 1
         if self._step is None:
             self._step = width
         if self._step > 0:
             steps = width / self._step
-            self._is_even &= steps > 0.5 and abs(steps - round(steps)) < _SAME * max(
+            self.is_even &= steps > 0.5 and abs(steps - round(steps)) < _SAME * max(
                 1.0, abs(time / self._step)
             )
         else:
-            self._is_even = False
-        count = round((time - first_time) / self._step) if self._is_even else self._count
+            self.is_even = False
+        count = round((time - first_time) / self._step) if self.is_even else self._count
         return (execution - first_execution) / count
 
 

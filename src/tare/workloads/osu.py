@@ -7,8 +7,9 @@ from typing import Self
 
 import msgspec
 
+from tare.model.bounds import Resource
 from tare.model.case import Case
-from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage, limited
 from tare.workloads.common.benchmark import Benchmark
 from tare.workloads.osu_tables import SMALL_MEAN, Expectation, Sizes, parse_tables
 
@@ -129,12 +130,12 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
         return "reduce" in self.program
 
     def expecting(self, case: Case) -> Self:
-        """Return the same with the sizes that `case` asks for."""
+        """Return the same with the sizes and repetitions that `case` asks for."""
         if not self.expected.has_sizes:
             return self
-        return msgspec.structs.replace(
-            self, expected=msgspec.structs.replace(self.expected, asked=_sizes(case))
-        )
+        iterations = int(case.parameters["iterations"]) or None
+        expected = msgspec.structs.replace(self.expected, asked=_sizes(case), iterations=iterations)
+        return msgspec.structs.replace(self, expected=expected)
 
     def faults(self, case: Case) -> Iterator[str]:
         """Yield what OMB would refuse, or answer with other sizes than asked."""
@@ -174,7 +175,8 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
         if case.parameters["device"] != "none":
             argv += ["-d", str(case.parameters["device"])]
             argv += [] if self.is_collective else str(case.parameters["buffers"]).split()
-        return (Stage(argv=tuple(argv), layout=case.layout.pair() if self.is_pair else case.layout),)
+        layout = case.layout.pair() if self.is_pair else case.layout
+        return (Stage(argv=tuple(argv), layout=layout, has_own_threads=self.program.endswith("_mt")),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the tables of this benchmark (see model.Workload.parse)."""
@@ -228,6 +230,8 @@ def _workload(
 ) -> OsuBenchmark:
     main = foms[0].name
     has_sizes = "arrier" not in name
+    if foms is _BANDWIDTH:
+        foms = limited(foms, "MB/s", Resource.LINK_BOTH_WAYS if "bibw" in name else Resource.LINK)
     if not has_sizes:
         foms = tuple(msgspec.structs.replace(one, by=()) for one in foms if one not in {_MEAN, _TAIL})
     if "reduce" in name:  # its messages start at 4 bytes

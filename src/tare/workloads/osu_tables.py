@@ -13,10 +13,12 @@ from itertools import pairwise
 
 import msgspec
 
+from tare.model.values import Scalar
 from tare.model.workload import Fom, Parsed
-from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.benchmark import Banner, Findings, coordinates
 from tare.workloads.common.ending import Ending
 
+_BANNER = Banner("Test v", r"\bOSU .* Test v([0-9][0-9.]*)")
 COLUMNS = {
     "latency (us)": "latency",
     "latency(us)": "latency",
@@ -58,6 +60,15 @@ _GAP = re.compile(r"\t+\s*|\s{2,}")
 _SIZE_OPTION = re.compile(r"\s(?:-m|--message-size)[ =](?:([0-9]{1,15}):)?([0-9]{1,15})(?=\s|$)")
 _ASKED = re.compile(r"\bosu_\w+.*?" + _SIZE_OPTION.pattern)
 _LIMITED = re.compile(r"Limiting max message size to: ([0-9]{1,15})")
+_DATATYPE = re.compile(r"# Datatype: (MPI_\w{1,30})\b")
+_PAIRS = re.compile(r"\[ pairs: ([0-9]{1,9}) \]")
+_TO_AND_FRO = frozenset({"latency", "multi latency"})
+_WINDOW = 64  # messages that are sent before an answer is awaited (osu_bw.c, WINDOW_SIZE_LARGE)
+_MESSAGES_A_TIME = {
+    **dict.fromkeys(_TO_AND_FRO, 2),
+    **dict.fromkeys(("bandwidth", "bi-directional bandwidth"), _WINDOW),
+}
+"""How many messages a node sends and receives at least in each repetition, where it is more than one."""
 _NUMBER_LIKE = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
 
 
@@ -88,7 +99,8 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a benchmark's tables beforehand.
 
     `key` is its title (see `benchmark_key`), `main` the figure that every row must have, `least` the smallest
-    size that it sends by default. `asked` are the sizes that the case asked for, where there is a case.
+    size that it sends by default. `asked` are the sizes that the case asked for, where there is a case;
+    `iterations` the repetitions of each size, None where they are left to OMB, which does not print them.
     """
 
     key: str
@@ -97,6 +109,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     least: int
     largest: int
     asked: Sizes | None = None
+    iterations: int | None = None
 
 
 def parse_tables(lines: Iterable[str], expected: Expectation, foms: Iterable[Fom]) -> Parsed:
@@ -104,7 +117,7 @@ def parse_tables(lines: Iterable[str], expected: Expectation, foms: Iterable[Fom
     foms = tuple(foms)
     findings = Findings(foms)
     log = _Log(expected, frozenset(fom.name for fom in foms), findings)
-    for line in findings.lines(lines, on_torn=log.read_torn, watch=log.ending.look):
+    for line in findings.lines(lines, on_torn=log.read_torn, watch=log.ending.look, banner=_BANNER):
         log.read(line)
     return log.parsed()
 
@@ -120,6 +133,7 @@ class _Table:
     asked: Sizes | None
     limit: int | None = None
     heads: tuple[str, ...] = ()
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     pattern: re.Pattern[str] | None = None
     rows: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
     is_cut: bool = False
@@ -229,6 +243,8 @@ class _Log:
                 return
             if first in {"#", "S"} and self._read_heads(table, line):
                 return
+            if first in {"#", "["}:
+                self._read_fact(table, line)
             if line.startswith("DATA VALIDATION ERROR"):
                 self._findings.problem(f"OMB found wrong data: {line.strip()}")
         if "Test" in line and ("OSU " in line or "OMB-Py" in line):
@@ -258,7 +274,8 @@ class _Log:
         title = _TITLE.fullmatch(line)
         if title is None or not (title["hash"] or title["version"]):
             return
-        version = int(title["version"].split(".")[0]) if title["version"] else None
+        major = (title["version"] or "").partition(".")[0]
+        version = int(major) if major.isdecimal() else None
         key = benchmark_key(title["name"])
         self._open = None
         if key == self._expected.key:
@@ -272,19 +289,33 @@ class _Log:
         self._findings.begin()
         return table
 
+    def _following(self, table: _Table) -> _Table:
+        """Return a new table under the title of `table`, which is the last."""
+        following = self._new_table(table.key, table.label, table.version)
+        following.asked, following.limit = table.asked, table.limit
+        return following
+
     def _read_heads(self, table: _Table, line: str) -> bool:
         expected = self._expected
         heads = _SIZED_HEADS if expected.has_sizes else _SIZELESS_HEADS
         if not heads.match(line):
             return False
         if table.rows:  # one table for each data type (-T) follows under the same title
-            table = self._open = self._new_table(table.key, table.label, table.version)
-            table.asked, table.limit = self._tables[-2].asked, self._tables[-2].limit
+            table = self._open = self._following(table)
         table.read_heads(line, expected.has_sizes)
         if not any(COLUMNS.get(name) == expected.main for name in table.heads):
             self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
             table.pattern = None
         return True
+
+    def _read_fact(self, table: _Table, line: str) -> None:
+        """Take in what stands between a title and its heads; another data type begins another table."""
+        if datatype := _DATATYPE.search(line):
+            if table.rows:
+                self._open = table = self._following(table)
+            table.facts["datatype"] = datatype[1]
+        elif pairs := _PAIRS.search(line):
+            table.facts["pairs"] = int(pairs[1])
 
     def _read_row(self, table: _Table, line: str) -> None:
         if table.pattern is None:
@@ -312,28 +343,32 @@ class _Log:
         ]
         for fault in faults:
             findings.problem(fault)
-        for table in self._tables:
-            at = {"run": table.run} if len(self._tables) > 1 else {}
+        places = coordinates([table.facts for table in self._tables])
+        for table, at in zip(self._tables, places, strict=True):
+            findings.say(**table.facts)
             self._measure(table, at)
             self._measure_small_mean(table, at)
         is_complete = bool(self._tables) and not faults
         self.ending.report(findings, is_complete=is_complete)
-        payload = (
-            sum(int(row[0]) for table in self._tables for row in table.rows) if expected.has_sizes else 0
-        )
+        n_times = expected.iterations or 1
+        sizes = [int(row[0]) for table in self._tables for row in table.rows] if expected.has_sizes else []
+        payload = sum(sizes) * n_times * _MESSAGES_A_TIME.get(expected.key, 1)
         is_end_told = not expected.has_sizes or all(expected.asked or table.asked for table in self._tables)
         return findings.parsed(
-            is_complete=is_complete, payload_bytes=payload or None, is_end_told=is_end_told
+            is_complete=is_complete,
+            payload_bytes=payload or None,
+            n_messages=2 * n_times * len(sizes) if expected.key in _TO_AND_FRO else 0,
+            is_end_told=is_end_told,
         )
 
-    def _measure(self, table: _Table, at: Mapping[str, int]) -> None:
+    def _measure(self, table: _Table, at: Mapping[str, Scalar]) -> None:
         figures = [one for one in table.figures() if one[1] in self._foms]
         for row in table.rows:
-            place = {"bytes": int(row[0]), **at} if self._expected.has_sizes else at
+            place: Mapping[str, Scalar] = {"bytes": int(row[0]), **at} if self._expected.has_sizes else at
             for column, fom, which in figures:
-                self._findings.measure(fom, float(row[column]), **place, **which)
+                self._findings.measure(fom, float(row[column]), **{**place, **which})
 
-    def _measure_small_mean(self, table: _Table, at: Mapping[str, int]) -> None:
+    def _measure_small_mean(self, table: _Table, at: Mapping[str, Scalar]) -> None:
         if SMALL_MEAN not in self._foms:
             return
         column = next((column for column, fom, _ in table.figures() if fom == "latency"), 0)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from tare.model.case import Case
+from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.benchmark import Findings, coordinates
 from tare.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 
 _MIB_GBIT = 8 * 2**20 / 1e9
@@ -68,6 +70,9 @@ class _Figure(NamedTuple):
 _HEAD = re.compile(
     r"\d[\d.]*% percentile\[usec\]|(?:BW|MsgRate) \w+\[[^\]]*\]|tps average|\S+\[[^\]]*\]|#\w+|\S+"
 )
+_LAST_OF_ALL = 8388608
+_WITHOUT_LIMIT = frozenset({"RC", "UC", "XRC", "DC"})
+"""Connections not bound by the MTU: -a has all sizes up to 8 MiB (perftest_parameters.c)."""
 _ROW = re.compile(r"[0-9]{1,15}(?:\s+[0-9]{1,15}(?:\.[0-9]{2,6})?)*\s*")
 _BROKEN = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
 
@@ -107,6 +112,22 @@ _PARAMETERS = (
     port_parameter(18515),
 )
 
+_BANDWIDTH_PARAMETERS = (
+    Parameter(
+        name="queue_pairs",
+        kind=ParameterKind.WHOLE,
+        default=1,
+        minimum=1,
+        summary="queue pairs that share the test (-q); bandwidth only",
+    ),
+    Parameter(
+        name="bidirectional",
+        kind=ParameterKind.FLAG,
+        default=False,
+        summary="both send (-b), and the bandwidth is that of both directions together",
+    ),
+)
+
 _DESCRIPTION = """\
 Starts `{program}` on the first node, as a server, and on the second, as its client. Bandwidths are asked for
 in 10⁹ bits per second (--report_gbits); reports in MB/sec, which are 2²⁰ bytes, are converted. Debian and
@@ -114,10 +135,16 @@ Fedora have the package perftest.
 
 Traps: an RDMA device carries the data past the counters of its network interface, so no proof of transport
 is asked for; the programs know no other way than verbs. A latency is half of a round trip for send and
-write, a whole one for read."""
+write, a whole one for read. Bidirectional bandwidth is that of both directions
+together."""
 
 _TITLES = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send"}
-_TITLE = re.compile(r"(RDMA_Write|RDMA_Read|RDMA_Atomic|Atomic|Send|Raw \w+) (?:.* )?(?:BW|Latency) Test")
+_TITLE = re.compile(
+    r"(?P<verb>RDMA_Write|RDMA_Read|RDMA_Atomic|Atomic|Send|Raw \w+) (?P<words>.* )?(?:BW|Latency) Test"
+)
+_QPS = re.compile(r"Number of qps\s*: ([0-9]{1,6})(?:\s.*)?")
+_CONNECTION = re.compile(r"Connection type\s*: (\w{1,8})(?:\s.*)?")
+_MTU = re.compile(r"Mtu\s*: ([0-9]{1,6})\[B\].*")
 
 
 class Perftest(PeerBenchmark, frozen=True, kw_only=True):
@@ -135,6 +162,8 @@ class Perftest(PeerBenchmark, frozen=True, kw_only=True):
         asked = case.parameters
         options = [self.program, "-p", str(asked["port"]), "-n", str(asked["iterations"])]
         options += ["-a"] if asked["all_sizes"] else ["-s", str(asked["message_bytes"])]
+        options += ["-b"] if asked.get("bidirectional") else []
+        options += ["-q", str(asked["queue_pairs"])] if int(asked.get("queue_pairs", 1)) > 1 else []
         options += ["-d", str(asked["device"])] if asked["device"] else []
         options += ["-R"] if asked["connection_manager"] else []
         options += [] if self.is_latency else ["--report_gbits"]
@@ -155,6 +184,7 @@ class _Table:
     """The rows of one report, each once: client and server may have written to the same log."""
 
     heads: tuple[str, ...]
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     rows: dict[tuple[str, ...], None] = dataclasses.field(default_factory=dict)
     reports: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
     is_closed: bool = False
@@ -181,6 +211,16 @@ class _Table:
             and float(self.reports[0][peak]) == 0
         )
 
+    @property
+    def is_mixed(self) -> bool:
+        """Whether most rows have one number of iterations (-n), and others have another.
+
+        Those of a test of a fixed time (-D) all differ.
+        """
+        column = next((at for at, head in enumerate(self.heads) if head == "#iterations"), None)
+        counts = Counter(row[column] for row in self.rows) if column is not None else Counter[str]()
+        return len(counts) > 1 and 2 * max(counts.values()) > len(self.rows)
+
     def faults(self) -> Iterator[str]:
         """Yield what keeps it from being whole."""
         sizes = [row[0] for row in self.rows]
@@ -190,6 +230,18 @@ class _Table:
             yield "is a report that went on until it was ended"
         elif len(set(sizes)) < len(sizes):
             yield "has several rows of one size"
+        elif any(int(size) > int(following) for size, following in pairwise(sizes)):
+            yield "has sizes that do not grow: rows of several tests, or out of order"
+        elif any(int(following) != 2 * int(size) for size, following in pairwise(sizes)):
+            yield "lacks rows: its sizes do not double from one to the next"
+        elif (
+            len(sizes) > 1
+            and int(sizes[-1]) != _LAST_OF_ALL
+            and self.facts.get("connection") in _WITHOUT_LIMIT
+        ):
+            yield f"lacks rows: its sizes end at {sizes[-1]}, not at 8388608 as those of -a do"
+        elif self.is_mixed:
+            yield "has rows of several tests: their numbers of iterations differ"
         elif not self.is_closed:
             yield "lacks its closing line"
 
@@ -202,8 +254,11 @@ class _Log:
         self._mark = mark
         self._findings = findings
         self._is_ours = True
+        self._facts: dict[str, Scalar] = {}
+        """What is printed below the title of the test, before its table."""
         self._tables: list[_Table] = []
         self._open: _Table | None = None
+        self._closed: _Table | None = None
         self._problems: dict[str, None] = {}
 
     def read(self, line: str) -> None:
@@ -213,27 +268,50 @@ class _Log:
         if first.isdigit():
             if self._open is not None:
                 self._read_row(self._open, text)
+            elif self._closed is not None and _ROW.fullmatch(text):
+                self._read_stray(self._closed, tuple(text.split()))
         elif first == "#" and text.startswith("#bytes"):
             self._read_heads(tuple(_HEAD.findall(text)))
         elif text.endswith(" Test"):
+            self._closed = None
             if (title := _TITLE.fullmatch(text)) is not None:
-                self._is_ours = title[1] == self._title
+                self._is_ours = title["verb"] == self._title
+                both = "Bidirectional" in (title["words"] or "")
+                self._facts = {} if self._mark == "t_" else {"bidirectional": both}
+        elif " : " in text or "\t: " in text:
+            self._read_fact(text)
         elif self._open is None:
             return
         elif text.startswith("-----"):
             self._close(self._open)
 
+    def _read_stray(self, table: _Table, row: tuple[str, ...]) -> None:
+        """Take in a row below a table that is closed: those that are in it are of the test's other side."""
+        if len(row) == len(table.heads) and row not in table.rows:
+            self._findings.mixed("rows after the closing line of their table")
+
+    def _read_fact(self, text: str) -> None:
+        if qps := _QPS.fullmatch(text):
+            self._facts["queue_pairs"] = int(qps[1])
+        elif connection := _CONNECTION.fullmatch(text):
+            self._facts["connection"] = connection[1]
+        elif mtu := _MTU.fullmatch(text):
+            self._facts["mtu"] = int(mtu[1])
+
     def _close(self, table: _Table) -> None:
         if table.rows:
             table.is_closed = True
-            self._open = None
+            self._open, self._closed = None, table
 
     def _read_heads(self, heads: tuple[str, ...]) -> None:
+        self._closed = None
         is_perftest = "#iterations" in heads  # IMB's heads have #repetitions
         if not (self._is_ours and is_perftest and any(head.startswith(self._mark) for head in heads)):
             self._open = None
+        elif self._open is not None and not self._open.rows and self._open.heads != heads:
+            self._problems.setdefault("the heads of two tables stand one above the other")
         elif self._open is None or self._open.rows:
-            self._open = _Table(heads)
+            self._open = _Table(heads, dict(self._facts))
             self._tables.append(self._open)
             self._findings.begin()
             for head in heads:
@@ -262,8 +340,8 @@ class _Log:
         faults += [] if tables else ["the output holds no such table of perftest"]
         for fault in faults:
             findings.problem(fault)
-        for number, table in enumerate(tables, start=1):
-            which = {"run": number} if len(tables) > 1 else {}
+        for table, which in zip(tables, coordinates([table.facts for table in tables]), strict=True):
+            findings.say(**table.facts)
             is_endless, figures = table.is_endless, table.figures
             for index, row in enumerate(table.reports if is_endless else table.rows, start=1):
                 report = {"report": index} if is_endless else {}
@@ -285,7 +363,7 @@ class _Log:
 
     @staticmethod
     def _measure(
-        findings: Findings, figures: Iterable[_Figure], row: tuple[str, ...], at: Mapping[str, int]
+        findings: Findings, figures: Iterable[_Figure], row: tuple[str, ...], at: Mapping[str, Scalar]
     ) -> None:
         n_bytes = int(row[0])
         for column, fom, factor, which in figures:
@@ -308,7 +386,7 @@ WORKLOADS = tuple(
         name=f"perftest.{name}",
         summary=summary,
         description=_DESCRIPTION.format(program=f"ib_{name}"),
-        parameters=_PARAMETERS,
+        parameters=(*(_BANDWIDTH_PARAMETERS if foms is _BANDWIDTH else ()), *_PARAMETERS),
         foms=foms,
         needs_transport=False,
         program=f"ib_{name}",

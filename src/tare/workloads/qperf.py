@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Self
 
 import msgspec
 
 from tare.model.case import Case
+from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.benchmark import Findings, coordinates
 from tare.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 
 
@@ -64,6 +64,8 @@ Starts `qperf` on the first node and `qperf ADDRESS TEST …` on the second. Tes
 tcp_lat, udp_bw, udp_lat, sctp_… and rds_…; tests over RDMA rc_bw, rc_bi_bw, rc_lat, rc_rdma_read_bw,
 rc_rdma_write_lat, uc_…, ud_… and so on (qperf --help tests). Debian and Fedora have the package qperf.
 
+`bytes` is a coordinate wherever qperf prints the size of its messages (-v; loops, -oo msg_size:1:64K:*2, do).
+
 Traps: three digits are all that qperf prints. `bandwidth` of a test that loses data, as udp_bw, is what
 arrived; `bandwidth_sent` may be far more."""
 
@@ -71,7 +73,12 @@ _TEST = re.compile(r"(?:tcp|udp|sctp|sdp|rds|rc|uc|ud|xrc|ver_rc)_[a-z_]+")
 _HEAD = re.compile(r"(" + _TEST.pattern + r"):")
 _VALUE = re.compile(
     r"\s+(?P<name>\w+)\s+=\s+(?P<number>[0-9][0-9,]{0,20}(?:\.[0-9]{1,9})?) (?P<unit>[A-Za-z/]+)"
+    r"(?: \((?P<exact>[0-9][0-9,]{0,20})\))?"
 )
+_SIZES = {"bytes": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+"""qperf counts in thousands, but for whole multiples of 1024, which it writes twice: ``64 KiB (65,536)``."""
+_FACTS = {"msg_size": "bytes", "sock_buf_size": "socket_bytes", "mtu_size": "mtu"}
+"""What qperf prints of a test when asked to (-v, -vu): coordinates, which tell its blocks apart."""
 _RATE = re.compile(r"(?P<prefix>[KMGT]?)(?P<what>B|b|bytes|bits|)/sec")
 
 
@@ -79,6 +86,7 @@ class Qperf(PeerBenchmark, frozen=True, kw_only=True):
     """The one workload of qperf; `tests` are those that the case asked for, where there is a case."""
 
     tests: tuple[str, ...] = ()
+    message_bytes: int = 0
 
     def faults(self, case: Case) -> Iterator[str]:
         """Yield what qperf would refuse."""
@@ -90,8 +98,9 @@ class Qperf(PeerBenchmark, frozen=True, kw_only=True):
                 yield f"{test!r} is no test of qperf; write one such as tcp_bw, tcp_lat or rc_bw"
 
     def expecting(self, case: Case) -> Self:
-        """Return the same with the tests that `case` asks for."""
-        return msgspec.structs.replace(self, tests=_tests(case))
+        """Return the same with the tests and the size of messages that `case` asks for."""
+        size = int(case.parameters["message_bytes"])
+        return msgspec.structs.replace(self, tests=_tests(case), message_bytes=size)
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the one launch of server and client."""
@@ -106,7 +115,7 @@ class Qperf(PeerBenchmark, frozen=True, kw_only=True):
         log = _Log(findings)
         for line in findings.lines(lines, on_torn=log.read_torn):
             log.read(line)
-        return log.parsed(self.tests)
+        return log.parsed(self.tests, self.message_bytes)
 
 
 def _tests(case: Case) -> tuple[str, ...]:
@@ -117,6 +126,7 @@ def _tests(case: Case) -> tuple[str, ...]:
 class _Result:
     test: str
     figures: list[tuple[str, float]] = dataclasses.field(default_factory=list)
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     complaint: str = ""
 
 
@@ -153,6 +163,9 @@ class _Log:
         self._findings.keep()
         fom = _FIGURES.get(value["name"])
         number = float(value["number"].replace(",", ""))
+        if value["name"] in _FACTS and value["unit"] in _SIZES:
+            exact = value["exact"] and int(value["exact"].replace(",", ""))
+            result.facts[_FACTS[value["name"]]] = exact or round(number * _SIZES[value["unit"]])
         if fom == "latency" and value["unit"] in _SECONDS:
             result.figures.append((fom, round(number * _SECONDS[value["unit"]] * 1e6, 9)))
         elif fom is not None and (rate := _RATE.fullmatch(value["unit"])) is not None:
@@ -163,8 +176,8 @@ class _Log:
                 n_bytes = per_second / 8 if rate["what"] in {"b", "bits"} else per_second
                 result.figures.append((fom, n_bytes / 1e9))
 
-    def parsed(self, asked: tuple[str, ...]) -> Parsed:
-        """Return the figures of all tests, numbered by `run` where one is there several times."""
+    def parsed(self, asked: tuple[str, ...], message_bytes: int) -> Parsed:
+        """Return the figures of all tests, numbered by `run` where nothing else tells two of them apart."""
         findings = self._findings
         faults = [f"{one.test}: {one.complaint or 'no result'}" for one in self._results if not one.figures]
         faults += [f"{test} was asked for and is missing" for test in asked if test not in self._names]
@@ -172,14 +185,20 @@ class _Log:
         faults += ["the output breaks off in the middle of a line"] if self._is_cut else []
         for fault in faults:
             findings.problem(fault)
-        repeats = Counter(result.test for result in self._results)
-        is_repeated = max(repeats.values(), default=0) > 1
-        seen: Counter[str] = Counter()
         for result in self._results:
-            seen[result.test] += 1
-            at = {"run": seen[result.test]} if is_repeated else {}
+            names = [fom for fom, _ in result.figures]
+            if len(set(names)) < len(names):
+                findings.mixed(f"{result.test} has two values of one kind")
+        if asked and not faults and [one.test for one in self._results] != list(asked):
+            findings.mixed(f"the tests are not those that were asked for, {' '.join(asked)}, in their order")
+        found = {result.facts["bytes"] for result in self._results if "bytes" in result.facts}
+        for other in sorted(found - {message_bytes}, key=str) if message_bytes else ():
+            findings.problem(f"qperf printed messages of {other} bytes, and {message_bytes} were asked for")
+        places = coordinates([{"test": result.test, **result.facts} for result in self._results])
+        for result, place in zip(self._results, places, strict=True):
+            size = {"bytes": result.facts["bytes"]} if "bytes" in result.facts else {}
             for fom, value in result.figures:
-                findings.measure(fom, value, test=result.test, **at)
+                findings.measure(fom, value, **{"test": result.test, **size, **place})
         return findings.parsed(is_complete=not faults, is_end_told=bool(asked))
 
     @property

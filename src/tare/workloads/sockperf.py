@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import abc
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tare.model.case import Case
+from tare.model.values import Scalar
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.common.benchmark import Findings
+from tare.workloads.common.benchmark import Banner, Findings, coordinates
 from tare.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 
+_BANNER = Banner("== version #", r"sockperf: == version #(\S+) ==")
 _HEADER_BYTES = 14
 """The smallest message: its own header (MsgHeader in message.h)."""
 
@@ -101,9 +103,11 @@ class Sockperf(PeerBenchmark, frozen=True, kw_only=True):
         """Read the summaries of this kind of mode (see model.Workload.parse)."""
         findings = Findings(self.foms)
         log = _ThroughputLog(findings) if self.mode == "throughput" else _LatencyLog(findings)
-        for line in findings.lines(lines, on_torn=log.read_torn):
+        for line in findings.lines(lines, on_torn=log.read_torn, banner=_BANNER):
             if "sockperf: " in line:
                 log.read(line)
+            elif "--" in line:
+                log.read_options(line)
         return log.parsed()
 
 
@@ -116,6 +120,8 @@ class _Log(abc.ABC):
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._runs: list[list[tuple[str, float, dict[str, float]]]] = []
+        self._facts: list[dict[str, Scalar]] = []
+        self._options: dict[str, Scalar] = {}
         self._is_open = False
         self.n_messages = 0
         self._errors: dict[str, None] = {}
@@ -129,16 +135,27 @@ class _Log(abc.ABC):
             for fom, value, at in self.figures(line):
                 if not self._is_open:
                     self._runs.append([])
+                    self._facts.append(self._options)
                 self._is_open = True
                 self._runs[-1].append((fom, value, at))
                 self._findings.keep()
             if self._is_open and self.last.search(line):
                 self._is_open = False
 
+    def read_options(self, line: str) -> None:
+        """Take in what the head of a full log (--full-log) says that the next run was asked for."""
+        if line.startswith("test was performed using the following parameters: "):
+            options = [(_OPTIONS.get(name), value) for name, value in _OPTION.findall(line)]
+            self._options = {name: int(value) for name, value in options if name is not None}
+
     def read_torn(self, line: str) -> None:
         """Take in the last line when it has no line end: the last of a summary, whose end shows."""
         if self.last.search(line):
             self.read(line)
+
+    def gaps(self, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
+        """Yield what a summary lacks that every one has."""
+        return iter(())
 
     @abc.abstractmethod
     def figures(self, line: str) -> Iterator[tuple[str, float, dict[str, float]]]:
@@ -152,21 +169,26 @@ class _Log(abc.ABC):
             faults.append("the summary breaks off")
         elif not self._runs and not faults:
             faults.append("the output holds no such summary of sockperf")
-        for number, run in enumerate(self._runs, start=1):
-            which = {"run": number} if len(self._runs) > 1 else {}
+        faults += [fault for run in self._runs for fault in self.gaps(run)]
+        for run, facts, which in zip(self._runs, self._facts, coordinates(self._facts), strict=True):
+            findings.say(**facts)
             for fom, value, at in run:
-                findings.measure(fom, value, **at, **which)
+                findings.measure(fom, value, **{**at, **which})
         for fault in faults:
             findings.problem(fault)
         payload_bytes = self.n_messages * _HEADER_BYTES
         return findings.parsed(is_complete=not faults, payload_bytes=payload_bytes or None)
 
 
+_OPTION = re.compile(r"--([a-z-]{1,30})=([0-9]{1,12})(?=\s|$)")
+_OPTIONS = {"msg-size": "message_bytes", "mps": "messages_per_s", "time": "time_s"}
+"""The parameter that each of sockperf's options is."""
 _VALID = re.compile(r"\[Valid Duration\] .*SentMessages=([0-9]{1,15})")
 _MEAN = re.compile(
     r"====> avg-(?P<kind>latency|lat|rtt)= *(?P<mean>[0-9]{1,12}\.[0-9]{1,3})"
     r" \(std-dev= *(?P<deviation>[0-9]{1,12}\.[0-9]+)"
 )
+_PERCENTILES = (25.0, 50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 _DROPPED = re.compile(r"# dropped messages = ([0-9]{1,15});")
 _PLACE = re.compile(
     r"---> (?:<(?P<end>MAX|MIN)> observation|percentile +(?P<percentile>[0-9]{1,2}\.[0-9]+))"
@@ -180,10 +202,25 @@ class _LatencyLog(_Log):
     def __init__(self, findings: Findings) -> None:
         super().__init__(findings)
         self._kind = "latency"
+        self._highest = float("inf")
+
+    def gaps(self, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
+        """Yield the places of the distribution that a summary lacks; they stand in every one (client.cpp)."""
+        names = {fom for fom, _, _ in figures}
+        found = {at["percentile"] for _, _, at in figures if "percentile" in at}
+        if len(found) < sum("percentile" in at for _, _, at in figures):
+            self._findings.mixed("a percentile is there twice")
+        lost = [f"{one:g} %" for one in _PERCENTILES if one not in found]
+        lost += [] if f"{self._kind}_max" in names else ["maximum"]
+        if lost:
+            yield f"the summary lacks rows: {', '.join(lost)}"
 
     def figures(self, line: str) -> Iterator[tuple[str, float, dict[str, float]]]:
         """Yield mean and deviation, the number of dropped messages, or one place of the distribution."""
         if (mean := _MEAN.search(line)) is not None:
+            if self._is_open:
+                self._findings.mixed("a summary begins before the last one ends")
+            self._highest = float("inf")
             self._kind = "round_trip" if mean["kind"] == "rtt" else "latency"
             yield self._kind, float(mean["mean"]), {}
             yield f"{self._kind}_stddev", float(mean["deviation"]), {}
@@ -194,6 +231,9 @@ class _LatencyLog(_Log):
         elif (dropped := _DROPPED.search(line)) is not None:
             yield "dropped", float(dropped[1]), {}
         elif (place := _PLACE.search(line)) is not None:
+            if float(place["value"]) > self._highest:  # from the longest to the shortest
+                self._findings.mixed("percentiles do not fall")
+            self._highest = float(place["value"])
             if place["end"]:
                 yield f"{self._kind}_{place['end'].lower()}", float(place["value"]), {}
             else:

@@ -7,6 +7,7 @@ check_stability.f90), list-directed: compilers choose blanks and digits, and may
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from tare.model.case import Case
@@ -261,6 +262,9 @@ _FIGURES = {
 """The figure of merit of each line that has one."""
 
 
+_RANKS = re.compile(r" *There are +(\d{1,9}) MPI processes")
+
+
 class _Log:
     """The runs of mesher and solver that one log holds."""
 
@@ -287,6 +291,9 @@ class _Log:
             for program, runs in self._programs.items():
                 if program.capitalize() in line:
                     runs.begin()
+        elif "MPI processes" in line:
+            if match := _RANKS.fullmatch(line):
+                self._findings.say(ranks=int(match[1]))
         elif "aborting MPI" in line:
             words = (self._last_words or line).strip()[:200]
             self._findings.problem(f"SPECFEM3D_GLOBE ended with an error: {words}")
@@ -322,7 +329,10 @@ class _Log:
             if runs.last is not None:
                 end = f"the output lacks the {program}'s closing line; it did not come to its end"
                 complete.append(runs.report(end=end, nothing=""))
-                complete.append("mesher_time" in runs.last.figures or "elapsed" in runs.last.figures)
+                has_time = "mesher_time" in runs.last.figures or "elapsed" in runs.last.figures
+                if not has_time:
+                    self._findings.problem(f"the output lacks the times of the {program}")
+                complete.append(has_time)
         if not complete:
             self._findings.problem("the output holds no run of SPECFEM3D_GLOBE")
         is_complete = bool(complete) and all(complete)

@@ -13,11 +13,13 @@ from typing import Self
 
 import msgspec
 
+from tare.model.bounds import Resource
 from tare.model.case import Case
 from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.common.benchmark import Benchmark, Findings, tell_apart
+from tare.workloads.common.benchmark import Banner, Benchmark, Findings, tell_apart
 from tare.workloads.common.text import aborts, figure
 
+_BANNER = Banner("STREAM version", r"STREAM version \$Revision: (\S+) \$")
 _KERNELS = ("copy", "scale", "add", "triad")
 _MEGABYTES = {"MB/s": 1.0, "GB/s": 1000.0, "MiB/s": 1.048576, "GiB/s": 1073.741824}
 """What each unit of a table's head is in MB/s (10⁶ bytes)."""
@@ -28,6 +30,8 @@ _GPU_ROW = re.compile(
     r"STREAM_(COPY|SCALE|ADD|TRIAD)_\w+_gpu_([0-9]+)_buffer_[0-9]+_block_([0-9]+)"
     r"\s+([0-9]+\.[0-9]{2})\s+[0-9]+\.[0-9]{2}"
 )
+_ELEMENTS = re.compile(r"Array size = ([0-9]{1,15}) \(elements\)")
+_THREADS = re.compile(r"Number of Threads counted = ([0-9]{1,9})")
 _TIMED_WIDTH = 4  # rate, average, least and most time
 
 _DESCRIPTION = """\
@@ -59,7 +63,7 @@ class StreamBenchmark(Benchmark, frozen=True, kw_only=True):
         """Read the rates of all copies of STREAM, or the rows of gpu_stream."""
         findings = Findings(self.foms)
         log = _Log(findings, self.copies)
-        for line in findings.lines(lines, on_torn=log.read):
+        for line in findings.lines(lines, on_torn=log.read, banner=_BANNER):
             log.read(line)
         return log.parsed()
 
@@ -76,6 +80,7 @@ class _Log:
         self._copies = copies
         self._scale: float | None = None
         self._width: int | None = None
+        self._n_at_head = 0
         self._heads = self._banners = self._versions = self._verdicts = 0
         self._rates: dict[str, list[float]] = {kernel: [] for kernel in _KERNELS}
         self._gpu: dict[tuple[str, int, int], float] = {}
@@ -92,6 +97,8 @@ class _Log:
             self._banners += 1
         elif "Function " in line:
             self._read_head(line)
+        elif line.startswith(("Array size", "Number of Threads counted")):
+            self._read_size(line)
         elif "Validat" in line:
             self._read_verdict(line)
         elif "MPI_A" in line and aborts(line):
@@ -99,9 +106,20 @@ class _Log:
 
     def _read_head(self, line: str) -> None:
         if match := _HEAD.match(line):
+            counts = {len(rates) for rates in self._rates.values()}
+            has_begun = self._heads and (len(counts) > 1 or counts == {self._n_at_head})
+            if has_begun and _MEGABYTES[match[1]] != self._scale:
+                self._findings.mixed("tables of different units")
+            self._n_at_head = max(counts)
             self._heads += 1
             self._scale = _MEGABYTES[match[1]]
             self._width = _TIMED_WIDTH if "time" in match[2] else None
+
+    def _read_size(self, line: str) -> None:
+        if match := _ELEMENTS.match(line):
+            self._findings.say(n_elements=int(match[1]))
+        elif match := _THREADS.fullmatch(line):
+            self._findings.say(threads=int(match[1]))
 
     def _read_verdict(self, line: str) -> None:
         if "Solution Validates" in line:
@@ -116,7 +134,7 @@ class _Log:
         words = match[2].split()
         rate = figure(words[0])
         is_whole = len(words) == self._width if self._width else len(words) > 1
-        if rate is None or not is_whole or any(figure(word) is None for word in words):
+        if rate is None or rate < 0 or not is_whole or any(figure(word) is None for word in words):
             self._findings.problem(f"STREAM's table has a broken row: {' '.join(line.split())}")
         else:
             self._rates[match[1].lower()].append(rate * self._scale)
@@ -166,7 +184,14 @@ class _Log:
 
 
 def _fom(kernel: str, summary: str) -> Fom:
-    return Fom(name=kernel, unit="MB/s", better=Better.HIGHER, summary=summary, is_primary=kernel == "triad")
+    return Fom(
+        name=kernel,
+        unit="MB/s",
+        better=Better.HIGHER,
+        summary=summary,
+        is_primary=kernel == "triad",
+        limit=Resource.MEMORY,
+    )
 
 
 WORKLOADS = (

@@ -10,11 +10,21 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from tare.model.case import Case
-from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.model.workload import (
+    ALL_BUT_STORAGE,
+    Better,
+    Fom,
+    Parameter,
+    ParameterKind,
+    Parsed,
+    QuestionKind,
+    Stage,
+)
 from tare.workloads.common.application import (
     CHECKSUMS,
     IO_NOTE,
@@ -23,17 +33,17 @@ from tare.workloads.common.application import (
     checked,
     edited,
     folder_faults,
-    fresh_output_folder,
     io_faults,
     is_heavy,
     linked,
     output_folder,
     sum_faults,
 )
-from tare.workloads.common.benchmark import Findings, tell_apart
+from tare.workloads.common.benchmark import Banner, Findings, tell_apart
 from tare.workloads.common.ending import Ending
 from tare.workloads.common.text import Sieve, figure
 
+_BANNER = Banner("WRF V", r"\bWRF V(\S+) MODEL")
 _FOMS = (
     Fom(
         name="step_time",
@@ -41,6 +51,7 @@ _FOMS = (
         better=Better.LOWER,
         summary="time of a step, mean without the first step and without steps that read or write",
         is_primary=True,
+        answers=ALL_BUT_STORAGE,
     ),
     Fom(
         name="steps_per_s",
@@ -54,6 +65,7 @@ _FOMS = (
         unit="s",
         better=Better.LOWER,
         summary="time of all steps, input and output between them included",
+        answers=(QuestionKind.STORAGE,),
     ),
     Fom(name="output_time", unit="s", better=Better.LOWER, summary="time of all output"),
 )
@@ -97,7 +109,6 @@ class Wrf(Application, frozen=True, kw_only=True):
             *(linked(folder) for folder in folders if folder),
             *checked(case),
             edited("namelist", ["namelist.input"], *_changes(case)),
-            *fresh_output_folder(case),
             Stage(argv=(str(case.parameters["program"]),), inputs=tuple(filter(None, folders))),
         )
 
@@ -105,7 +116,7 @@ class Wrf(Application, frozen=True, kw_only=True):
         """Read rsl.error.0000 or rsl.out.0000 (see model.Workload.parse)."""
         findings = Findings(_FOMS)
         log = _Log(findings, self.ranks)
-        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE):
+        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
             log.read(line)
         return log.parsed()
 
@@ -135,17 +146,49 @@ _MAIN = re.compile(r"(?:d\d\d \S+ +)?Timing for main\b")
 _STEP = re.compile(r" *(\d+): +(?:([0-9]+\.[0-9]+)|(\S+)) elapsed seconds\.?")
 """What follows the last `` on domain `` of a line of a step, or `` for domain `` of one of output."""
 _OUTPUT = re.compile(r"(?:d\d\d \S+ +)?Timing for Writing\b")
+_WRITTEN = re.compile(r"Writing (\S*?)([0-9]{4}-[0-9]{2}-[0-9]{2}_\S+)")
+_BEGUN = re.compile(
+    r"processing (restart file|lateral boundary|wrfinput file \(stream 0\)) for domain +([0-9]{1,9}):"
+)
 _SIEVE = Sieve(
     r"(?:d\d\d \S+ +)? *Timing for|taskid: 0| *Ntasks| *Quilting with", "FATAL CALLED", "SUCCESS", "cfl"
 )
 _RANKS = re.compile(r" *Ntasks in X +(\d+) *, *ntasks in Y +(\d+)")
 _IO_RANKS = re.compile(r" *Quilting with +(\d+) groups of +(\d+) I/O tasks\.?")
 _FATAL = re.compile(r"FATAL CALLED FROM FILE: +(\S+) +LINE: +(\d+)")
+_MOSTLY = 0.8
+"""The share of steps of one width from which on others, of several widths, are gaps and no adapted steps."""
 _CFL = re.compile(r"points exceeded (?:v_)?cfl *=", re.IGNORECASE)
 
 
 @dataclasses.dataclass
-class _Domain:
+class _Moments:
+    """Simulated moments as they follow each other, of steps or of output."""
+
+    last: str = ""
+    is_in_order: bool = True
+    widths: Counter[float] = dataclasses.field(default_factory=Counter)
+    """How often each width of a step stands in the output, in simulated seconds."""
+
+    @property
+    def is_gapless(self) -> bool:
+        """Whether no line of a step is missing, as far as steps of one width show it."""
+        width, count = max(self.widths.items(), key=lambda item: item[1], default=(0.0, 0))
+        others = [one for one in self.widths if one != width]
+        if not others or count < _MOSTLY * self.widths.total():
+            return True
+        return not all(one > width and one % width == 0 for one in others)
+
+    def note(self, moment: str) -> None:
+        """Take in a moment: all are written alike, so that their text tells which is later."""
+        self.is_in_order &= self.last < moment
+        if self.last and (width := _width(self.last, moment)):
+            self.widths[width] += 1
+        self.last = moment
+
+
+@dataclasses.dataclass
+class _Domain(_Moments):
     """The steps of one domain: of all, and of those that count for the mean."""
 
     total: float = 0.0
@@ -154,8 +197,10 @@ class _Domain:
     has_started: bool = False
     had_io: bool = False
 
-    def take(self, seconds: float) -> None:
-        """Take in a step."""
+    def take(self, seconds: float, moment: str) -> None:
+        """Take in a step, which ends at the simulated `moment`."""
+        if moment:
+            self.note(moment)
         self.total += seconds
         if self.has_started and not self.had_io:
             self.counted += seconds
@@ -163,11 +208,26 @@ class _Domain:
         self.has_started, self.had_io = True, False
 
 
+def _width(start: str, end: str) -> float | None:
+    """Return the simulated seconds between two moments as WRF writes them: ``2001-10-25_00:01:12``."""
+    if start[:17] == end[:17] and len(start) == len(end):  # in one minute, as most steps
+        return (figure(end[17:]) or 0.0) - (figure(start[17:]) or 0.0)
+    try:
+        first, last = (datetime.fromisoformat(one.replace("_", "T")) for one in (start, end))
+    except ValueError:
+        return None
+    return (last - first).total_seconds()
+
+
 @dataclasses.dataclass
 class _Forecast:
     """One run of WRF."""
 
     domains: dict[int, _Domain] = dataclasses.field(default_factory=lambda: defaultdict(_Domain))
+    outputs: dict[str, _Moments] = dataclasses.field(default_factory=lambda: defaultdict(_Moments))
+    """When each kind of output was written, by the beginning of the names of its files."""
+    has_head: bool = False
+    has_boundary: bool = False
     output: float | None = None
     is_finished: bool = False
 
@@ -201,8 +261,10 @@ class _Log:
             self._findings.problem(f"WRF ended with a fatal error {self._fatal}: {line.strip()[:200]}")
             self._fatal = None
         elif line.startswith("taskid: 0 "):
-            self._begin()
+            self._begin_with_head()
         elif "SUCCESS COMPLETE WRF" in line:
+            if self._forecasts and self._forecasts[-1].is_finished:
+                return  # nothing has begun since
             self._open.is_finished = True
             self._domains = {}
         elif "FATAL CALLED FROM" in line:
@@ -212,9 +274,19 @@ class _Log:
             if match := _IO_RANKS.fullmatch(line):
                 self._io_ranks = int(match[1]) * int(match[2])
             elif match := _RANKS.fullmatch(line):
-                self._ranks.add(int(match[1]) * int(match[2]) + self._io_ranks)
+                ranks = int(match[1]) * int(match[2]) + self._io_ranks
+                self._ranks.add(ranks)
+                self._findings.say(ranks=ranks)
         elif "cfl" in line:
             self._n_cfl += _CFL.search(line) is not None
+
+    def _begin_with_head(self) -> None:
+        """Begin a run whose first line this is; steps before it are of one that began with it, too."""
+        last = self._forecasts[-1] if self._forecasts else None
+        if last is not None and last.domains and not (last.has_head or last.is_finished):
+            self._findings.mixed("steps come before the head of their run")
+        self._begin()
+        self._forecasts[-1].has_head = True
 
     def _begin(self) -> None:
         """Begin a run, unless one has begun that has no times yet."""
@@ -244,7 +316,8 @@ class _Log:
             if match := _STEP.fullmatch(rest):
                 seconds = float(match[2]) if match[2] else figure(match[3])
                 if seconds is not None:
-                    (self._domains.get(match[1]) or self._new_domain(match[1])).take(seconds)
+                    domain = self._domains.get(match[1]) or self._new_domain(match[1])
+                    domain.take(seconds, head.rpartition(" time ")[2] if " time " in head else "")
             return
         head, is_output, rest = line.rpartition(" for domain ")
         match = _STEP.fullmatch(rest) if is_output and _OUTPUT.match(head) else None
@@ -252,14 +325,34 @@ class _Log:
             run = self._open
             for domain in run.domains.values():
                 domain.had_io = True
+            self._read_io(run, line)
             seconds = (float(match[2]) if match[2] else figure(match[3])) if match else None
             if seconds is not None:
                 run.output = (run.output or 0.0) + seconds
+
+    def _read_io(self, run: _Forecast, line: str) -> None:
+        """Take in which file was written, or what was read: input of a domain stands before its steps."""
+        if (file := _WRITTEN.search(line)) is not None:
+            run.outputs[file[1]].note(file[2])
+        elif (begun := _BEGUN.search(line)) is None:
+            return
+        elif run.domains.get(int(begun[2])) and not (begun[1] == "lateral boundary" and run.has_boundary):
+            self._findings.mixed("input that stands before the steps comes after them")
+        else:
+            run.has_boundary |= begun[1] == "lateral boundary"
 
     def parsed(self) -> Parsed:
         """Return the means of each run that came to its end, and of the last one in any case."""
         runs = [run for run in self._forecasts if run.is_finished or run is self._forecasts[-1]]
         runs = [run for run in runs if run.domains or run.output is not None]
+        if not all(domain.is_in_order for run in runs for domain in run.domains.values()):
+            self._findings.mixed("the simulated time does not grow from step to step")
+        if not all(domain.is_gapless for run in runs for domain in run.domains.values()):
+            self._findings.problem("lines of steps are missing: the simulated time jumps")
+        if not all(kind.is_in_order for run in runs for kind in run.outputs.values()):
+            self._findings.mixed("a file is written twice, or files of later times come first")
+        if not all(kind.is_gapless for run in runs for kind in run.outputs.values()):
+            self._findings.problem("lines of output are missing: the times of its files jump")
         for number, run in enumerate(runs, 1):
             self._measure(run, tell_apart(number, len(runs)))
         is_complete = bool(runs) and self._forecasts[-1] is runs[-1] and runs[-1].is_finished

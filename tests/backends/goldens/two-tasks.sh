@@ -21,6 +21,12 @@ set -u
 # What each task of this job goes through. A task's folder lies on a file system that the nodes share; in it,
 # 'progress' tells which steps have ended, and becomes 'landed' when the task is over.
 
+clock() { # set 'now': seconds since the epoch, and since the node started, which nobody sets; bash has the former from 5 on
+  local up
+  read -r up _ </proc/uptime
+  now="${EPOCHREALTIME-$(date +%s.%N)} $up"
+}
+
 on_each() { # on_each COMMAND…: run a command once on each node, beside what else runs there
   exec srun --overlap --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none "$@"
 }
@@ -67,12 +73,38 @@ unwatch() {
   [ -s telemetry.errors ] || rm -f telemetry.errors
 }
 
+own() { # own FOLDER MODE STDERR [keep]: make the task's own folder on the storage path, on each node that lacks it
+  clock
+  local begun=$now
+  if mkdir -m "$2" -- "$1" 2>"$3"; then
+    [ "${4-}" = keep ] || { own_folder=$1 && printf '%s\n' "$1" >storage.left; }
+    trap disown_folder EXIT # the job may be cancelled meanwhile
+    [ "$nodes" = 1 ] && return
+    (on_each sh -c "$is_ours"' || mkdir -m "$2" -- "$1"' own "$1" "$2") </dev/null 2>>"$3" && return
+  fi
+  clock
+  printf 'step storage 1 %s %s\n' "$begun" "$now" >>progress
+  return 1
+}
+
+is_ours='[ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]'
+
+disown_folder() { # remove it again: it is this user's, and no link
+  [ -n "${own_folder-}" ] || return 0
+  local removal="if $is_ours;"' then rm -rf --one-file-system -- "$1"; fi'
+  sh -c "$removal" disown "$own_folder"
+  [ "$nodes" = 1 ] || (on_each sh -c "$removal" disown "$own_folder") </dev/null
+  [ -e "$own_folder" ] || rm -f storage.left
+  own_folder=
+} 2>/dev/null
+
 node0=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 
 task() { # task FOLDER NODES SECONDS: begin a task
   cd "$1" || return
   nodes=$2
-  printf 'job %s %s\nbegan %s\n' "$SLURM_JOB_ID" "$SLURM_JOB_NODELIST" "$EPOCHREALTIME" >progress || return
+  clock
+  printf 'job %s %s\nbegan %s\n' "$SLURM_JOB_ID" "$SLURM_JOB_NODELIST" "$now" >progress || return
   probe before "$counters"$'\n'"$facts"
   deadline=$((SECONDS + $3))
 }
@@ -81,20 +113,60 @@ step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of 
   # In its words, {node0} is the first node: other nodes reach it by an address that is made of its name.
   local name=$1 out=$2 err=$3 left=$((deadline - SECONDS)) code begun
   shift 3
-  begun=$EPOCHREALTIME
+  clock
+  begun=$now
   timeout --kill-after=10 "$((left > 0 ? left : 1))" "${@//'{node0}'/$node0}" >"$out" 2>"$err" </dev/null
   code=$?
-  printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$EPOCHREALTIME" >>progress
+  clock
+  printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$now" >>progress
   return "$code"
 }
 
 land() { # srun may say 0 of a step that died with its node; but then no other step starts
   unwatch
-  probe after "$counters" && [ -e "after.${SLURMD_NODENAME-}" ] && mv progress landed
+  probe after "$counters"
+  local probed=$?
+  disown_folder
+  [ "$probed" = 0 ] && [ -e "after.${SLURMD_NODENAME-}" ] && mv progress landed
 }
 
 facts='cat /proc/cpuinfo'
-counters='printf '"'"'\036/proc/net/dev\036'"'"'; cat /proc/net/dev'
+counters='# Print what has crossed the network so far, each record behind its path: /proc/net/dev, then what lies in /sys/class of
+# interfaces and adapters, a path a line, with its value where it has one. In builtins of the shell as far as they go.
+# Argument: where the root of the file system is, for tests.
+root=${1-}
+printf '"'"'\036/proc/net/dev\036'"'"'
+cat "$root/proc/net/dev"
+printf '"'"'\036/sys/class\036'"'"'
+(
+  cd "$root/sys/class" || exit
+  [ -d cxi ] && sleep 2 # its driver looks at the counters of Slingshot adapters every so often, and tells what it saw
+  for path in net/*/lower_* net/*/bonding net/*/bridge net/*/device/infiniband/* infiniband/*/ports/* \
+    cxi/cxi* cxi/*/device/net/*; do
+    [ -e "$path" ] && printf '"'"'%s\n'"'"' "$path"
+  done
+  for path in net/*/dev_port infiniband/*/parent infiniband/*/device/uevent infiniband/*/ports/*/link_layer \
+    infiniband/*/ports/*/gid_attrs/ndevs/[0-9] infiniband/*/ports/*/gid_attrs/ndevs/[1-3][0-9] \
+    infiniband/*/ports/*/counters/port_xmit_data infiniband/*/ports/*/counters/port_rcv_data \
+    infiniband/*/ports/*/counters/port_xmit_packets infiniband/*/ports/*/counters/port_rcv_packets \
+    infiniband/*/ports/*/counters_ext/port_*_64 infiniband/*/ports/*/hw_counters/*_bytes \
+    infiniband/*/ports/*/hw_counters/*_pkts infiniband/*/ports/*/hw_counters/*Octets \
+    infiniband/*/ports/*/hw_counters/*_bytes_cnt cxi/*/device/telemetry/hni_sts_[rt]x_ok_octets; do
+    value=
+    read -r value <"$path"
+    [ -n "$value" ] && printf '"'"'%s %s\n'"'"' "$path" "$value"
+  done
+  for path in net/*/device/infiniband/*; do # adapters that count RDMA for ethtool(8) alone
+    device=${path##*/} rest=${path#net/}
+    name=${rest%%/*}
+    for port in infiniband/"$device"/ports/*; do
+      [ -e "$port" ] && ! [ -e "$port/counters/port_xmit_data" ] && ! [ -e "$port/hw_counters/tx_bytes" ] &&
+        [ -z "$root" ] && ethtool -S "$name" | while read -r key value; do
+        case $key in [rt]x_vport_rdma_unicast_*:) printf '"'"'net/%s/ethtool/%s %s\n'"'"' "$name" "${key%:}" "$value" ;; esac
+      done
+    done
+  done
+) 2>/dev/null || : # where there is no such thing'
 
 # tare-1a2b-1.1: 1 of 2
 task /c/attempts/a/1.1 2 90 && {

@@ -19,7 +19,7 @@ from tare.backends.kubernetes.attachments import STATUS
 from tare.backends.kubernetes.bringing import bring_home
 from tare.backends.kubernetes.landing import land
 from tare.backends.kubernetes.observed import SeenMeta, SeenPod
-from tare.backends.kubernetes.script import render
+from tare.backends.kubernetes.script import probe_script, render
 from tare.collectors.sampler import program, settle
 from tare.model.case import Case, Layout
 from tare.model.launch import Invocation
@@ -67,7 +67,8 @@ def pods(tmp_path: Path) -> Pods:
     for name in ("run/ranks", "work", "scripts", "bin"):
         (found.root / name).mkdir(parents=True)
     for name in ("probe.sh", "prepare.sh", "rank.sh"):
-        (found.root / "scripts" / name).write_text(found.located((SCRIPTS / name).read_text()))
+        text = probe_script() if name == "probe.sh" else (SCRIPTS / name).read_text()
+        (found.root / "scripts" / name).write_text(found.located(text))
     (found.root / "scripts" / "facts.sh").write_text("printf '\\036facts\\036here'\n")
     return found
 
@@ -298,12 +299,15 @@ def test_a_server_that_is_told_to_end_tells_its_counters(pods: Pods, tmp_path: P
     assert {path.name for path in one.folder.iterdir()} == {"before.server", "after.server"}
 
 
-def test_a_pod_that_is_deleted_ends_its_program(pods: Pods, tmp_path: Path) -> None:
-    one = task_of(tmp_path / "home", step("sleep", "60"), timeout_s=90)
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_a_pod_that_is_deleted_ends_its_program(pods: Pods, tmp_path: Path, *, is_begun: bool) -> None:
+    """Also while it is still probed, which takes a while where a node is busy."""
+    one = task_of(tmp_path / "home", step("sh", "-c", "touch begun; exec sleep 60"), timeout_s=90)
+    if not is_begun:
+        (pods.root / "scripts" / "facts.sh").write_text("sleep 1\n")
     with pods.start(one) as process:
-        while not (pods.root / "work" / "progress").exists():
+        while not (pods.root / "work" / ("begun" if is_begun else "progress")).exists():
             time.sleep(0.05)
-        time.sleep(0.3)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
     assert process.returncode == 143

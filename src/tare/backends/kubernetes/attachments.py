@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tare.backends.kubernetes.objects import AttachmentDefinition, AttachmentSpec, Meta
+from tare.errors import NOT_JSON
 from tare.model.kubernetes import Addressing, Attachment, AttachmentKind
 from tare.model.site import Network
 
@@ -103,7 +104,7 @@ def address_on(interface: str, status: str) -> str | None:
     """Return the first address of `interface` in Multus' answer; None while it is not there."""
     try:
         found = msgspec.json.decode(status, type=list[_Status])
-    except msgspec.MsgspecError:
+    except NOT_JSON:
         return None
     return next((one.ips[0] for one in found if one.interface == interface and one.ips), None)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from tare.backends.kubernetes.manifests import Json
-from tare.errors import BackendError, UsageError
+from tare.errors import NOT_JSON, BackendError, UsageError
 from tare.model.kubernetes import KubernetesOptions
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ class Cluster:
 def _failure(status: int, content: bytes) -> BackendError:
     try:
         message = msgspec.json.decode(content, type=_Status).message
-    except msgspec.MsgspecError:
+    except NOT_JSON:
         message = content[:200].decode(errors="replace")
     said = f"the API server says {status}: {' '.join(message.split())}"
     if status == _FORBIDDEN and " cannot " in message:  # and not for a quota

@@ -137,11 +137,20 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
             image=self.options.image,
             image_pull_policy=self.options.pull_policy,
             command=command,
-            env=(EnvVar(name="TARE_NODE", value_from=node), EnvVar(name="HOME", value=self._home())),
+            env=(
+                EnvVar(name="TARE_NODE", value_from=node),
+                EnvVar(name="HOME", value=self._home()),
+                *self._own_storage(),
+            ),
             resources=resources,
             security_context=self._privileges(),
             volume_mounts=self._mounts(),
         )
+
+    def _own_storage(self) -> tuple[EnvVar, ...]:
+        """Return what names the task's own folder on the storage path, which its script fills in."""
+        own = self.task.own_storage
+        return (EnvVar(name="TARE_RUN", value=own.rpartition("/tare-")[2]),) if own else ()
 
     def _home(self) -> str:
         return "/root" if self.options.user == 0 else self.options.home

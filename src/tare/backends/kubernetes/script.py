@@ -15,6 +15,7 @@ from tare.backends.kubernetes.objects import ConfigMap, Meta
 from tare.errors import UsageError
 from tare.model.kubernetes import HOSTFILE, KubernetesOptions
 from tare.model.scheduler import Step, Task
+from tare.traffic import traffic_script
 
 MOST_KIB = 4096
 """Larger files stay in the pod: the kubelet keeps 10 MiB of a log (containerLogMaxSize)."""
@@ -52,12 +53,18 @@ def files_of(task: Task) -> dict[str, str]:
     return found
 
 
+def probe_script() -> str:
+    """Return the script by which a pod tells of itself: its small files, and what crossed its network."""
+    return (_SCRIPTS / "probe.sh").read_text() + traffic_script()
+
+
 def config_map(task: Task, options: KubernetesOptions, facts: str, inputs: Mapping[str, str]) -> ConfigMap:
     """Return the scripts and `inputs` of a task. Its name tells its content: the runs of a case share it.
 
     `facts` is a shell script that each pod runs before the task, to print records (see landing).
     """
-    data = {name: (_SCRIPTS / name).read_text() for name in ("probe.sh", "prepare.sh", "rank.sh")}
+    data = {name: (_SCRIPTS / name).read_text() for name in ("prepare.sh", "rank.sh")}
+    data["probe.sh"] = probe_script()
     data |= {"facts.sh": facts, "task.sh": render(task, options)}
     if task.sampler is not None:
         data[SAMPLER] = task.sampler.program.read_text(encoding="utf-8")
@@ -106,6 +113,10 @@ def render(task: Task, options: KubernetesOptions) -> str:
 
 def _steps(task: Task) -> Iterator[str]:
     """Yield the steps. What starts no ranks runs in the first worker: the launcher has few CPUs."""
+    if task.own_storage:
+        keep = " keep" if task.keeps_storage else ""
+        folder = f'{shlex.quote(task.storage_path)}/tare-"$TARE_RUN"'  # the runs of a case share this script
+        yield f"own {folder} {shlex.quote(task.steps[0].stderr)}{keep}"
     for step in task.steps:
         yield f"{'step' if step.is_mpi else 'step_on_first'} {shlex.join(_words(step))}"
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from tare.backends.kubernetes.cluster import Cluster, Gone, Outage, Refusal, Resource
-from tare.errors import BackendError
+from tare.errors import NOT_JSON, BackendError
 
 _FIRST_RETRY_S, _LAST_RETRY_S = 0.2, 15.0
 
@@ -105,7 +105,7 @@ class Watch(threading.Thread):
         try:
             event = msgspec.json.decode(line, type=_Event)
             seen = msgspec.json.decode(event.object, type=_Versioned)
-        except msgspec.MsgspecError as error:  # a line that was cut with its connection
+        except NOT_JSON as error:  # a line that was cut with its connection
             raise Outage(f"the API server sent half a line: {error}") from error
         if event.type == "ERROR":
             raise Gone

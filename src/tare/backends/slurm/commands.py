@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tare.backends.own_storage import remove_from
 from tare.backends.slurm.states import Phase, phase_of
 from tare.errors import BackendError
 
@@ -16,7 +17,7 @@ _TIMEOUT_S = 60.0
 _MOST_IDS = 500  # in one command line of scancel
 _FORMAT = "%i|%T|%j|%k"
 _NO_ACCOUNTING = ("accounting storage is disabled", "is Slurm installed here?", "not found")
-_NOT_OVER = {Phase.QUEUED, Phase.ACTIVE, Phase.UNKNOWN}
+_NOT_OVER = {Phase.QUEUED, Phase.ACTIVE, Phase.SUSPENDED, Phase.UNKNOWN}
 _JOB_ID = re.compile(r"\s*(\d+)(?:;\S+)?\s*")
 
 
@@ -91,12 +92,33 @@ class Slurm:
             return []
         return [job for job in _parse_queue(said) if phase_of(job.state) not in _NOT_OVER]
 
+    def states(self, nodes: Collection[str]) -> dict[str, str]:
+        """Return the state of each of `nodes`, such as ``down*``, whose slurmd does not respond.
+
+        Raises BackendError.
+        """
+        wanted = f"--nodes={','.join(sorted(nodes))}"
+        said = self._call(["sinfo", "--Node", "--noheader", "--format=%N|%T", wanted])
+        rows = (line.strip().partition("|") for line in said.split())
+        return {name: state for name, _, state in rows}
+
     def cancel(self, ids: Collection[int]) -> None:
         """Cancel jobs; those that are over already are no error. Raises BackendError in an outage."""
         numbers = sorted(ids)
         for start in range(0, len(numbers), _MOST_IDS):
             part = [str(number) for number in numbers[start : start + _MOST_IDS]]
             self._call(["scancel", "--quiet", *part])
+
+    def remove(self, folder: str) -> bool:
+        """Remove a folder that a job left, as the login node sees it; return whether it is gone.
+
+        Raises BackendError where the node does not answer.
+        """
+
+        def ask(hosts: Sequence[str | None], text: str) -> Mapping[str | None, str]:
+            return {host: self._call(["sh", "-c", f"{text}; true"]) for host in hosts}
+
+        return remove_from(ask, [self._login], folder)
 
     def _call(self, argv: Sequence[str]) -> str:
         command = list(argv)

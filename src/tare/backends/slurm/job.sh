@@ -2,6 +2,12 @@ set -u
 # What each task of this job goes through. A task's folder lies on a file system that the nodes share; in it,
 # 'progress' tells which steps have ended, and becomes 'landed' when the task is over.
 
+clock() { # set 'now': seconds since the epoch, and since the node started, which nobody sets; bash has the former from 5 on
+  local up
+  read -r up _ </proc/uptime
+  now="${EPOCHREALTIME-$(date +%s.%N)} $up"
+}
+
 on_each() { # on_each COMMAND…: run a command once on each node, beside what else runs there
   exec srun --overlap --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none "$@"
 }
@@ -48,12 +54,38 @@ unwatch() {
   [ -s telemetry.errors ] || rm -f telemetry.errors
 }
 
+own() { # own FOLDER MODE STDERR [keep]: make the task's own folder on the storage path, on each node that lacks it
+  clock
+  local begun=$now
+  if mkdir -m "$2" -- "$1" 2>"$3"; then
+    [ "${4-}" = keep ] || { own_folder=$1 && printf '%s\n' "$1" >storage.left; }
+    trap disown_folder EXIT # the job may be cancelled meanwhile
+    [ "$nodes" = 1 ] && return
+    (on_each sh -c "$is_ours"' || mkdir -m "$2" -- "$1"' own "$1" "$2") </dev/null 2>>"$3" && return
+  fi
+  clock
+  printf 'step storage 1 %s %s\n' "$begun" "$now" >>progress
+  return 1
+}
+
+is_ours='[ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]'
+
+disown_folder() { # remove it again: it is this user's, and no link
+  [ -n "${own_folder-}" ] || return 0
+  local removal="if $is_ours;"' then rm -rf --one-file-system -- "$1"; fi'
+  sh -c "$removal" disown "$own_folder"
+  [ "$nodes" = 1 ] || (on_each sh -c "$removal" disown "$own_folder") </dev/null
+  [ -e "$own_folder" ] || rm -f storage.left
+  own_folder=
+} 2>/dev/null
+
 node0=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 
 task() { # task FOLDER NODES SECONDS: begin a task
   cd "$1" || return
   nodes=$2
-  printf 'job %s %s\nbegan %s\n' "$SLURM_JOB_ID" "$SLURM_JOB_NODELIST" "$EPOCHREALTIME" >progress || return
+  clock
+  printf 'job %s %s\nbegan %s\n' "$SLURM_JOB_ID" "$SLURM_JOB_NODELIST" "$now" >progress || return
   probe before "$counters"$'\n'"$facts"
   deadline=$((SECONDS + $3))
 }
@@ -62,14 +94,19 @@ step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of 
   # In its words, {node0} is the first node: other nodes reach it by an address that is made of its name.
   local name=$1 out=$2 err=$3 left=$((deadline - SECONDS)) code begun
   shift 3
-  begun=$EPOCHREALTIME
+  clock
+  begun=$now
   timeout --kill-after=10 "$((left > 0 ? left : 1))" "${@//'{node0}'/$node0}" >"$out" 2>"$err" </dev/null
   code=$?
-  printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$EPOCHREALTIME" >>progress
+  clock
+  printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$now" >>progress
   return "$code"
 }
 
 land() { # srun may say 0 of a step that died with its node; but then no other step starts
   unwatch
-  probe after "$counters" && [ -e "after.${SLURMD_NODENAME-}" ] && mv progress landed
+  probe after "$counters"
+  local probed=$?
+  disown_folder
+  [ "$probed" = 0 ] && [ -e "after.${SLURMD_NODENAME-}" ] && mv progress landed
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import msgspec
@@ -22,6 +22,7 @@ class _StepEnd(NamedTuple):
     code: int
     began_at: float
     elapsed_s: float
+    clock_set_s: float = 0.0
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -35,6 +36,11 @@ class Progress(msgspec.Struct, frozen=True):
     def elapsed_s(self) -> float:
         """Return how long the steps took together."""
         return sum(step.elapsed_s for step in self.steps)
+
+    @property
+    def clock_set_s(self) -> float:
+        """Return by how much the wall clock was set during a step, forward above 0; of all steps the most."""
+        return max((step.clock_set_s for step in self.steps), key=abs, default=0.0)
 
 
 def read_progress(folder: Path) -> Progress | None:
@@ -53,6 +59,21 @@ def _read(path: Path, *, is_landed: bool) -> Progress | None:
         return _parse(path.read_text(errors="replace"), is_landed=is_landed)
     except OSError:
         return None
+
+
+def is_own_folder(task: Task, folder: str) -> bool:
+    """Return whether `folder` can be the task's own on its storage path, of this session or an earlier one.
+
+    Sessions name them by themselves, the case and the attempt (see runner.own_storage.owner_of).
+    """
+    own, path = PurePosixPath(task.own_storage), PurePosixPath(folder)
+    whose = own.name.split("-", 2)
+    name = path.name.split("-", 2)
+    return (
+        bool(task.own_storage)
+        and path.parent == own.parent
+        and (len(name) == 3 and (name[0], name[2]) == (whose[0], whose[-1]))
+    )
 
 
 def land(task: Task, progress: Progress) -> Landing:
@@ -107,6 +128,7 @@ def _landing(task: Task, progress: Progress, ended: Exit, reason: str = "") -> L
         before=before,
         after=after,
         epochs=tuple(Epoch(one.name, one.began_at, one.began_at + one.elapsed_s) for one in progress.steps),
+        clock_set_s=progress.clock_set_s,
     )
 
 
@@ -115,11 +137,24 @@ def _parse(text: str, *, is_landed: bool) -> Progress:
     steps = []
     for line in text.splitlines():
         match line.split():
-            case ["began", at]:
+            case ["began", at, *_]:
                 began_at = _seconds(at)
-            case ["step", name, code, begun, ended]:
+            case ["step", name, code, begun, ended]:  # of jobs of version 0.1
                 steps.append(_StepEnd(name, int(code), _seconds(begun), _seconds(ended) - _seconds(begun)))
+            case ["step", name, code, begun, up, ended, up_later]:
+                wall_s = _seconds(ended) - _seconds(begun)
+                elapsed_s = _elapsed(wall_s, _seconds(up_later) - _seconds(up))
+                set_s = wall_s - elapsed_s
+                steps.append(_StepEnd(name, int(code), _seconds(begun), elapsed_s, set_s))
     return Progress(is_landed and bool(steps), began_at, tuple(steps))
+
+
+def _elapsed(wall_s: float, up_s: float) -> float:
+    """Return how long a step took: by the wall clock, which is finer, unless that was set meanwhile.
+
+    /proc/uptime counts hundredths of a second, and a clock that is only slewed runs off by a thousandth.
+    """
+    return wall_s if abs(wall_s - up_s) <= 0.05 + 0.001 * up_s else up_s
 
 
 def _seconds(text: str) -> float:

@@ -21,6 +21,6 @@ def leftovers(slurm: Slurm, is_running: Callable[[Path], bool]) -> list[QueuedJo
         job
         for job in slurm.queue()
         if job.name.startswith(_PREFIX)
-        and phase_of(job.state) in {Phase.QUEUED, Phase.ACTIVE}
+        and phase_of(job.state) in {Phase.QUEUED, Phase.ACTIVE, Phase.SUSPENDED}
         and not is_running(Path(job.comment))
     ]

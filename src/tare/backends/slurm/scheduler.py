@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -12,7 +13,7 @@ import msgspec
 from tare.backends.interrupts import interrupts_deferred
 from tare.backends.slurm import landing, script
 from tare.backends.slurm.commands import QueuedJob, Slurm
-from tare.backends.slurm.states import Phase, phase_of
+from tare.backends.slurm.states import Phase, is_out, phase_of
 from tare.errors import BackendError
 from tare.model.scheduler import Landing, Task
 from tare.model.site import Platform, SlurmOptions
@@ -24,12 +25,16 @@ _FILES_APPEAR_S = 20.0  # a shared file system may show a file to other nodes la
 
 
 class _Flight(msgspec.Struct):
-    """A task on its way in the job of this id and name; `over_since` is when that was first seen over."""
+    """A task on its way in the job of this id and name.
+
+    `over_since` is when that was first seen over; it `was_suspended` if it was seen so while the task ran.
+    """
 
     task: Task
     job: int
     job_name: str
     over_since: float | None = None
+    was_suspended: bool = False
 
 
 class SlurmScheduler:
@@ -77,7 +82,7 @@ class SlurmScheduler:
         alive = {
             job.id: job
             for job in (self._slurm.queue() if tasks else ())
-            if phase_of(job.state) in {Phase.QUEUED, Phase.ACTIVE}
+            if phase_of(job.state) in {Phase.QUEUED, Phase.ACTIVE, Phase.SUSPENDED}
         }
         by_name = {job.name: job.id for job in alive.values()}
         for task in tasks:
@@ -88,6 +93,8 @@ class SlurmScheduler:
                 self._flights[task.name] = _Flight(task, number, job.name)
             elif number is not None and progress is not None and progress.is_landed:
                 self._flights[task.name] = _Flight(task, number, task.name)
+            else:
+                self._remove_storage(task)
         return [task.name for task in tasks if task.name in self._flights]
 
     def wait(self) -> Sequence[Landing]:
@@ -102,7 +109,24 @@ class SlurmScheduler:
         for one in landings:
             del self._flights[one.name]
         self._poll_s = _FIRST_POLL_S if landings else min(self._poll_s * _GROWTH, _LAST_POLL_S)
-        return landings
+        return [self._owned(one) for one in landings]
+
+    def _owned(self, landed: Landing) -> Landing:
+        """Return a task that came to its time-out as Slurm's failure where a node of it is out by now.
+
+        Without its slurmd a node starts no step any more, and the job waits for it.
+        """
+        if not landed.exit.is_timeout or not landed.nodes:
+            return landed
+        try:
+            states = self._slurm.states(landed.nodes)
+        except BackendError:
+            return landed
+        out = ", ".join(f"node {node} is {state}" for node, state in states.items() if is_out(state))
+        if not out:
+            return landed
+        fault = f"it came to its time-out, and by sinfo {out}"
+        return msgspec.structs.replace(landed, exit=msgspec.structs.replace(landed.exit, fault=fault))
 
     def _watch(self) -> list[Landing]:
         """Look for records of the oldest tasks until it is time to poll; return what has landed."""
@@ -111,9 +135,7 @@ class SlurmScheduler:
         while (left := poll_at - self._clock()) > 0:
             self._sleep(min(left, _LOOK_S))
             landed = [
-                landing.land(one.task, progress)
-                for one in oldest
-                if (progress := landing.read_landed(one.task.folder))
+                _land(one, progress) for one in oldest if (progress := landing.read_landed(one.task.folder))
             ]
             if landed:
                 return landed
@@ -172,8 +194,9 @@ class SlurmScheduler:
             return None
         progress = landing.read_progress(flight.task.folder)
         if progress is not None and progress.is_landed:
-            return landing.land(flight.task, progress)
-        is_there = job is not None and phase in {Phase.ACTIVE, Phase.UNKNOWN}
+            return _land(flight, progress)
+        flight.was_suspended |= phase is Phase.SUSPENDED and progress is not None
+        is_there = job is not None and phase in {Phase.ACTIVE, Phase.SUSPENDED, Phase.UNKNOWN}
         if is_there:
             return None
         if flight.over_since is None:
@@ -183,8 +206,21 @@ class SlurmScheduler:
             flight, job
         ):
             return None
+        self._remove_storage(flight.task)
         why = f"Slurm's job {flight.job} is {job.state}" if job else f"Slurm no longer has job {flight.job}"
         return landing.land_without_end(flight.task, progress, phase, why)
+
+    def _remove_storage(self, task: Task) -> None:
+        """Remove the folder that a job left on the storage path of `task`, whose end it did not live to see.
+
+        What it left on record is taken only for a folder of this very attempt's; where it cannot be removed
+        now, it stays on record.
+        """
+        record = task.folder / "storage.left"
+        with contextlib.suppress(OSError, BackendError):
+            folder = record.read_text().rstrip("\n")
+            if landing.is_own_folder(task, folder) and self._slurm.remove(folder):
+                record.unlink()
 
     def _bear(self, error: BackendError) -> None:
         """Wait out an outage of the controller, during which jobs go on; raise `error` when it lasts."""
@@ -199,6 +235,15 @@ class SlurmScheduler:
             return int((task.folder / "job").read_text())
         except (OSError, ValueError):
             return None
+
+
+def _land(flight: _Flight, progress: landing.Progress) -> Landing:
+    """Return how a task ended that came to its end; what stood still meanwhile was not measured."""
+    found = landing.land(flight.task, progress)
+    if not flight.was_suspended:
+        return found
+    fault = f"Slurm's job {flight.job} was suspended while it ran, so neither its time nor its figures count"
+    return msgspec.structs.replace(found, exit=msgspec.structs.replace(found.exit, fault=fault))
 
 
 def _is_in(queue: dict[int, QueuedJob], flight: _Flight) -> bool:

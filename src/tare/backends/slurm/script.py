@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tare.model.scheduler import Step, Task
 from tare.model.site import SlurmOptions
+from tare.traffic import traffic_script
 
-COUNTERS = "printf '\\036/proc/net/dev\\036'; cat /proc/net/dev"
 _FUNCTIONS = Path(__file__).with_name("job.sh")
 _START_AND_END_S = 60  # on top of a task's own time-out: probes, slow starts, and a kill that takes its time
 
@@ -23,7 +23,7 @@ def render(tasks: Sequence[Task], options: SlurmOptions, facts: str = "") -> str
     lines = ["#!/bin/bash", *(f"#SBATCH {option}" for option in sbatch_options(tasks, options))]
     lines += ["", _FUNCTIONS.read_text().rstrip(), ""]
     lines.append(f"facts={shlex.quote(facts)}")
-    lines.append(f"counters={shlex.quote(COUNTERS)}")
+    lines.append(f"counters={shlex.quote(traffic_script().rstrip())}")
     for number, task in enumerate(tasks, 1):
         lines += ["", f"# {task.name}: {number} of {len(tasks)}", *_task(task)]
     return "\n".join([*lines, ""])
@@ -60,10 +60,19 @@ def _task(task: Task) -> Iterator[str]:
         yield f"  watch {shlex.quote(str(task.sampler.program))} {task.sampler.period_s:g}"
     if task.counter is not None:
         yield f"  count {shlex.join([str(task.counter.program), task.counter.interface])}"
-    steps = [f"step {shlex.join(_words(step))}" for step in task.steps]
-    yield "  " + " &&\n  ".join(steps)
+    yield "  " + " &&\n  ".join(_steps(task))
     yield "  land"
     yield "}"
+
+
+def _steps(task: Task) -> Iterator[str]:
+    """Yield the steps; before them, what makes the task's own folder, whose errors go with the first's."""
+    if task.own_storage:
+        mode = "755" if task.platform.container is None else "1777"  # in a container it may be another user
+        keep = ["keep"] if task.keeps_storage else []
+        yield shlex.join(["own", task.own_storage, mode, task.steps[0].stderr, *keep])
+    for step in task.steps:
+        yield f"step {shlex.join(_words(step))}"
 
 
 def _words(step: Step) -> list[str]:

@@ -10,6 +10,8 @@ class Phase(enum.Enum):
 
     QUEUED = enum.auto()
     ACTIVE = enum.auto()
+    SUSPENDED = enum.auto()
+    """Its processes stand still, while the clocks go on."""
     ENDED = enum.auto()
     """By itself, well or not: its own record tells."""
     CANCELLED = enum.auto()
@@ -33,8 +35,8 @@ _PHASES = {
     "RESIZING": Phase.ACTIVE,
     "SIGNALING": Phase.ACTIVE,
     "STAGE_OUT": Phase.ACTIVE,
-    "STOPPED": Phase.ACTIVE,
-    "SUSPENDED": Phase.ACTIVE,
+    "STOPPED": Phase.SUSPENDED,
+    "SUSPENDED": Phase.SUSPENDED,
     "POWER_UP_NODE": Phase.QUEUED,
     "COMPLETED": Phase.ENDED,
     "FAILED": Phase.ENDED,
@@ -54,3 +56,8 @@ _PHASES = {
 def phase_of(state: str) -> Phase:
     """Return the phase for a state as squeue and sacct write it; ``CANCELLED by 0`` is CANCELLED."""
     return _PHASES.get(state.split(" ")[0].rstrip("+"), Phase.UNKNOWN)
+
+
+def is_out(state: str) -> bool:
+    """Return whether a node is down, failing or does not respond, by its state as sinfo(1) writes it."""
+    return state.endswith("*") or state.lower().startswith(("down", "fail", "error", "power"))

@@ -15,7 +15,7 @@ import msgspec
 
 from tare import config
 from tare.cli.commands.status import account, is_all_done, percent
-from tare.cli.output import json_option, print_json, print_table
+from tare.cli.output import echo, json_option, print_json, print_table
 from tare.cli.progress import make_progress
 from tare.cli.wiring import planning as wiring
 from tare.cli.wiring.session import Display, blocks_begun_with, carry_out
@@ -56,7 +56,7 @@ def command(
     loaded = _load(study, site, blocks)
     is_going_on = study is not None and study.is_dir() and loaded.study.twins
     folder = study if study is not None and is_going_on else out or _default_folder(loaded.plan.study)
-    click.echo(f"campaign {folder}", err=as_json)
+    echo(f"campaign {folder}", err=as_json)
     display: Display = _Quiet() if as_json else make_progress(loaded.plan)
     campaign = carry_out(folder, _as_twins(loaded), display)
     found = calibration(campaign)
@@ -65,7 +65,7 @@ def command(
     else:
         _print(found, campaign.plan.site)
     if not found.rows:
-        click.echo(f"tare: no case has three blocks with both twins; see 'tare status {folder}'", err=True)
+        echo(f"tare: no case has three blocks with both twins; see 'tare status {folder}'", err=True)
     counts = Counter(state for _, state, _ in account(campaign))
     if not found.rows or not is_all_done(counts, ending(campaign)):
         raise click.exceptions.Exit(1)
@@ -126,17 +126,17 @@ def _print(found: Calibration, site: str) -> None:
     columns = ("workload", "", "figure", "blocks", "false alarms", "relabelled", "itself", "smallest effect")
     rows = [_line(row) for row in found.rows if row.is_primary] or [_line(row) for row in found.rows]
     if rows:
-        click.echo()
+        echo()
         print_table(columns, rows, frozenset({"blocks", "relabelled", "smallest effect"}))
-    click.echo(f"\nA/A at {site}: {found.false_alarms} false alarms in {found.n_comparisons} comparisons.")
+    echo("", f"A/A at {site}: {found.false_alarms} false alarms in {found.n_comparisons} comparisons.")
     if found.alarm_rate is None or found.interval_rate is None or found.campaign_rate is None:
         return
     promised = percent(1 - found.confidence)
-    click.echo(
+    echo(
         f"With labels swapped in {found.n_relabellings} ways, {percent(found.alarm_rate)} of the verdicts "
-        f"are false, and {percent(found.campaign_rate)} of such campaigns have one or more.\n"
+        f"are false, and {percent(found.campaign_rate)} of such campaigns have one or more.",
         f"Of their intervals, one by one, {percent(found.interval_rate)} exclude 1; "
-        f"{promised} is what they promise."
+        f"{promised} is what they promise.",
     )
 
 

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
+import msgspec
 
+from tare.cli.averaging import mean_option
 from tare.cli.commands.compare import read_reference
-from tare.cli.output import json_option, print_json, print_table
+from tare.cli.output import echo, json_option, print_json, print_table
 from tare.errors import CampaignError, UsageError
+from tare.model.comparison import Mean
 
 if TYPE_CHECKING:
     from tare.answers.check import Check, Judged, Undecided
@@ -62,6 +65,12 @@ class _Wishes(NamedTuple):
     metavar="KEY=VALUE",
     help="Hold against this, not the study's own.",
 )
+@click.option(
+    "--unpaired",
+    is_flag=True,
+    help="Compare, too, what did not run together, which is less sure and marked.",
+)
+@mean_option
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML, too.")
 @click.option(
     "--summary",
@@ -78,6 +87,8 @@ def command(
     require_complete: bool,
     family: str | None,
     references: tuple[str, ...],
+    unpaired: bool,
+    mean: str,
     junit: Path | None,
     summary: str | None,
     as_json: bool,
@@ -88,7 +99,7 @@ def command(
     else it is undecided. A rule that matches several cases is judged for each.
 
     \b
-      overhead(network=overlay) > 5 %         what it costs: time more, or rate less, than the reference
+      overhead(network=overlay) > 5 %         how much worse: time more, or rate less, than the reference
       ratio(latency, network=overlay) > 1.05  contender / reference
       value(latency, bytes=8) > 2.5 us        the figure itself, in any unit of its kind
       p90(latency_p99, bytes=8) > 40 us       what 9 of 10 runs stay below; median: half of them
@@ -108,7 +119,7 @@ def command(
     from tare.store.campaign import read_campaign
 
     wishes = _wishes(fail_if, pass_if, rules_file, undecided, family, require_complete=require_complete)
-    campaign = read_campaign(folder)
+    campaign = msgspec.structs.replace(read_campaign(folder), is_unpaired=unpaired, mean=Mean(mean))
     found = check(
         campaign,
         wishes.rules,
@@ -162,37 +173,48 @@ def _wishes(
 def _print(found: Check, campaign: Campaign, undecided: Undecided) -> None:
     from tare.answers.check import Outcome
     from tare.report.checks.words import headline, judging_words
+    from tare.report.words.paid import averaged_words, misasked_words
 
     for verdict in found.verdicts:
         rule = verdict.rule
         name = f"{rule.name}: " if rule.name != rule.text else ""
-        click.echo(f"{_SIGNS[verdict.outcome]}  {name}{rule.words}")
+        echo(f"{_SIGNS[verdict.outcome]}  {name}{rule.words}")
         print_table(
-            ("case", "measured", "limit", "n", "verdict", "why"),
+            ("case", "measured", "in compare", "limit", "n", "verdict", "why"),
             [_row(one, found) for one in verdict.judged],
             frozenset({"limit", "n"}),
         )
-        click.echo()
+        echo()
     if not found.completeness.is_complete or found.requires_complete:
-        click.echo(f"{found.completeness}; see 'tare status {campaign.folder}'.")
-    click.echo(judging_words(found))
-    click.echo(headline(found))
+        echo(f"{found.completeness}; see 'tare status {campaign.folder}'.")
+    echo(judging_words(found))
+    ratios = [one for verdict in found.verdicts for one in verdict.judged if one.function in _RATIOS]
+    told = (
+        averaged_words(campaign.mean),
+        misasked_words(campaign.mean, [one.match.better for one in ratios]),
+    )
+    for line in filter(None, told if ratios else ()):
+        echo(line)
+    echo(headline(found))
     if found.outcome is Outcome.UNDECIDED:
-        click.echo(f"tare: undecided rules count as {undecided} (--undecided)", err=True)
+        echo(f"tare: undecided rules count as {undecided} (--undecided)", err=True)
 
+
+_RATIOS = ("ratio", "overhead")
 
 _SIGNS = {"pass": "□ pass", "fail": "■ fail", "undecided": "▨ undecided"}
 
 
 def _row(one: Judged, found: Check) -> tuple[str, ...]:
-    from tare.report.checks.words import case_words, limit_words, measured_words, why_words
+    from tare.report.checks.words import case_words, in_compare, limit_words, measured_words, why_words
 
     return (
         case_words(one),
         measured_words(one),
+        in_compare(one),
         limit_words(one),
         str(one.n_blocks),
-        _SIGNS[one.outcome],
+        f"{_SIGNS[one.outcome]}{' (unpaired)' if one.match.note.startswith('unpaired') else ''}",
         why_words(one, found.confidence),
     )
 
@@ -213,7 +235,7 @@ def _summarise(found: Check, undecided: Undecided, target: str, folder: Path) ->
             )
         _write(Path(file), check_markdown(found), mode="a")  # steps of a job share the file
         for annotation in github_annotations(found, undecided):
-            click.echo(annotation, err=True)
+            echo(annotation, err=True)
     else:
         _write(Path(target), check_markdown(found))
 
@@ -236,6 +258,7 @@ def _body(found: Check, undecided: Undecided) -> dict[str, object]:
         "confidence": found.confidence,
         "family": found.family,
         "n_family": found.n_family,
+        "mean": found.mean,
         "is_complete": found.completeness.is_complete,
         "n_planned": found.completeness.n_planned,
         "counts": found.completeness.counts,
@@ -253,6 +276,7 @@ def _body(found: Check, undecided: Undecided) -> dict[str, object]:
 
 
 def _comparison(one: Judged) -> dict[str, object]:
+    change, change_low, change_high = one.change
     return {
         "call": one.text,
         "function": one.function,
@@ -266,10 +290,16 @@ def _comparison(one: Judged) -> dict[str, object]:
         "value": one.value,
         "low": one.low,
         "high": one.high,
+        "change": change,
+        "change_low": change_low,
+        "change_high": change_high,
         "adjusted_low": one.adjusted_low,
         "adjusted_high": one.adjusted_high,
         "adjusted_confidence": one.adjusted_confidence,
         "is_beyond": one.is_beyond.value,
         "outcome": one.outcome,
+        "verdict": one.verdict,
+        "n_to_prove": one.n_to_prove,
+        "n_not_proven": one.n_not_proven,
         "why": one.why,
     }

@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 
 from tare import lab, plugins
-from tare.backends import marks, staged
+from tare.backends import marks, own_storage, staged
 from tare.backends.containers import Host, find_labelled, sweep
 from tare.backends.slurm.commands import Slurm
 from tare.backends.slurm.leftovers import leftovers
+from tare.cli.output import echo
 from tare.errors import BackendError
 from tare.model.launch import Engine
 from tare.model.site import ContainerOptions, Platform
@@ -37,15 +38,16 @@ def command(dry_run: bool, site: str | None) -> None:
     found = (
         _end_processes(dry_run) + _end_jobs(dry_run) + _remove_containers(dry_run) + _remove_staged(dry_run)
     )
+    found += _remove_own_storage(dry_run)
     found += _clean_clusters(site, dry_run) if site is not None else 0
     if not found:
-        click.echo("nothing is left behind")
+        echo("nothing is left behind")
 
 
 def _end_processes(is_dry: bool) -> int:
     leftover = marks.orphaned()
     for pid, label in leftover:
-        click.echo(f"{'would end' if is_dry else 'ended'} process {pid} of {label}")
+        echo(f"{'would end' if is_dry else 'ended'} process {pid} of {label}")
         if not is_dry:
             marks.end_marked(label)
     return len(leftover)
@@ -66,10 +68,10 @@ def _end_jobs(is_dry: bool) -> int:
             if jobs and not is_dry:
                 slurm.cancel([job.id for job in jobs])
         except BackendError as error:
-            click.echo(f"tare: Slurm's queue could not be looked at: {error}", err=True)
+            echo(f"tare: Slurm's queue could not be looked at: {error}", err=True)
             continue
         for job in jobs:
-            click.echo(f"{'would cancel' if is_dry else 'cancelled'} Slurm job {job.id} of {job.comment}")
+            echo(f"{'would cancel' if is_dry else 'cancelled'} Slurm job {job.id} of {job.comment}")
         count += len(jobs)
     return count
 
@@ -88,7 +90,7 @@ def _clean_clusters(name: str, is_dry: bool) -> int:
     count = 0
     for options in clusters.values():
         for line in clean_cluster(options, is_dry=is_dry):
-            click.echo(line)
+            echo(line)
             count += 1
     return count
 
@@ -103,7 +105,7 @@ def _remove_containers(is_dry: bool) -> int:
         for host, env in places:
             for container, label in find_labelled(engine, platform, host, env).items():
                 if marks.is_orphaned(label):
-                    click.echo(f"{'would remove' if is_dry else 'removed'} container {container} of {label}")
+                    echo(f"{'would remove' if is_dry else 'removed'} container {container} of {label}")
                     count += 1
             if not is_dry:
                 sweep(engine, platform, [host], env, marks.is_orphaned)
@@ -117,9 +119,22 @@ def _remove_staged(is_dry: bool) -> int:
         is_gone = not is_dry and staged.remove(one)
         where = f"folder {one.place} of {', '.join(one.hosts)}"
         if is_dry or is_gone:
-            click.echo(f"{'would remove' if is_dry else 'removed'} {where}")
+            echo(f"{'would remove' if is_dry else 'removed'} {where}")
         else:
-            click.echo(f"tare: {where} cannot be removed now; try again when the hosts answer", err=True)
+            echo(f"tare: {where} cannot be removed now; try again when the hosts answer", err=True)
+    return len(leftover)
+
+
+def _remove_own_storage(is_dry: bool) -> int:
+    """Remove the folders that runs of dead campaigns had on storage paths."""
+    leftover = own_storage.recorded(marks.is_orphaned)
+    for one in leftover:
+        is_gone = not is_dry and own_storage.remove(one)
+        where = f"folder {one.folder}{' of ' if one.agent else ''}{', '.join(filter(None, one.hosts))}"
+        if is_dry or is_gone:
+            echo(f"{'would remove' if is_dry else 'removed'} {where}")
+        else:
+            echo(f"tare: {where} cannot be removed now; is it another user's by now?", err=True)
     return len(leftover)
 
 

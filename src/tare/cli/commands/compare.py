@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
+import msgspec
 
-from tare.cli.output import has_colour, json_option, print_json, print_table
+from tare.cli.averaging import mean_option
+from tare.cli.output import Painted, echo, json_option, print_json, print_table
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Correction, Verdict
+from tare.model.comparison import Comparison, Correction, Mean, Verdict
 from tare.model.plan import Plan
 from tare.model.values import Scalar, Settings, is_written
+from tare.plan.referring import across_workloads
 from tare.units import Dimension, parse_quantity
 
-_WORDS = {
-    Verdict.WORSE: "worse",
-    Verdict.BETTER: "better",
-    Verdict.EQUIVALENT: "same",
-    Verdict.UNDECIDED: "undecided",
-}
 _COLOURS = {Verdict.WORSE: 208, Verdict.BETTER: 33}
 """Of the 256: orange and blue differ for every eye."""
 
 _TOGETHER = {
-    Correction.HOLM: "The chance that any of the {n} verdicts claims something false is at most {alpha} %.",
-    Correction.FDR: "Of the claims that the {n} verdicts make, at most {alpha} % are false in the mean.",
-    Correction.NONE: "Each of the {n} verdicts by itself claims something false with a chance of {alpha} %.",
+    Correction.HOLM: "Among {n} comparisons the chance that any 'worse' or 'better' is false is at most "
+    "{alpha} %;\nso is the chance that any 'equivalent' is.",
+    Correction.FDR: "Among {n} comparisons at most {alpha} % of those called worse or better are not, in the "
+    "mean;\nso with those called equivalent.",
+    Correction.NONE: "Each of {n} comparisons is judged by itself: where nothing differs {alpha} of 100 are "
+    "called\nworse or better.",
 }
-"""How sure verdicts are together."""
+"""How sure verdicts of one family are together."""
 
 
 def share_of(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
@@ -56,7 +55,7 @@ def share_of(context: click.Context, parameter: click.Parameter, value: str | No
     help="Hold against this, not the study's own.",
 )
 @click.option(
-    "--margin", callback=share_of, metavar="SHARE", help="Smaller than this is the same, such as 3%."
+    "--margin", callback=share_of, metavar="SHARE", help="Smaller than this counts as equivalent, such as 3%."
 )
 @click.option(
     "--fom", "foms", multiple=True, metavar="NAME", help="Only this figure of merit; may be repeated."
@@ -67,8 +66,14 @@ def share_of(context: click.Context, parameter: click.Parameter, value: str | No
 @click.option(
     "--correction",
     type=click.Choice([one.value for one in Correction]),
-    help="What holds for all rows at once: holm, the default, or fdr, the default with --all and --json.",
+    help="What holds for a family of rows at once; by default holm for figures, fdr for their points.",
 )
+@click.option(
+    "--unpaired",
+    is_flag=True,
+    help="Compare, too, what did not run together, which is less sure and marked.",
+)
+@mean_option
 @click.option("--against", metavar="PUBLISHED", help="Hold against published results: see 'tare published'.")
 @json_option
 def command(
@@ -78,15 +83,21 @@ def command(
     foms: tuple[str, ...],
     is_all: bool,
     correction: str | None,
+    unpaired: bool,
+    mean: str,
     against: str | None,
     as_json: bool,
 ) -> None:
     """Hold every contender of the campaign in DIR against its reference.
 
     One row a contender, workload and figure of merit: the ratio over all coordinates, paired by
-    block, less one, with its 95 % interval. A verdict is drawn only from three blocks on, and among all
-    rows: one in twenty tests of nothing finds a difference. With holm the chance that any verdict of the
-    table is false is at most 5 %; with fdr at most 5 % of those that claim something are, in the mean.
+    block, less one, with its 95 % interval. A verdict is drawn only from three blocks on, and among a family
+    of rows: one in twenty tests of nothing finds a difference. The main figures are one family, the others
+    another, the sizes that sentences tell of a third, and the other points of figures with coordinates
+    (--all) a fourth. With holm the chance that any difference that is claimed in a family is false is at
+    most 5 %, and that of any equivalence; with fdr at most 5 % of those that are claimed are, in the mean.
+    A row has the same verdict in every output.
+    Only runs that ran together are compared, unless --unpaired asks for the rest (docs/sessions.md).
 
     \b
     Examples:
@@ -97,31 +108,42 @@ def command(
       tare compare campaigns/ours --against published:hpcc-fabrics/ib-100g
     """
     from tare.answers.compare import aggregates, comparisons
+    from tare.answers.quoted import quoted
     from tare.cli.confounding import confounders_body, print_confounders
     from tare.cli.doubts import doubts_body, print_doubts
+    from tare.cli.proofs import print_uncrossed, uncrossed_body
     from tare.store.campaign import read_campaign
 
-    campaign = read_campaign(folder)
-    is_listing = is_all or as_json or against is not None
-    chosen = Correction(correction) if correction else Correction.FDR if is_listing else Correction.HOLM
+    campaign = msgspec.structs.replace(read_campaign(folder), is_unpaired=unpaired, mean=Mean(mean))
+    chosen = Correction(correction) if correction else None
     if against is not None:
         if references:
             raise UsageError("--against is the reference; leave --reference out")
-        _compare_against(campaign, against, margin, foms, chosen, as_json=as_json)
+        _compare_against(campaign, against, margin, foms, chosen or Correction.FDR, as_json=as_json)
         return
     reference = read_reference(campaign, references)
     require_known(foms, campaign)
-    answer = comparisons if is_listing else aggregates
-    found = answer(campaign, reference=reference, margin=margin, correction=chosen, foms=foms)
     if as_json:
-        body = {"comparisons": [_body(one) for one in found], **doubts_body(campaign, reference)}
+        body: dict[str, object] = {
+            name: [
+                _body(one)
+                for one in answer(campaign, reference=reference, margin=margin, correction=chosen, foms=foms)
+            ]
+            for name, answer in (("figures", aggregates), ("comparisons", comparisons))
+        }
+        body |= doubts_body(campaign, reference)
         body["confounders"] = confounders_body(campaign, reference)
+        body["networks"] = uncrossed_body(campaign, reference)
         print_json("tare.compare/1", body)
         return
-    rows = found if foms or is_listing else main_rows(found)
+    answer = comparisons if is_all else aggregates
+    found = answer(campaign, reference=reference, margin=margin, correction=chosen, foms=foms)
+    rows = found if foms or is_all else quoted(found)
     print_comparisons(campaign, rows, reference or campaign.plan.reference, margin)
+    print_further(rows, found)
     print_doubts(campaign)
     print_confounders(campaign, reference)
+    print_uncrossed(campaign, reference)
 
 
 def _compare_against(
@@ -145,9 +167,12 @@ def _compare_against(
         print_against(campaign, theirs, found, text)
 
 
-def main_rows(found: Sequence[Comparison]) -> list[Comparison]:
-    """Return the figures of merit that people quote, or all where no workload has such."""
-    return [one for one in found if one.is_primary] or list(found)
+def print_further(rows: Sequence[Comparison], found: Sequence[Comparison]) -> None:
+    """Print which figures were measured beside those in `rows`, and what became of them."""
+    from tare.report.words.further import figure_key, further_words
+
+    if told := further_words(found, {figure_key(one) for one in rows}):
+        echo(f"{told} --fom NAME shows one of them.")
 
 
 def read_reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar] | None:
@@ -190,8 +215,12 @@ def _body(one: Comparison) -> dict[str, object]:
         "at": one.at,
         "reference": one.reference,
         "contender": one.contender,
+        "over": one.over,
+        "reference_level": one.reference_level,
+        "contender_level": one.contender_level,
         "n_blocks": one.n_blocks,
         "ratio": one.ratio,
+        "change": one.change,
         "low": one.low,
         "high": one.high,
         "confidence": one.confidence,
@@ -206,51 +235,147 @@ def _body(one: Comparison) -> dict[str, object]:
         "hodges_lehmann": one.hodges_lehmann,
         "detectable": one.detectable,
         "more_blocks": one.more_blocks,
+        "is_paired": one.is_paired,
+        "is_apart": one.is_apart,
+        "is_uncrossed": one.is_uncrossed,
+        "look": one.look,
+        "may_miss": one.may_miss,
+        "assumes_independence": one.assumes_independence,
+        "planned_blocks": one.planned_blocks,
+        "withheld_by": one.withheld_by or None,
+        "mean": one.mean,
+        "paid": one.paid,
     }
+
+
+def _print_nothing(campaign: Campaign, reference: Settings) -> None:
+    """Say why there is no row: nothing ran, or nothing is like the reference."""
+    from tare.cli.alone import alone_sentences
+
+    plan = msgspec.structs.replace(campaign.plan, reference=reference or campaign.plan.reference)
+    alone = alone_sentences(plan) if campaign.measured() else []
+    echo("Nothing to compare" + (":" if alone else " yet; 'tare status' shows what has run."))
+    for sentence in alone[:_MOST_ALONE]:
+        echo(f"  {sentence}")
+    if len(alone) > _MOST_ALONE:
+        echo(f"  … and {len(alone) - _MOST_ALONE} more")
+
+
+_MOST_ALONE = 10
 
 
 def print_comparisons(
     campaign: Campaign, found: Sequence[Comparison], reference: Settings, margin: float | None = None
 ) -> None:
     """Print one row a comparison, and what its columns mean."""
+    from tare.report.words.changes import LEGEND
     from tare.report.words.numbers import is_manifold
+    from tare.report.words.together import cure, doubt, over_words
 
     if not found:
-        click.echo("Nothing to compare yet; 'tare status' shows what has run.")
+        _print_nothing(campaign, reference)
         return
     cases = campaign.cases
     written = campaign.plan.written
     against = " · ".join(written(name, value) for name, value in reference.items())
     places = _telling(found, leave_out=reference)
-    columns = ("contender", "workload", "at", "figure of merit", f"against {against}", "n", "verdict")
+    columns = (
+        "contender",
+        "workload",
+        "at",
+        "figure of merit",
+        *_LEVELS,
+        f"against {against}",
+        "n",
+        "verdict",
+    )
     rows = [
         (
             _contender(cases[one.contender_case].settings, reference, campaign.plan),
-            str(one.at["workload"]),
+            cases[one.contender_case].workload,
             " ".join(f"{name}={written(name, one.at[name])}" for name in places if name in one.at),
-            f"{one.fom}, {one.unit}",
+            _figure(one),
+            *_levels(one),
             format_ratio(one),
             str(one.n_blocks),
             verdict_words(one),
         )
         for one in found
     ]
-    shown = [index for index, name in enumerate(columns) if name != "at" or places]
+    has_levels = any(any(_levels(one)) for one in found)
+    is_left_out = {"at": not places, **dict.fromkeys(_LEVELS, not has_levels)}
+    shown = [index for index, name in enumerate(columns) if not is_left_out.get(name)]
     print_table(
         [columns[index] for index in shown],
         [[row[index] for index in shown] for row in rows],
-        numeric=frozenset({"n"}),
+        numeric=frozenset({"n", *_LEVELS}),
     )
     margin = campaign.plan.margin if margin is None else margin
-    click.echo(
-        f"\nEach is the ratio to {against}, less one, with its {found[0].confidence:.0%} interval, paired "
-        f"over n blocks;\nsame where the whole interval is within ± {margin * 100:.3g} %."
+    echo(
+        "",
+        f"Each is the change against {against} with its {found[0].confidence:.0%} interval, "
+        f"{over_words(found)};",
+        f"equivalent where the whole interval is within ± {margin * 100:.3g} %.",
+        LEGEND,
     )
     if any(one.ratio is not None and is_manifold(one.ratio) for one in found):
-        click.echo(f"Beyond tenfold it is the ratio itself: 161 × or 1/161 × that of {against}.")
-    if found[0].family > 1:
-        alpha = f"{100 - found[0].confidence * 100:.3g}"
-        click.echo(_TOGETHER[found[0].correction].format(n=found[0].family, alpha=alpha))
+        echo(f"Beyond tenfold it is the ratio itself: 161 × or 1/161 × that of {against}.")
+    across = across_workloads(msgspec.structs.replace(campaign.plan, reference=reference))
+    for line in (*_promises(found), doubt(found), cure(campaign, found), *across):
+        if line:
+            echo(line)
+
+
+_LEVELS = ("reference", "measured")
+"""Columns of what both sides measured, in the unit of the figure; a mean over sizes has none."""
+
+
+def _levels(one: Comparison) -> tuple[str, str]:
+    from tare.report.words.changes import levels
+
+    reference, contender = levels(one) or ("", "")
+    return " ".join(reference.split()), " ".join(contender.split())
+
+
+def _figure(one: Comparison) -> str:
+    over = f" over {' and '.join(one.over)}" if one.over else ""
+    return f"{one.fom}, {one.unit}{over}"
+
+
+def _promises(found: Sequence[Comparison]) -> Iterator[str]:
+    """Yield what holds of all verdicts of each family of rows that has several."""
+    from tare.report.words.paid import averaged_words, misasked_words
+
+    for correction, size, confidence in dict.fromkeys(
+        (one.correction, one.family, one.confidence) for one in found
+    ):
+        if size > 1:
+            yield _TOGETHER[correction].format(n=size, alpha=f"{100 - confidence * 100:.3g}")
+    if any(one.look > 1 for one in found):
+        yield (
+            "Blocks were added after a look: verdicts share the error that is allowed with those before; "
+            "intervals do not, and miss the truth in 6 instead of 5 of 100 studies."
+        )
+    if any(one.planned_blocks for one in found):
+        yield "Preliminary: more blocks are planned; what is read of fewer may change."
+    mean = found[0].mean
+    if any(one.paid is not None and one.paid.is_telling for one in found):
+        rest = "median" if mean is Mean.MEDIAN else f"{mean} mean"
+        yield (
+            "Where the mean of what adds up (of costs arithmetic, of rates harmonic) tells something else,"
+        )
+        yield (f"it stands beside; verdicts rest on the {rest} (docs/trust.md).")
+    else:
+        yield averaged_words(mean)
+    yield misasked_words(mean, [one.better for one in found])
+    yield from _assumptions(found)
+
+
+def _assumptions(found: Sequence[Comparison]) -> Iterator[str]:
+    """Yield what few blocks take for granted, and cannot show."""
+    from tare.report.words.assumed import assumed_words, footnote
+
+    yield from filter(None, (assumed_words([one for one in found if one.is_paired]), footnote(found)))
 
 
 def _contender(settings: Settings, reference: Settings, plan: Plan) -> str:
@@ -273,35 +398,30 @@ def _telling(found: Iterable[Comparison], leave_out: Settings) -> list[str]:
 
 
 def format_ratio(one: Comparison) -> str:
-    """Return a ratio less one, with as many digits as its interval allows: ``+68 % [+61, +75]``.
+    """Return the change of a figure, as the report tells it: ``+68 % [61, 75]``.
 
-    Beyond tenfold it is the ratio itself, in the report's words: ``161 × [155, 167]``.
+    Beyond tenfold it is the ratio itself: ``161 × [155, 167]``.
     """
-    from tare.report.words.costs import factor
-    from tare.report.words.numbers import is_manifold
+    from tare.report.words.changes import change
 
-    if one.ratio is None:
-        return "–"
-    if is_manifold(one.ratio):
-        return " ".join(str(factor(one.ratio, one.low, one.high)).split())
-    if one.low is None or one.high is None:
-        return f"{_percent(one.ratio, 1)} %"
-    half = (one.high - one.low) * 50
-    digits = 0 if half >= 3 else 1 if half >= 0.3 else 2
-    low, high = _percent(one.low, digits), _percent(one.high, digits)
-    return f"{_percent(one.ratio, digits)} % [{low}, {high}]"
-
-
-def _percent(ratio: float, digits: int) -> str:
-    return f"{(ratio - 1) * 100:+.{digits}f}".replace("-", "−")
+    return " ".join(str(change(one) or "–").split())
 
 
 def verdict_words(one: Comparison) -> str:
     """Return a verdict as people read it, with what would decide it and its note."""
-    text = f"{one.verdict.sign} {_WORDS[one.verdict]}"
-    colour = _COLOURS.get(one.verdict)
-    if colour is not None and has_colour(sys.stdout):
-        text = click.style(text, fg=colour)
+    from tare.report.words.assumed import assumed_mark
+    from tare.report.words.paid import beside_words
+    from tare.report.words.together import APART, UNCROSSED, verdict_mark
+
+    if one.is_apart:
+        return f"– {APART}"
+    if one.is_uncrossed:
+        return f"– {UNCROSSED}: {one.note}"
+    mark = verdict_mark(one)
+    text = f"{one.verdict.sign} {one.verdict}{assumed_mark(one)}{mark}"
     needs = f"needs ~{one.more_blocks} more block{'s'[: one.more_blocks > 1]}" if one.more_blocks else ""
-    rest = "; ".join(filter(None, (needs, one.note)))
-    return f"{text}: {rest}" if rest else text
+    note = one.note.removeprefix("unpaired: ") if mark else one.note
+    rest = "; ".join(filter(None, (needs, note, " ".join(beside_words(one).split()))))
+    rest = f": {rest}" if rest else ""
+    colour = _COLOURS.get(one.verdict)
+    return f"{text}{rest}" if colour is None else Painted.of(text, colour, rest)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tare.cli.commands.compare import share_of
-from tare.cli.output import json_option, plain, print_json, print_table
+from tare.cli.output import echo, json_option, plain, print_json, print_table
 from tare.model.curves import Crossover, HockneyFit, Saturation
 from tare.model.values import Settings
 
@@ -42,7 +42,7 @@ def command(folder: Path, margin: float | None, as_json: bool) -> None:
         )
         return
     if not (found.hockney or found.saturations):
-        click.echo("No curves here: nothing was measured at several sizes, thread counts or other numbers.")
+        echo("No curves here: nothing was measured at several sizes, thread counts or other numbers.")
         return
     _print_hockney(found.hockney)
     _print_crossovers(found.crossovers)
@@ -55,7 +55,7 @@ def _print_hockney(found: Sequence[HockneyFit]) -> None:
 
     if not found:
         return
-    click.echo(click.style("Time against message size: t = t0 + m/r∞", bold=True))
+    echo("Time against message size: t = t0 + m/r∞", bold=True)
     rows = [
         (
             one.workload,
@@ -77,7 +77,7 @@ def _print_crossovers(found: Sequence[Crossover]) -> None:
 
     for one in found:
         place = _place(one.settings, one.at)
-        click.echo(f"\n{one.workload}{' ' * bool(place)}{place}, {one.fom}: {plain(crossover_words(one))}")
+        echo("", f"{one.workload}{' ' * bool(place)}{place}, {one.fom}: {plain(crossover_words(one))}")
 
 
 def _print_saturations(found: Sequence[Saturation]) -> None:
@@ -86,7 +86,7 @@ def _print_saturations(found: Sequence[Saturation]) -> None:
 
     if not found:
         return
-    click.echo(click.style(f"\nSaturation: within {found[0].margin * 100:.3g} % of the best", bold=True))
+    echo("", f"Saturation: within {found[0].margin * 100:.3g} % of the best", bold=True)
     rows = [
         (
             one.workload,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tare.cli.output import json_option, print_json, print_table
+from tare.cli.output import echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
     from tare.cli.site_checks import Finding
@@ -57,7 +57,7 @@ def command(site: str | None, platforms: tuple[str, ...], as_json: bool) -> None
         )
         for one in requirements:
             if not one.is_met:
-                click.echo(f"\n{one.name}: {one.why}.\n  {one.cure}")
+                echo("", f"{one.name}: {one.why}.", f"  {one.cure}")
     if any(one.is_needed and not one.is_met for one in requirements):
         sys.exit(_MISSING_EXIT_CODE)
 
@@ -75,9 +75,9 @@ def _check_site(name: str, platforms: tuple[str, ...], *, as_json: bool) -> None
     for finding in _find(name, platforms):
         findings.append(finding)
         if not as_json:
-            click.echo(f"{words[finding.is_met]:8} {finding.name}: {finding.found}")
+            echo(f"{words[finding.is_met]:8} {finding.name}: {finding.found}")
             if not finding.is_met:
-                click.echo(f"         {finding.cure}")
+                echo(f"         {finding.cure}")
     if as_json:
         print_json("tare.doctor.site/1", {"site": name, "findings": findings})
     if any(one.is_met is False for one in findings):

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tare.answers.confounding import Difference, differences, values_of
-from tare.cli.output import json_option, print_json, print_table
+from tare.cli.output import echo, json_option, print_json, print_table
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
 from tare.model.case import Case
@@ -46,7 +46,7 @@ def show(where: str, as_json: bool) -> None:
         body = {"where": where, "hosts": sorted(hosts), "facts": {k: sorted(v) for k, v in values.items()}}
         print_json("tare.environment/1", body)
         return
-    click.echo(f"{', '.join(sorted(hosts))}\n")
+    echo(f"{', '.join(sorted(hosts))}", "")
     print_table(
         ("fact", "value"), [(fact, "; ".join(sorted(found))) for fact, found in sorted(values.items())]
     )
@@ -77,9 +77,9 @@ def diff(left: str, right: str, as_json: bool) -> None:
         return
     if found:
         print_table(("fact", left, right), [_row(one) for one in found])
-        click.echo()
+        echo()
     differ = "1 fact differs" if len(found) == 1 else f"{len(found)} facts differ"
-    click.echo(f"{differ}, {n_same} {'is' if n_same == 1 else 'are'} the same.")
+    echo(f"{differ}, {n_same} {'is' if n_same == 1 else 'are'} the same.")
 
 
 def _row(one: Difference) -> tuple[str, str, str]:

@@ -26,7 +26,7 @@ from tare.errors import UsageError
 def command(folder: Path, form: str, output: Path | None) -> None:
     """Write every measurement of the campaign in DIR as one tidy row.
 
-    Columns: the run (schema_version, campaign, case, block, attempt, state, started_at), the case's
+    Columns: the run (schema_version, campaign, case, block, attempt, session, state, started_at), the case's
     settings, the coordinates of the value, then fom, unit, better and value. Rows of warm-up passes
     (block 0 and below) and of runs that do not count are there too: keep block ≥ 1 and state done.
 

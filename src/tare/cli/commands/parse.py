@@ -13,9 +13,10 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from tare.cli.output import json_option, print_long_json, print_table
-from tare.cli.told import expecting, read_settings, setting_reader
+from tare.cli.output import echo, json_option, print_long_json, print_table
+from tare.cli.told import expecting, held_against, read_settings, setting_reader
 from tare.errors import UsageError
+from tare.model.case import Case
 from tare.model.values import Settings
 from tare.model.workload import Measurement, Parsed, Workload
 
@@ -74,10 +75,16 @@ def command(
       mpirun IMB-MPI1 Alltoall | tare parse imb.alltoall - --json
       tare parse --study studies/ours.yaml our-solver run-*.log
     """
-    parser = _told(known_workloads(study)[workload], told)
+    chosen = known_workloads(study)[workload]
+    case = _told(chosen, told)
+    parser = chosen if case is None else expecting(chosen, case)
     gc.disable()  # a log may hold figures by the million, and parsers make no cycles
     try:
-        read = [_File(click.format_filename(name), _parse(parser, name)) for name in files]
+        found = [(click.format_filename(name), _parse(parser, name)) for name in files]
+        read = [
+            _File(name, parsed if case is None else held_against(chosen, case, parsed))
+            for name, parsed in found
+        ]
     finally:
         gc.enable()
     if as_json:
@@ -117,10 +124,10 @@ class _Figure(msgspec.Struct, frozen=True, gc=False):
     at: Settings
 
 
-def _told(workload: Workload, texts: Sequence[str]) -> Workload:
-    """Return `workload` as it must judge the output of what `texts` say was asked for."""
+def _told(workload: Workload, texts: Sequence[str]) -> Case | None:
+    """Return the case of which `texts` say that it was asked for; None where they say nothing."""
     if not texts:
-        return workload
+        return None
     from tare.store.imports import make_case
 
     names = [*_LAYOUT, *(one.name for one in workload.parameters)]
@@ -130,7 +137,7 @@ def _told(workload: Workload, texts: Sequence[str]) -> Workload:
     case = make_case(workload.name, workload.digest, settings)
     if isinstance(case, str):
         raise UsageError(f"--set: {case}")
-    return expecting(workload, case)
+    return case
 
 
 def _parse(workload: Workload, name: str) -> Parsed:
@@ -181,14 +188,12 @@ def _print(read: Sequence[_File]) -> None:
     if any(file.parsed.measurements for file in read):
         table = _Table(read)
         print_table(table.columns, table, frozenset({*table.coordinates, "value"}))
-        click.echo()
+        echo()
     for file in read:
         count = len(file.parsed.measurements)
-        click.echo(
-            f"{file.name}: {_STATES[file.completeness]}, {count} measurement{'' if count == 1 else 's'}"
-        )
+        echo(f"{file.name}: {_STATES[file.completeness]}, {count} measurement{'' if count == 1 else 's'}")
         for problem in file.parsed.problems:
-            click.echo(f"{file.name}: {problem}", err=True)
+            echo(f"{file.name}: {problem}", err=True)
 
 
 class _Table:

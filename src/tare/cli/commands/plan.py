@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from tare.cli.commands.status import describe_budget, percent
-from tare.cli.output import json_option, print_json, print_table
+from tare.answers.budget import describe_budget
+from tare.cli import shell_text
+from tare.cli.commands.status import percent
+from tare.cli.output import echo, json_option, print_json, print_table
+from tare.cli.progress import describe
 from tare.cli.wiring import planning as wiring
+from tare.cli.wiring.rest import Rest, rest_of
 from tare.errors import UsageError
 from tare.model.plan import Plan
 from tare.model.study import Budget
@@ -31,27 +37,53 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Expect what the same cases took, and how they scattered, in this campaign.",
 )
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Show what is left to be run in this campaign, and what is run again.  [default: STUDY's own]",
+)
+@click.option("--retry-failed", is_flag=True, help="Count runs as left that failed or are invalid.")
 @json_option
 def command(
-    study: Path, show: bool, is_ordered: bool, blocks: int | None, like: Path | None, as_json: bool
+    study: Path,
+    show: bool,
+    is_ordered: bool,
+    blocks: int | None,
+    like: Path | None,
+    out: Path | None,
+    retry_failed: bool,
+    as_json: bool,
 ) -> None:
     """Show every case of STUDY, a study file or a campaign folder, and what it costs. Starts nothing.
 
     With --like, an earlier campaign with some of the same cases, also the hours that it is expected to
     take, and for a study that repeats until its answers are known well enough, the blocks of each case.
+    Of a campaign, and with --out, also what 'tare run' would still run of it, and what once more.
 
     \b
     Examples:
       tare plan studies/demo.yaml
       tare plan studies/demo.yaml --show | less
       tare plan studies/demo.yaml --like campaigns/demo
+      tare plan studies/demo.yaml --out campaigns/demo      before an extension
+      tare plan campaigns/demo --blocks 12                  likewise
+      tare plan campaigns/demo --retry-failed               before what failed is tried again
     """
     loaded = wiring.load(study, blocks)
     plan = loaded.plan
     cost = _cost(loaded, like)
+    folder = out or (study if study.is_dir() else None)
+    if retry_failed and folder is None:
+        raise UsageError(f"--retry-failed asks for runs of a campaign: tare plan {study} --out DIR")
+    is_asked = as_json or not (show or is_ordered)
+    rest = rest_of(folder, loaded, is_retrying_failed=retry_failed) if folder and is_asked else None
     if as_json:
         cases = [{"id": case.id, **case.settings} for case in plan.cases]
-        print_json("tare.plan/1", {"study": plan.study, "cases": cases, "runs": plan.n_runs, "cost": cost})
+        told = {"notes": plan.notes, "left_out": plan.left_out, "rest": rest}
+        print_json(
+            "tare.plan/1", {"study": plan.study, "cases": cases, "runs": plan.n_runs, "cost": cost, **told}
+        )
     elif show:
         _print_commands(loaded)
     elif is_ordered:
@@ -59,6 +91,45 @@ def command(
     else:
         _print_cases(plan, cost)
         _print_cost(plan, cost, like)
+        for line in told_of(plan):
+            echo(line)
+        if rest is not None and folder is not None:
+            options = ["--blocks", str(blocks)] if blocks else []
+            _print_rest(rest, plan, folder, study, [*options, *(["--retry-failed"] if retry_failed else [])])
+
+
+def _print_rest(rest: Rest, plan: Plan, folder: Path, study: Path, options: Sequence[str]) -> None:
+    """Print what a session would still run, case by case, how long that takes, and the command."""
+    if not rest.cases:
+        more = "; precision may ask for more blocks" if rest.is_least else ""
+        echo("", f"{folder}: nothing is left of what is planned so far{more}")
+        return
+    cases = {case.id: case for case in plan.cases}
+    echo("", f"left in {folder}, as session {rest.session}:")
+    rows = [(one.id, describe(cases[one.id], plan), str(one.left), str(one.again)) for one in rest.cases]
+    print_table(("case", "", "left", "once more"), rows, frozenset({"left", "once more"}))
+    runs = f"{rest.left} run{'' if rest.left == 1 else 's'} left"
+    if rest.again:
+        n_beside, told = rest.again - rest.parted, []
+        if rest.parted:
+            told.append(f"{rest.parted} once more since a long time lay within their block")
+        if n_beside:
+            told.append(f"{n_beside} once more beside them")
+        runs += f", {', '.join(told)}: only what ran together is compared"
+    if rest.warmup:
+        runs += f"; {rest.warmup} warm-up run{'' if rest.warmup == 1 else 's'} before"
+    echo(f"{'at least ' if rest.is_least else ''}{runs}")
+    if rest.elapsed_s is not None:
+        cases_of = "1 case" if rest.n_guessed == 1 else f"{rest.n_guessed} cases"
+        guessed = f" ({cases_of} never ran: the median of the others)" if rest.n_guessed else ""
+        echo(f"about {format_seconds(rest.elapsed_s)} by earlier runs, one at a time{guessed}")
+    if rest.is_budget_spent:
+        budget = f"the budget of {describe_budget(plan.repeats.budget)} has no room for the next of them"
+        echo(f"{budget}: 'tare run' makes none; raise it and add --extend")
+        return
+    words = [str(study), *([] if study.is_dir() else ["--out", str(folder)])]
+    words += [*(["--extend"] if rest.needs_extend else []), *options]
+    echo(f"to run it: tare run {shlex.join(words)}")
 
 
 def _cost(loaded: wiring.Loaded, like: Path | None) -> Cost:
@@ -84,7 +155,9 @@ def _print_cases(plan: Plan, cost: Cost) -> None:
     for case in plan.cases:
         settings = case.settings
         mark = "reference" if plan.reference and plan.is_reference(case) else ""
-        rows.append([case.id, *(plan.written(name, settings.get(name, "")) for name in names), mark])
+        rows.append(
+            [case.id, *(plan.written(name, settings.get(name, ""), case.workload) for name in names), mark]
+        )
     expected = ["blocks", "each"] if cost.cases else []
     for row, one in zip(rows, cost.cases, strict=False):
         row[-1:] = [
@@ -96,16 +169,16 @@ def _print_cases(plan: Plan, cost: Cost) -> None:
 
 
 def _print_cost(plan: Plan, cost: Cost, like: Path | None) -> None:
-    click.echo(f"\n{summary(plan)}")
+    echo("", f"{summary(plan)}")
     longest = f"if every run came to its time-out of {format_seconds(plan.timeout_s)}"
-    click.echo(f"at most {_hours(cost.most)}, {longest}")
+    echo(f"at most {_hours(cost.most)}, {longest}")
     if cost.expected is not None:
         guessed = (
             f" ({cost.n_guessed} of the cases taken as the median of the others)" if cost.n_guessed else ""
         )
-        click.echo(f"expected after {like}: {cost.expected.runs} runs, {_hours(cost.expected)}{guessed}")
+        echo(f"expected after {like}: {cost.expected.runs} runs, {_hours(cost.expected)}{guessed}")
     if plan.repeats.budget != Budget():
-        click.echo(f"it ends where the budget of {describe_budget(plan.repeats.budget)} is spent")
+        echo(f"it ends where the budget of {describe_budget(plan.repeats.budget)} is spent")
 
 
 def _hours(amount: Amount) -> str:
@@ -118,28 +191,45 @@ def _print_order(plan: Plan) -> None:
     for block in range(1 - plan.warmup, plan.repeats.min + 1):
         name = f"block {block}" if block >= 1 else "warm-up"
         for case in plan.order(block):
-            click.echo(f"{name}  {case.id}  {case.workload}")
+            echo(f"{name}  {case.id}  {case.workload}")
 
 
 def _print_commands(loaded: wiring.Loaded) -> None:
     for case in loaded.plan.cases:
         settings = " ".join(f"{name}={value}" for name, value in case.settings.items())
-        click.echo(f"# {case.id}  {settings}")
+        echo(shell_text.comment(f"{case.id}  {settings}"))
         head = loaded.composer.head(case)
         if head is not None:
-            click.echo(f"# on {head}")
+            echo(shell_text.comment(f"on {head}"))
+        if loaded.composer.needs_own_storage(case):
+            own = loaded.composer.own_storage(case)
+            told = "is made for each run alone, and removed after it; {run} is its name"
+            echo(shell_text.comment(f"{own} {told}"))
         composed = loaded.composer.compose(case)
         for stage, _ in composed if not loaded.composer.site.platforms[case.platform].kubernetes else ():
-            for name, text in stage.files.items():
-                click.echo(f"cat > {shlex.quote(name)} <<'END'\n{text.rstrip()}\nEND")
+            for text in shell_text.files(stage.files):
+                echo(*text.split("\n"))
         if loaded.composer.is_queued(case):
             from tare.cli.wiring.crews import job_script
 
-            click.echo(job_script(loaded, case))
+            echo(*job_script(loaded, case).split("\n"))
             continue
         for _, invocation in composed:
-            words = [f"{name}={shlex.quote(value)}" for name, value in invocation.env.items()]
-            click.echo(" \\\n  ".join([*words, shlex.join(invocation.argv)]) + "\n")
+            echo(*shell_text.command(invocation).split("\n"), "")
+
+
+def told_of(plan: Plan) -> Iterator[str]:
+    """Yield what a user should know of how the cases of `plan` came about, line by line."""
+    for note in plan.notes:
+        yield f"note: {note}"
+    for one in plan.left_out:
+        cases = "1 case" if one.n_cases == 1 else f"{one.n_cases} cases"
+        yield f"left out: {cases} with {one.condition}: {one.because or 'no reason given'}"
+    by_default = [case for case in plan.cases if "bind" in plan.derived.get(case.workload, ())]
+    bound = Counter(case.layout.binding.value for case in by_default)
+    if set(bound) - {"none"} or any(case.layout.ranks > 1 for case in by_default):
+        counts = ", ".join(f"{name} ({count} of {len(plan.cases)} cases)" for name, count in bound.items())
+        yield f"bound by default to: {counts}; a study may set bind: none, core or socket"
 
 
 def summary(plan: Plan) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tare.cli.output import json_option, print_json, print_table
+from tare.cli.output import echo, json_option, print_json, print_table
 from tare.errors import UsageError
 from tare.published import Figure, Publication
 
@@ -62,7 +62,7 @@ def command(name: str | None, folder: Path | None, is_claims: bool, as_json: boo
     else:
         _print(publication)
         if folder is not None:
-            click.echo(f"\nnext: tare compare {folder}")
+            echo("", f"next: tare compare {folder}")
 
 
 def _judge(name: str | None, *, as_json: bool) -> None:
@@ -79,11 +79,11 @@ def _judge(name: str | None, *, as_json: bool) -> None:
 def _list(found: Sequence[Publication]) -> None:
     rows = [(one.name, str(len(one.figures)), one.what, one.source) for one in found]
     print_table(("name", "figures", "what", "source"), rows, frozenset({"figures"}))
-    click.echo("\nMore on one of them: tare published NAME")
+    echo("", "More on one of them: tare published NAME")
 
 
 def _print(publication: Publication) -> None:
-    click.echo(f"{publication.comment}\n")
+    echo(*publication.comment.split("\n"), "")
     coordinates = dict.fromkeys(name for one in publication.figures for name in one.kind.at)
     told = dict.fromkeys(name for one in publication.figures for name in one.settings)
     varied = [name for name in told if len({one.settings.get(name) for one in publication.figures}) > 1]

@@ -7,9 +7,12 @@ import webbrowser
 from pathlib import Path
 
 import click
+import msgspec
 
-from tare.cli.output import at_work, json_option, print_json
+from tare.cli.averaging import mean_option
+from tare.cli.output import at_work, echo, json_option, print_json
 from tare.errors import CampaignError, DiskFull, UsageError
+from tare.model.comparison import Mean
 
 
 @click.command()
@@ -42,6 +45,12 @@ from tare.errors import CampaignError, DiskFull, UsageError
     metavar="DIR",
     help="Tell the false alarms that 'tare calibrate' found at this place, in DIR.",
 )
+@click.option(
+    "--unpaired",
+    is_flag=True,
+    help="Compare, too, what did not run together, which is less sure and marked.",
+)
+@mean_option
 @click.option("--open", "is_opened", is_flag=True, help="Show the page in the browser.")
 @json_option
 def command(
@@ -50,6 +59,8 @@ def command(
     template: Path | None,
     formats: tuple[str, ...],
     calibrated: Path | None,
+    unpaired: bool,
+    mean: str,
     is_opened: bool,
     as_json: bool,
 ) -> None:
@@ -66,22 +77,25 @@ def command(
       tare report campaigns/demo --format markdown --format latex
       tare report campaigns/demo --calibration campaigns/calibrate-lab
     """
+    from tare.beneath import Beneath
     from tare.collectors.sampler import read_timeline
     from tare.report.charts.painting import Here, painter_beside
     from tare.report.content import ReportAnswers
     from tare.report.writing import Format, write_report
     from tare.store.campaign import read_campaign
+    from tare.store.manifest import altered
     from tare.store.telemetry import imported_timeline
 
     wanted = set(Format) if "all" in formats else {Format(one) for one in formats or ("html",)}
     if is_opened and Format.HTML not in wanted:
         raise UsageError("--open shows the page; add --format html")
-    target = output or folder / "report"
+    target, place = output or folder / "report", Beneath(folder)
     with (
         at_work("writing the report"),
         painter_beside() if Format.HTML in wanted else contextlib.nullcontext(Here()) as painter,
     ):
-        campaign = read_campaign(folder)
+        campaign = msgspec.structs.replace(read_campaign(folder), is_unpaired=unpaired, mean=Mean(mean))
+        campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
         answers = ReportAnswers.of(campaign, read_campaign(calibrated) if calibrated else None)
         try:
             files = write_report(
@@ -90,7 +104,7 @@ def command(
                 target,
                 template,
                 wanted,
-                lambda one: read_timeline(folder / one.folder) or imported_timeline(folder / one.folder),
+                lambda one: read_timeline(place / one.folder) or imported_timeline(place / one.folder),
                 painter,
             )
         except OSError as error:
@@ -104,6 +118,6 @@ def command(
         named = {kind.value: str(path) for kind, path in files.items()}
         print_json("tare.report/1", {"page": page and str(page), "charts": charts, "files": named})
     else:
-        click.echo("\n".join(map(str, files.values())))
+        echo(*map(str, files.values()))
     if is_opened and page:
         webbrowser.open(page.resolve().as_uri())

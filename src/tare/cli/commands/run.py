@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -12,9 +13,12 @@ import click
 import msgspec
 
 from tare.cli.commands.status import account, ending_lines, is_all_done, summary_line
+from tare.cli.output import echo
 from tare.cli.progress import make_progress
 from tare.cli.wiring import planning as wiring
+from tare.cli.wiring.crews import Manner, boost_told
 from tare.cli.wiring.session import blocks_begun_with, carry_out
+from tare.errors import UsageError
 from tare.model.attempt import State
 from tare.model.campaign import Campaign
 from tare.model.packets import faults as packet_faults
@@ -25,6 +29,8 @@ from tare.units import Dimension, parse_quantity
 if TYPE_CHECKING:
     from tare.answers.ending import Ending
 
+
+_MOST_RUNS_UNASKED = 10_000
 
 _PID = re.compile(r"\[\d+\]")
 """As programs write it behind their name; it would make each failure one of its own."""
@@ -63,6 +69,7 @@ def telemetry_period(context: click.Context, parameter: click.Parameter, value: 
 )
 @click.option("--extend", is_flag=True, help="Add blocks, or cases that the study has gained, to a campaign.")
 @click.option("--blocks", type=click.IntRange(min=1), help="Run so many blocks, whatever the study says.")
+@click.option("--yes", is_flag=True, help="Begin a campaign of more than 10,000 runs without asking.")
 @click.option("--retry-failed", is_flag=True, help="Try runs again that failed or are invalid.")
 @click.option(
     "--jobs",
@@ -70,6 +77,21 @@ def telemetry_period(context: click.Context, parameter: click.Parameter, value: 
     default=1,
     show_default=True,
     help="At most so many runs at a time, each on nodes of its own; Slurm has its own count, in_flight.",
+)
+@click.option(
+    "--boost/--no-boost",
+    default=True,
+    show_default=True,
+    help="Let runs go before other programs of their nodes, where the user may (root); or as all else.",
+)
+@click.option(
+    "--rehearsal/--no-rehearsal",
+    default=True,
+    show_default=True,
+    help="Before the first run, look whether each program can start on each platform, or do not.",
+)
+@click.option(
+    "--keep-storage", is_flag=True, help="Leave what runs write on storage paths; each has its own folder."
 )
 @click.option(
     "--telemetry",
@@ -87,15 +109,20 @@ def command(
     out: Path | None,
     extend: bool,
     blocks: int | None,
+    yes: bool,
     retry_failed: bool,
     jobs: int,
+    boost: bool,
+    rehearsal: bool,
+    keep_storage: bool,
     telemetry: Period | None,
     packets: bool | None,
 ) -> None:
     """Run STUDY, a study file, or go on with STUDY, a campaign folder.
 
-    Blocks pass over all cases in a random order of their own. What has finished is never run again:
-    the same command after an interruption, a crash or a full disk goes on where it ended.
+    Blocks pass over all cases in a random order of their own. After an interruption, a crash or a
+    full disk the same command goes on where it ended. What has finished is not run again, but for what
+    new runs are compared with, after more than five minutes: only what ran together is compared.
 
     \b
     Examples:
@@ -107,23 +134,42 @@ def command(
     """
     from tare.answers.ending import ending
 
-    loaded = wiring.load(study, blocks)
+    loaded = wiring.load(study, blocks, like=out)
     if study.is_dir() and blocks is None and not extend:
         loaded = wiring.load(study, blocks_begun_with(study, loaded))
     loaded = loaded._replace(plan=_watched_otherwise(loaded.plan, telemetry, packets))
     folder = study if study.is_dir() else out or _default_folder(loaded.plan)
-    click.echo(f"campaign {folder}")
+    echo(f"campaign {folder}")
     if loaded.plan.telemetry.is_counting_packets and all(one.network is None for one in loaded.plan.cases):
-        click.echo(_NO_NETWORK)
+        echo(_NO_NETWORK)
+    _require_meant(loaded.plan, folder, is_meant=yes)
+    for note in loaded.plan.notes:
+        echo(f"note: {note}")
     display = make_progress(loaded.plan)
+    manner = Manner(jobs=jobs, keeps_storage=keep_storage, boosts=boost, is_rehearsing=rehearsal)
+    is_ours = any(not loaded.composer.is_queued(case) for case in loaded.plan.cases)
+    if is_ours and (told := boost_told(loaded.composer.site, manner)):
+        echo(f"priority of the runs' sessions: {told}")
     campaign = carry_out(
-        folder, loaded, display, is_extending=extend, is_retrying_failed=retry_failed, jobs=jobs
+        folder, loaded, display, is_extending=extend, is_retrying_failed=retry_failed, manner=manner
     )
     counts = Counter(state for _, state, _ in account(campaign))
     end = ending(campaign)
     _print_summary(campaign, counts, end)
     if not is_all_done(counts, end):
         raise click.exceptions.Exit(1)
+
+
+def _require_meant(plan: Plan, folder: Path, *, is_meant: bool) -> None:
+    """Raise UsageError where a new campaign would have more runs than anybody begins by mistake."""
+    from tare.store.campaign import is_campaign
+
+    if is_meant or plan.n_runs <= _MOST_RUNS_UNASKED or is_campaign(folder):
+        return
+    count = f"{len(plan.cases):,} cases × {plan.repeats.min} blocks = {plan.n_runs:,} runs"
+    if sys.stdin.isatty() and click.confirm(f"{count}. Begin?"):
+        return
+    raise UsageError(f"{count}; look at 'tare plan', and add --yes to begin so many")
 
 
 def _watched_otherwise(plan: Plan, period: Period | None, packets: bool | None) -> Plan:
@@ -141,26 +187,30 @@ def _default_folder(plan: Plan) -> Path:
 
 
 def _print_summary(campaign: Campaign, counts: Counter[State], end: Ending) -> None:
-    click.echo(summary_line(campaign, counts))
+    echo(summary_line(campaign, counts))
     for line in ending_lines(campaign, end, most=5):
-        click.echo(line)
+        echo(line)
     why = Counter(
         (attempt.state, _PID.sub("", attempt.reason))
         for _, state, attempt in account(campaign)
         if attempt is not None and state is not State.DONE
     )
     for (state, reason), count in why.most_common(5):
-        click.echo(f"  {count} × {state}: {reason}")
+        echo(f"  {count} × {state}: {reason}")
     folders = [campaign.folder / one.folder for one in campaign.measured()]
     for reason, count in packet_faults(folders).most_common(3):
-        click.echo(f"  {count} × packets not all counted: {reason}")
+        echo(f"  {count} × packets not all counted: {reason}")
     if campaign.plan.reference and counts[State.DONE]:
         from tare.answers.compare import aggregates
-        from tare.cli.commands.compare import main_rows, print_comparisons
+        from tare.answers.quoted import quoted
+        from tare.cli.commands.compare import print_comparisons, print_further
 
-        click.echo()
-        print_comparisons(campaign, main_rows(aggregates(campaign)), campaign.plan.reference)
-    click.echo()
+        echo()
+        found = aggregates(campaign)
+        rows = quoted(found)
+        print_comparisons(campaign, rows, campaign.plan.reference)
+        print_further(rows, found)
+    echo()
     if counts[State.FAILED] or counts[State.INVALID]:
-        click.echo(f"once that is mended: tare run {campaign.folder} --retry-failed")
-    click.echo(f"next: tare report {campaign.folder}")
+        echo(f"once that is mended: tare run {campaign.folder} --retry-failed")
+    echo(f"next: tare report {campaign.folder}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tare.cli.output import json_option, plain, print_json, print_table
+from tare.cli.output import echo, json_option, plain, print_json, print_table
 from tare.model.scaling import ScalingCurve, ScalingKind
 
 
@@ -41,13 +41,14 @@ def command(folder: Path, p_ref: float | None, foms: tuple[str, ...], as_json: b
         print_json("tare.scaling/1", {"curves": found})
         return
     if not found:
-        click.echo(
+        echo(
             "Nothing scales here: no two measured cases differ in nothing but nodes or ranks. Name what "
             "grows in the study, such as 'scaling: {strong: threads}'."
         )
         return
     for index, group in enumerate(_groups(found)):
-        click.echo("\n" * bool(index), nl=False)
+        if index:
+            echo()
         _print(group)
 
 
@@ -75,7 +76,7 @@ def _print(group: Sequence[ScalingCurve]) -> None:
     held = f", {first.held} held" if first.held else ""
     at = "".join(f" {name}={value}" for name, value in first.at.items())
     heading = f"{first.workload}: {first.fom}{at}, {first.kind} scaling along {first.along}{held}"
-    click.echo(click.style(heading, bold=True))
+    echo(heading, bold=True)
     places = list(dict.fromkeys(name for curve in group for name in curve.settings))
     sped = "speedup" if first.kind is ScalingKind.STRONG else "scaled speedup"
     rows = [
@@ -94,13 +95,13 @@ def _print(group: Sequence[ScalingCurve]) -> None:
     columns = [*places, first.along, f"{first.fom}", sped, "efficiency", "n", "remark"]
     print_table(columns, rows, frozenset({first.along, "n"}))
     for curve in group:
-        click.echo(f"\n{plain(settings_words(curve.settings) or curve.workload)}: ", nl=False)
-        click.echo(plain(" ".join(sentences(curve))))
+        place = settings_words(curve.settings) or curve.workload
+        echo("", plain(f"{place}: {' '.join(sentences(curve))}"))
         for fit in curve.fits:
             if not fit.refusal:
-                click.echo(f"  {fit.law}: {plain(law_words(fit))}")
+                echo(f"  {fit.law}: {plain(law_words(fit))}")
     refused = dict.fromkeys(
         f"{fit.law} not fitted: {fit.refusal}." for one in group for fit in one.fits if fit.refusal
     )
     if refused:
-        click.echo("\n" + "\n".join(refused))
+        echo("", *refused)

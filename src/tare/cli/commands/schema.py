@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from tare.cli.output import echo
+
 
 @click.command()
 @click.argument("kind", type=click.Choice(["study", "site"]))
@@ -19,4 +21,4 @@ def command(kind: str) -> None:
 
     from tare.config import json_schema
 
-    click.echo(msgspec.json.format(msgspec.json.encode(json_schema(kind)), indent=2))
+    echo(*msgspec.json.format(msgspec.json.encode(json_schema(kind)), indent=2).decode().split("\n"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import webbrowser
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
 from tare.cli.listening import listening_options, require_folders
-from tare.cli.output import json_option, print_json
+from tare.cli.output import echo, json_option, print_json
 
 DEFAULT_PORT = 8437
 
@@ -18,7 +18,13 @@ DEFAULT_PORT = 8437
 @click.option("--open", "is_opened", is_flag=True, help="Show the page in the browser.")
 @json_option
 def command(
-    folders: tuple[Path, ...], port: int, host: str, token_file: Path | None, is_opened: bool, as_json: bool
+    folders: tuple[Path, ...],
+    port: int,
+    host: str,
+    token_file: Path | None,
+    no_token: bool,
+    is_opened: bool,
+    as_json: bool,
 ) -> None:
     """Show the campaigns in each DIR on a live page, until Ctrl-C.
 
@@ -26,8 +32,8 @@ def command(
     shows how far each is and when it will end, the matrix as it fills, what the numbers say so far, and
     the output of every run as it is written. It changes nothing.
 
-    Every user of this machine can read a page that listens on 127.0.0.1. On a machine that you
-    share, such as a login node, add --token-file.
+    Only who has the token can read: it is a part of the address that is printed, made anew each time unless
+    --token-file keeps it.
 
     \b
     Examples:
@@ -36,14 +42,14 @@ def command(
       tare serve campaigns --token-file ~/.tare-token
       ssh -L 8437:localhost:8437 cluster tare serve campaigns     from elsewhere
     """
+    from tare.serve.opening import opened
     from tare.serve.server import listen, serve
 
     require_folders(folders)
-    listener = listen(host, port, token_file)
+    listener = listen(host, port, token_file, is_for_anybody=no_token)
     if as_json:
         print_json("tare.serve/1", {"url": listener.url, "folders": [str(folder) for folder in folders]})
     else:
-        click.echo(f"{listener.url}\nCtrl-C ends it.")
-    if is_opened:
-        webbrowser.open(listener.url)
-    serve(folders, listener)
+        echo(listener.url, "Ctrl-C ends it.")
+    with opened(listener.url) if is_opened else nullcontext():
+        serve(folders, listener)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from tare.cli.output import json_option, print_json, print_table
+from tare.answers.budget import describe_budget
+from tare.cli.output import echo, json_option, print_json, print_table
 from tare.cli.progress import describe
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
 from tare.model.case import Run
-from tare.model.study import Budget
-from tare.units import format_seconds
 
 _VAGUE = 10.0
 """Of an interval, half: what is not known better is not told to the last digit."""
@@ -49,25 +50,38 @@ def command(folder: Path, is_all: bool, as_json: bool) -> None:
     if as_json:
         print_json("tare.status/1", _body(campaign, rows, counts, end))
         return
-    click.echo(summary_line(campaign, counts))
-    for line in ending_lines(campaign, end):
-        click.echo(line)
+    echo(summary_line(campaign, counts))
+    for line in (*_session_lines(campaign), *ending_lines(campaign, end)):
+        echo(line)
     shown = [row for row in rows if is_all or row[1] not in {State.DONE, State.PENDING}]
     if shown:
-        click.echo()
-        cases = campaign.cases
-        print_table(
-            ("block", "case", "state", "why"),
-            [
-                (
-                    str(run.block),
-                    describe(cases[run.case], campaign.plan),
-                    state,
-                    attempt.reason if attempt else "",
-                )
-                for run, state, attempt in shown
-            ],
+        echo()
+        _print_runs(campaign, shown)
+
+
+def _print_runs(campaign: Campaign, shown: Sequence[tuple[Run, State, Attempt | None]]) -> None:
+    """Print runs as a table, with the session of the last attempt of each where there are several."""
+    cases, has_sessions = campaign.cases, len(campaign.sessions) > 1
+    rows = [
+        (
+            str(run.block),
+            *([str(attempt.session) if attempt and attempt.session > 0 else ""] if has_sessions else []),
+            describe(cases[run.case], campaign.plan),
+            state,
+            attempt.reason if attempt else "",
         )
+        for run, state, attempt in shown
+    ]
+    print_table(("block", *(["session"] if has_sessions else []), "case", "state", "why"), rows)
+
+
+def _session_lines(campaign: Campaign) -> Iterator[str]:
+    """Yield the sessions, where there are several: when each began, and what came out well in it."""
+    for one in campaign.sessions if len(campaign.sessions) > 1 else ():
+        began = datetime.fromtimestamp(one.began_at, UTC)
+        n_done = sum(attempt.session == one.number for attempt in campaign.measured())
+        runs = f"{n_done} run{'' if n_done == 1 else 's'} done"
+        yield f"session {one.number}, begun {began:%Y-%m-%d %H:%M} UTC: {runs}"
 
 
 def account(campaign: Campaign) -> list[tuple[Run, State, Attempt | None]]:
@@ -115,21 +129,6 @@ def ending_lines(campaign: Campaign, end: Ending, *, most: int | None = None) ->
     return lines
 
 
-def describe_budget(budget: Budget) -> str:
-    """Return a budget in words, such as ``500 runs or 12 h``."""
-    limits = (
-        (budget.runs, "runs", None),
-        (budget.hours, "hours", 3600),
-        (budget.node_hours, "node-hours", None),
-    )
-    words = [
-        format_seconds(limit * seconds) if seconds else f"{limit:g} {unit}"
-        for limit, unit, seconds in limits
-        if limit is not None
-    ]
-    return " or ".join(words)
-
-
 def percent(share: float) -> str:
     """Return a share as people write it: ``2 %``, ``0.5 %``."""
     return f"{share * 100:.2g} %" if share < 0.995 else f"{share * 100:.0f} %"
@@ -158,6 +157,17 @@ def _body(
         "is_running": campaign.is_running,
         "counts": {str(state): counts[state] for state in State},
         "budget_spent": end.is_budget_spent,
+        "sessions": [
+            {
+                "number": one.number,
+                "began_at": one.began_at,
+                "blocks": one.blocks or None,
+                "n_resumed": one.n_resumed,
+                "is_retrying": one.is_retrying,
+                "n_done": sum(attempt.session == one.number for attempt in campaign.measured()),
+            }
+            for one in campaign.sessions
+        ],
         "unsettled": [
             {
                 "case": one.case,
@@ -175,9 +185,11 @@ def _body(
                 "reason": attempt.reason if attempt else "",
                 "check": attempt.check if attempt else "",
                 "attempts": attempt.attempt if attempt else 0,
+                "session": attempt.session if attempt else None,
                 "folder": attempt.folder if attempt else None,
                 "elapsed_s": attempt.elapsed_s if attempt and not attempt.source else None,
                 "transport": attempt.transport if attempt else "",
+                "proof": attempt.proof if attempt else None,
                 "chosen": attempt.chosen if attempt else "",
                 "workload": cases[run.case].workload,
                 **{

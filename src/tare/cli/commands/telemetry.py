@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tare.cli.asking import Server
-from tare.cli.output import json_option, print_json
+from tare.cli.output import echo, json_option, print_json
 from tare.collectors.sysstat import Reading, UnreadableSysstat, read_sysstat
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
@@ -83,17 +83,13 @@ def import_(
         body = {"source": source, "n_readings": len(readings), "n_runs": n_runs, "n_points": n_points}
         print_json("tare.telemetry.import/1", body)
         return
-    click.echo(
-        f"{len(readings)} readings; {n_points} of them lie in {n_runs} of {len(campaign.attempts)} runs"
-    )
+    echo(f"{len(readings)} readings; {n_points} of them lie in {n_runs} of {len(campaign.attempts)} runs")
     if strange := _strangers(campaign, readings):
-        click.echo(f"No run had a host of the name {', '.join(strange)}; --host NAME says which one it is.")
+        echo(f"No run had a host of the name {', '.join(strange)}; --host NAME says which one it is.")
     if not readings:
-        click.echo(f"Prometheus knows nothing of these queries, or no {host_label}, at the time of the runs.")
+        echo(f"Prometheus knows nothing of these queries, or no {host_label}, at the time of the runs.")
     elif not n_runs:
-        click.echo(
-            "No run has any: are clocks and --utc-offset right, and is the interval shorter than runs?"
-        )
+        echo("No run has any: are clocks and --utc-offset right, and is the interval shorter than runs?")
 
 
 def _read_file(path: Path, interface: str | None, utc_offset_s: float) -> list[Reading]:

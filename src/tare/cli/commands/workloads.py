@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tare.cli.output import json_option, print_json, print_table
+from tare.cli.output import echo, json_option, print_json, print_table
 from tare.model.case import Case, Layout
 from tare.model.values import Scalar
 from tare.model.workload import Parameter, ParameterKind, Workload
@@ -42,7 +42,7 @@ def command(name: str | None, as_json: bool) -> None:
     else:
         _list(chosen)
     for problem in known.problems:
-        click.secho(f"tare: {problem}", err=True, fg="yellow")
+        echo(f"tare: {problem}", err=True, fg="yellow")
 
 
 def _choose(name: str | None, known: Workloads) -> list[Workload]:
@@ -66,21 +66,23 @@ def _list(workloads: Iterable[Workload]) -> None:
         rows += [("", "")] if rows else []
         rows += [(one.name, one.summary) for one in members]
     print_table(("workload", "what it measures"), rows)
-    click.echo("\nMore on one of them: tare workloads NAME")
+    echo("", "More on one of them: tare workloads NAME")
 
 
 def _explain(workload: Workload) -> None:
     _head(workload.name)
-    click.echo(workload.summary)
+    echo(workload.summary)
     if workload.description:
-        click.echo(f"\n{workload.description}")
+        echo("", *workload.description.split("\n"))
     if workload.parameters:
-        _head("\nParameters")
+        echo()
+        _head("Parameters")
         print_table(
             ("name", "default", "kind", "meaning"),
             [(one.name, _default(one), _kind(one), one.summary) for one in workload.parameters],
         )
-    _head("\nFigures of merit (* in summaries)")
+    echo()
+    _head("Figures of merit (* in summaries)")
     print_table(
         ("name", "unit", "better", "by", "meaning"),
         [
@@ -96,14 +98,16 @@ def _explain(workload: Workload) -> None:
     )
     commands = _example_commands(workload)
     if commands:
-        _head("\nCommand, with the defaults on 2 nodes")
-        click.echo("\n".join(commands))
-    _head("\nIn a study")
-    click.echo(_study_lines(workload))
+        echo()
+        _head("Command, with the defaults on 2 nodes")
+        echo(*commands)
+    echo()
+    _head("In a study")
+    echo(*_study_lines(workload).split("\n"))
 
 
 def _head(text: str) -> None:
-    click.secho(text, bold=True)
+    echo(text, bold=True)
 
 
 def _kind(parameter: Parameter) -> str:

@@ -9,14 +9,17 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from functools import partial
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
 
 from tare.cli.wiring.containers import containers, read_nesting
 from tare.cli.wiring.packets import counting_packets, gathering, lay_counter
 from tare.cli.wiring.planning import Loaded
 from tare.cli.wiring.provenance import ask_facts, fact_scripts, hostnames_of
+from tare.cli.wiring.rehearsal import rehearse
 from tare.collectors.facts import collect_facts
 from tare.collectors.images import container_facts
-from tare.collectors.interfaces import PATH, read_counters
+from tare.collectors.interfaces import read_traffic
+from tare.collectors.probe import read_records
 from tare.compose import Composer
 from tare.errors import UsageError
 from tare.model.attempt import Traffic
@@ -31,23 +34,67 @@ from tare.runner.execution import Executor
 from tare.runner.several import Several
 from tare.runner.telemetry import Watching
 from tare.store.campaign import store_environment
+from tare.traffic import traffic_script
+
+
+class Manner(NamedTuple):
+    """How runs are carried out, as options of `tare run` say.
+
+    Of the runs that no batch system queues, at most `jobs` go on at a time. Their own folders on storage
+    paths stay where it `keeps_storage`. Programs go before others of their node where it `boosts`, as far as
+    the user may have that, and no batch system starts them. Before the first run it is looked whether the
+    `rehearsed` cases can start.
+    """
+
+    jobs: int = 1
+    keeps_storage: bool = False
+    boosts: bool = True
+    is_rehearsing: bool = False
+    rehearsed: tuple[Case, ...] = ()
+
+
+DEFAULT = Manner()
+
+BOOSTED = "autogroup nice -20"
+NOT_ALLOWED = "none: this user may not"
+
+
+def boost_told(site: Site, manner: Manner) -> str:
+    """Return whether programs go before others of their nodes; empty where each node must be asked.
+
+    Nodes of the lab are this machine. Behind ssh it is the ranks that an MPI starts.
+    """
+    from tare.backends.priority import may_boost
+
+    if not manner.boosts:
+        return "off: --no-boost"
+    if site.agent and site.lab is None:
+        return ""
+    return BOOSTED if may_boost() else NOT_ALLOWED
+
+
+def boost_tries(site: Site, boost: str) -> int:
+    """Return how often a rank tries to let its session go before others, by what `boost_told` says.
+
+    In the lab ranks have no right of their own: they wait until it is done for them, with 0.1 s in between.
+    """
+    if boost == BOOSTED:
+        return 30 if site.lab else 1
+    return 0 if boost else 1
 
 
 @contextmanager
 def make_crew(
-    folder: Path, loaded: Loaded, lab: Mapping[str, str] | None = None, jobs: int = 1
+    folder: Path, loaded: Loaded, lab: Mapping[str, str] | None = None, manner: Manner = DEFAULT
 ) -> Iterator[Crew]:
     """Bring up what the plan's runs need (the lab, where the site is one) and yield who carries them out.
 
-    `lab` is the environment of one that is up already. Of the runs that no batch system queues, at most
-    `jobs` go on at a time. Raises UsageError where they would disturb each other.
+    `lab` is the environment of one that is up already.
     """
-    if jobs > 1:
-        _require_independent(loaded)
     platforms = loaded.composer.site.platforms
     used = dict.fromkeys(case.platform for case in loaded.plan.cases)
-    makers: dict[str, Callable[[Path, Loaded, Mapping[str, str]], AbstractContextManager[Crew]]]
-    makers = {"process": partial(_processes, jobs=jobs), "slurm": _slurm, "kubernetes": _kubernetes}
+    makers: dict[str, Callable[[Path, Loaded, Mapping[str, str], Manner], AbstractContextManager[Crew]]]
+    makers = {"process": _processes, "slurm": _slurm, "kubernetes": _kubernetes}
     with ExitStack() as stack:
         env = lab
         if env is None:
@@ -58,7 +105,7 @@ def make_crew(
         for backend in dict.fromkeys(platforms[name].backend for name in used):
             if backend not in makers:
                 raise UsageError(f"backend {backend!r} is not known; use one of {', '.join(makers)}")
-            crews[backend] = stack.enter_context(makers[backend](folder, loaded, env))
+            crews[backend] = stack.enter_context(makers[backend](folder, loaded, env, manner))
         yield Crews({name: crews[platforms[name].backend] for name in used})
 
 
@@ -67,9 +114,14 @@ def campaign_mark(folder: Path) -> str:
     return hashlib.blake2b(str(folder.resolve()).encode(), digest_size=6).hexdigest()
 
 
-def _require_independent(loaded: Loaded) -> None:
-    """Raise UsageError where nodes are not machines of their own, or containers only on the first ones."""
+def require_independent(loaded: Loaded, manner: Manner) -> None:
+    """Raise UsageError where runs at the same time, if there are to be any, would disturb each other.
+
+    So they would where nodes are not machines of their own, or containers are on the first ones alone.
+    """
     site = loaded.composer.site
+    if manner.jobs == 1:
+        return
     if site.shared_cores is not None:
         raise UsageError(
             f"the nodes of {site.name} share the cores of this machine: runs at the same time would measure "
@@ -83,9 +135,10 @@ def _require_independent(loaded: Loaded) -> None:
 
 
 @contextmanager
-def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], jobs: int) -> Iterator[Crew]:
+def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner) -> Iterator[Crew]:
     """Yield a crew that works here or over the site's agent, and leaves no process behind."""
     from tare.backends import marks
+    from tare.backends.own_storage import OwnStorage
     from tare.backends.packet_counting import PacketCounters
     from tare.backends.process import ProcessBackend
     from tare.backends.watching import Samplers
@@ -94,9 +147,14 @@ def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], jobs: int) 
     site = loaded.composer.site
     campaign = campaign_mark(folder)
     prefix = marks.new_prefix(campaign)
-    everywhere = [loaded.composer.on((node,)) for node in site.nodes] if jobs > 1 else [loaded.composer]
+    boost = boost_told(site, manner)
+    everywhere = (
+        [loaded.composer.on((node,)) for node in site.nodes] if manner.jobs > 1 else [loaded.composer]
+    )
     hosts = sorted({host for on in everywhere for case in loaded.plan.cases for host in on.hosts(case)})
-    with ProcessBackend(label=prefix, agent=site.agent, hosts=hosts, env=env) as backend:
+    with ProcessBackend(
+        label=prefix, agent=site.agent, hosts=hosts, env=env, boosts=boost == BOOSTED
+    ) as backend:
         backend.clean(f"{campaign}:")
         samplers = Samplers(
             program=program(),
@@ -111,8 +169,10 @@ def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], jobs: int) 
             plan=loaded.plan,
             composer=loaded.composer,
             backend=backend,
+            storage=OwnStorage(backend.ask, agent=() if site.lab else site.agent, keeps=manner.keeps_storage),
             counters=_counters(backend),
-            environment=_environment(folder, loaded, backend, env),
+            environment=_environment(folder, loaded, backend, env, boost),
+            boost_tries=boost_tries(site, boost),
             hostnames=partial(hostnames_of, folder),
             label=prefix,
             telemetry=counting_packets(
@@ -125,8 +185,10 @@ def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], jobs: int) 
         )
         try:
             with closing(samplers), containers(folder.resolve(), loaded, env, prefix):
+                if manner.rehearsed:
+                    rehearse(folder, loaded, backend.ask, manner.rehearsed)
                 backend.adopt()
-                yield _crew_of(executor, jobs)
+                yield _crew_of(executor, manner.jobs)
         finally:
             backend.clean(prefix)
 
@@ -145,8 +207,9 @@ def _crew_of(executor: Executor, jobs: int) -> Crew:
 
 
 @contextmanager
-def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Crew]:
+def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner) -> Iterator[Crew]:
     """Yield a crew that works through Slurm's queue."""
+    from tare.backends import marks
     from tare.backends.slurm.commands import Slurm
     from tare.backends.slurm.scheduler import SlurmScheduler
     from tare.collectors.sampler import settle
@@ -174,6 +237,8 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Cre
         settle=settle,
         counter=lay_counter(folder, loaded.plan.telemetry),
         gather=gathering("slurm"),
+        label=marks.new_prefix(campaign_mark(folder)),
+        keeps_storage=manner.keeps_storage,
     )
     yield BatchCrew(setup)
 
@@ -188,8 +253,9 @@ def _lay_sampler(folder: Path) -> Path:
 
 
 @contextmanager
-def _kubernetes(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterator[Crew]:
+def _kubernetes(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner) -> Iterator[Crew]:
     """Yield a crew that works through a cluster, and leaves nothing there."""
+    from tare.backends import marks
     from tare.backends.kubernetes.cluster import Cluster
     from tare.backends.kubernetes.scheduler import KubernetesScheduler
     from tare.cli.wiring.pods import options_of
@@ -211,6 +277,8 @@ def _kubernetes(folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Iterato
         settle=settle,
         counter=lay_counter(folder, loaded.plan.telemetry),
         gather=gathering("kubernetes"),
+        label=marks.new_prefix(campaign),
+        keeps_storage=manner.keeps_storage,
     )
     try:
         yield BatchCrew(setup)
@@ -263,18 +331,19 @@ def _hosts_of(loaded: Loaded) -> list[str]:
 
 
 def _traffic(files: NodeFiles) -> Traffic:
-    return {node: read_counters(found.get(PATH, "")) for node, found in files.items()}
+    return {node: read_traffic(found) for node, found in files.items()}
 
 
 def _counters(backend: Backend) -> Callable[[Sequence[str | None]], Traffic]:
     def counters(hosts: Sequence[str | None]) -> Traffic:
-        return _traffic({host or "localhost": texts for host, texts in backend.read(hosts, [PATH]).items()})
+        said = backend.ask(hosts, traffic_script())
+        return _traffic({host or "localhost": read_records(text) for host, text in said.items()})
 
     return counters
 
 
 def _environment(
-    folder: Path, loaded: Loaded, backend: Backend, env: Mapping[str, str]
+    folder: Path, loaded: Loaded, backend: Backend, env: Mapping[str, str], boost: str
 ) -> Callable[[Composer, Case], str]:
     """Return what records the facts of a case's hosts; each is asked once a session for each platform."""
     one_at_a_time = Lock()
@@ -295,7 +364,7 @@ def _environment(
                 answers[host or hosts[0], case.platform] = said
             files = {host or hosts[0]: answers[host or hosts[0], case.platform] for host in here}
             nesting = read_nesting(composer, case.platform, here[0], backend, env)
-            known[key] = _record(folder, composer, case, files, nesting)
+            known[key] = _record(folder, composer, case, files, nesting, boost=boost)
         return known[key]
 
     return environment
@@ -308,16 +377,20 @@ def _record(
     files: NodeFiles,
     nesting: Mapping[str, str] | None = None,
     told: Mapping[str, Mapping[str, str]] | None = None,
+    boost: str = "none: a batch system starts the ranks",
 ) -> str:
     """Record the facts of a case's nodes, of its platform and of its containers; return their hash.
 
-    `told` are facts that somebody else knows of the nodes, such as the cluster that they are in.
+    `told` are facts that somebody else knows of the nodes, such as the cluster that they are in; `boost` is
+    whether programs go before others there, which the node itself knows where it is empty.
     """
     facts: Environment = {node: collect_facts(found) for node, found in files.items()}
     for name, more in (told or {}).items():
         facts[name] = {**facts.get(name, {}), **more}
     platform = composer.site.platforms[case.platform]
     for node in facts.values():
+        may = node.pop("priority.may_boost", "no")
+        node["priority.boost"] = boost or (BOOSTED if may == "yes" else NOT_ALLOWED)
         node["platform.launcher"] = platform.launcher
         node["platform.runtime"] = platform.runtime
         node["platform.prefix"] = platform.prefix or ""

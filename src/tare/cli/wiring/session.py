@@ -13,16 +13,24 @@ import click
 import msgspec
 
 from tare import __version__
+from tare.answers.together import Passing
+from tare.backends.interrupts import heeded
+from tare.beneath import Beneath
+from tare.cli.output import echo, leave_dead_terminal
 from tare.cli.progress import describe
 from tare.cli.wiring import planning as wiring
-from tare.cli.wiring.crews import make_crew
+from tare.cli.wiring.again import goes_on, what_is_run_again
+from tare.cli.wiring.crews import DEFAULT, Manner, make_crew, require_independent
+from tare.config.changes import changed_entries
 from tare.errors import UsageError
-from tare.model.attempt import Attempt
+from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
+from tare.model.case import Case
 from tare.model.plan import Plan
 from tare.runner.loop import Loop, Progress
-from tare.store.campaign import attempts_of, freeze, is_campaign, open_journal, read_campaign, read_plan
-from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Journal, SessionBegan
+from tare.store.campaign import freeze, is_campaign, open_journal, read_campaign, read_past, read_plan
+from tare.store.journal import VERSION, AttemptBegan, AttemptEnded, BlockBegan, Journal, SessionBegan
+from tare.store.manifest import write_manifest
 
 Display = AbstractContextManager[Callable[[Progress], None]]
 """Shows how far a campaign is, while it is entered."""
@@ -46,20 +54,34 @@ def carry_out(
     *,
     is_extending: bool = False,
     is_retrying_failed: bool = False,
-    jobs: int = 1,
+    manner: Manner = DEFAULT,
 ) -> Campaign:
     """Run in `folder` what of the plan has not been run yet, and return the campaign.
 
     Raises UsageError when the folder holds another campaign, or one that may only be extended. An
     interrupt ends the command with 130, after what it ran has been ended and recorded.
     """
+    require_independent(loaded, manner)
     _require_installed(loaded)
     how = " --retry-failed" if is_retrying_failed else ""
     with _terminated_like_interrupted(f"{folder}{how}"), open_journal(folder) as journal:
-        if is_campaign(folder):
-            _require_same(read_plan(folder), loaded.plan, folder, is_extending=is_extending)
+        old = read_plan(folder) if is_campaign(folder) else loaded.plan
+        try:
+            _require_same(old, loaded.plan, folder, is_extending=is_extending)
+        except UsageError as error:
+            raise UsageError(_with_changes(str(error), _changes(folder, loaded, old))) from None
         freeze(folder, loaded.plan, loaded.texts)
-        _run(folder, journal, loaded, display, is_retrying_failed=is_retrying_failed, jobs=jobs)
+        before = (old.cases, old.repeats)
+        is_plain = not is_retrying_failed and before == (loaded.plan.cases, loaded.plan.repeats)
+        _run(
+            folder,
+            journal,
+            loaded,
+            display,
+            is_plain=is_plain,
+            is_retrying_failed=is_retrying_failed,
+            manner=manner,
+        )
     return read_campaign(folder)
 
 
@@ -88,50 +110,124 @@ def _run(
     loaded: wiring.Loaded,
     display: Display,
     *,
+    is_plain: bool,
     is_retrying_failed: bool,
-    jobs: int,
+    manner: Manner,
 ) -> None:
-    log = _JournalLog(journal)
-    history = attempts_of(journal.events)
-    log.began()
-    with make_crew(folder, loaded, jobs=jobs) as crew, display as progress:
+    log = _JournalLog(journal, folder)
+    past = read_past(journal.events)
+    now = time.time()
+    continues = is_plain and goes_on(loaded.plan, past, now)
+    session = past.n_sessions + (not continues)
+    log.began(SessionBegan(now, __version__, VERSION, continues, loaded.plan.repeats.max, is_retrying_failed))
+    with (
+        make_crew(folder, loaded, manner=_rehearsing(manner, loaded, past.attempts)) as crew,
+        display as progress,
+    ):
         Loop(
             loaded.plan,
             log,
             crew,
-            history=history,
-            begun=_without_end(journal, history),
-            orders={event.block: event.order for event in journal.events if isinstance(event, BlockBegan)},
+            history=past.attempts,
+            begun=past.begun,
+            orders=past.orders,
+            session=session,
+            passes=past.passes,
             rule=wiring.stopping_rule(loaded.plan),
             on_progress=progress,
+            on_left=lambda left, warmup: tell_what_is_run_again(left, warmup, past.attempts),
+            on_stopped=lambda said: echo(f"stopped: {said}"),
             is_retrying_failed=is_retrying_failed,
+            started=_started(loaded) if manner.is_rehearsing else None,
         ).run()
 
 
-def _without_end(journal: Journal, history: Sequence[Attempt]) -> list[Attempt]:
-    """Return what earlier sessions began and have not recorded the end of."""
-    ended = {event.attempt.folder for event in journal.events if isinstance(event, AttemptEnded)}
-    return [attempt for attempt in history if attempt.folder not in ended]
+def _started(loaded: wiring.Loaded) -> dict[str, tuple[str, ...]]:
+    """Return the programs that each case of the plan starts, by its id."""
+    workloads = loaded.composer.workloads
+    return {
+        case.id: tuple(stage.argv[0] for stage in workloads[case.workload].stages(case))
+        for case in loaded.plan.cases
+    }
+
+
+def _rehearsing(manner: Manner, loaded: wiring.Loaded, attempts: Sequence[Attempt]) -> Manner:
+    """Return `manner` with the cases that never ran yet; none where no rehearsal is wished."""
+    known = {one.case for one in attempts if one.state is State.DONE}
+    new = tuple(case for case in loaded.plan.cases if case.id not in known)
+    return manner._replace(rehearsed=new if manner.is_rehearsing else ())
+
+
+def tell_what_is_run_again(
+    left: Sequence[Passing], warmup: Sequence[str], attempts: Sequence[Attempt]
+) -> None:
+    """Say what is run once more though it has its answer, why, and how long that takes; mostly nothing."""
+    for line in what_is_run_again(left, warmup, attempts):
+        echo(line)
 
 
 class _JournalLog:
     """The loop's log, kept in the journal: what ended is synced, what began need not be."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, folder: Path) -> None:
         self._journal = journal
+        self._folder = folder
 
-    def began(self) -> None:
+    def began(self, session: SessionBegan) -> None:
         """Record that a session begins."""
-        self._journal.append(SessionBegan(time.time(), __version__))
+        self._journal.append(session)
 
-    def block_began(self, block: int, order: list[str]) -> None:
-        self._journal.append(BlockBegan(block, order), is_synced=False)
+    def block_began(self, block: int, order: list[str], again: list[str]) -> None:
+        self._journal.append(BlockBegan(block, order, again), is_synced=False)
 
     def attempt_began(self, case: str, block: int, attempt: int, at: float) -> None:
         self._journal.append(AttemptBegan(case, block, attempt, at), is_synced=False)
 
     def attempt_ended(self, attempt: Attempt) -> None:
-        self._journal.append(AttemptEnded(attempt))
+        evidence = write_manifest(Beneath(self._folder, attempt.folder))
+        self._journal.append(AttemptEnded(msgspec.structs.replace(attempt, evidence=evidence)))
+
+
+_MOST_CHANGES = 5
+
+
+def _with_changes(message: str, changes: Sequence[str]) -> str:
+    """Return `message` with what changed since the campaign was begun, a line each."""
+    rest = len(changes) - _MOST_CHANGES
+    more = [f"and {rest} more"] if rest > 0 else []
+    return "\n  ".join((message, *changes[:_MOST_CHANGES], *more))
+
+
+def _changes(folder: Path, loaded: wiring.Loaded, old: Plan) -> list[str]:
+    """Return what changed in the files of the study, or else in what is made of them."""
+    found = []
+    for name, text in loaded.texts.items():
+        if Beneath(folder, name).is_file():
+            before = Beneath(folder, name).read().decode("utf-8-sig", errors="replace")
+            found += [f"{name}: {one}" for one in changed_entries(before, text)]
+    return found or list(_changed_cases(old, loaded.plan))
+
+
+def _changed_cases(old: Plan, new: Plan) -> Iterator[str]:
+    """Yield how the first case that is lost differs from the new case that is most like it."""
+    known, kept = {case.id for case in new.cases}, {case.id for case in old.cases}
+    lost = [case for case in old.cases if case.id not in known]
+    gained = [case for case in new.cases if case.id not in kept]
+    if not lost or not gained:
+        return
+    before = _facts(lost[0])
+    after = min((_facts(case) for case in gained), key=lambda one: len(before.items() ^ one.items()))
+    names = [name for name in dict.fromkeys((*before, *after)) if before.get(name) != after.get(name)]
+    for name in names:
+        yield f"{name}: {before.get(name, 'not there')}, now {after.get(name, 'not there')}"
+    if not names:
+        yield f"the definition of workload {lost[0].workload}, in another version of Tare or of a plugin"
+
+
+def _facts(case: Case) -> dict[str, str]:
+    """Return all that tells a case apart but the definition of its workload."""
+    rows = {**case.settings, "bind": case.layout.bind}
+    return {name: str(value) for name, value in rows.items()}
 
 
 def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> None:
@@ -163,9 +259,31 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
         scaling=old.scaling,  # how results are read, not how they are made
         telemetry=old.telemetry,  # how it is watched, which changes nothing of what is run
         sizes=old.sizes,  # how settings are shown
+        links=old.links,
+        peaks=old.peaks,
+        kinds=old.kinds,
+        derived=old.derived,  # how cases are held against each other
+        together=old.together,
+        sending=old.sending,
+        notes=old.notes,
+        left_out=old.left_out,
     )
     if rest != old and not is_extending:
         raise UsageError(f"{folder}: the study's settings have changed since; add --extend to accept them")
+
+
+def is_extension(folder: Path, loaded: wiring.Loaded) -> bool:
+    """Return whether going on in `folder` takes --extend.
+
+    Raises UsageError where the folder holds another campaign.
+    """
+    old = read_plan(folder)
+    _require_same(old, loaded.plan, folder, is_extending=True)
+    try:
+        _require_same(old, loaded.plan, folder, is_extending=False)
+    except UsageError:
+        return True
+    return False
 
 
 def _extent(plan: Plan) -> str:
@@ -176,16 +294,20 @@ def _extent(plan: Plan) -> str:
 
 @contextmanager
 def _terminated_like_interrupted(arguments: str) -> Iterator[None]:
-    """Let SIGTERM and SIGHUP clean up as Ctrl-C does, and say with which `arguments` to go on."""
+    """Let other signals clean up as Ctrl-C does, and say with which `arguments` to go on.
+
+    What whoever started this had ignored, such as nohup(1), stays ignored.
+    """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {one: signal.signal(one, interrupt) for one in heeded() if one is not signal.SIGINT}
     try:
         yield
     except KeyboardInterrupt:
-        click.echo(f"tare: interrupted; go on with: tare run {arguments}", err=True)
+        leave_dead_terminal()
+        echo(f"tare: interrupted; go on with: tare run {arguments}", err=True)
         raise click.exceptions.Exit(130) from None
     finally:
         for number, handler in before.items():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.beneath import Beneath
 from tare.errors import CampaignError
 from tare.model.packets import STORED, Counted
 
@@ -52,11 +53,11 @@ def gather(folder: Path, hosts: Collection[str], cure: str) -> None:
     Each wrote a file ``packets.HOST.txt``; of two on one host, the second ``packets.HOST+NAME.txt``.
     """
     found: dict[str, Counted] = {}
-    for path in sorted(folder.glob(_RAW), key=lambda path: path.stem):
-        host, _, second = path.stem.removeprefix("packets.").partition("+")
+    for one in sorted(Beneath(folder).files(_RAW), key=lambda one: one.path.stem):
+        host, _, second = one.path.stem.removeprefix("packets.").partition("+")
         name = f"{host}/{second}" if host in found else host
-        found[name] = read_answer(path.read_text(errors="replace"), cure)
-        path.unlink()
+        found[name] = read_answer(one.read().decode(errors="replace"), cure)
+        one.remove()
     for host in hosts:
         if host.partition("/")[0] not in found:
             found[host] = Counted(fault="no word came from its counter")
@@ -67,6 +68,6 @@ def gather(folder: Path, hosts: Collection[str], cure: str) -> None:
 def store(folder: Path, counted: dict[str, Counted]) -> None:
     """Keep what hosts counted in an attempt's folder."""
     try:
-        (folder / STORED).write_bytes(msgspec.json.encode(counted, order="sorted"))
+        Beneath(folder, STORED).replace(msgspec.json.encode(counted, order="sorted"), is_synced=False)
     except OSError as error:
         raise CampaignError.from_os(folder, error) from error

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
 from tare.collectors.sampler.bundle import program
 from tare.collectors.sampler.figures import derive
 from tare.collectors.sampler.recording import raw_name, read, store
 from tare.collectors.sampler.timeline import read_timeline
+from tare.errors import NOT_JSON
 from tare.model.telemetry import Span
 
 __all__ = ["program", "raw_name", "read", "read_timeline", "settle"]
@@ -19,5 +18,5 @@ def settle(folder: Path, span: Span) -> dict[str, float]:
     """Store the recordings in an attempt's folder, and return its figures by name (see FIGURES)."""
     try:
         return derive(store(folder, span))
-    except msgspec.DecodeError:  # a node's file system damaged it; the run itself is sound
+    except NOT_JSON:  # a node's file system damaged it; the run itself is sound
         return {}

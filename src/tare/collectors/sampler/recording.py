@@ -7,17 +7,22 @@ with zcat(1).
 
 from __future__ import annotations
 
+import errno
 import gzip
+import io
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
+from tare.beneath import Beneath
+from tare.errors import NOT_JSON
 from tare.model.telemetry import Host, Span
 
 STORED = "telemetry.jsonl.gz"
 _RAW = "telemetry.*.jsonl"
 _LEVEL = 6
+_MOST_BYTES, _MOST_LINES = 256 * 1024 * 1024, 4_000_000  # unpacked: 100 nodes over 11 hours
 _LEAST_ERROR_S = 1e-3  # by which two readings of one clock may disagree after rounding
 _UNKNOWN_ERROR_S = 0.05  # of the clocks of nodes that keep time by NTP (RFC 5905)
 
@@ -86,37 +91,41 @@ def raw_name(host: str) -> str:
 
 def store(folder: Path, span: Span) -> Recording:
     """Keep the recordings in `folder` as one compressed file, host by host, and return what they hold."""
-    files = _raw_files(folder)
-    fresh = folder / f"{STORED}.part"  # whatever interrupts this, one of the two is whole
+    place = Beneath(folder)
+    files = _raw_files(place)
     hosts = []
     if files:
-        with fresh.open("wb") as file, gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as kept:
+        packed = io.BytesIO()
+        with gzip.GzipFile("", "wb", _LEVEL, packed, mtime=0) as kept:
             kept.write(msgspec.json.encode(span) + b"\n")
-            for host, path in files.items():
-                data = _whole_lines(path.read_bytes())
+            for host, one in files.items():
+                data = _whole_lines(one.read())
                 kept.write(msgspec.json.encode(_Opening(host=host)) + b"\n" + data)
                 hosts.append(_read_host(host, data.splitlines()))
-        fresh.replace(folder / STORED)
-        for path in files.values():
-            path.unlink()
+        (place / STORED).replace(packed.getvalue(), is_synced=False)
+        for one in files.values():
+            one.remove()
     return Recording(hosts=tuple(one for one in hosts if one is not None), span=span)
 
 
-def read(folder: Path) -> Recording | None:
-    """Return what was recorded of the attempt in `folder`, also if it was killed; None where nothing was."""
+def read(folder: Beneath) -> Recording | None:
+    """Return what was recorded of the attempt in `folder`, also if it was killed; None where nothing was.
+
+    Raises OSError and msgspec.DecodeError where that cannot be read.
+    """
     parts = (_read_host(host, lines) for host, lines in _parts(folder))
     hosts = tuple(one for one in parts if one is not None)
     span = None
-    if (folder / STORED).is_file():
+    if (folder / STORED).exists():
         span = msgspec.json.decode(_stored_lines(folder)[0], type=Span)
     return Recording(hosts=hosts, span=span) if hosts else None
 
 
-def _parts(folder: Path) -> Iterator[tuple[str, list[bytes]]]:
+def _parts(folder: Beneath) -> Iterator[tuple[str, list[bytes]]]:
     """Yield the lines of each host."""
-    if not (folder / STORED).is_file():
-        for host, path in _raw_files(folder).items():
-            yield host, _whole_lines(path.read_bytes()).splitlines()
+    if not (folder / STORED).exists():
+        for host, one in _raw_files(folder).items():
+            yield host, _whole_lines(one.read()).splitlines()
         return
     host, lines = "", list[bytes]()
     for line in _stored_lines(folder)[1:]:
@@ -130,13 +139,17 @@ def _parts(folder: Path) -> Iterator[tuple[str, list[bytes]]]:
         yield host, lines
 
 
-def _stored_lines(folder: Path) -> list[bytes]:
-    return gzip.decompress((folder / STORED).read_bytes()).splitlines()
+def _stored_lines(folder: Beneath) -> list[bytes]:
+    place = folder / STORED
+    data = place.unpack(_MOST_BYTES)
+    if data.count(b"\n") > _MOST_LINES:
+        raise OSError(errno.EFBIG, f"more than the {_MOST_LINES} lines that are read of it", str(place.path))
+    return data.splitlines() or [b""]
 
 
-def _raw_files(folder: Path) -> dict[str, Path]:
+def _raw_files(folder: Beneath) -> dict[str, Beneath]:
     prefix, suffix = _RAW.split("*")
-    return {path.name.removeprefix(prefix).removesuffix(suffix): path for path in sorted(folder.glob(_RAW))}
+    return {one.name.removeprefix(prefix).removesuffix(suffix): one for one in folder.files(_RAW)}
 
 
 def _whole_lines(data: bytes) -> bytes:
@@ -151,7 +164,7 @@ def _read_host(host: str, lines: list[bytes]) -> HostRecording | None:
     """
     try:
         head = msgspec.json.decode(lines[0], type=Head)
-    except (IndexError, msgspec.DecodeError, UnicodeError):
+    except (IndexError, *NOT_JSON):
         return None
     known: dict[str, list[str]] = {}
     faults: dict[str, str] = {}
@@ -172,7 +185,7 @@ def _decoded(lines: list[bytes]) -> Iterable[_Line]:
     """Return the lines before the first that is damaged; all at once, where none is."""
     try:
         return msgspec.json.Decoder(list[_Line]).decode(b"[" + b",".join(lines) + b"]")
-    except (msgspec.DecodeError, UnicodeError):
+    except NOT_JSON:
         return _decoded_one_by_one(lines)
 
 
@@ -181,7 +194,7 @@ def _decoded_one_by_one(lines: list[bytes]) -> Iterator[_Line]:
     for line in lines:
         try:
             yield decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeError):
+        except NOT_JSON:
             return
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import msgspec
-
+from tare.beneath import Beneath
 from tare.collectors.sampler.figures import by_interface, cpu_shares, difference, parse
 from tare.collectors.sampler.recording import HostRecording, Recording, Sample, read, times
+from tare.errors import NOT_JSON
 from tare.model.telemetry import Span, Timeline, Track
 
 _LEAST_S = 0.05  # between points: the kernel counts CPU time in ticks of 0.01 s
 
 
-def read_timeline(folder: Path) -> Timeline | None:
+def read_timeline(folder: Beneath) -> Timeline | None:
     """Return what the hosts of the attempt in `folder` did; None where nothing readable was recorded."""
     try:
         recording = read(folder)
-    except (OSError, EOFError, msgspec.DecodeError):
+    except (OSError, *NOT_JSON):
         return None
     return None if recording is None else timeline(recording)
 

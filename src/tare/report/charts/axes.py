@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from tare.report.charts.grammar import Spec, quantity
 from tare.report.charts.panels import IN_TIME, ZERO_AT, Panel
-from tare.report.words.numbers import is_size, words
+from tare.report.words.numbers import counts_bytes, words
 
 _X_TITLES = {
     "bytes": "message size, bytes",
     "packet_bytes": "bytes a packet, at most",
-    IN_TIME: "block, in the order of time",
+    IN_TIME: "blocks, in their order",
 }
 
 _BYTES_LABEL = (
@@ -82,7 +82,7 @@ def x_title(panel: Panel) -> str:
 def x_axis(panel: Panel, domain: Domain) -> Spec:
     """Return the x of a panel with its axis; a logarithmic one counts in doublings."""
     axis: Spec = {"title": x_title(panel), "labelOverlap": True}
-    if is_size(panel.x):
+    if panel.is_size or counts_bytes(panel.x):
         axis |= {"values": _byte_ticks(domain), "labelExpr": _BYTES_LABEL, "labelOverlap": "greedy"}
     elif panel.x == IN_TIME:
         axis |= {"tickCount": 6, "tickMinStep": 1, "format": "d"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from tare.model.campaign import Campaign
-from tare.model.case import Run
+from tare.model.case import Pass
 from tare.report.charts.panels import IN_TIME, Panel, Point, first_fom, lines_of
 from tare.report.sides import Place, Side, Sides
 from tare.report.words.numbers import SPACE, ratio
@@ -17,22 +17,26 @@ MOST_POINTS = 60
 
 
 def block_panels(
-    campaign: Campaign, sides: Sides, cases: Collection[str], odd: Collection[Run] = ()
+    campaign: Campaign, sides: Sides, cases: Collection[str], odd: Collection[tuple[str, Pass]] = ()
 ) -> list[Panel]:
     """Return each run of `cases` next to the average of its case, against the block, one panel a place.
+
+    Where there are several sessions, their passes follow one another in the order of time.
 
     A run counts as the geometric mean of its first primary FOM over all sizes; 1 is the geometric
     mean of the case over its blocks. Drift that hits all sides alike shows as points that move together.
     The runs that lie far off, `odd`, are marked.
     """
     logs = _logs(campaign, cases)
-    last = max((block for by_block in logs.values() for block in by_block), default=0)
+    names = _names(sorted({one for by_pass in logs.values() for one in by_pass}))
+    last = max(names, default=0)
     step = math.ceil(last / MOST_POINTS)
+    numbers = {one: number for number, (one, _) in names.items()}
     grouped: dict[Place, dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
-    for case, by_block in logs.items():
-        mean = math.fsum(by_block.values()) / len(by_block)
-        far = {run.block for run in odd if run.case == case}
-        points = _points({block: log - mean for block, log in by_block.items()}, far, step)
+    for case, by_pass in logs.items():
+        mean = math.fsum(by_pass.values()) / len(by_pass)
+        far = {numbers[one] for name, one in odd if name == case and one in by_pass}
+        points = _points({numbers[one]: log - mean for one, log in by_pass.items()}, far, step, names)
         grouped[sides.place_of[case]][sides.side_of[case]] += points
     each = "each run" if step == 1 else f"{step} runs a point, with the least and the largest of them,"
     return [
@@ -42,21 +46,34 @@ def block_panels(
     ]
 
 
-def _logs(campaign: Campaign, cases: Collection[str]) -> dict[str, dict[int, float]]:
-    """Return the logarithm of the result of each run, by case and block."""
+_Names = dict[int, tuple[Pass, str]]
+"""What each place along the axis is: a pass, and what it is called."""
+
+
+def _names(passes: Sequence[Pass]) -> _Names:
+    """Return the places of `passes`: of one session the numbers of their blocks, else in their order."""
+    if len({one.session for one in passes}) < 2:
+        return {one.block: (one, f"block {one.block}") for one in passes}
+    return {
+        number: (one, f"block {one.block} of session {one.session}") for number, one in enumerate(passes, 1)
+    }
+
+
+def _logs(campaign: Campaign, cases: Collection[str]) -> dict[str, dict[Pass, float]]:
+    """Return the logarithm of the result of each run, by case and pass."""
     foms = {case: first_fom(campaign, case) for case in cases}
-    logs: dict[str, dict[int, float]] = defaultdict(dict)
+    logs: dict[str, dict[Pass, float]] = defaultdict(dict)
     for attempt in campaign.measured():
         if attempt.case not in foms:
             continue
         fom = foms[attempt.case]
         values = [value for series in attempt.series if series.fom == fom for value in series.values]
         if values and min(values) > 0:
-            logs[attempt.case][attempt.block] = math.fsum(map(math.log, values)) / len(values)
+            logs[attempt.case][attempt.together] = math.fsum(map(math.log, values)) / len(values)
     return logs
 
 
-def _points(logs: dict[int, float], far: set[int], step: int) -> list[Point]:
+def _points(logs: dict[int, float], far: set[int], step: int, names: _Names) -> list[Point]:
     """Return a point for every `step` blocks: their geometric mean and, of several, their extremes."""
     together: dict[int, list[int]] = defaultdict(list)
     for block in sorted(logs):
@@ -74,7 +91,7 @@ def _points(logs: dict[int, float], far: set[int], step: int) -> list[Point]:
                 y=y,
                 low=low if span else None,
                 high=high if span else None,
-                at=f"block {blocks[0]}" if len(blocks) == 1 else f"blocks {blocks[0]} to {blocks[-1]}",
+                at=_span(blocks, names),
                 value=ratio(y),
                 interval=", ".join(filter(None, (span, "far off" if is_odd else ""))),
                 n_blocks=len(blocks),
@@ -82,3 +99,11 @@ def _points(logs: dict[int, float], far: set[int], step: int) -> list[Point]:
             )
         )
     return points
+
+
+def _span(blocks: Sequence[int], names: _Names) -> str:
+    first, last = names[blocks[0]][1], names[blocks[-1]][1]
+    if len(blocks) == 1:
+        return first
+    has_sessions = "session" in first
+    return f"{first} to {last}" if has_sessions else f"blocks {blocks[0]} to {blocks[-1]}"

@@ -104,7 +104,7 @@ def figures(
         "blocks": (
             Style("run / average of its case", is_ratio=True, has_lines=False),
             "Run by run",
-            "Each run next to the average of its own case, in the order of time. "
+            "Each run next to the average of its own case, block by block. "
             "Drift and single outliers, in a ring, show here; both sides of a block are compared with each "
             "other only.",
         ),
@@ -185,8 +185,8 @@ def _figure(
 
 def _forest(painter: Painter, panels: Sequence[Panel], reference: str, margin: float) -> Figure:
     text = (
-        f"1 is {reference}; right of it is worse, whichever way a figure improves. The grey band is "
-        "the margin; lines are the intervals."
+        f"1 is {reference}; right of it the figure is higher, and each name says whether that is better. "
+        "The grey band is the margin; lines are the intervals."
     )
     charts = forest_charts(panels, margin)
     told = tuple(describe_forest(panel) for panel in panels)

@@ -1,4 +1,4 @@
-"""Figures of merit that are one number a run, side by side: how many times worse each is (a forest plot).
+"""Figures of merit that are one number a run, side by side: contender / reference of each (a forest plot).
 
 Lewis and Clarke 2001, BMJ 322:1479, on where the form comes from.
 """
@@ -9,15 +9,14 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from tare.model.comparison import Comparison
-from tare.model.workload import Better
 from tare.report.charts import palette
 from tare.report.charts.axes import Domain, ratio_x_axis, y_domain
 from tare.report.charts.drawing import framed
 from tare.report.charts.grammar import COLOUR, SHAPE, Chart, Row, Spec, end, layer, name, quantity, tooltip
 from tare.report.charts.panels import Line, Panel, Point
 from tare.report.sides import Place, Side, Sides
-from tare.report.words.costs import cost
-from tare.report.words.numbers import ratio, words
+from tare.report.words.changes import change, figure
+from tare.report.words.numbers import ratio
 
 _LEAST_FIGURES = 2
 _ROW = 17
@@ -30,20 +29,20 @@ def forest_panels(
     """Return a panel for each place with several figures of merit, a point for each of them and contender.
 
     `quoted` are the aggregates that people quote; those with several points among `comparisons`, or of
-    a problem with several steps, are drawn along these elsewhere. A point lies at how many times worse the
-    contender is, whichever way the figure improves, so that right is always worse.
+    a problem with several steps, are drawn along these elsewhere. A point lies at
+    contender / reference of the figure itself; its label says which way the figure improves.
     """
     grouped: dict[Place, dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
-    rows: dict[Place, dict[str, int]] = defaultdict(dict)
+    rows: dict[Place, dict[object, int]] = defaultdict(dict)
     n_steps = Counter(place.problem for place in sides.places)
-    n_points = Counter((one.contender_case, one.fom) for one in comparisons)
+    n_points = Counter((one.contender_case, figure_of(one)) for one in comparisons)
     for one in quoted:
-        if one.ratio and one.better and n_points[one.contender_case, one.fom] == 1:
+        if one.ratio and one.better and n_points[one.contender_case, figure_of(one)] == 1:
             place = sides.place_of[one.contender_case]
-            row = rows[place].setdefault(one.fom, len(rows[place]))
+            row = rows[place].setdefault(figure_of(one), len(rows[place]))
             grouped[place][sides.side_of[one.contender_case]].append(_point(one, row))
     return [
-        Panel(place.label, "times worse than the reference", _lines(grouped[place], sides), "figure")
+        Panel(place.label, "contender / reference", _lines(grouped[place], sides), "figure")
         for place in sides.places
         if len(rows[place]) >= _LEAST_FIGURES and n_steps[place.problem] == 1
     ]
@@ -74,16 +73,15 @@ def describe_forest(panel: Panel) -> str:
     return f"{panel.title}: {panel.subtitle}. {'; '.join(said)}."
 
 
+def figure_of(one: Comparison) -> object:
+    """Return which figure of its workload a comparison speaks of, as a key."""
+    return one.fom, tuple(one.labels.items())
+
+
 def _point(one: Comparison, row: int) -> Point:
-    is_turned = one.better is Better.HIGHER
-
-    def worse(value: float | None) -> float | None:
-        return 1 / value if is_turned and value else value
-
-    low, high = (worse(one.high), worse(one.low)) if is_turned else (one.low, one.high)
-    told = cost(one, one.better)
-    y = worse(one.ratio) or 0.0
-    return Point(row, y, low, high, words(one.fom), ratio(one.ratio), f"cost {told or '–'}", one.n_blocks)
+    name_of = f"{figure(one)} ({one.better} is better)"
+    told = f"{change(one) or '–'}, {one.verdict}"
+    return Point(row, one.ratio or 0.0, one.low, one.high, name_of, ratio(one.ratio), told, one.n_blocks)
 
 
 def _lines(by_side: Mapping[Side, Sequence[Point]], sides: Sides) -> tuple[Line, ...]:
@@ -114,13 +112,15 @@ def _band_layers(data: str, domain: Domain) -> list[Spec]:
 
 
 def _point_layers(data: str, foms: list[str]) -> list[Spec]:
-    axis: Spec = {"title": None, "labelLimit": 190, "grid": True}
+    axis: Spec = {"title": None, "labelLimit": 260, "grid": True}
     base: Spec = {
         "y": name("fom", sort=foms, axis=axis, scale={"paddingInner": 0.3}),
         "yOffset": {"field": "row", "type": "ordinal"},
         "color": COLOUR,
     }
-    tips = tooltip(("side", "side"), ("fom", "figure"), ("ratio", "ratio"), ("cost", "cost"), ("n", "blocks"))
+    tips = tooltip(
+        ("side", "side"), ("fom", "figure"), ("ratio", "ratio"), ("change", "change"), ("n", "blocks")
+    )
     interval: Spec = {"x": quantity("low"), "x2": end("high")}
     point: Spec = {"type": "point", "filled": True, "size": 52, "opacity": 1}
     return [
@@ -138,7 +138,7 @@ def _row(line: Line, point: Point) -> Row:
         "shape": palette.shape_of(line.side),
         "y": float(f"{point.y:.6g}"),
         "ratio": point.value,
-        "cost": point.interval.removeprefix("cost "),
+        "change": point.interval,
         "n": point.n_blocks,
     }
     if point.low is not None and point.high is not None:

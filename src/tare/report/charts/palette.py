@@ -33,9 +33,9 @@ CONTENDERS = (
     Tone("#6b6a00", "#c9c64a"),
     Tone("#80492a", "#d3a184"),
 )
-SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
-SIGNS = ("●", "■", "▲", "◆", "▼", "✚")
-"""The shapes as text, for the key beside the charts; the first is the reference's."""
+SHAPES = ("circle", "square", "triangle-right", "diamond", "triangle-left", "cross")
+SIGNS = ("●", "■", "►", "◆", "◄", "✚")
+"""The shapes as text, for the key beside the charts; the first is the reference's. ▲ and ▼ are verdicts."""
 
 
 def tone_of(side: Side) -> Tone:

@@ -7,12 +7,15 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from tare.answers.answering import shown_foms
+from tare.answers.bounds import bound
+from tare.model.bounds import Bound
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison, Estimate
 from tare.model.values import Settings
 from tare.model.workload import Better, Fom
 from tare.report.sides import Side, Sides
-from tare.report.words.costs import cost
+from tare.report.words.changes import change, figure
 from tare.report.words.numbers import (
     bracket_values,
     coordinate,
@@ -27,6 +30,9 @@ MOST_POINTS = 36
 
 IN_TIME = "order of time"
 """The axis of panels that show runs block by block; no setting can be called this."""
+
+LEAST_SHARE_DRAWN = 0.25
+"""Of a bound: one that is much higher than all that was measured would only press the lines together."""
 
 ZERO_AT = 0.5
 """Where a message of 0 bytes is drawn on a logarithmic axis: one step left of 1 byte."""
@@ -70,7 +76,10 @@ class Line:
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """The lines of one workload, for one FOM. `x` names the coordinate; ratios have no `unit`."""
+    """The lines of one workload, for one FOM. `x` names the coordinate; ratios have no `unit`.
+
+    `is_size` says that `x` counts bytes.
+    """
 
     title: str
     subtitle: str
@@ -78,6 +87,7 @@ class Panel:
     x: str
     unit: str = ""
     guide: Guide | None = None
+    is_size: bool = False
 
 
 _Grouped = dict[tuple[str, str, str, str], dict[Side, list[Point]]]
@@ -92,6 +102,7 @@ def measured_panels(
     A FOM without numeric coordinates is drawn along the number that its problem varies, one panel a problem.
     """
     grouped: _Grouped = defaultdict(lambda: defaultdict(list))
+    bounds: dict[tuple[str, str], set[Bound | None]] = {}
     for one in estimates:
         place = sides.place_of[one.case]
         if one.better is better and is_shown(campaign, one.case, one.fom):
@@ -110,7 +121,25 @@ def measured_panels(
             )
             subtitle = f"{words(one.fom)}, {unit_name(one.unit)}{rest}"
             grouped[title, subtitle, axis, one.unit][sides.side_of[one.case]].append(point)
-    return _panels(grouped, sides)
+            bounds.setdefault((title, subtitle), set()).add(_bound(campaign, one))
+    panels = _panels(grouped, sides)
+    return [_against(panel, bounds[panel.title, panel.subtitle]) for panel in panels]
+
+
+def _bound(campaign: Campaign, one: Estimate) -> Bound | None:
+    return (
+        bound(campaign, campaign.cases[one.case], one.fom, one.unit) if one.better is Better.HIGHER else None
+    )
+
+
+def _against(panel: Panel, bounds: set[Bound | None]) -> Panel:
+    """Return `panel` with the bound that all of its points share, unless they are far below it."""
+    (known, *others) = bounds
+    points = [point for line in panel.lines for point in line.points]
+    if known is None or others or max(point.y for point in points) < known.value * LEAST_SHARE_DRAWN:
+        return panel
+    ends = [(x, known.value) for x in (min(one.x for one in points), max(one.x for one in points))]
+    return dataclasses.replace(panel, guide=Guide(known.resource.value, tuple(ends)))
 
 
 def ratio_panels(comparisons: Sequence[Comparison], campaign: Campaign, sides: Sides) -> list[Panel]:
@@ -133,28 +162,42 @@ def ratio_panels(comparisons: Sequence[Comparison], campaign: Campaign, sides: S
     return _panels(grouped, sides)
 
 
-def scale_panels(overview: Sequence[Comparison], sides: Sides) -> list[Panel]:
-    """Return overall ratios along the number that each problem varies, one panel a problem."""
-    grouped: dict[str, dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
-    firsts: dict[str, tuple[Comparison, str]] = {}
-    gaps: dict[tuple[str, Side], list[float]] = defaultdict(list)
-    for one in overview:
+def scale_panels(figures: Sequence[Comparison], sides: Sides) -> list[Panel]:
+    """Return overall ratios along the number that each problem varies, a panel a problem and figure.
+
+    Of many those are drawn where a contender lies farthest off.
+    """
+    grouped: dict[tuple[str, str], dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
+    firsts: dict[tuple[str, str], tuple[Comparison, str]] = {}
+    gaps: dict[tuple[tuple[str, str], Side], list[float]] = defaultdict(list)
+    for one in figures:
         place, side = sides.place_of[one.contender_case], sides.side_of[one.contender_case]
+        key = (place.problem, figure(one))
         if one.ratio is None:
-            gaps[place.problem, side].append(place.at)
+            gaps[key, side].append(place.at)
         else:
-            firsts.setdefault(place.problem, (one, place.along))
-            grouped[place.problem][side].append(_ratio_point(one, place.at, place.step))
-    for (problem, side), missing in gaps.items():
-        if points := grouped.get(problem, {}).get(side):
-            grouped[problem][side] = broken(points, missing)
-    found = []
-    for problem, lines in grouped.items():
-        first, along = firsts[problem]
+            firsts.setdefault(key, (one, place.along))
+            grouped[key][side].append(_ratio_point(one, place.at, place.step))
+    for (key, side), missing in gaps.items():
+        if points := grouped.get(key, {}).get(side):
+            grouped[key][side] = broken(points, missing)
+    found: dict[tuple[str, str], Panel] = {}
+    for key, lines in grouped.items():
+        first, along = firsts[key]
         if len({point.x for points in lines.values() for point in points}) > 1:
-            subtitle = f"{words(first.fom)}{_direction(first.better)}"
-            found.append(Panel(problem, subtitle, lines_of(lines, sides), along))
-    return found
+            subtitle = f"{key[1]}{_direction(first.better)}"
+            is_size = sides.counts_bytes(along)
+            found[key] = Panel(key[0], subtitle, lines_of(lines, sides), along, is_size=is_size)
+    farthest = sorted(found, key=lambda key: -_farness(found[key]))[:_MOST_SCALE_PANELS]
+    return [panel for key, panel in found.items() if key in farthest]
+
+
+_MOST_SCALE_PANELS = 12
+
+
+def _farness(panel: Panel) -> float:
+    points = (point for line in panel.lines for point in line.points if point.y > 0)
+    return max((abs(math.log(point.y)) for point in points), default=0.0)
 
 
 def broken(points: Iterable[Point], missing: Sequence[float]) -> list[Point]:
@@ -163,10 +206,10 @@ def broken(points: Iterable[Point], missing: Sequence[float]) -> list[Point]:
 
 
 def is_shown(campaign: Campaign, case: str, fom: str) -> bool:
-    """Return whether charts show a FOM: the primary ones, or the first where a workload has none."""
+    """Return whether charts show a FOM: primary or answering ones, or the first where there is none."""
     foms = campaign.plan.foms.get(campaign.cases[case].workload, ())
-    primary = [one.name for one in foms if one.is_primary]
-    return fom in primary if primary else bool(foms) and fom == foms[0].name
+    shown = shown_foms(campaign.plan, campaign.cases[case].workload)
+    return fom in shown if shown else bool(foms) and fom == foms[0].name
 
 
 def first_fom(campaign: Campaign, case: str) -> str | None:
@@ -199,7 +242,7 @@ def _rest(at: Settings) -> str:
 
 def _ratio_point(one: Comparison, x: float, at: str) -> Point:
     value = one.ratio or 0.0
-    told = f"cost {cost(one, one.better) or '–'}, {one.verdict}"
+    told = f"{change(one) or '–'}, {one.verdict}"
     return Point(x, value, one.low, one.high, at, ratio(value), told, one.n_blocks)
 
 
@@ -214,7 +257,7 @@ def _panels(grouped: _Grouped, sides: Sides) -> list[Panel]:
     titles = [title for place in sides.places for title in (place.label, place.problem)]
     ordered = sorted(grouped.items(), key=lambda item: titles.index(item[0][0]))
     return [
-        Panel(title, subtitle, lines_of(_thinned(lines), sides), axis, unit)
+        Panel(title, subtitle, lines_of(_thinned(lines), sides), axis, unit, is_size=sides.counts_bytes(axis))
         for (title, subtitle, axis, unit), lines in ordered
         if len({point.x for points in lines.values() for point in points}) > 1
     ]

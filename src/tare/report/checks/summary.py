@@ -8,6 +8,7 @@ from tare.answers.check import Check, Judged, Outcome, Undecided
 from tare.report.checks.words import (
     case_words,
     headline,
+    in_compare,
     judging_words,
     limit_words,
     measured_words,
@@ -34,13 +35,13 @@ def check_markdown(check: Check) -> str:
         named = f"**{_plain(rule.name)}** – " if rule.name != rule.text else ""
         lines += [f"### {_SIGNS[verdict.outcome]}: {named}{_plain(rule.words)}", ""]
         lines += [
-            "| case | measured | limit | runs | verdict | why |",
-            "| --- | ---: | ---: | ---: | --- | --- |",
+            "| case | measured | in compare | limit | runs | verdict | why |",
+            "| --- | ---: | --- | ---: | ---: | --- | --- |",
         ]
         rows = sorted(verdict.judged, key=lambda one: _WORST_FIRST.index(one.outcome))
         lines += [_row(one, check) for one in rows[:left]]
         if len(rows) > left:
-            lines.append(f"| … and {len(rows) - left} more | | | | | |")
+            lines.append(f"| … and {len(rows) - left} more | | | | | | |")
         left = max(left - len(rows), 0)
         lines.append("")
     return "\n".join([*lines, _plain(judging_words(check)), ""])
@@ -68,6 +69,7 @@ def _row(one: Judged, check: Check) -> str:
     cells = (
         case_words(one),
         measured_words(one),
+        in_compare(one),
         limit_words(one),
         str(one.n_blocks),
         _SIGNS[one.outcome],

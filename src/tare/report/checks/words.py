@@ -6,7 +6,9 @@ import math
 
 from tare.answers.check import Check, Family, Judged, Outcome
 from tare.answers.rules import Function
+from tare.model.attempt import State
 from tare.model.values import Settings
+from tare.stats.looks import SHOWING_BLOCKS
 
 
 def case_words(one: Judged) -> str:
@@ -21,23 +23,35 @@ def reference_words(reference: Settings) -> str:
 
 
 def measured_words(one: Judged, *, is_adjusted: bool = False) -> str:
-    """Return the value with its interval: ``+6.6 % [+4.5, +8.8]``, ``19.9 us [19.7, 20.2]``."""
+    """Return the value with its interval: ``+6.6 % [+4.5, +8.8]``, ``19.9 us [19.7, 20.2]``.
+
+    An overhead is told as the change of the figure itself: that of a rate is less of it, ``−22 %``.
+    """
     if one.value is None:
         return "–"
     low, high = (one.adjusted_low, one.adjusted_high) if is_adjusted else (one.low, one.high)
     unit = f" {one.unit}" if one.unit else ""
+    value = one.value
+    if one.is_turned:
+        value, low, high = -value, None if high is None else -high, None if low is None else -low
     if low is None or high is None:
-        return f"{_number(one.value, one, None)}{unit}"
+        return f"{_number(value, one, None)}{unit}"
     half = (high - low) / 2
     ends = ", ".join(_number(end, one, half) for end in (low, high))
-    return f"{_number(one.value, one, half)}{unit} [{ends}]"
+    return f"{_number(value, one, half)}{unit} [{ends}]"
+
+
+def in_compare(one: Judged) -> str:
+    """Return the verdict of the row that `tare compare` and the report have of it: ``▲ worse``."""
+    return "–" if one.verdict is None else f"{one.verdict.sign} {one.verdict}"
 
 
 def limit_words(one: Judged) -> str:
-    """Return the limit in the unit of what it bounds: ``5 %``, ``2.5 us``."""
+    """Return the limit in the unit of what it bounds: ``5 %``, ``−5 %`` of a rate, ``2.5 us``."""
     if one.function.is_figure or one.unit != "%":
         return f"{one.limit:.6g}{' ' if one.unit else ''}{one.unit}"
-    return f"{one.limit * 100:.6g} %"
+    limit = -one.limit if one.is_turned else one.limit
+    return f"{limit * 100 + 0.0:.6g} %".replace("-", "−")
 
 
 def why_words(one: Judged, confidence: float) -> str:
@@ -51,7 +65,9 @@ def why_words(one: Judged, confidence: float) -> str:
 
 def judging_words(check: Check) -> str:
     """Return how intervals were judged, in a sentence or two."""
-    text = f"Intervals are of {check.confidence * 100:.4g} % confidence."
+    text = f"Intervals are of {check.confidence * 100:.4g} % confidence{_assumed(check)}."
+    if any(one.verdict is not None for verdict in check.verdicts for one in verdict.judged):
+        text += " No rule fails for a difference that 'tare compare' does not find among all that it judges."
     if check.n_family < 2:
         return text
     what = "of the check" if check.family is Family.CHECK else "of each rule"
@@ -59,6 +75,15 @@ def judging_words(check: Check) -> str:
         f"{text} To fail, one must be beyond its limit when adjusted for all comparisons {what} "
         f"(Holm; {'up to ' if check.family is Family.RULE else ''}{check.n_family})."
     )
+
+
+def _assumed(check: Check) -> str:
+    """Return what few blocks take for granted, and cannot show."""
+    n_blocks = [one.n_blocks for verdict in check.verdicts for one in verdict.judged if one.low is not None]
+    fewest = min(n_blocks, default=SHOWING_BLOCKS)
+    if fewest >= SHOWING_BLOCKS:
+        return ""
+    return f" if the blocks of a side are independent of each other, which {fewest} blocks cannot show"
 
 
 def headline(check: Check) -> str:
@@ -69,6 +94,10 @@ def headline(check: Check) -> str:
     parts = [f"{counts[Outcome.PASS]} of {rules} passed"]
     parts += [f"{counts[Outcome.FAIL]} failed"] if counts[Outcome.FAIL] else []
     parts += [f"{counts[Outcome.UNDECIDED]} undecided"] if counts[Outcome.UNDECIDED] else []
+    n_left = check.completeness.counts.get(State.PENDING, 0)
+    if n_left:
+        n_planned = check.completeness.n_planned
+        parts.append(f"preliminary: {n_left} of {n_planned} planned runs are still to come")
     if check.requires_complete and not check.completeness.is_complete:
         parts.append("the campaign is not complete")
     return f"{check.outcome}: {', '.join(parts)}"

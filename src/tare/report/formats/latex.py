@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tare.report.content import Content
-from tare.report.formats.costs import cost_rows
+from tare.report.formats.changes import change_rows
 from tare.report.formats.escaping import latex
 from tare.report.formats.templates import Plain, text_environment
 from tare.report.sections.heatmap import Cell
@@ -19,15 +19,15 @@ _NUMBER = re.compile(r"[+−-]?\d+(?:\.\d+)?")
 def render_latex(found: Content, template: Path | None = None) -> str:
     """Return the tables of `found` as a file to ``\\input``."""
     environment = text_environment(template, latex, marks="<%<<")
-    environment.filters["cost"] = cost
-    sides, rows = cost_rows(found.heat_maps)
+    environment.filters["change"] = change
+    sides, rows = change_rows(found.heat_maps)
     facts = found.surroundings.shared
     return environment.get_template(NAME).render(
         found=found, contenders=sides, rows=rows, facts=facts, label=_label(found.study)
     )
 
 
-def cost(cell: Cell | None) -> Plain:
+def change(cell: Cell | None) -> Plain:
     """Return a cell as LaTeX: sign, number and interval, in percent, each number as ``\\num``."""
     if cell is None:
         return Plain(r"\textperiodcentered{}")

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from tare.report.charts.palette import sign_of
 from tare.report.content import Content
-from tare.report.formats.costs import cost_rows
+from tare.report.formats.changes import change_rows
 from tare.report.formats.escaping import markdown
 from tare.report.formats.templates import text_environment
+from tare.report.words.changes import LEGEND
 
 NAME = "summary.md"
 MOST_GAPS = 20
@@ -19,7 +20,7 @@ def render_markdown(found: Content, home: str, template: Path | None = None) -> 
     """Return the summary of `found`; `home` is the way from it to the campaign folder."""
     environment = text_environment(template, markdown)
     environment.filters["sign"] = sign_of
-    sides, rows = cost_rows(found.heat_maps)
+    sides, rows = change_rows(found.heat_maps)
     return environment.get_template(NAME).render(
-        found=found, home=home, contenders=sides, rows=rows, most_gaps=MOST_GAPS
+        found=found, home=home, contenders=sides, rows=rows, most_gaps=MOST_GAPS, legend=LEGEND
     )

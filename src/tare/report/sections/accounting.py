@@ -69,7 +69,7 @@ def account(campaign: Campaign) -> Account:
         gaps=tuple(_gap(*key, found) for key, found in grouped.items()),
         n_attempts=len(counted),
         n_repeated=len(counted) - len({(one.block, one.case) for one in counted}),
-        n_warmup=len({(one.block, one.case) for one in campaign.attempts if one.block < 1}),
+        n_warmup=sum(one.block < 1 for one in campaign.attempts),
     )
 
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from tare.answers.suspicions import Suspicion
 from tare.answers.trust import CaseScatter, Doubt, Trust
 from tare.answers.variability import Variability
 from tare.model.campaign import Campaign
-from tare.model.case import Run
+from tare.model.case import Pass
 from tare.model.comparison import Verdict
 from tare.report.sides import Sides
-from tare.report.words.doubts import cure, finding, tested
+from tare.report.words.between import CURE, changes_words
+from tare.report.words.changes import labelled
+from tare.report.words.doubts import cure, cure_of_noise, finding, imprecision_words, tested
 from tare.report.words.numbers import NARROW, SPACE, listed, percent, ratio, ratio_bounds, visible, words
+
+_MOST_ALTERED = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,17 +74,44 @@ class VariabilityRow:
 
 def doubts(trust: Trust, campaign: Campaign, sides: Sides) -> Doubts:
     """Return the doubts of `trust` as the page tells them; figures of a case that tell the same together."""
-    grouped: dict[tuple[str | None, Suspicion, tuple[int, ...]], list[Doubt]] = {}
+    grouped: dict[tuple[str | None, Suspicion, tuple[Pass, ...]], list[Doubt]] = {}
     for one in trust.doubts:
-        grouped.setdefault((one.case, one.suspicion, one.blocks), []).append(one)
+        grouped.setdefault((one.case, one.suspicion, one.passes), []).append(one)
     rows, odd = [], []
+    if campaign.altered:
+        rows.append(_altered(campaign))
+    if trust.imprecision is not None:
+        words_of = imprecision_words(trust.imprecision)
+        rows.append(DoubtRow("The campaign", "", words_of, cure_of_noise(trust.imprecision), ()))
+    changes = changes_words(trust.changes, sides.case_label)
+    if changes:
+        told = "; ".join(changes)
+        rows.append(DoubtRow("Between sessions", "", told, CURE, _changed(trust)))
     for alike in grouped.values():
         if alike[0].is_serious:
             rows.append(_row(alike, campaign, sides))
         else:
             odd += _odd_runs(alike, campaign, sides)
-    is_clear = not trust.doubts and any(trust.n_tested.values())
+    is_clear = (
+        not (trust.doubts or changes or campaign.altered)
+        and trust.imprecision is None
+        and any(trust.n_tested.values())
+    )
     return Doubts(tested(trust), tuple(rows), tuple(odd), is_clear)
+
+
+def _altered(campaign: Campaign) -> DoubtRow:
+    """Return that evidence is not as it was; the figures stand in the journal, and may be what they were."""
+    count = len(campaign.altered)
+    some = [f"{folder} ({what})" for folder, what in islice(campaign.altered.items(), _MOST_ALTERED)]
+    more = [f"{count - len(some)} more"] if count > len(some) else []
+    whose, they = ("1 run", "it") if count == 1 else (f"{count} runs", "they")
+    told = f"The evidence of {whose} is not what it was when {they} ended: {listed([*some, *more])}"
+    return DoubtRow("The campaign", "", told, "'tare verify' names each file; restore them from a copy", ())
+
+
+def _changed(trust: Trust) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.case for one in trust.changes if one.is_serious))
 
 
 def _row(alike: Sequence[Doubt], campaign: Campaign, sides: Sides) -> DoubtRow:
@@ -94,27 +126,28 @@ def _row(alike: Sequence[Doubt], campaign: Campaign, sides: Sides) -> DoubtRow:
 
 
 def _odd_runs(alike: Sequence[Doubt], campaign: Campaign, sides: Sides) -> list[OddRun]:
-    latest, first = campaign.latest(), alike[0]
+    first = alike[0]
     case = first.case or ""
+    folders = {one.together: one.folder for one in campaign.measured() if one.case == case}
     return [
         OddRun(
             where=_where(case, sides),
             foms=_foms(alike),
-            block=block,
+            block=one.block,
             finding=finding(first),
-            folder=latest[Run(block, case)].folder,
+            folder=folders[one],
         )
-        for block in first.blocks
+        for one in first.passes
     ]
 
 
-def odd_runs(trust: Trust) -> frozenset[Run]:
-    """Return the runs that lie far off the others of their case."""
+def odd_runs(trust: Trust) -> frozenset[tuple[str, Pass]]:
+    """Return the case and the pass of each run that lies far off the others of its case."""
     return frozenset(
-        Run(block, doubt.case)
+        (doubt.case, one)
         for doubt in trust.doubts
         if doubt.case is not None and doubt.suspicion is Suspicion.OUTLIERS
-        for block in doubt.blocks
+        for one in doubt.passes
     )
 
 
@@ -123,7 +156,7 @@ def _where(case: str | None, sides: Sides) -> str:
 
 
 def _foms(alike: Iterable[Doubt]) -> str:
-    return listed([words(one.fom) for one in alike if one.fom])
+    return listed([labelled(one.fom, one.labels) for one in alike if one.fom])
 
 
 def variability_rows(found: Sequence[Variability], trust: Trust, sides: Sides) -> list[VariabilityRow]:

@@ -1,4 +1,4 @@
-"""The table at the top: what each contender costs, for each workload and scale."""
+"""The table at the top: how each contender changes each figure, for each workload and scale."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from tare.model.comparison import Comparison, Verdict
+from tare.answers.quoted import quoted
+from tare.model.comparison import Comparison, Mean, Verdict
 from tare.report.sections.settling import more
 from tare.report.sides import Place, Side, Sides
 from tare.report.telling import MOST_COLUMNS, left_out
-from tare.report.words.costs import cost
+from tare.report.words.assumed import FOOTNOTE, assumed_mark
+from tare.report.words.changes import change, figure, levels
 from tare.report.words.numbers import (
     count,
     percent,
@@ -19,8 +21,16 @@ from tare.report.words.numbers import (
     ratio,
     ratio_bounds,
     visible,
-    words,
 )
+from tare.report.words.paid import (
+    beside_words,
+    mean_words,
+    miss_words,
+    paid_change,
+    progress_words,
+    tail_words,
+)
+from tare.report.words.together import verdict_mark
 from tare.stats.intervals import MIN_BLOCKS
 
 _MOST_COLUMNS = 9
@@ -29,7 +39,10 @@ _STEPS = (0.05, 0.15, 0.4, 1.0)
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One contender at one place: the number, what would settle it, its paint, and all of it in words."""
+    """One contender at one place: the number, what would settle it, its paint, and all of it in words.
+
+    `mark` is there where its verdict rests on what so few blocks cannot show.
+    """
 
     sign: str
     number: str
@@ -39,6 +52,7 @@ class Cell:
     label: str
     details: tuple[tuple[str, str], ...]
     cases: tuple[str, ...]
+    mark: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,16 +84,13 @@ class HeatMap:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
 
+    @property
+    def footnote(self) -> str:
+        """Return what the mark of its cells means; empty where none has it."""
+        return FOOTNOTE if any(cell.mark for row in self.rows for cell in row.cells if cell) else ""
+
 
 _Cells = Mapping[tuple[Side, Column], Comparison]
-
-
-def quoted(aggregates: Sequence[Comparison]) -> list[Comparison]:
-    """Return the primary figures of merit of each contender, or its first where it has none."""
-    found: dict[str, list[Comparison]] = {}
-    for one in aggregates:
-        found.setdefault(one.contender_case, []).append(one)
-    return [one for rows in found.values() for one in ([row for row in rows if row.is_primary] or rows[:1])]
 
 
 def heat_maps(aggregates: Sequence[Comparison], sides: Sides) -> tuple[list[HeatMap], str]:
@@ -88,7 +99,7 @@ def heat_maps(aggregates: Sequence[Comparison], sides: Sides) -> tuple[list[Heat
     Workloads stay whole and share a table until it would be wider than a page.
     """
     cells = {
-        (sides.side_of[one.contender_case], Column(sides.place_of[one.contender_case], words(one.fom))): one
+        (sides.side_of[one.contender_case], Column(sides.place_of[one.contender_case], figure(one))): one
         for one in quoted(aggregates)
     }
     every = list(dict.fromkeys(column for _, column in cells))
@@ -135,21 +146,27 @@ def _heat_map(columns: Sequence[Column], cells: _Cells, sides: Sides) -> HeatMap
 def _cell(one: Comparison | None, sides: Sides) -> Cell | None:
     if one is None:
         return None
-    place = f"{sides.place_of[one.contender_case].label}, {words(one.fom)}"
+    place = f"{sides.place_of[one.contender_case].label}, {figure(one)}"
     label = f"{sides.side_of[one.contender_case].name}, {place}"
-    told = cost(one, one.better)
+    told = change(one)
     if told is None:
-        reason = visible(one.note) or "no direction"
+        reason = visible(one.note) or "not measured"
         said = f"{label}: {reason}"
         return Cell("–", "none", "", "", "missing", said, (("Result", reason),), _cases(one))
     number, interval = told.number, told.interval or "no interval"
     confidence = percent(one.confidence, is_signed=False, decimals=0)
     details = (
-        ("Figure of merit", f"{words(one.fom)}, {one.better} is better"),
+        (
+            "Figure of merit",
+            ", ".join(
+                filter(None, (figure(one), f"{one.better} is better" if one.better else "no direction"))
+            ),
+        ),
+        *_measured(one, sides),
         ("Ratio", f"{ratio(one.ratio)} {ratio_bounds(one.ratio, one.low, one.high)}".rstrip()),
-        ("Cost", f"{number} {interval}"),
-        ("Evidence", f"{count(one.n_blocks, 'block')}, {confidence} interval"),
-        ("Verdict", one.verdict.value),
+        ("Change", f"{number} {interval}"),
+        ("Evidence", f"{_evidence(one)}, {confidence} interval"),
+        ("Verdict", f"{one.verdict.value}{verdict_mark(one)}"),
         *((name, text) for name, text in _further(one) if text),
     )
     return Cell(
@@ -162,24 +179,49 @@ def _cell(one: Comparison | None, sides: Sides) -> Cell | None:
             filter(
                 None,
                 (
-                    f"{label}: {one.verdict.value}",
-                    f"cost {number} {interval}",
-                    count(one.n_blocks, "block"),
+                    f"{label}: {one.verdict.value}{assumed_mark(one)}{verdict_mark(one)}",
+                    f"{number} {interval}",
+                    _evidence(one),
                     more(one),
+                    beside_words(one),
                 ),
             )
         ),
         details,
         _cases(one),
+        assumed_mark(one),
     )
+
+
+def _evidence(one: Comparison) -> str:
+    return count(one.n_blocks, "block") if one.is_paired else f"{count(one.n_blocks, 'run')} a side, unpaired"
+
+
+def _measured(one: Comparison, sides: Sides) -> Iterator[tuple[str, str]]:
+    """Yield what both sides measured, in the unit of the figure."""
+    told = levels(one)
+    if told is not None:
+        reference = sides.reference.name if sides.reference else "reference"
+        yield "Measured", f"{told[1]}, {reference} {told[0]}"
 
 
 def _settling(one: Comparison) -> str:
     """Return what would settle an undecided cell, in the few letters that it has room for."""
+    if one.verdict is Verdict.EQUIVALENT and one.may_miss is not None:
+        mark, share = verdict_mark(one).strip(" ()"), percent(one.may_miss, is_signed=False, decimals=0)
+        return ", ".join(filter(None, (mark, f"may miss {share} of runs")))
+    if one.withheld_by:
+        return "elapsed time is worse"
     if one.verdict is not Verdict.UNDECIDED:
-        return ""
+        return verdict_mark(one).strip(" ()")
+    if one.better is None:
+        return "no direction"
+    if one.low is None and one.mean is Mean.MEDIAN:
+        return "no interval"
     if one.low is None:
         return f"needs {MIN_BLOCKS} blocks"
+    if one.mean is Mean.MEDIAN:
+        return "needs more blocks"
     return f"+{count(one.more_blocks, 'block')}" if one.more_blocks is not None else "needs another design"
 
 
@@ -196,7 +238,14 @@ def _further(one: Comparison) -> Iterator[tuple[str, str]]:
     )
     yield "p", f"{probability(one.p_adjusted)}, corrected among {one.family}" if one.p_adjusted else ""
     yield "Finds", f"{percent(one.detectable)} or more" if one.detectable is not None else ""
-    yield "To settle", _settling(one)
+    yield "To settle", _settling(one) if one.verdict is Verdict.UNDECIDED and not one.is_within else ""
+    yield "Read", progress_words(one)
+    if one.paid is not None:
+        name = mean_words(one.paid, one.unit)
+        yield name[0].upper() + name[1:], paid_change(one.paid)
+        yield "Bad runs", tail_words(one)
+    yield "Misses", miss_words(one)
+    yield "Assumes", FOOTNOTE if assumed_mark(one) else ""
     yield "Note", visible(one.note)
 
 

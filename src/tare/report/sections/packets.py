@@ -72,7 +72,7 @@ def packet_panels(found: Sequence[PacketSizes], sides: Sides) -> list[Panel]:
             points = [_point(size, share, one.n_packets) for size, share in one.shares]
             lines[sides.side_of[one.case]] = points
     return [
-        Panel(place, "share of the packets sent", lines_of(lines, sides), PACKET_AXIS)
+        Panel(place, "share of the packets sent", lines_of(lines, sides), PACKET_AXIS, is_size=True)
         for place, lines in by_place.items()
     ]
 

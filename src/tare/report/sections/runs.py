@@ -24,6 +24,7 @@ class RunRow:
 
     case: str
     block: int
+    session: int | None
     attempt: int
     side: str
     place: str
@@ -100,6 +101,7 @@ def _attempt_row(one: Attempt, campaign: Campaign, side: str, place: str, shown:
     return RunRow(
         case=one.case,
         block=one.block,
+        session=one.session if one.session > 0 else None,
         attempt=one.attempt,
         side=side,
         place=place,
@@ -111,7 +113,7 @@ def _attempt_row(one: Attempt, campaign: Campaign, side: str, place: str, shown:
         elapsed_s=None if one.source else one.elapsed_s,
         load="" if one.load is None else number(one.load, 2),
         started="" if one.started_at is None else moment(one.started_at).isoformat(" ", "seconds")[:19],
-        remark=visible(one.transport if one.state is State.DONE else _why(one)),
+        remark=visible(one.transport_told if one.state is State.DONE else _why(one)),
         folder=one.folder,
     )
 
@@ -120,6 +122,7 @@ def _pending_row(run: Run, sides: Sides) -> RunRow:
     return RunRow(
         case=run.case,
         block=run.block,
+        session=None,
         attempt=0,
         side=sides.side_of[run.case].name,
         place=sides.place_of[run.case].label,
@@ -145,6 +148,7 @@ def _packed(row: RunRow) -> PackedRow:
         label="",
         cells=(
             PackedCell(str(row.block), f", try {row.attempt}" if row.attempt > 1 else "", row.block),
+            PackedCell(str(row.session or ""), "", row.session),
             PackedCell(row.place),
             PackedCell(row.side),
             PackedCell(row.state.value, paint=f"state {row.state.value}"),

@@ -81,7 +81,7 @@ def _by_problem(curves: Sequence[ScalingCurve], sides: Sides) -> dict[str, list[
     grouped: dict[str, list[ScalingCurve]] = {}
     for curve in curves:
         fixed = {name: value for name, value in curve.settings.items() if name not in sides.keys}
-        parts = [coordinate(name, value) for name, value in fixed.items()]
+        parts = [coordinate(name, value, is_size=sides.counts_bytes(name)) for name, value in fixed.items()]
         held = [f"{curve.held} held"] if curve.held else []
         title = visible(" · ".join([curve.workload, *parts, f"{curve.kind} scaling", *held]))
         fom = (curve.fom, curve.unit, tuple(curve.at.items()))
@@ -141,7 +141,16 @@ def _panels(curves: Sequence[ScalingCurve], sides: Sides, *, is_efficiency: bool
             name = "100 %" if is_efficiency else "ideal"
             unit = "100 %" if is_efficiency else "1"
             subtitle = f"{words(first.fom)}{_at(first)}; {scale_words(first.along, p_ref)} is {unit}"
-            panels.append(Panel(title, subtitle, lines, first.along, guide=Guide(name, tuple(guide))))
+            panels.append(
+                Panel(
+                    title,
+                    subtitle,
+                    lines,
+                    first.along,
+                    guide=Guide(name, tuple(guide)),
+                    is_size=sides.counts_bytes(first.along),
+                )
+            )
     return panels
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.model.comparison import Comparison, Verdict
+from tare.model.comparison import Finding, Verdict
 from tare.report.words.numbers import count
 
 _MOST_BLOCKS = 100
 """Beyond so many blocks another design is needed, not more of the same."""
 
 
-def settles(comparisons: Sequence[Comparison]) -> str:
+def settles(comparisons: Sequence[Finding]) -> str:
     """Return what would settle the undecided among `comparisons`; empty when there are none."""
-    undecided = [one for one in comparisons if one.verdict is Verdict.UNDECIDED]
-    few = [one for one in undecided if one.low is None]
+    undecided = [one for one in comparisons if one.verdict is Verdict.UNDECIDED and not one.is_within]
+    few = [one for one in undecided if one.low is None and "left out" not in one.note]
     wide = [one for one in undecided if one.low is not None]
     parts = []
     if few:
@@ -25,11 +25,12 @@ def settles(comparisons: Sequence[Comparison]) -> str:
     return " ".join(parts)
 
 
-def _more_blocks(wide: Sequence[Comparison]) -> str:
+def _more_blocks(wide: Sequence[Finding]) -> str:
     needed = [one.n_blocks + one.more_blocks for one in wide if one.more_blocks is not None]
     known = [blocks for blocks in needed if blocks <= _MOST_BLOCKS]
     if not known:
-        return "The undecided lie too near the margin for any sensible number of blocks to settle them."
+        whose = "the undecided one" if len(wide) == 1 else f"any of the {len(wide)} undecided"
+        return f"{_MOST_BLOCKS} blocks would not settle {whose}, if the noise stays as it is."
     rest = len(wide) - len(known)
     but = f"; {rest} more would take over {_MOST_BLOCKS}" if rest else ""
     whose = "the undecided one" if len(wide) == 1 else f"{len(known)} of the {len(wide)} undecided"
@@ -41,7 +42,7 @@ def _more_blocks(wide: Sequence[Comparison]) -> str:
     )
 
 
-def more(one: Comparison) -> str:
+def more(one: Finding) -> str:
     """Return what would settle one comparison, in a few words: ``12 more blocks would settle it``."""
     if one.verdict is not Verdict.UNDECIDED or one.more_blocks is None:
         return ""

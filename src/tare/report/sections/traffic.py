@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from tare.model.attempt import Attempt
+from tare.model.backend import own_counters
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison
 from tare.report.sides import Side, Sides
@@ -38,7 +39,10 @@ class Crossing:
 
 
 def crossings(campaign: Campaign, comparisons: Iterable[Comparison]) -> list[Crossing]:
-    """Return what crossed each interface that carried at least one percent of its case's busiest."""
+    """Return what crossed each interface that carried at least one percent of its case's busiest.
+
+    What one carries for those that lie on it, as a port for IPoIB or an interface for a VLAN, counts once.
+    """
     by_case: dict[str, list[Attempt]] = defaultdict(list)
     for attempt in campaign.measured():
         if attempt.traffic:
@@ -100,7 +104,10 @@ def _medians(attempts: list[Attempt]) -> _Totals:
     for attempt in attempts:
         totals: dict[str, tuple[int, int]] = {}
         for interfaces in attempt.traffic.values():
-            for name, counters in interfaces.items():
+            for name in interfaces:
+                counters = own_counters(interfaces, name)
+                if counters.is_unknown:
+                    continue
                 sent, packets = totals.get(name, (0, 0))
                 totals[name] = (sent + counters.tx_bytes, packets + counters.tx_packets)
         for name, total in totals.items():

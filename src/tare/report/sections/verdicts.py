@@ -12,7 +12,8 @@ from tare.report.listing import Listing, PackedCell, PackedRow, split
 from tare.report.sections.heatmap import paint
 from tare.report.sections.settling import more
 from tare.report.sides import Sides
-from tare.report.words.costs import cost, weight
+from tare.report.words.assumed import MARK, assumed_mark, footnote
+from tare.report.words.changes import change, levels
 from tare.report.words.numbers import (
     coordinate,
     count,
@@ -22,6 +23,8 @@ from tare.report.words.numbers import (
     visible,
     words,
 )
+from tare.report.words.paid import beside_words
+from tare.report.words.together import APART, UNCROSSED, verdict_mark
 
 MOST_VERDICTS = 2000
 """Beyond so many comparisons the page tells one a figure of merit, over all of its coordinates."""
@@ -35,9 +38,10 @@ class VerdictRow:
     place: str
     fom: str
     at: str
+    levels: tuple[str, str]
     ratio: str
     interval: str
-    cost: str
+    change: str
     n_blocks: int
     p: str
     verdict: str
@@ -45,8 +49,16 @@ class VerdictRow:
     note: str
     cases: tuple[str, ...]
     sort_ratio: float | None
-    sort_cost: float | None
     sort_p: float | None
+
+    @property
+    def state(self) -> str:
+        """Return by which of the table's choices it is found."""
+        return (
+            "not measured"
+            if self.verdict in (APART, UNCROSSED)
+            else self.verdict.partition(" (")[0].removesuffix(MARK)
+        )
 
     @property
     def label(self) -> str:
@@ -61,6 +73,7 @@ class Verdicts:
     rows: Listing[VerdictRow]
     title: str
     left_out: str
+    footnote: str = ""
 
 
 def verdicts(
@@ -83,7 +96,7 @@ def verdicts(
         tuple(_row(one, campaign, sides) for one in shown),
         tuple(_packed(_row(one, campaign, sides)) for one in rest),
     )
-    return Verdicts(rows, f"{count(len(rows), 'comparison')}: {title}", left_out.strip())
+    return Verdicts(rows, f"{count(len(rows), 'comparison')}: {title}", left_out.strip(), footnote(chosen))
 
 
 def _farness(one: Comparison) -> float:
@@ -98,18 +111,30 @@ def _row(one: Comparison, campaign: Campaign, sides: Sides) -> VerdictRow:
         place=sides.place_of[one.contender_case].label,
         fom=words(one.fom),
         at=" · ".join(coordinate(name, value) for name, value in one.at.items() if name not in shared),
+        levels=levels(one) or ("", ""),
         ratio=ratio(one.ratio),
         interval=ratio_bounds(one.ratio, one.low, one.high),
-        cost=str(cost(one, one.better) or ""),
+        change=str(change(one) or ""),
         n_blocks=one.n_blocks,
         p=probability(p),
-        verdict=one.verdict.value if one.ratio is not None else "not measured",
+        verdict=_verdict(one),
         paint=paint(one).split("-")[0],
-        note="; ".join(filter(None, (visible(one.note), more(one)))),
+        note="; ".join(filter(None, (visible(one.note), more(one), beside_words(one)))),
         cases=(one.reference_case, one.contender_case),
         sort_ratio=one.ratio,
-        sort_cost=weight(one, one.better),
         sort_p=p,
+    )
+
+
+def _verdict(one: Comparison) -> str:
+    if one.is_apart:
+        return APART
+    if one.is_uncrossed:
+        return UNCROSSED
+    return (
+        f"{one.verdict.value}{assumed_mark(one)}{verdict_mark(one)}"
+        if one.ratio is not None
+        else "not measured"
     )
 
 
@@ -117,7 +142,7 @@ def _packed(row: VerdictRow) -> PackedRow:
     """Return a row with its cells as the template sets them."""
     return PackedRow(
         cases=row.cases,
-        state=row.verdict,
+        state=row.state,
         run="",
         label=row.label,
         cells=(
@@ -125,9 +150,10 @@ def _packed(row: VerdictRow) -> PackedRow:
             PackedCell(row.place),
             PackedCell(row.fom),
             PackedCell(row.at),
+            *map(PackedCell, row.levels),
             PackedCell(row.ratio, "", row.sort_ratio),
             PackedCell(row.interval),
-            PackedCell(row.cost, "", row.sort_cost),
+            PackedCell(row.change, "", row.sort_ratio),
             PackedCell(str(row.n_blocks), "", row.n_blocks),
             PackedCell(row.p, "", row.sort_p),
             PackedCell(row.verdict, row.note, paint=f"verdict {row.paint}"),

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections import Counter
 from collections.abc import Sequence
 
-from tare.answers.headline import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Aspect, Headline
+from tare.answers.headline import Headline
 from tare.model.comparison import Comparison, Verdict
 from tare.report.sections.settling import settles
 from tare.report.sides import Side, Sides
-from tare.report.words.costs import cost, fold, shares
-from tare.report.words.numbers import NARROW, cost_interval, count, is_manifold, listed, percent
-from tare.units import format_bytes
+from tare.report.words.assumed import assumed_words
+from tare.report.words.clauses import (
+    Clause,
+    effects,
+    equivalents,
+    figure_words,
+    listed_at_places,
+    place_words,
+    undecided,
+)
+from tare.report.words.further import further_words
+from tare.report.words.numbers import NARROW, count, listed, percent
+from tare.report.words.paid import averaged_words, misasked_words, miss_words, progress_words
 
 _DECIDED = (Verdict.WORSE, Verdict.BETTER)
 
@@ -22,79 +30,157 @@ _DECIDED = (Verdict.WORSE, Verdict.BETTER)
 class Answer:
     """One contender's answer: what is said of it, what would settle the rest, and the cases behind it.
 
-    `beside` holds what would settle the undecided, and what the numbers leave out.
+    `beside` holds what would settle the undecided, and what the numbers leave out. `clauses` are the values
+    that the text is made of, and `parts` what stands between its semicolons: the words of a verdict, which
+    may be empty, and what follows them.
     """
 
     side: Side
     text: str
     beside: str
     cases: tuple[str, ...]
+    clauses: tuple[Clause, ...] = ()
+    parts: tuple[tuple[str, str], ...] = ()
 
     @property
     def sentence(self) -> str:
-        """Return the answer with its subject: ``overlay adds 68 % [61, 75] to small-message latency …``."""
+        """Return the answer with its subject: ``overlay is worse than host in imb’s latency (68 % …``."""
         return f"{self.side.name} {self.text}"
 
 
 def answer_all(
-    headlines: Sequence[Headline], overview: Sequence[Comparison], sides: Sides, margin: float
+    headlines: Sequence[Headline],
+    overview: Sequence[Comparison],
+    sides: Sides,
+    margin: float,
+    figures: Sequence[Comparison] = (),
 ) -> list[Answer]:
-    """Return an answer for each contender that the `overview` speaks of, in the plan's order."""
+    """Return an answer for each contender that the `overview` speaks of, in the plan's order.
+
+    `figures` are all that was measured: what no headline speaks of is counted beside it.
+    """
     side_of = {_differences(one): sides.side_of[one.contender_case] for one in overview}
     found = []
     for side in sides.contenders:
         rows = [one for one in overview if sides.side_of[one.contender_case] == side]
         if rows:
             mine = [one for one in headlines if side_of.get(_differences(one)) == side]
-            found.append(answer(side, sides, mine, rows, margin))
+            others = [one for one in figures if sides.side_of[one.contender_case] == side]
+            found.append(answer(side, sides, mine, rows, margin, others))
     return found
 
 
 def answer(
-    side: Side, sides: Sides, headlines: Sequence[Headline], overview: Sequence[Comparison], margin: float
+    side: Side,
+    sides: Sides,
+    headlines: Sequence[Headline],
+    overview: Sequence[Comparison],
+    margin: float,
+    figures: Sequence[Comparison] = (),
 ) -> Answer:
     """Return what is known of one contender, from its `headlines` and its rows of the `overview`.
 
-    Equivalence is said only where the verdict is equivalent; undecided is said as such.
+    Equivalence is said only where the verdict is equivalent, and the word only where no elapsed time of this
+    contender got worse; undecided is said as such.
     """
     reference = sides.reference.name if sides.reference else "the reference"
+    if not headlines and any(one.ratio is not None for one in overview):
+        text = "has no figure that says which way is better, so nothing is claimed of it."
+        return Answer(side, text, "", tuple(one.contender_case for one in overview))
+    if not headlines and any(one.is_uncrossed for one in overview):
+        return Answer(side, f"is not compared with {reference}: {_ONE_NODE}", "", ())
     if all(one.ratio is None for one in headlines):
+        if any(one.is_apart for one in headlines):
+            return Answer(side, f"was not measured together with {reference}: {_NEVER}", "", ())
         return Answer(side, f"has not been measured beside {reference} yet.", "", ())
-    parts = (_effects(headlines), _equivalents(headlines, reference, margin), _undecided(headlines))
-    text = f"{'; '.join(filter(None, parts))}. {_balance(overview, sides)}".rstrip()
-    beside = " ".join(filter(None, (settles(overview), *_notes(headlines))))
+    changed, same, rest = (find(headlines, sides) for find in (effects, equivalents, undecided))
+    parts = _parts(changed, same, rest, reference, margin)
+    text = "; ".join(" ".join(filter(None, part)) for part in parts)
+    told = (
+        settles(headlines),
+        *_notes(headlines, sides),
+        *_readings(headlines),
+        _one_node(headlines, overview, sides),
+        more_figures(headlines, figures),
+    )
+    beside = " ".join(filter(None, told))
     cases = dict.fromkeys(case for one in overview for case in (one.reference_case, one.contender_case))
-    return Answer(side, text, beside, tuple(cases))
+    return Answer(side, text, beside, tuple(cases), (*changed, *same, *rest), parts)
 
 
-def _notes(headlines: Sequence[Headline]) -> list[str]:
-    """Return what the numbers leave out, once for all aspects of which it is the same."""
-    aspects: dict[str, list[str]] = {}
+def more_figures(headlines: Sequence[Headline], figures: Sequence[Comparison]) -> str:
+    """Return how many figures no headline speaks of, and which of them got worse or better."""
+    told = {(one.workload, one.fom, *one.at.items()) for one in headlines}
+    return further_words(figures, told, ("that does not answer this", "that do not answer this"))
+
+
+_ONE_NODE = "all ranks were on one node, and nothing that they send each other crosses a network."
+
+_NEVER = "no block of any session has runs of both, so nothing is said of what tells them apart."
+
+
+def _notes(headlines: Sequence[Headline], sides: Sides) -> list[str]:
+    """Return what the numbers leave out, once for all figures of which it is the same.
+
+    Places are named where a note is not of every place of a figure.
+    """
+    noted: dict[str, list[str]] = {}
     for one in headlines:
         if one.note and one.low is not None:
-            aspects.setdefault(one.note, []).append(one.aspect)
-    return [f"On {listed(names)}: {note}." for note, names in aspects.items()]
+            name = figure_words(one)
+            alike = [other for other in headlines if figure_words(other) == name]
+            is_partial = any(other.note != one.note for other in alike)
+            place = f" {place_words((one,), sides)}" if is_partial else ""
+            noted.setdefault(one.note, []).append(f"{name}{place}")
+    return [f"On {listed(list(dict.fromkeys(names)))}: {note}." for note, names in noted.items()]
+
+
+def _readings(headlines: Sequence[Headline]) -> list[str]:
+    """Return what so many blocks may have missed where they say equivalent, and when all of it was read."""
+    found = []
+    missed = [one for one in headlines if miss_words(one)]
+    if missed:
+        fewest = min(missed, key=lambda one: one.n_blocks)
+        what = "Within the margin" if any(one.withheld_by for one in missed) else "Equivalent"
+        found.append(f"{what} from {count(fewest.n_blocks, 'block')}: {miss_words(fewest)}.")
+    early = [one for one in headlines if one.planned_blocks is not None]
+    if early:
+        found.append(f"{progress_words(min(early, key=lambda one: one.n_blocks)).capitalize()}.")
+    return found
 
 
 def reading(headlines: Sequence[Headline], margin: float) -> str:
     """Return how to read the numbers of the sentences: what they average, over what, how surely."""
-    blocks = sorted({one.n_blocks for one in headlines if one.ratio is not None})
-    if not blocks:
+    measured = [one for one in headlines if one.ratio is not None]
+    if not measured:
         return ""
-    n = f"{blocks[0]}" if len(blocks) == 1 else f"{blocks[0]} to {blocks[-1]}"
-    confidence = percent(headlines[0].confidence, is_signed=False, decimals=0)
-    aspects = {one.aspect for one in headlines}
-    parts = [f"In brackets: {confidence} intervals from n = {n} paired {'block' if n == '1' else 'blocks'}."]
-    if Aspect.LATENCY in aspects:
-        parts.append(f"Small messages are those up to {_size(SMALL_MESSAGE_BYTES)}.")
-    if Aspect.BANDWIDTH in aspects:
-        parts.append(f"Bandwidth is taken from {_size(LARGE_MESSAGE_BYTES)} up.")
-    parts.append("Each is the geometric mean over its workloads, scales and sizes.")
+    parts = [_bracket_words(measured)]
+    parts.append(
+        "Each number is of one figure of one workload: of the message sizes that it names, or of all."
+    )
+    if any(len(one.cases) > 1 for one in headlines):
+        parts.append("Scales are averaged only where each has the same verdict.")
     parts.append(f"Equivalent: the whole interval lies within {_within(margin)}.")
+    mean = headlines[0].mean
+    parts += filter(None, (averaged_words(mean), misasked_words(mean, [one.better for one in headlines])))
+    parts += filter(None, [assumed_words(measured, "All of it")])
     family = max(one.family for one in headlines)
     if family > 1:
         parts.append(f"What is claimed allows for all {family} being asked at once.")
     return " ".join(parts)
+
+
+def _bracket_words(measured: Sequence[Headline]) -> str:
+    """Return what the intervals are, and of how many blocks; that there are none where there are none."""
+    blocks = sorted({one.n_blocks for one in measured if one.low is not None})
+    if not blocks:
+        return "No number has an interval: the blocks that both sides finished are too few."
+    n = f"{blocks[0]}" if len(blocks) == 1 else f"{blocks[0]} to {blocks[-1]}"
+    intervals = f"In brackets: {percent(measured[0].confidence, is_signed=False, decimals=0)} intervals"
+    if not any(one.is_paired for one in measured):
+        return f"{intervals} from n = {n} runs a side at the least, unpaired."
+    what = "paired block" if all(one.is_paired for one in measured) else "block"
+    return f"{intervals} from n = {n} {what}s."
 
 
 def _differences(one: Headline | Comparison) -> tuple[frozenset[object], frozenset[object]]:
@@ -102,83 +188,52 @@ def _differences(one: Headline | Comparison) -> tuple[frozenset[object], frozens
     return frozenset(one.contender.items()), frozenset(one.reference.items())
 
 
-def _effects(headlines: Sequence[Headline]) -> str:
-    return listed([_effect(one) for one in headlines if one.verdict in _DECIDED])
+def _parts(
+    changed: Sequence[Clause], same: Sequence[Clause], rest: Sequence[Clause], reference: str, margin: float
+) -> tuple[tuple[str, str], ...]:
+    """Return what is worse, better, the same and open, in this order; a place that all share is said once."""
+    worse, better = ([one for one in changed if one.verdict is verdict] for verdict in _DECIDED)
+    told = [
+        (f"is worse than {reference} in", worse),
+        ("better in" if worse else f"is better than {reference} in", better),
+        (_same(changed, same, reference, margin), same),
+        ("is undecided in", rest),
+    ]
+    told = [(lead, clauses) for lead, clauses in told if clauses]
+    places = {one.place for _, clauses in told for one in clauses}
+    is_shared = len(told) > 1 and len(places) == 1 and not next(iter(places)).startswith("in ")
+    parts = [
+        (lead, listed([one.text for one in clauses]) if is_shared else listed_at_places(clauses))
+        for lead, clauses in told
+    ]
+    if is_shared:
+        parts.append(("", f"all {places.pop()}"))
+    lead, last = parts[-1]
+    return (*parts[:-1], (lead, f"{last}."))
 
 
-def _effect(one: Headline) -> str:
-    """Return the change of the figure itself: ``takes 22 % [19, 25] off bandwidth``."""
-    if one.ratio is None or one.low is None or one.high is None:
-        return ""
-    if is_manifold(one.ratio):
-        return f"{'multiplies' if one.ratio > 1 else 'divides'} {one.aspect} by {fold(one)}"
-    if one.ratio >= 1:
-        change = shares(one.ratio - 1, (one.low - 1, one.high - 1), is_signed=False)
-        return f"adds {change} to {one.aspect}"
-    change = shares(1 - one.ratio, (1 - one.high, 1 - one.low), is_signed=False)
-    return f"takes {change} off {one.aspect}"
+def _same(changed: Sequence[Clause], same: Sequence[Clause], reference: str, margin: float) -> str:
+    waited = any(one.withheld_by for clause in same for one in clause.headlines) or any(
+        one.is_elapsed and one.verdict is Verdict.WORSE for clause in changed for one in clause.headlines
+    )
+    if waited:
+        return f"is within {_within(margin)} of {reference} in"
+    return f"is equivalent to {reference}, within {_within(margin)}, in"
 
 
-def _equivalents(headlines: Sequence[Headline], reference: str, margin: float) -> str:
-    same = [one for one in headlines if one.verdict is Verdict.EQUIVALENT]
-    if not same:
-        return ""
-    aspects = listed([f"{one.aspect} ({_cost(one)})" for one in same])
-    return f"is equivalent to {reference}, within {_within(margin)}, in {aspects}"
+def _one_node(headlines: Sequence[Headline], overview: Sequence[Comparison], sides: Sides) -> str:
+    """Return what is to say of networks on one node; empty where there is no such case.
 
-
-def _undecided(headlines: Sequence[Headline]) -> str:
-    parts = []
-    for one in headlines:
-        if one.verdict is not Verdict.UNDECIDED:
-            continue
-        if one.ratio is None:
-            parts.append(f"{one.aspect} (not measured on both sides)")
-        elif one.low is None:
-            parts.append(f"{one.aspect} ({_cost(one)} in {count(one.n_blocks, 'block')}, no interval)")
-        else:
-            parts.append(f"{one.aspect} ({_cost(one)})")
-    return f"is undecided in {listed(parts)}" if parts else ""
-
-
-def _balance(overview: Sequence[Comparison], sides: Sides) -> str:
-    """Return the balance over workloads and scales, with the farthest of them."""
-    if len(overview) < 2:
-        return ""
-    results = Counter(one.verdict.value if one.ratio is not None else "not measured" for one in overview)
-    words = [word for word in (*Verdict, "not measured") if results[word]]
-    if len(words) == 1:
-        text = f"Of {len(overview)} workloads and scales, all are {words[0]}"
-    else:
-        text = f"Of {len(overview)} workloads and scales it is "
-        text += ", ".join(f"{word} in {results[word]}" for word in words)
-    decided = [one for one in overview if one.verdict in _DECIDED and one.cost is not None]
-    if not decided:
-        return f"{text}."
-    far = max(decided, key=lambda one: abs(math.log(one.ratio or 1)))
-    return f"{text}; farthest is {sides.place_of[far.contender_case].label}, {_by(far)}."
-
-
-def _by(one: Comparison) -> str:
-    """Return a decided comparison in words: ``worse by 61 % [60, 63]``."""
-    bounds = cost_interval(one.low, one.high, one.better)
-    if one.ratio is None or one.cost is None or bounds is None:
-        return one.verdict.value
-    if is_manifold(one.ratio):
-        return f"{one.verdict} by a factor of {fold(one)}"
-    low, high = sorted(abs(end) for end in bounds)
-    return f"{one.verdict} by {shares(abs(one.cost), (low, high), is_signed=False)}"
-
-
-def _cost(one: Headline | Comparison) -> str:
-    told = cost(one, one.better)
-    return "no direction" if told is None else str(told)
+    Where a campaign does not tell which workloads send messages, they are compared all the same.
+    """
+    if any(one.is_uncrossed for one in overview):
+        return "At 1 node nothing crosses the network, so the networks are not compared there."
+    compared = [one for one in headlines if {*one.reference, *one.contender} == {"network"}]
+    if any(sides.place_of[case].nodes == 1 for one in compared for _, case in one.cases):
+        return "At 1 node nothing crosses the network: what differs there is not what the network carries."
+    return ""
 
 
 def _within(margin: float) -> str:
     decimals = 0 if (margin * 100).is_integer() else 1
     return f"±{NARROW}{percent(margin, is_signed=False, decimals=decimals)}"
-
-
-def _size(n_bytes: int) -> str:
-    return format_bytes(n_bytes).replace(" ", NARROW)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tare.answers.precision import Imprecision
 from tare.answers.suspicions import Suspicion
 from tare.answers.trust import Doubt, Trust
-from tare.report.words.numbers import count, listed, percent, quantity
+from tare.report.words.numbers import count, listed, number, percent, quantity
 from tare.stats.modes import MIN_FOR_MODES
 from tare.stats.series import MIN_SERIES
+from tare.stats.warmup import MIN_FOR_WARM_UP
 
 _LOOKED_FOR = {
     Suspicion.DRIFT: "drift",
@@ -31,12 +33,40 @@ def finding(doubt: Doubt) -> str:
         low, high = (quantity(level, doubt.unit) for level in doubt.levels)
         return f"has two modes, at {low} and {high}: {_blocks(doubt.blocks)} of {doubt.n_blocks} in one"
     if doubt.suspicion is Suspicion.AUTOCORRELATION:
+        what = "its ratio to the reference" if doubt.is_of_ratio else "each run"
+        when = "in the block before" if doubt.is_of_ratio else "before"
         return (
-            f"each run resembles the one before: autocorrelation {doubt.size:.2f}, where noise "
+            f"{what} resembles the one {when}: autocorrelation {doubt.size:.2f}, where noise "
             f"stays below {doubt.levels[0]:.2f}"
         )
     up_to = "" if len(doubt.blocks) == 1 else "up to "
     return f"{_blocks(doubt.blocks)} {_lie(doubt.blocks)} far off: {up_to}{percent(doubt.size)} of the median"
+
+
+def imprecision_words(found: Imprecision) -> str:
+    """Return that noise or load keeps most ratios undecided, with the figures that show it."""
+    asked, known, scatter = (
+        percent(one, is_signed=False) for one in (found.margin, found.half_width, found.scatter)
+    )
+    text = (
+        f"{found.n_wide} of {count(found.n_ratios, 'ratio')} undecided, known to ±{known} in the "
+        f"median, where {asked} was asked about: ratios scatter by {scatter} from block to block, so that "
+        f"±{asked} takes about {number(found.n_needed, 2)} blocks: the machine was too noisy for that "
+        "question"
+    )
+    if found.load is None or not found.is_overloaded:
+        return text
+    low, high = (number(one, 2) for one in found.load)
+    cpus = "" if found.n_cpus is None else f", on nodes of {count(found.n_cpus, 'CPU')}"
+    return f"{text}; the load average was {low} to {high} when runs started{cpus}"
+
+
+def cure_of_noise(found: Imprecision) -> str:
+    """Return what to do where the machine was too noisy for what was asked."""
+    quiet = (
+        " End what else runs there, or give ranks fewer CPUs than there are." if found.is_overloaded else ""
+    )
+    return f"Take more blocks, ask about larger differences (margin), or measure on a quieter machine.{quiet}"
 
 
 def _shared_finding(doubt: Doubt) -> str:
@@ -58,7 +88,9 @@ def cure(doubt: Doubt, warmup: int) -> str:
         )
     if doubt.suspicion is Suspicion.MODES:
         return _step(doubt) or _MODES
-    return _AUTOCORRELATION if doubt.suspicion is Suspicion.AUTOCORRELATION else _OUTLIERS
+    if doubt.suspicion is Suspicion.AUTOCORRELATION:
+        return _AUTOCORRELATION
+    return f"{_OUTLIERS} {_FIRST}" if doubt.blocks[0] == 1 and doubt.n_blocks < MIN_FOR_WARM_UP else _OUTLIERS
 
 
 _DRIFT_OF_ALL = (
@@ -78,6 +110,7 @@ _AUTOCORRELATION = (
     "or wait between them."
 )
 _OUTLIERS = "It counts like any other run; its evidence may say what happened."
+_FIRST = f"Whether a slow first block is warm-up or chance can be told from {MIN_FOR_WARM_UP} blocks on."
 
 
 def _step(doubt: Doubt) -> str:
@@ -104,6 +137,8 @@ def _untested(trust: Trust) -> str:
     parts = []
     if not trust.is_in_order:
         parts.append("In what order these runs were made is not known, so nothing is said of change in time.")
+    if trust.is_in_order and trust.n_tested[Suspicion.DRIFT] and not trust.n_tested[Suspicion.WARM_UP]:
+        parts.append(f"A warm-up cannot be told with fewer than {MIN_FOR_WARM_UP} blocks.")
     n_modes, n_outliers = (trust.n_tested[one] for one in (Suspicion.MODES, Suspicion.OUTLIERS))
     if n_modes == 0:
         parts.append(f"Two modes cannot be told with fewer than {MIN_FOR_MODES} blocks.")

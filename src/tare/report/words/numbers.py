@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Sequence
 from typing import TypeGuard
 
 from tare.model.values import Scalar
-from tare.model.workload import Better
 from tare.units import format_bytes
+from tare.visible import visible as visible
 
 NARROW = "\u202f"
 """Narrow no-break space: keeps a number and its unit on one line (ISO 80000-1, 7.1.4)."""
@@ -19,22 +18,20 @@ SPACE = "\u00a0"
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 _UNITS = {"1/s": "/s", "us": "µs", "usec": "µs", "Mbytes/s": "MB/s", "Mbytes/sec": "MB/s", "": ""}
-_SIZES = frozenset({"block", "transfer", "file_size", "node_memory"})
-"""What fio, IOR, elbencho and HPL call sizes: the plan does not tell the units of parameters."""
-
 MOST_IN_PERCENT = 10.0
 """A ratio beyond this, or below its inverse, is told as a factor: 161 ×, not +15992 %; 1/161 ×, not −99 %."""
 
 _MOST_DECIMALS = 2
+_WIDE = 0.2
 _MOST_DIGITS = 5
-_KEPT_CONTROLS = frozenset("\n\t")
+_MOST_MEASURED = 6
 
 
 def number(value: float, digits: int = 3) -> str:
     """Return `value` to `digits` significant digits, without exponents between 1e-3 and 1e6."""
     if value == 0:
         return "0"
-    magnitude = math.floor(math.log10(abs(value)))
+    magnitude = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))  # 9.999 has that of 10
     if not -4 < magnitude < 7:
         return f"{value:.{digits - 1}e}".replace("-", "−")
     decimals = max(0, digits - 1 - magnitude)
@@ -55,6 +52,20 @@ def quantity(value: float, unit: str) -> str:
     """Return a value with its unit: ``2.41 µs``."""
     name = unit_name(unit)
     return f"{number(value)}{NARROW}{name}" if name else number(value)
+
+
+def measured(value: float, low: float | None, high: float | None, unit: str) -> str:
+    """Return a value with its unit and the digits that its interval allows: ``20.13 µs``, ``3 900 MB/s``.
+
+    The last digit is of the order of half the interval's width; three digits where there is no interval.
+    """
+    if low is None or high is None or high <= low or not 1e-3 <= abs(value) < 1e7:
+        return quantity(value, unit)
+    decimals = -math.floor(math.log10((high - low) / 2))
+    decimals = min(decimals, _MOST_MEASURED - 1 - math.floor(math.log10(abs(value))))
+    text = f"{round(value, decimals):,.{max(decimals, 0)}f}".replace(",", NARROW).replace("-", "−")
+    name = unit_name(unit)
+    return f"{text}{NARROW}{name}" if name else text
 
 
 def scaled(value: float, unit: str) -> str:
@@ -78,13 +89,6 @@ def percent(share: float, *, is_signed: bool = True, decimals: int | None = None
     return text.replace("-", "−") + f"{NARROW}%"
 
 
-def cost_interval(low: float | None, high: float | None, better: Better | None) -> tuple[float, float] | None:
-    """Turn an interval of contender / reference into one of the share that the contender costs."""
-    if low is None or high is None or better is None:
-        return None
-    return (low - 1, high - 1) if better is Better.LOWER else (1 - high, 1 - low)
-
-
 def bracket(bounds: tuple[float, float] | None, decimals: int) -> str:
     """Return an interval of shares in percent: ``[61, 75]``; empty when there is none."""
     if bounds is None:
@@ -99,12 +103,17 @@ def bracket_values(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"[{number(low)},{SPACE}{number(high)}]"
 
 
-def cost_decimals(share: float, bounds: tuple[float, float] | None) -> int:
-    """Return the decimals of a cost in percent: more where its interval would else have two equal ends."""
+def share_decimals(share: float, bounds: tuple[float, float] | None) -> int:
+    """Return the decimals of a share in percent: more where its interval would else have two equal ends.
+
+    None where the interval is so wide that they would tell nothing.
+    """
+    if bounds is not None and bounds[1] - bounds[0] >= _WIDE:
+        return 0
     decimals = _decimals(share)
     if bounds is None or bounds[0] == bounds[1]:
         return decimals
-    while decimals < _MOST_DECIMALS and len({f"{end * 100:.{decimals}f}" for end in bounds}) == 1:
+    while decimals < _MOST_DECIMALS and len({float(f"{end * 100:.{decimals}f}") for end in bounds}) == 1:
         decimals += 1
     return decimals
 
@@ -180,11 +189,14 @@ def count(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n} {noun if n == 1 else plural or noun + 's'}"
 
 
-def coordinate(name: str, value: Scalar) -> str:
-    """Return one coordinate or setting as a table shows it: message sizes in binary prefixes."""
+def coordinate(name: str, value: Scalar, *, is_size: bool | None = None) -> str:
+    """Return one coordinate or setting as a table shows it: message sizes in binary prefixes.
+
+    `is_size` tells whether a setting counts bytes, as its plan knows; a coordinate's name tells it.
+    """
     if isinstance(value, bool):
         return f"{words(name)} {'on' if value else 'off'}"
-    if is_number(value) and is_size(name):
+    if is_number(value) and (counts_bytes(name) if is_size is None else is_size):
         size = format_bytes(value).replace(" ", NARROW)
         return size if name == "bytes" else f"{words(name)} {size}"
     if isinstance(value, int) and name in ("nodes", "ranks", "threads"):
@@ -197,35 +209,6 @@ def is_number(value: Scalar | None) -> TypeGuard[int | float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def is_size(name: str) -> bool:
-    """Return whether a coordinate or parameter of this name counts bytes."""
-    return name.endswith("bytes") or name in _SIZES
-
-
-def visible(text: str) -> str:
-    """Return `text` with every character that would hide or reorder others shown as a sign.
-
-    Control characters become Unicode's control pictures (␛ for escape); format characters, such as
-    the overrides of the bidirectional algorithm (UAX 9), and noncharacters their code point. No XML
-    may hold them, and the renderer of SVG aborts the whole process when it meets one.
-    """
-    if text.isprintable():
-        return text
-    return "\n".join(
-        line if line.replace("\t", " ").isprintable() else "".join(map(_picture, line))
-        for line in text.split("\n")
-    )
-
-
-def _picture(character: str) -> str:
-    code = ord(character)
-    if character in _KEPT_CONTROLS:
-        return character
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "␡"
-    is_noncharacter = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
-    if is_noncharacter or unicodedata.category(character) in ("Cc", "Cf", "Cs"):
-        return f"⟨U+{code:04X}⟩"
-    return character
+def counts_bytes(name: str) -> bool:
+    """Return whether the name of a coordinate says that it counts bytes."""
+    return name.endswith("bytes")

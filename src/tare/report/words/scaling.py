@@ -54,7 +54,15 @@ def share(one: Bounded | None) -> str:
     if one is None:
         return "–"
     bounds = None if one.low is None or one.high is None else (one.low, one.high)
-    return f"{percent(one.value, is_signed=False, decimals=0)}{SPACE}{bracket(bounds, 0)}".rstrip()
+    decimals = 0 if bounds is None else _share_decimals(bounds)
+    return (
+        f"{percent(one.value, is_signed=False, decimals=decimals)}{SPACE}{bracket(bounds, decimals)}".rstrip()
+    )
+
+
+def _share_decimals(bounds: tuple[float, float]) -> int:
+    """Return the least decimals at which the ends of an interval differ in print, two at the most."""
+    return next((n for n in range(2) if len({f"{end * 100:.{n}f}" for end in bounds}) > 1), 2)
 
 
 def speedup_words(curve: ScalingCurve, point: ScalingPoint) -> str:
@@ -101,8 +109,9 @@ def sentences(curve: ScalingCurve) -> list[str]:
 
 
 def _growth(curve: ScalingCurve) -> str:
-    last = curve.measured[-1]
-    if curve.p_ref is None or last.speedup is None or last.scale == curve.p_ref:
+    known = [one for one in curve.measured if one.speedup is not None]
+    last = known[-1] if known else curve.measured[-1]
+    if curve.p_ref is None or not known or last.scale == curve.p_ref:
         return f"{curve.note.capitalize()}." if curve.note else ""
     fast = "as fast" if curve.kind is ScalingKind.STRONG else "the throughput"
     where = scale_words(curve.along, last.scale)
@@ -119,7 +128,10 @@ def _lack(point: ScalingPoint) -> str:
 def _lasting(curve: ScalingCurve) -> str:
     """Return how far efficiency lasts, passing over a floor that says the same as the next."""
     largest = curve.measured[-1].scale
-    if curve.p_ref is None or curve.p_ref == largest:
+    if curve.p_ref is None:
+        return ""
+    beyond = [one.scale for one in curve.measured if one.efficiency is not None and one.scale > curve.p_ref]
+    if not beyond:
         return ""
     parts: list[str] = []
     for one, lower in itertools.zip_longest(curve.lasting, curve.lasting[1:]):
@@ -127,8 +139,8 @@ def _lasting(curve: ScalingCurve) -> str:
         if lower is not None and lower.scale == one.scale < largest:
             continue
         if one.scale == curve.p_ref:
-            next_scale = next(point.scale for point in curve.measured if point.scale > one.scale)
-            parts.append(f"is below {floor} from {scale_words(curve.along, next_scale)} on")
+            verb = "is" if _is_below(curve, beyond[0], one.floor) else "seems"
+            parts.append(f"{verb} below {floor} from {scale_words(curve.along, beyond[0])} on")
             continue
         is_sure = one.certain_scale is None or one.certain_scale == one.scale
         surely = "" if is_sure else f" (surely up to {one.certain_scale:g})"
@@ -138,6 +150,12 @@ def _lasting(curve: ScalingCurve) -> str:
         if one.scale == largest:
             break
     return f"Efficiency {', and '.join(parts)}."
+
+
+def _is_below(curve: ScalingCurve, scale: float, floor: float) -> bool:
+    """Return whether the whole interval of the efficiency at a scale, if it has one, is below a floor."""
+    found = next((one.efficiency for one in curve.measured if one.scale == scale), None)
+    return found is None or found.high is None or found.high < floor
 
 
 def _findings(curve: ScalingCurve) -> list[str]:
@@ -186,7 +204,11 @@ def _doubt(fit: LawFit) -> str:
 
 def _missing(curve: ScalingCurve) -> str:
     missing = [scale_words(curve.along, point.scale) for point in curve.points if point.value is None]
-    return f"Not measured: {listed(missing)}." if missing else ""
+    apart = [scale_words(curve.along, point.scale) for point in curve.measured if point.speedup is None]
+    parts = [f"Not measured: {listed(missing)}."] if missing else []
+    if apart and curve.p_ref is not None:
+        parts.append(f"Not measured together with {scale_words(curve.along, curve.p_ref)}: {listed(apart)}.")
+    return " ".join(parts)
 
 
 def law_words(fit: LawFit) -> str:

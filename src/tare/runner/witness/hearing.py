@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
 from tare.attest import ASKED, words_folder
+from tare.beneath import Beneath
 from tare.runner.witness import intelmpi, libfabric, openmpi, ucx
 from tare.runner.witness.word import Word
 
@@ -22,9 +24,9 @@ def gather(work: Path, stage: str, stdout: str, stderr: str) -> None:
     to, standard error. Nothing is done where no library was asked.
     """
     folder = work / words_folder(stage)
-    if not (folder / ASKED).exists():
+    if not Beneath(folder, ASKED).exists():
         return
-    files = sorted(path for path in folder.iterdir() if path.name != ASKED)
+    files = [one.path for one in Beneath(folder).files() if one.name != ASKED]
     complaints = [line for path in files for line in _lines(path) if not _is_chatter(line)]
     heard: dict[tuple[Word, ...], str] = {}
     for lines in (
@@ -35,7 +37,8 @@ def gather(work: Path, stage: str, stdout: str, stderr: str) -> None:
         for words, line in _telling(lines):
             heard.setdefault(words, line)
     if heard:
-        _path(work, stage).write_text("".join(heard.values()), errors="surrogateescape")
+        said = "".join(heard.values()).encode(errors="surrogateescape")
+        Beneath(work, _path(work, stage).relative_to(work).as_posix()).replace(said, is_synced=False)
     _keep_out(work / stderr, complaints)
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -65,16 +68,17 @@ def _is_chatter(line: str) -> bool:
 def _lines(path: Path) -> Iterator[str]:
     """Yield the lines of a file, whatever bytes they hold; none of a file that is not there."""
     try:
-        with path.open(errors="surrogateescape") as file:
-            yield from file
-    except FileNotFoundError:
+        descriptor = Beneath(path.parent, path.name).open()
+    except OSError:
         return
+    with os.fdopen(descriptor, errors="surrogateescape") as file:
+        yield from file
 
 
 def _keep_out(stderr: Path, complaints: Iterable[str]) -> None:
     """Write standard error anew, without chatter and with `complaints` that libraries wrote elsewhere."""
-    rest = stderr.with_name(f"{stderr.name}.rest")
-    with rest.open("w", errors="surrogateescape") as file:
+    rest = Beneath(stderr.parent, f"{stderr.name}.rest")
+    with os.fdopen(rest.create(), "w", errors="surrogateescape") as file:
         file.writelines(line for line in _lines(stderr) if not _is_chatter(line))
         file.writelines(complaints)
-    rest.replace(stderr)
+    rest.rename(stderr.name)

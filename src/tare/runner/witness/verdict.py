@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from tare.model.site import Network
+from tare.runner.carriers import OVER_SOCKETS
 from tare.runner.witness.word import Word
 
-_OVER_SOCKETS = frozenset({"tcp", "sockets", "net", "udp"})
+_NAMING = ("UCX_NET_DEVICES", "FI_CXI_DEVICE_NAME", "FI_EFA_IFACE", "FI_VERBS_DEVICE_NAME", "PSM3_NIC")
 _UCX = frozenset({"verbs", "ucx", "mlx"})
 """Providers that reach InfiniBand and RoCE, through UCX or themselves."""
 
@@ -43,7 +44,7 @@ def contradiction(
         wrong = sorted(way for way in ways if not _is_way(way, network.provider))
         if wrong:
             return f"{library} chose {', '.join(wrong)}, and the network asks for {network.provider}"
-        if ways <= _OVER_SOCKETS:
+        if ways <= OVER_SOCKETS:
             others = sorted(set(_interfaces(mine)) - {network.interface})
             if others:
                 return (
@@ -59,12 +60,26 @@ def contradiction(
     return None
 
 
-def named_devices(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the devices, each with or without its port, that `variables` name to UCX (ucx_info -cf).
+def confirms(network: Network, words: Collection[Word], *, devices: Collection[str] = ()) -> bool:
+    """Return whether the libraries themselves named `network`: its transport, and over sockets its interface.
 
-    Empty where they name none, or those to leave out.
+    Nothing that they said may contradict it.
     """
-    named = tuple(one.strip() for one in variables.get("UCX_NET_DEVICES", "").split(",") if one.strip())
+    if contradiction(network, words, devices=devices, are_all_asked=False) is not None:
+        return False
+    ways = {one.transport for one in words if one.transport and not one.is_local}
+    if not ways:
+        return False
+    return not ways <= OVER_SOCKETS or set(_interfaces(words)) == {network.interface}
+
+
+def named_devices(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the devices, each with or without its port, that `variables` name to UCX and to libfabric.
+
+    Empty where they name none, or those to leave out (ucx_info -cf, fi_cxi(7), fi_efa(7), fi_verbs(7)).
+    """
+    told = next((variables[name] for name in _NAMING if variables.get(name)), "")
+    named = tuple(one.strip() for one in told.split(",") if one.strip())
     return () if any(one == "all" or one.startswith("^") for one in named) else named
 
 
@@ -76,8 +91,8 @@ def _is_way(way: str, provider: str) -> bool:
     if provider == "ucx":
         return True
     if provider in _UCX:
-        return way not in _OVER_SOCKETS and way not in {"shm", "self"}
-    return way in _OVER_SOCKETS if provider in _OVER_SOCKETS else way == provider
+        return way not in OVER_SOCKETS and way not in {"shm", "self"}
+    return way in OVER_SOCKETS if provider in OVER_SOCKETS else way == provider
 
 
 def _interfaces(words: Collection[Word]) -> Iterator[str]:

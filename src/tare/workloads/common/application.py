@@ -15,8 +15,8 @@ _IO_LEVELS = ("none", "heavy")
 
 IO_NOTE = """\
 The factor `io` tells computing from storing: `none` (as without it) writes no results, `heavy` writes them as
-often as users who suffer from it do. Heavy output goes to the case's storage path, into a folder
-`tare-<case>` that each run empties first, or into the working folder where the case names no storage."""
+often as users who suffer from it do. Heavy output goes to the case's storage path, into a folder of the
+run's own that is removed after it, or into the working folder where the case names no storage."""
 
 
 class Application(Benchmark, frozen=True, kw_only=True):
@@ -54,19 +54,11 @@ def io_faults(case: Case) -> Iterator[str]:
 
 
 def output_folder(case: Case) -> str:
-    """Return where `case` writes its results: on its storage path if that is what it measures."""
-    return f"{{storage}}/tare-{case.id}" if is_heavy(case) and case.storage else "."
+    """Return where `case` writes its results: on its storage path if that is what it measures.
 
-
-def fresh_output_folder(case: Case) -> tuple[Stage, ...]:
-    """Return the stages that leave `case` with an empty output folder; none where it is the working folder.
-
-    The folder is the case's own, so that a campaign never holds more than one run's output of each case.
+    That is the run's own folder there, which is empty when it begins.
     """
-    folder = output_folder(case)
-    if folder == ".":
-        return ()
-    return (serial("clear", "rm", "-rf", folder), serial("folder", "mkdir", "-p", folder))
+    return "{storage}" if is_heavy(case) and case.storage else "."
 
 
 def serial(

@@ -111,6 +111,7 @@ def peer_stage(
         files={"peer.sh": _SCRIPT},
         layout=case.layout.pair(),
         is_pair=True,
+        programs=tuple(dict.fromkeys((server[0], client[0]))),
     )
 
 

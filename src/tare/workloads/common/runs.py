@@ -14,6 +14,8 @@ class Run:
 
     figures: dict[str, float] = dataclasses.field(default_factory=dict)
     is_finished: bool = False
+    is_begun: bool = False
+    """Whether the output has its beginning."""
 
 
 class Runs:
@@ -34,16 +36,25 @@ class Runs:
     def open(self) -> Run:
         """Return the run that is under way; one begins where there is none."""
         last = self.last
-        return self.begin() if last is None or last.is_finished else last
+        if last is None or last.is_finished:
+            if last is not None and last.is_begun:
+                self._findings.mixed("figures after the end of their run")
+            return self._add()
+        return last
 
     def begin(self) -> Run:
         """Return a new run; one under way that has no figures yet is the same run."""
         last = self.last
         if last is None or last.is_finished or last.figures:
-            last = Run()
-            self._runs.append(last)
-            self._findings.keep(self._n_figures)
+            last = self._add()
+        last.is_begun = True
         return last
+
+    def _add(self) -> Run:
+        run = Run()
+        self._runs.append(run)
+        self._findings.keep(self._n_figures)
+        return run
 
     def report(self, *, end: str, nothing: str) -> bool:
         """Add figures and problems to the findings; return whether the output is complete.

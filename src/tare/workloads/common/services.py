@@ -155,4 +155,6 @@ def services_stage(
         argv=(*call, *service, "--", *master, "--", *each),
         files={f"{name}/services.sh": _SCRIPT, **own},
         layout=node_layout(case),
+        programs=tuple(dict.fromkeys((service[0], master[0]))),
+        has_own_threads=True,
     )

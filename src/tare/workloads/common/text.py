@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,6 +12,12 @@ from tare.workloads.common.room import Room
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 """Control sequences of a terminal (ECMA-48): CSI, OSC and two-character ones."""
+
+
+def colourless(text: str) -> str:
+    """Return `text` without the control sequences of a terminal."""
+    return _ESCAPE.sub("", text) if "\x1b" in text else text
+
 
 _TAG = re.compile(r"\[(?:[^\s\]]*[0-9]+,)?[0-9]+\](?:\[[^\s\]]+\])?<std(?:out|err)>:")
 """What Open MPI puts before each line with --tag-output: job, rank, perhaps host and pid, and the stream."""
@@ -115,8 +122,7 @@ def _clean(
     tag_end = " " if ends_of_tags == {" "} else ""  # Open MPI 5 puts a blank after the tag
     for line in lines:
         is_torn = has_ends and not line.endswith("\n")
-        if "\x1b" in line:
-            line = _ESCAPE.sub("", line)
+        line = colourless(line)
         if line[:1] == "[" and "]<std" in line and not keeps_blanks:
             line, n_tags = _TAG.subn("", line, count=1)
             line = line.removeprefix(tag_end) if n_tags else line
@@ -142,6 +148,26 @@ def figure(word: str) -> float | None:
     if _FIGURE.fullmatch(word):
         return float(word)
     return math.nan if _NO_FIGURE.fullmatch(word) else None
+
+
+def doubled_name(text: str) -> str | None:
+    """Return a name that an object of the JSON in `text` has twice, as where lines were lost between two.
+
+    Decoders keep the last of them silently. Objects of nothing but text are left out: they hold options,
+    which may be given twice. None where there is none, or where the text is no JSON.
+    """
+    found: list[str] = []
+
+    def look(pairs: list[tuple[str, object]]) -> None:
+        names = {name for name, _ in pairs}
+        if len(names) < len(pairs) and not all(isinstance(value, str) for _, value in pairs):
+            found.append(next(name for name in names if sum(one == name for one, _ in pairs) > 1))
+
+    try:
+        json.loads(text, object_pairs_hook=look)
+    except (ValueError, RecursionError):
+        return None
+    return found[0] if found else None
 
 
 def aborts(line: str) -> bool:

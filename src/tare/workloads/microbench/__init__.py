@@ -14,8 +14,9 @@ from typing import Self
 
 import msgspec
 
+from tare.model.bounds import Resource
 from tare.model.case import Case, Layout
-from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage, limited
 from tare.workloads.common.benchmark import Benchmark, Findings
 from tare.workloads.microbench.output import STATISTICS, Log
 
@@ -238,7 +239,7 @@ WORKLOADS = (
         summary="Latency and bandwidth between two ranks, with their tails: every message is timed.",
         description=_DESCRIPTION.format(**_P2P),
         parameters=(*_parameters(_POINT_TO_POINT, 4 << 20, 0, 10_000), _WINDOW),
-        foms=(*_LATENCY, *_BANDWIDTH),
+        foms=(*_LATENCY, *limited(_BANDWIDTH, "MB/s", Resource.LINK)),
         operations=_POINT_TO_POINT,
         is_pair=True,
     ),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from tare.errors import NOT_JSON
 from tare.model.values import Scalar
 from tare.model.workload import Fom, Parsed
 from tare.workloads.common.application import check_ranks
@@ -79,6 +80,11 @@ class _Row(_Line, frozen=True, tag="row"):
         ways = 2 if self.op == "pingpong" else 1
         return self.n * ways * self.window * (1 if self.op == "barrier" else self.bytes)
 
+    @property
+    def n_messages(self) -> int:
+        """Return how many messages each node sends and receives at least, each awaited before the next."""
+        return {"pingpong": 2 * self.n, "barrier": self.n}.get(self.op, 0)
+
     def statistics(self) -> Iterator[tuple[str, float]]:
         """Yield the end of a figure's name and its value."""
         for name in STATISTICS:
@@ -147,7 +153,7 @@ class Log:
         text = line[start : line.rfind("}") + 1]
         try:
             found = _DECODER.decode(text)
-        except (msgspec.DecodeError, UnicodeEncodeError):
+        except (UnicodeEncodeError, *NOT_JSON):
             self._break(f"the output has a broken line: {line[start:].strip()[:120]}")
             return
         if isinstance(found, _Header):
@@ -199,4 +205,8 @@ class Log:
         is_complete = not faults and not self._is_broken
         self.ending.report(findings, is_complete=is_complete)
         payload_bytes = sum(row.payload_bytes for rows in counted for row in rows)
-        return findings.parsed(is_complete=is_complete, payload_bytes=payload_bytes if any(counted) else None)
+        return findings.parsed(
+            is_complete=is_complete,
+            payload_bytes=payload_bytes if any(counted) else None,
+            n_messages=sum(row.n_messages for rows in counted for row in rows),
+        )

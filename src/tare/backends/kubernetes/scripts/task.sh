@@ -3,6 +3,12 @@ set -u
 # made. 'progress' in the working folder tells which steps have ended, and becomes 'landed' when the task is over.
 run=/tare/run work=/tare/work scripts=/tare/scripts
 
+clock() { # set 'now': seconds since the epoch, and since the node started, which nobody sets; bash has the former from 5 on
+  local up
+  read -r up _ </proc/uptime
+  now="${EPOCHREALTIME-$(date +%s.%N)} $up"
+}
+
 hosts() { # the workers; none when this pod does it all
   [ -e "$hostfile" ] && sed -n 's/^\([^ :#][^ :]*\).*/\1/p' "$hostfile"
 }
@@ -90,32 +96,65 @@ task() { # task SECONDS: begin a task
   sh "$scripts/prepare.sh" true
   cd "$work" || exit 125
   mapfile -t hosts < <(hosts)
-  printf 'began %s\n' "$EPOCHREALTIME" >progress || exit 125
+  clock
+  printf 'began %s\n' "$now" >progress || exit 125
   [ -z "${TARE_ADDRESS0:-}" ] || : >ready # a client is made when its server listens, and waits for its word
   reach || { land; exit 125; }
   probe before "$scripts/probe.sh" "$scripts/facts.sh"
   deadline=$((SECONDS + $1))
 }
 
+own() { # own FOLDER STDERR [keep]: make the task's own folder on the storage path, in each pod that lacks it
+  clock
+  local begun=$now host
+  own_folder=$1
+  if mkdir -- "$1" 2>"$2"; then
+    for host in "${hosts[@]}"; do
+      on "$host" sh -c "$is_ours"' || mkdir -- "$1"' own "$1" 2>>"$2" || break
+    done && [ ! -s "$2" ] && { [ -z "${3:-}" ] || own_folder=; return 0; }
+  else
+    own_folder=
+  fi
+  clock
+  printf 'step storage 1 %s %s\n' "$begun" "$now" >>progress
+  return 1
+}
+
+is_ours='[ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]'
+
+disown_folder() { # remove it again: it is this user's, and no link
+  local removal="if $is_ours;"' then rm -rf -- "$1"; fi' host
+  [ -n "${own_folder:-}" ] || return 0
+  sh -c "$removal" disown "$own_folder"
+  for host in "${hosts[@]}"; do on "$host" sh -c "$removal" disown "$own_folder"; done
+  own_folder=
+} 2>/dev/null
+
 step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of the task's time
   local name=$1 out=$2 err=$3 left=$((deadline - SECONDS)) begun
   shift 3
-  begun=$EPOCHREALTIME
+  clock
+  begun=$now
+  set -- "${@//'{run}'/${TARE_RUN:-}}"
+  [ -z "$is_ended" ] || set -- sh -c 'exit 143' # before it began: 128 + SIGTERM, as if it had
   timeout --kill-after=10 "$((left > 0 ? left : 1))" "${@//'{address0}'/${TARE_ADDRESS0:-}}" >"$out" 2>"$err" </dev/null &
   child=$!
+  [ -z "$is_ended" ] || kill "$child" 2>/dev/null # the signal came while it began
   while :; do # a signal of the kubelet interrupts 'wait', and not the program
     wait "$child"
     kill -0 "$child" 2>/dev/null || break
   done
   wait "$child"
   code=$?
-  printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$EPOCHREALTIME" >>progress
+  clock
+  printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$now" >>progress
   return "$code"
 }
 
 step_on_first() { # step_on_first NAME STDOUT STDERR COMMAND…: the same, in the first worker
   local name=$1 out=$2 err=$3
   shift 3
+  set -- "${@//'{run}'/${TARE_RUN:-}}"
   [ ${#hosts[@]} = 0 ] || set -- "${ssh[@]}" "${hosts[0]}" "cd $work && $(printf '%q ' "$@")"
   step "$name" "$out" "$err" "$@"
 }
@@ -131,6 +170,7 @@ witness() { # bring home what ranks and their libraries said in the other worker
 land() { # probe again, bring home what the first worker has, and put all of it into the pod's log
   unwatch
   probe after "$scripts/probe.sh"
+  disown_folder
   mv progress landed
   cp landed /dev/termination-log 2>/dev/null
   [ "$brings" = yes ] || return
@@ -145,5 +185,6 @@ land() { # probe again, bring home what the first worker has, and put all of it 
 
 child=
 code=0
+is_ended= # set by a signal, which may come while a pod is probed and there is no program yet
 watchers=()
-trap '[ "$serves" = yes ] && : >"$work/done" || { [ -n "$child" ] && kill "$child"; }' TERM
+trap '[ "$serves" = yes ] && : >"$work/done" || { is_ended=yes; [ -n "$child" ] && kill "$child"; }' TERM

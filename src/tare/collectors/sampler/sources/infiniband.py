@@ -1,4 +1,4 @@
-"""Counters of InfiniBand, Omni-Path and RoCE ports: /sys/class/infiniband (sysfs-class-infiniband)."""
+"""Counters of InfiniBand, Omni-Path, RoCE, EFA and Slingshot ports: /sys/class/infiniband, /sys/class/cxi."""
 
 import glob
 
@@ -18,6 +18,19 @@ _EXTENDED = {
     name + "_64": _COUNTERS[name]
     for name in ("port_xmit_data", "port_rcv_data", "port_xmit_packets", "port_rcv_packets")
 }  # of drivers whose plain counters have 32 bits
+_OF_DRIVERS = {
+    "tx_bytes": "tx_bytes",
+    "rx_bytes": "rx_bytes",
+    "tx_pkts": "tx_packets",
+    "rx_pkts": "rx_packets",
+    "ip4OutOctets": "tx_bytes",
+    "ip6OutOctets": "tx_bytes",
+    "ip4InOctets": "rx_bytes",
+    "ip6InOctets": "rx_bytes",
+    "hw_tx_bytes_cnt": "tx_bytes",
+    "hw_rx_bytes_cnt": "rx_bytes",
+}  # in hw_counters, of EFA, bnxt_re, mana, irdma and erdma: bytes, where the port has no counters of its own
+_SLINGSHOT = {"hni_sts_tx_ok_octets": "tx_bytes", "hni_sts_rx_ok_octets": "rx_bytes"}
 _NAMES = dict(_COUNTERS, **_EXTENDED)
 _ENDS = {2**32 - 1}  # where counters of 32 bits stop (InfiniBand Architecture 16.1.3.5)
 _ENDS_OF_ERRORS = _ENDS | {2**16 - 1}
@@ -30,12 +43,15 @@ def paths(root: str) -> "list[str]":
     ports = root + "/sys/class/infiniband/*/ports/*/"
     found = [path for name in _COUNTERS for path in glob.glob(ports + "counters/" + name)]
     found += [path for name in _EXTENDED for path in glob.glob(ports + "counters_ext/" + name)]
-    return sorted(found + [path for name in _HARDWARE for path in glob.glob(ports + "hw_counters/" + name)])
+    hardware = _HARDWARE + tuple(_OF_DRIVERS)
+    found += [path for name in hardware for path in glob.glob(ports + "hw_counters/" + name)]
+    telemetry = root + "/sys/class/cxi/*/device/telemetry/"
+    return sorted(found + [path for name in _SLINGSHOT for path in glob.glob(telemetry + name)])
 
 
 def shorten(lines: "list[str]") -> "list[str]":
-    """Keep all: each file is one number. A port may say that it does not count this."""
-    return [line for line in lines if line.rpartition(" ")[2].isdigit()]
+    """Keep all: each file is one number, of Slingshot with its time. A port may say that it counts none."""
+    return [line for line in lines if line.rpartition(" ")[2].partition("@")[0].isdigit()]
 
 
 def counters(lines: "list[str]") -> "dict[str, float]":
@@ -45,12 +61,23 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     the same, the extended one comes later, and holds.
     """
     found = {}
+    of_drivers: "dict[str, float]" = {}
     for line in lines:
         path, _, value = line.rpartition(" ")
         parts = path.split("/")
+        if parts[-1] in _SLINGSHOT:
+            found["port." + parts[-4] + ":1/" + _SLINGSHOT[parts[-1]]] = float(value.partition("@")[0])
+            continue
+        port = "port." + parts[-5] + ":" + parts[-3] + "/"
+        if parts[-2] == "hw_counters" and parts[-1] in _OF_DRIVERS:
+            name = port + _OF_DRIVERS[parts[-1]]
+            of_drivers[name] = of_drivers.get(name, 0.0) + float(value)
+            continue
         name = _NAMES.get(parts[-1], parts[-1])
         number = float(value) * (_WORD if name.endswith("_bytes") else 1)
         if parts[-1] in _COUNTERS and int(value) in (_ENDS_OF_ERRORS if name in _ERRORS else _ENDS):
             number = float("inf")
-        found["port." + parts[-5] + ":" + parts[-3] + "/" + name] = number
+        found[port + name] = number
+    for name, number in of_drivers.items():
+        found.setdefault(name, number)
     return found

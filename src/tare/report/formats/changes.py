@@ -1,4 +1,4 @@
-"""The table of costs for text: a row a figure of merit and place, a column a contender."""
+"""The table of changes for text: a row a figure of merit and place, a column a contender."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from tare.report.sides import Side
 
 
 @dataclasses.dataclass(frozen=True)
-class CostRow:
-    """What one figure of merit costs at one place, for each contender; None where the plan has no case."""
+class ChangeRow:
+    """How one figure of merit changes at one place, for each contender; None where the plan has no case."""
 
     where: str
     fom: str
     cells: tuple[Cell | None, ...]
 
 
-def cost_rows(maps: Sequence[HeatMap]) -> tuple[tuple[Side, ...], list[CostRow]]:
+def change_rows(maps: Sequence[HeatMap]) -> tuple[tuple[Side, ...], list[ChangeRow]]:
     """Return the contenders, and the heat maps on their side: lines of text are narrower than pages."""
     if not maps:
         return (), []
     sides = tuple(row.side for row in maps[0].rows)
     rows = [
-        CostRow(column.place.label, column.fom, tuple(row.cells[index] for row in one.rows))
+        ChangeRow(column.place.label, column.fom, tuple(row.cells[index] for row in one.rows))
         for one in maps
         for index, column in enumerate(one.columns)
     ]

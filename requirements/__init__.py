@@ -1,0 +1,1 @@
+"""What is installed for development, locked with hashes; its audit, and its bill of materials."""

@@ -1,0 +1,15 @@
+"""`--mean`, which mean of the runs of a side, or their median, stands in a ratio."""
+
+from __future__ import annotations
+
+import click
+
+from tare.model.comparison import Mean
+
+mean_option = click.option(
+    "--mean",
+    type=click.Choice([one.value for one in Mean]),
+    default=Mean.GEOMETRIC.value,
+    help="Of what ratios are formed: geometric of blocks (default), arithmetic of times and other costs, "
+    "harmonic of rates, median of blocks.",
+)

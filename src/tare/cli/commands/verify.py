@@ -1,0 +1,69 @@
+"""`tare verify`: whether a campaign is what was written, and what was signed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tare.cli.output import echo, json_option, print_json, print_table
+from tare.errors import UsageError
+
+if TYPE_CHECKING:
+    from tare.store.verifying import Fault
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--signers",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A file of allowed signers (ssh-keygen(1)): the campaign must be sealed by --signer.",
+)
+@click.option("--signer", default="", help="Who must have sealed it, as --signers name them.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, folder: Path, signers: Path | None, signer: str, as_json: bool) -> None:
+    """Hold the campaign in DIR against its checksums, and against its seal if it has one.
+
+    Every line of the journal has a checksum, and of every run the journal holds the checksums of its
+    evidence: what was changed, damaged, removed or put there since is listed, and the exit code is 1. What
+    version 0.1.0 wrote has no checksums, and is counted. Checksums show damage, not forgery: whoever changes
+    a file can change its checksum. A seal shows that, too; see 'tare seal'.
+
+    \b
+    Examples:
+      tare verify campaigns/demo
+      tare verify theirs --signers allowed_signers --signer ada@example.org
+    """
+    from tare.beneath import Beneath
+    from tare.store.verifying import seal_faults, verify
+
+    if bool(signers) != bool(signer):
+        raise UsageError("--signers and --signer go together: a file of keys, and whose of them it must be")
+    found = verify(folder)
+    sealed_by, broken = seal_faults(Beneath(folder), signers, signer)
+    faults = [*found.faults, *broken]
+    if as_json:
+        body = {**found._asdict(), "faults": [one._asdict() for one in faults], "sealed_by": sealed_by}
+        print_json("tare.verify/1", body)
+    else:
+        _print(faults, found.n_runs, found.n_files, found.n_unlisted, found.n_unsummed, sealed_by)
+    if faults:
+        ctx.exit(1)
+
+
+def _print(
+    faults: list[Fault], n_runs: int, n_files: int, n_unlisted: int, n_unsummed: int, sealed_by: str
+) -> None:
+    if faults:
+        print_table(("where", "what"), [(one.where, one.what) for one in faults])
+        echo()
+    as_written = "as they were written" if not faults else f"looked at: {len(faults)} faults"
+    echo(f"{n_runs} runs and {n_files} files of evidence {as_written}")
+    if n_unsummed or n_unlisted:
+        echo(
+            f"no checksum vouches for {n_unsummed} lines of the journal and the evidence of {n_unlisted} runs"
+        )
+    echo(f"sealed by {sealed_by}" if sealed_by else "not sealed: nobody vouches that it was not forged")

@@ -1,0 +1,116 @@
+"""Print a command as text for sh(1) that starts exactly this command, and shows a terminal nothing hidden.
+
+What is not printable stands as octal codes of printf(1): neither a terminal nor a reader is misled.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from tare.model.launch import Invocation
+
+_PLAIN = re.compile(r"[A-Za-z0-9 .,:/_=+-]")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NEW_LINES = re.compile(r"(\n+)")
+
+_OF_SHELLS = (
+    "! . : [ [[ alias bg bind break builtin caller case cd chdir command compgen complete continue "
+    "coproc declare dirs disown do done echo elif else enable esac eval exec exit export false fc fg "
+    "fi for function getopts hash help history if in jobs kill let local logout mapfile popd printf "
+    "pushd pwd read readarray readonly return select set shift shopt source suspend test then time "
+    "times trap true type typeset ulimit umask unalias unset until wait while { }"
+)
+"""What sh(1), be it dash or bash, takes for a word of its own rather than for a program."""
+
+_KEPT_BY_SHELLS = (
+    "BASHOPTS BASHPID BASH_ENV BASH_VERSINFO ENV EUID FUNCNAME GROUPS HISTCMD IFS LINENO OLDPWD "
+    "OPTIND PATH PPID PWD RANDOM SECONDS SHELLOPTS SHLVL UID _"
+)
+"""Variables that shells set, check or protect themselves: env(1) hands them on as they are."""
+
+
+def comment(text: str) -> str:
+    """Return `text` as one line that a shell passes over."""
+    return f"# {_escaped(text)}"
+
+
+def command(invocation: Invocation) -> str:
+    """Return text that starts `invocation`, a variable a line. Raises ValueError for a NUL."""
+    first, *others = invocation.argv
+    words = [f"{_name(name)}={quote(value)}" for name, value in invocation.env.items()]
+    is_plain = all(
+        _VARIABLE.fullmatch(name) and name not in _KEPT_BY_SHELLS.split() for name in invocation.env
+    )
+    if "=" in first or first.startswith("-"):  # which env(1) would take for a variable, or for an option
+        called = ["sh", "-c", quote('"$0" "$@"'), quote(first)]
+    else:
+        called = [quote(first)]
+    if words and not (is_plain and first not in _OF_SHELLS.split()):
+        words.insert(0, "env")
+    elif first in _OF_SHELLS.split():
+        called.insert(0, "env")
+    return " \\\n  ".join([*words, " ".join([*called, *map(quote, others)])])
+
+
+def files(contents: Mapping[str, str]) -> Iterator[str]:
+    """Yield text that writes files into the working folder, byte for byte, with the folders they lie in."""
+    for name, content in contents.items():
+        path = posixpath.normpath(name)
+        folder = posixpath.dirname(path)
+        if folder:
+            yield f"mkdir -p -- {quote(folder)}"
+        lines = content.split("\n")
+        if content.endswith("\n") and not any(_hides(line) for line in lines):
+            end = _unlike("END", lines)
+            yield f"cat > {quote(path)} <<'{end}'\n{content}{end}"
+        else:
+            yield f"printf %s {quote(content)} > {quote(path)}"
+
+
+def quote(text: str) -> str:
+    """Return `text` as one word of the shell. Raises ValueError for a NUL, which no argument can hold."""
+    if "\0" in text:
+        raise ValueError("no argument can hold a NUL character")
+    if not _hides(text):
+        return shlex.quote(text)
+    return "".join(map(_line, filter(None, _NEW_LINES.split(text))))
+
+
+def _line(text: str) -> str:
+    if text.startswith("\n"):
+        return f"'{text}'"
+    if not _hides(text):
+        return shlex.quote(text)
+    codes = "".join(one if _PLAIN.fullmatch(one) else _codes(one) for one in text)
+    return f"\"$(printf %b '{codes}')\""
+
+
+def _codes(text: str) -> str:
+    return "".join(f"\\0{byte:03o}" for byte in text.encode(errors="surrogateescape"))
+
+
+def _hides(text: str) -> bool:
+    """Return whether `text` has what a terminal does not show as itself."""
+    return not text.replace("\n", "").isprintable()
+
+
+def _escaped(text: str) -> str:
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def _unlike(word: str, lines: Sequence[str]) -> str:
+    """Return `word`, with a number behind it where a line is the same."""
+    taken, number, end = frozenset(lines), 1, word
+    while end in taken:
+        number += 1
+        end = f"{word}{number}"
+    return end
+
+
+def _name(name: str) -> str:
+    if not name or "=" in name or "\0" in name:
+        raise ValueError(f"no environment can hold a variable called {name!r}")
+    return quote(name)

@@ -1,0 +1,165 @@
+"""From a study and a site to a plan: every case, checked and named by a hash of its content. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from tare.errors import Fault, FileFaults
+from tare.model.bounds import Link
+from tare.model.plan import Edition, LeftOut, Plan
+from tare.model.site import Site
+from tare.model.study import Exclusion, Study
+from tare.model.workload import ParameterKind, Workload
+from tare.plan.combinations import all_factors, combinations
+from tare.plan.content import identified, varied_settings
+from tare.plan.crossing import crossing_faults
+from tare.plan.gathering import Gathering
+from tare.plan.layouts import LAYOUT_SETTINGS, lay_out
+from tare.plan.referring import reference_faults
+from tare.plan.site_notes import site_notes
+from tare.plan.writing import Writer
+
+__all__ = ["TWINS", "identified", "lay_out", "make_plan", "twinned", "varied_settings"]
+
+TWINS = ("a", "b")
+"""What tells the two sides of an A/A study apart."""
+
+_DERIVABLE = (*LAYOUT_SETTINGS, "bind")
+
+
+def make_plan(
+    study: Study, site: Site, workloads: Mapping[str, Workload], edition: Edition = Edition.USED
+) -> Plan:
+    """Return the plan of `study` at `site`: each case once, in the order of the study's factors.
+
+    `edition` are the rules by which cases are made; a campaign goes on by those of its own. Raises FileFaults
+    with every distinct reason for which a case cannot be, at the place in the study that made it.
+    """
+    gathering = Gathering(study, site, workloads, edition)
+    for combination in combinations(study):
+        gathering.add(combination)
+    _raise_any(gathering.faults.values())
+    if not gathering.cases:
+        raise FileFaults([gathering.nothing_left()])
+    plan = _plan(gathering)
+    if edition is Edition.USED:
+        plan = _judged(plan, gathering)
+    return twinned(plan, workloads) if study.twins else plan
+
+
+def _plan(gathering: Gathering) -> Plan:
+    study, workloads = gathering.study, gathering.workloads
+    cases = tuple(gathering.cases.values())
+    used = sorted({case.workload for case in cases})
+    kinds = {name: {one.name: one.kind for one in workloads[name].parameters} for name in used}
+    return Plan(
+        study=study.name,
+        question=study.question,
+        site=gathering.site.name,
+        cases=cases,
+        varied=gathering.varied,
+        reference=study.reference,
+        repeats=study.repeats,
+        warmup=study.warmup,
+        margin=study.margin,
+        timeout_s=study.timeout_s,
+        retries=study.retries,
+        seed=study.seed,
+        foms={name: tuple(workloads[name].foms) for name in used},
+        scaling=study.scaling,
+        telemetry=study.telemetry,
+        sizes=_sizes(kinds),
+        links={
+            name: Link(interface=one.interface, rate_bits_per_s=one.rate_bits_per_s)
+            for name, one in gathering.site.networks.items()
+            if any(case.network == name for case in cases)
+        },
+        peaks=gathering.site.peaks,
+        kinds=kinds,
+        sending=tuple(name for name in used if workloads[name].needs_transport),
+        derived={
+            name: tuple(
+                one
+                for one in _DERIVABLE
+                if one not in gathering.asked[name] or one in gathering.determined[name]
+            )
+            for name in used
+        },
+        together=_together(study),
+        left_out=tuple(
+            LeftOut(
+                condition=one.text,
+                because=one.because if isinstance(one, Exclusion) else "",
+                n_cases=len(gathering.left_out[number]),
+            )
+            for number, one in enumerate(study.exclude)
+            if number in gathering.left_out
+        ),
+        edition=gathering.edition,
+    )
+
+
+def _judged(plan: Plan, gathering: Gathering) -> Plan:
+    """Return `plan` with its notes. Raises FileFaults where levels make no difference, or no reference is."""
+    study, writer = gathering.study, Writer(plan.kinds)
+    _raise_any(gathering.merging.repeated(writer))
+    faults, notes = gathering.merging.judge(writer)
+    if not study.twins:
+        for wrong, told in (
+            reference_faults(plan, study),
+            crossing_faults(plan, study, gathering.workloads),
+        ):
+            faults, notes = [*faults, *wrong], [*notes, *told]
+    _raise_any(faults)
+    sentences = dict.fromkeys((*map(str, notes), *site_notes(plan.cases, gathering.site)))
+    return msgspec.structs.replace(plan, notes=tuple(sentences))
+
+
+def _raise_any(faults: Iterable[Fault]) -> None:
+    found = list(faults)
+    if found:
+        raise FileFaults(found)
+
+
+def _sizes(kinds: Mapping[str, Mapping[str, ParameterKind]]) -> tuple[str, ...]:
+    """Return the parameters that count bytes in every workload that has them."""
+    counts: dict[str, bool] = {}
+    for own in kinds.values():
+        for name, kind in own.items():
+            counts[name] = counts.get(name, True) and kind is ParameterKind.BYTES
+    return tuple(sorted(name for name, is_size in counts.items() if is_size))
+
+
+def _together(study: Study) -> tuple[tuple[str, ...], ...]:
+    """Return the settings that the levels of one factor make together, of those that make several."""
+    groups = (
+        tuple(dict.fromkeys(name for level in factor.levels for name in level.settings))
+        for factor in all_factors(study)
+        if factor.name != "workload"
+    )
+    return tuple(group for group in groups if len(group) > 1)
+
+
+def twinned(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
+    """Return the A/A plan of `plan`: each of its reference cases twice, alike in all but the name.
+
+    Whatever is found between the two is no difference between platforms.
+    """
+    references = [case for case in plan.cases if plan.is_reference(case)] or plan.cases
+    cases = tuple(
+        identified(msgspec.structs.replace(case, twin=twin), workloads[case.workload].digest)
+        for twin in TWINS
+        for case in references
+    )
+    return msgspec.structs.replace(
+        plan,
+        question=f"How often does {plan.site} show a difference where there is none?",
+        cases=cases,
+        varied=varied_settings(cases),
+        reference={"twin": TWINS[0]},
+        foms={name: plan.foms[name] for name in sorted({case.workload for case in cases})},
+        derived={},
+        together=(),
+    )

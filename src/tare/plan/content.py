@@ -1,0 +1,56 @@
+"""What makes two cases one: the content that a case's id is a hash of. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import msgspec
+
+from tare.model.case import Case
+from tare.model.study import DESIGN_SETTINGS
+from tare.model.values import Scalar
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def identified(case: Case, digest: str | None) -> Case:
+    """Return `case` with the id that follows from its content; `digest` is that of its workload."""
+    content: tuple[object, ...] = (
+        case.workload,
+        digest,
+        case.platform,
+        case.network,
+        case.storage,
+        case.io,
+        msgspec.structs.replace(case.layout, bind=case.layout.binding),
+        case.parameters,
+    )
+    if case.twin is not None:  # a case that has none keeps the id that it has in every older campaign
+        content += (case.twin,)
+    if case.unknown:
+        content += (case.unknown,)
+    return msgspec.structs.replace(case, id=hashlib.blake2b(_encode(content), digest_size=8).hexdigest())
+
+
+def varied_settings(cases: Iterable[Case]) -> tuple[str, ...]:
+    """Return the settings that vary between `cases`; parameters count within their workload."""
+    rows: dict[str, list[dict[str, Scalar]]] = {}
+    for case in cases:
+        rows.setdefault(case.workload, []).append(case.settings)
+    alone = [row for alike in rows.values() for row in alike]
+    names = dict.fromkeys(name for row in alone for name in row)
+    varied = {
+        name
+        for name in names
+        for alike in ([alone] if name in DESIGN_SETTINGS else rows.values())
+        if len({row.get(name) for row in alike}) > 1
+    }
+    return tuple(sorted(varied, key=place))
+
+
+def place(setting: str) -> tuple[int, str]:
+    """Return where a setting stands among a case's: design settings in their order, then parameters."""
+    if setting in DESIGN_SETTINGS:
+        return DESIGN_SETTINGS.index(setting), ""
+    return len(DESIGN_SETTINGS), setting

@@ -1,0 +1,262 @@
+"""The cases of a study, gathered from its combinations, with every fault at the place that made it. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from tare.errors import Fault
+from tare.model.case import Binding, Case, Layout
+from tare.model.plan import Edition
+from tare.model.site import Platform, Site
+from tare.model.study import DESIGN_SETTINGS, Exclusion, Level, Origin, Study
+from tare.model.values import Scalar, Settings
+from tare.model.workload import Parameter, Workload
+from tare.plan.combinations import Combination, all_factors, speciality
+from tare.plan.content import identified, place
+from tare.plan.layouts import (
+    asked_names,
+    bind_fault,
+    binding,
+    difference,
+    layout_at,
+    storage_fault,
+    used_layout,
+)
+from tare.plan.merging import Merging
+
+_MOST_FAULTS = 50
+
+
+class Gathering:
+    """The cases gathered so far, by id, and the faults, each once.
+
+    `asked` holds by workload the layout's settings that some combination asks for; `determined` those of
+    them that the workload itself decides.
+    """
+
+    def __init__(
+        self, study: Study, site: Site, workloads: Mapping[str, Workload], edition: Edition = Edition.USED
+    ) -> None:
+        self.study = study
+        self.site = site
+        self.workloads = workloads
+        self.cases: dict[str, Case] = {}
+        self.faults: dict[tuple[str, Origin | None], Fault] = {}
+        self.asked: dict[str, set[str]] = {}
+        self.determined: dict[str, set[str]] = {}
+        self.merging = Merging(study)
+        self.left_out: dict[int, set[str]] = {}
+        self.edition = edition
+        self._varied: set[str] = set()
+        self._first: dict[str, dict[str, Scalar]] = {}
+        self._layouts: dict[tuple[Scalar | None, ...], Layout | str] = {}
+        self._used: dict[tuple[object, ...], Layout] = {}
+        self._parameters = {
+            name: tuple((one, self._default(one)) for one in workload.parameters)
+            for name, workload in _used_workloads(study, workloads)
+        }
+        self._digests = {name: workloads[name].digest for name in self._parameters}
+        self._dropped: Counter[str] = Counter()
+
+    def add(self, combination: Combination) -> None:
+        """Add the case of `combination`, unless the study leaves it out or it cannot be."""
+        asked = self._asked(combination)
+        if asked is None or self._is_left_out(asked, is_bound="bind" in combination.settings):
+            return
+        workload = self.workloads[asked.workload]
+        reasons = list(workload.faults(asked))
+        for reason in reasons:
+            self._report(f"{workload.name}: {reason}", combination)
+        case = asked if reasons else self._running(asked, combination)
+        if case is None or (case is not asked and self._is_left_out(case)):
+            return
+        names = asked_names(combination.settings)
+        self.asked.setdefault(workload.name, set()).update(names)
+        if case.id not in self.cases:
+            self._keep(case)
+        differing = difference(asked, case, names)
+        self.determined.setdefault(workload.name, set()).update(differing)
+        self.merging.add(combination, self.cases[case.id], differing)
+
+    def _keep(self, case: Case) -> None:
+        self.cases[case.id] = case
+        row = case.settings
+        first = self._first.setdefault(case.workload, row)
+        self._varied.update(setting for setting, value in row.items() if first.get(setting) != value)
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """Return the settings that vary, design settings first.
+
+        A parameter counts within its workload: that two workloads differ in it tells nothing.
+        """
+        firsts = self._first.values()
+        across = {name for name in DESIGN_SETTINGS if len({row.get(name) for row in firsts}) > 1}
+        return tuple(sorted(self._varied | across, key=place))
+
+    def nothing_left(self) -> Fault:
+        """Return the fault that no case is left, at the condition that left out most of them."""
+        if not self._dropped:
+            return self._fault(None, "no case is left; loosen 'where' or 'exclude'")
+        (text, count), *_ = self._dropped.most_common(1)
+        kind, _, condition = text.partition(" ")
+        origin = self.study.origins.get(kind)
+        for one in self.study.exclude:
+            if kind == "exclude" and one.text == condition and isinstance(one, Exclusion):
+                origin = one.origin or origin
+        total = sum(self._dropped.values())
+        share = f"all of {total}" if count == total else f"{count} of {total}"
+        message = (
+            f"no case is left; loosen 'where' or 'exclude': {condition!r} leaves out {share} combinations"
+        )
+        return self._fault(origin, message)
+
+    def _asked(self, combination: Combination) -> Case | None:
+        """Return the case as the study asks for it; None, with a fault, where it cannot be."""
+        settings = combination.settings
+        name = settings.get("workload")
+        if not isinstance(name, str) or name not in self._parameters:
+            self._report("no workload; name one in 'factors' or 'cases'", combination)
+            return None
+        layout = self._layout(settings)
+        if isinstance(layout, str):
+            self._report(layout, combination)
+            return None
+        return self._case(self.workloads[name], settings, layout, combination)
+
+    def _running(self, asked: Case, combination: Combination) -> Case | None:
+        """Return the case with the layout in which it runs; None, with a fault, where it cannot be bound."""
+        if self.edition is Edition.ASKED:
+            return asked
+        wish = Binding(str(combination.settings["bind"])) if "bind" in combination.settings else None
+        content = (asked.workload, asked.platform, asked.layout, asked.io, wish)
+        key = (*content, *sorted(asked.parameters.items()))
+        layout = self._used.get(key)
+        platform = self.site.platforms.get(asked.platform) or Platform()
+        stages = self.workloads[asked.workload].stages(asked)
+        if layout is None:
+            layout, stage = used_layout(stages, asked.layout)
+            bind = binding(wish, layout, stage, platform, self.site)
+            layout = self._used[key] = msgspec.structs.replace(layout, bind=bind)
+        if reason := bind_fault(layout.binding, layout, platform, self.site):
+            self._report(reason, combination, {"bind"})
+            return None
+        if reason := storage_fault(asked, layout, stages, self.site):
+            self._report(reason, combination, {"storage"})
+            return None
+        case = msgspec.structs.replace(asked, layout=layout)
+        return identified(case, self._digests[asked.workload])
+
+    def _case(
+        self, workload: Workload, settings: Settings, layout: Layout, combination: Combination
+    ) -> Case | None:
+        parameters: dict[str, Scalar] = {}
+        for parameter, default in self._parameters[workload.name]:
+            name = parameter.name
+            is_needless = parameter.unless is not None and bool(settings.get(parameter.unless))
+            value = settings.get(name, parameter.default if is_needless else default)
+            if value is None:
+                self._report(f"{workload.name} needs a value for {name!r}", combination)
+                return None
+            parameters[name] = value
+        factors = all_factors(self.study)
+        case = Case(
+            id="",
+            workload=workload.name,
+            platform=str(settings.get("platform") or next(iter(self.site.platforms))),
+            network=_text(settings.get("network") or next(iter(self.site.networks), None)),
+            storage=_text(settings.get("storage") or next(iter(self.site.storage), None)),
+            io=_text(settings.get("io")),
+            layout=msgspec.structs.replace(layout, bind=Binding(str(settings.get("bind", "none")))),
+            parameters=parameters,
+            names={
+                factor.name: level.name
+                for factor, level in zip(factors, combination.levels, strict=True)
+                if level.name and factor.name != "cases"
+            },
+        )
+        return identified(case, self._digests[workload.name])
+
+    def _default(self, parameter: Parameter) -> Scalar | None:
+        told = self.site.fact(parameter.fact) if parameter.fact else None
+        return parameter.default if told is None else told
+
+    def _is_left_out(self, case: Case, *, is_bound: bool = True) -> bool:
+        """Return whether a condition leaves out `case`; unless it `is_bound`, none may speak of that."""
+        if not self.study.where and not self.study.exclude:
+            return False
+        row = {name: value for name, value in case.settings.items() if is_bound or name != "bind"}
+        known = {**row, **self.workloads[case.workload].derive(row)}
+        for number, one in enumerate(self.study.exclude):
+            if one.holds(known) is True:
+                self.left_out.setdefault(number, set()).add(case.id)
+                self._dropped[f"exclude {one.text}"] += 1
+                return True
+        for condition in self.study.where:
+            if condition.holds(known) is False:
+                self._dropped[f"where {condition.text}"] += 1
+                return True
+        return False
+
+    def _layout(self, settings: Settings) -> Layout | str:
+        key = tuple(settings.get(name) for name in ("nodes", "ranks", "ranks_per_node", "threads"))
+        layout = self._layouts.get(key)
+        if layout is None:
+            layout = self._layouts[key] = layout_at(settings, self.site)
+        return layout
+
+    def _report(self, message: str, combination: Combination, names: Iterable[str] = ()) -> None:
+        origin = self._culprit(message, combination, frozenset(names))
+        if len(self.faults) < _MOST_FAULTS:
+            self.faults.setdefault((message, origin), self._fault(origin, message))
+
+    def _culprit(self, message: str, combination: Combination, names: frozenset[str]) -> Origin | None:
+        """Return where the study makes a setting that `message` speaks of: the place with the last word."""
+        factors = all_factors(self.study)
+        ranked = sorted(
+            zip(factors, combination.levels, strict=True), key=lambda one: speciality(one[0]), reverse=True
+        )
+        spoken = names or _spoken_of(message, combination.settings)
+        for _, level in ranked:
+            if level.origin and spoken & (level.settings.keys() - {"workload"}):
+                return level.origin
+        for name in sorted(spoken, key=place):
+            if name in self.study.common and name in self.study.origins:
+                return self.study.origins[name]
+        is_workload = [level.origin for _, level in ranked if level.origin and "workload" in level.settings]
+        others = [level.origin for level in reversed(combination.levels) if level.origin]
+        return next(iter([*is_workload, *others]), self.study.origins.get("workload"))
+
+    def _fault(self, origin: Origin | None, message: str) -> Fault:
+        return fault_at(self.study, origin, message)
+
+
+def fault_at(study: Study, origin: Origin | None, message: str) -> Fault:
+    """Return the fault `message` at `origin`, or at the study as a whole."""
+    if origin is None:
+        return Fault(f"{study.name}", 1, 1, "", message)
+    return Fault(origin.file, origin.line, origin.column, origin.path, message)
+
+
+def _spoken_of(message: str, settings: Settings) -> frozenset[str]:
+    """Return the settings that `message` names; those of a layout go together with its words."""
+    words = set(re.findall(r"[A-Za-z_]+", message))
+    return frozenset(name for name in settings if name in words)
+
+
+def _used_workloads(study: Study, workloads: Mapping[str, Workload]) -> Iterator[tuple[str, Workload]]:
+    """Yield only the workloads that the study names: the others need not even be imported."""
+    levels: Iterable[Level] = itertools.chain(study.cases, *(factor.levels for factor in study.factors))
+    names = {level.settings.get("workload") for level in levels} | {study.common.get("workload")}
+    for name in names:
+        if isinstance(name, str) and name in workloads:
+            yield name, workloads[name]
+
+
+def _text(value: Scalar | None) -> str | None:
+    return None if value is None else str(value)

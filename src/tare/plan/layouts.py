@@ -1,0 +1,148 @@
+"""From what a study asks for to the layout that runs: ranks on nodes, threads and binding. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from tare.model.case import Binding, Case, Layout
+from tare.model.site import Platform, Site
+from tare.model.values import Scalar, Settings
+from tare.model.workload import Stage
+from tare.own_cores import chosen
+
+_MEMORY = "/dev/shm"  # noqa: S108
+LAYOUT_SETTINGS = ("nodes", "ranks", "ranks_per_node", "threads")
+"""The numbers that make a layout; `bind` is the rest of it."""
+
+
+def lay_out(
+    nodes: Scalar | None,
+    ranks: Scalar | None,
+    ranks_per_node: Scalar | None,
+    threads: Scalar | None,
+    bind: Binding | None = None,
+) -> Layout | str:
+    """Return the layout that two of nodes, ranks and ranks per node make, or why they make none.
+
+    Without `bind` it is not known to what its ranks are bound.
+    """
+    n_nodes, n_ranks, per_node = (
+        None if value is None else int(value) for value in (nodes, ranks, ranks_per_node)
+    )
+    if n_ranks is None:
+        n_nodes, per_node = n_nodes or 1, per_node or 1
+        n_ranks = n_nodes * per_node
+    elif n_nodes is None:
+        per_node = per_node or n_ranks
+        n_nodes = math.ceil(n_ranks / per_node)
+    else:
+        per_node = per_node if per_node is not None else math.ceil(n_ranks / n_nodes)
+    if not n_nodes <= n_ranks <= n_nodes * per_node:
+        return (
+            f"{n_ranks} ranks do not fill {n_nodes} nodes with {per_node} ranks each; "
+            "give two of nodes, ranks and ranks_per_node, or three that agree"
+        )
+    return Layout(n_nodes, n_ranks, per_node, int(threads or 1), bind)
+
+
+def layout_at(settings: Settings, site: Site) -> Layout | str:
+    """Return the layout that `settings` ask for at `site`, not bound yet, or why there is none."""
+    nodes, ranks, ranks_per_node, threads = (settings.get(name) for name in LAYOUT_SETTINGS)
+    layout = lay_out(nodes, ranks, ranks_per_node, threads)
+    n_nodes = 0 if isinstance(layout, str) else layout.nodes
+    if n_nodes > len(site.nodes):
+        return f"{n_nodes} nodes, but site {site.name} has {len(site.nodes)}; use {len(site.nodes)} or fewer"
+    return layout
+
+
+def used_layout(stages: tuple[Stage, ...], asked: Layout) -> tuple[Layout, Stage]:
+    """Return the layout of the stage that takes most nodes and ranks of `stages`, and that stage.
+
+    A stage without a layout of its own starts in `asked` where an MPI starts it, else as one process.
+    """
+    found = [(_layout_of(stage, asked), stage) for stage in stages]
+    return max(found, key=lambda one: (one[0].nodes, one[0].ranks, one[1].is_mpi))
+
+
+def _layout_of(stage: Stage, asked: Layout) -> Layout:
+    if stage.layout is not None:
+        return stage.layout
+    return asked if stage.is_mpi else Layout(threads=asked.threads, bind=asked.bind)
+
+
+def binding(asked: Binding | None, layout: Layout, stage: Stage, platform: Platform, site: Site) -> Binding:
+    """Return what the ranks of `stage` are bound to: what is `asked`, or else what suits `layout`.
+
+    That is `core` where an MPI starts ranks whose threads fit the cores that are known, and they can be bound
+    (see `bind_fault`); else `none`. Programs with threads that the layout does not count, such as services,
+    are left free, and so are pods, which do not know which cores of their node other pods have.
+    """
+    if not stage.is_mpi or platform.launcher == "none":
+        return Binding.NONE
+    if asked is not None:
+        return asked
+    is_free = stage.has_own_threads or stage.is_pair or platform.kubernetes is not None
+    if is_free or not fits(layout, site) or bind_fault(Binding.CORE, layout, platform, site):
+        return Binding.NONE
+    return Binding.CORE
+
+
+def fits(layout: Layout, site: Site) -> bool:
+    """Return whether each thread of `layout` has a core of its own, as far as the site tells."""
+    return layout.ranks_per_node * layout.threads <= site.slots(layout.nodes)
+
+
+def bind_fault(bind: Binding, layout: Layout, platform: Platform, site: Site) -> str | None:
+    """Return why ranks of `layout` cannot be bound at `site`, with the cure; None where they can."""
+    if bind is Binding.NONE:
+        return None
+    if site.shared_cores is None or layout.nodes == 1:
+        return None
+    told = (
+        f"bind {bind.value}: the {layout.nodes} nodes of a case share the {site.shared_cores} cores of one "
+        f"machine at site {site.name}"
+    )
+    own = chosen(layout, platform, site)
+    if platform.is_queued:
+        return f"{told}, and Slurm would bind to the same ones; set bind: none, or nodes: 1"
+    if bind is Binding.SOCKET:
+        return f"{told}, and have no sockets of their own; set bind: core or none, or nodes: 1"
+    needed = layout.ranks_per_node * layout.threads
+    if needed > (len(own[0]) if own else 0):
+        have = f"each has {len(own[0])} of its own" if own else "none has one of its own"
+        return (
+            f"{told}; {have}, and its ranks need {needed}; set bind: none, or fewer nodes, ranks or threads"
+        )
+    return None
+
+
+def storage_fault(case: Case, layout: Layout, stages: Sequence[Stage], site: Site) -> str | None:
+    """Return why `case` cannot run on its storage path, with the cure; None where it may.
+
+    Ranks on several nodes cannot share files in shared memory, which is each node's own (shm_overview(7)).
+    """
+    path = PurePosixPath(site.storage.get(case.storage or "", ""))
+    if layout.nodes == 1 or not path.is_relative_to(_MEMORY) or not any(one.shares_storage for one in stages):
+        return None
+    return (
+        f"storage {case.storage!r} of site {site.name} is {path}, which is each node's own memory, and the "
+        f"{layout.ranks} ranks of {case.workload} on {layout.nodes} nodes share files; use a storage path "
+        "that nodes share, or nodes: 1"
+    )
+
+
+def asked_names(settings: Settings) -> frozenset[str]:
+    """Return which of a layout's settings are asked for."""
+    return frozenset(name for name in (*LAYOUT_SETTINGS, "bind") if name in settings)
+
+
+def difference(asked: Case, used: Case, names: frozenset[str]) -> dict[str, tuple[Scalar, Scalar]]:
+    """Return those of the settings `names` that are not what was asked, each with both values."""
+    before, after = asked.settings, used.settings
+    return {
+        name: (before[name], after[name])
+        for name in (*LAYOUT_SETTINGS, "bind")
+        if name in names and name in before and before[name] != after[name]
+    }

@@ -1,0 +1,139 @@
+"""Hide what looks like a secret in commands, environments and output, before others see them.
+
+By form: tokens of well-known makers, private keys, passwords in URLs, what follows an option or stands
+behind a name that speaks of a secret, and long words in which letters and digits change as by chance.
+Hashes in hexadecimal, versions, paths, masks of CPUs and lists of hosts stay. A secret without such a form
+stays too.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+HIDDEN = "(hidden)"
+
+WELL_KNOWN = "^(AKIA|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sk-|hf_|eyJ)"
+"""How the tokens of well-known makers begin; the last are JSON Web Tokens."""
+
+_NAME = (
+    r"(?:[\w.-]{0,60}[_.-])?(?:\w{0,20}passw(?:or)?d|\w{0,20}passphrase|pwd|passwd|secret|token|jwt|credentials?|cookie|psk|pat|"
+    r"(?:api|access|secret|private|auth|account|encryption|signing|license)[_-]?key|\w{0,20}apikey|key)"
+    r"(?:[_-](?:key|id|file))?"
+)
+_SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
+_KEY = re.compile(
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", re.DOTALL
+)
+_URL = re.compile(r"(://[^\s/:@'\"]{0,80}:)[^\s'\"]{0,400}(@)")
+_BEARER = re.compile(
+    r"(\b(?:authorization\s*[:=]\s*)?(?:bearer|basic)\s+)(?=\S*[\d=_.-])[\w.~+/=-]{8,}", re.IGNORECASE
+)
+_HEADER = re.compile(
+    r"(\bauthorization\s*:\s*(?:\w+\s+)?|\bx-[\w-]*(?:key|token)\s*:\s*)[^\s'\"]+", re.IGNORECASE
+)
+_ASSIGNED = re.compile(
+    rf"(?<![\w.$-])(-{{0,2}}{_NAME}[\"']?(?:\s*=\s*|:\s*))(\"[^\"\n]*\"?|'[^'\n]*'?|[^\s,;&'\"]+)",
+    re.IGNORECASE,
+)
+_OPTION = re.compile(rf"(?<!\S)(--?{_NAME}\s+)(?!-)(\"[^\"\n]*\"?|'[^'\n]*'?|\S+)", re.IGNORECASE)
+_USER = re.compile(
+    r"(\b(?:curl|wget|http|https)\s[^\n|;]{0,200}?(?<=\s)(?:-u|--user|-U|--proxy-user)"
+    r"[ =]?['\"]?[^\s:'\"]{1,80}:)[^\s'\"]+"
+)
+_SSHPASS = re.compile(r"(\bsshpass\s+-p\s*)(\"[^\"\n]*\"?|'[^'\n]*'?|\S+)")
+_MYSQL = re.compile(
+    r"(\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\s(?:[^\n|;]{0,200}?\s)?-p)"
+    r"([^\s'\"]+|'[^'\n]*'?|\"[^\"\n]*\"?)"
+)
+_TOKEN = re.compile(rf"(?<![\w-]){WELL_KNOWN[1:]}[\w.-]{{12,}}")
+_LONG = re.compile(r"(?<![\w+/.-])(?<!sha256:)(?<!SHA256:)(?<!sha512-)[A-Za-z0-9+/_-]{24,}={0,2}(?![\w.])")
+_PLACE = re.compile(r"[/~$({<]|\(hidden\)|\d{1,6}$|(?:true|false|yes|no|none|null|env)$", re.IGNORECASE)
+"""How a value begins, or what it is, that is a path, a place for a value, or a count, and no secret."""
+
+_SHORTEST, _AWS_LENGTH = 24, 40  # the secret keys of AWS may hold slashes
+_LEAST_ENTROPY = 3.8
+_LEAST_CHANGES, _LEAST_OF_AWS = 0.45, 0.38
+
+
+def redact_text(text: str) -> str:
+    """Return `text`, which may have many lines, without what looks like a secret."""
+    text = _KEY.sub(HIDDEN, text)
+    text = _URL.sub(rf"\g<1>{HIDDEN}\g<2>", text)
+    for pattern in (_SSHPASS, _MYSQL, _USER, _HEADER, _BEARER):
+        text = pattern.sub(rf"\g<1>{HIDDEN}", text)
+    for pattern in (_ASSIGNED, _OPTION):
+        text = pattern.sub(_hide_value, text)
+    text = _TOKEN.sub(HIDDEN, text)
+    return _LONG.sub(lambda found: HIDDEN if _is_random(found[0]) else found[0], text)
+
+
+def redact_words(argv: Sequence[str]) -> list[str]:
+    """Return the words of a command without what looks like a secret, also behind an option for one."""
+    told: list[str] = []
+    for word in argv:
+        before = told[-1] if told else ""
+        named = before.lstrip("-") if before.startswith("-") else ""
+        if named and _SECRET_NAME.fullmatch(named) and not word.startswith("-") and not _PLACE.match(word):
+            told.append(HIDDEN)
+        elif (
+            before in {"-u", "--user", "-U", "--proxy-user"}
+            and _calls(told, "curl", "wget", "http")
+            and re.fullmatch(r"[^\s:/]+:[^\s:/]+", word)
+        ):
+            told.append(f"{word.partition(':')[0]}:{HIDDEN}")
+        elif before == "-p" and _calls(told[-2:-1], "sshpass"):
+            told.append(HIDDEN)
+        elif re.match(r"-[pu]\S", word) and (hidden := _of_program(word, told)):
+            told.append(hidden)
+        else:
+            told.append(redact_text(word))
+    return told
+
+
+def redact_variables(env: Mapping[str, str]) -> dict[str, str]:
+    """Return environment variables, whose names stay, without values that look like a secret."""
+    return {
+        name: HIDDEN
+        if _SECRET_NAME.fullmatch(name) and value and not _PLACE.match(value)
+        else redact_text(value)
+        for name, value in env.items()
+    }
+
+
+def _of_program(word: str, before: Sequence[str]) -> str:
+    """Return ``-pPASSWORD`` of a program that takes one in this form, hidden; empty for other programs."""
+    if word.startswith("-p") and _calls(before, "mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass"):
+        return f"-p{HIDDEN}"
+    if word.startswith("-u") and ":" in word and _calls(before, "curl", "wget"):
+        return f"{word.partition(':')[0]}:{HIDDEN}"
+    return ""
+
+
+def _calls(before: Sequence[str], *programs: str) -> bool:
+    return any(one.rpartition("/")[2] in programs for one in before)
+
+
+def _hide_value(found: re.Match[str]) -> str:
+    value = found[2].strip("\"'")
+    return found[0] if not value or _PLACE.match(value) else f"{found[1]}{HIDDEN}"
+
+
+def _is_random(word: str) -> bool:
+    """Return whether a word looks drawn by chance: by entropy, and how often characters change kind."""
+    word = word.rstrip("=")
+    is_aws = len(word) == _AWS_LENGTH and word.count("/") < 4 and not word.startswith("/")
+    if "/" in word and not is_aws:
+        return any(_is_random(part) for part in word.split("/") if len(part) >= _SHORTEST)
+    kinds = [
+        "a" if one.islower() else "A" if one.isupper() else "0" if one.isdigit() else "-" for one in word
+    ]
+    if not {"a", "A", "0"} <= set(kinds) or len(word) < _SHORTEST:
+        return False
+    changes = sum(one != other for one, other in pairwise(kinds)) / (len(word) - 1)
+    counts = Counter(word).values()
+    entropy = -sum(one / len(word) * math.log2(one / len(word)) for one in counts)
+    return entropy >= _LEAST_ENTROPY and changes >= (_LEAST_OF_AWS if is_aws else _LEAST_CHANGES)

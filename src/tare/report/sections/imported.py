@@ -1,0 +1,70 @@
+"""What is known of how imported runs were made, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tare.answers.pairs import pairs, told_blocks
+from tare.model.attempt import Attempt
+from tare.model.campaign import Campaign
+from tare.model.case import Pass
+from tare.report.words.numbers import count
+from tare.stats.intervals import MIN_BLOCKS
+
+
+def imported_sentences(campaign: Campaign) -> Iterator[str]:
+    """Yield who made the imported runs, in what order, and which of them are paired; nothing without any."""
+    runs = [one for one in campaign.measured() if one.source is not None]
+    if not runs:
+        return
+    n_all = len(campaign.measured())
+    which = "These runs" if len(runs) == n_all else f"{len(runs)} of {n_all} measured runs"
+    yield f"{which} were made elsewhere and imported: {imported_order(runs)}."
+    yield from _pairing(campaign, runs)
+
+
+def imported_order(runs: Sequence[Attempt]) -> str:
+    """Return what is known of the order in which imported runs were made, as part of a sentence."""
+    n_told = sum(one.source is not None and one.source.tells_time for one in runs)
+    if not n_told:
+        return "in what order they were made, Tare cannot say"
+    if n_told == len(runs):
+        return "that they were made in the order of the times that their files tell, Tare cannot vouch for"
+    of = f"{n_told} of {count(len(runs), 'file')}"
+    return f"{of} {'tells' if n_told == 1 else 'tell'} when, and of the others Tare cannot say in what order"
+
+
+def _pairing(campaign: Campaign, runs: Sequence[Attempt]) -> Iterator[str]:
+    """Yield how comparisons of imported runs were made, as far as both sides were measured."""
+    cases, told = {one.case for one in runs}, told_blocks(campaign)
+    passes: dict[str, set[Pass]] = {}
+    for one in campaign.measured():
+        passes.setdefault(one.case, set()).add(one.together)
+    sides = [{pair.reference_case.id, pair.contender_case.id} for pair in pairs(campaign)]
+    sides = [one for one in sides if one & cases and one <= passes.keys()]
+    least = MIN_BLOCKS if campaign.compares_unpaired else 1
+    shared = [len(set.intersection(*(passes[case] for case in one))) for one in sides]
+    n_paired = sum(one <= told and n >= least for one, n in zip(sides, shared, strict=True))
+    if not sides:
+        return
+    if n_paired == len(sides):
+        yield f"They are paired by the block that their files tell{_except(runs)}."
+    elif n_paired:
+        yield (
+            f"Of {len(sides)} comparisons {n_paired} {'is' if n_paired == 1 else 'are'} paired by the block "
+            f"that the files tell{_except(runs)}; the others lack blocks with both sides."
+        )
+    elif any(one <= told for one in sides):
+        yield f"Their files tell blocks, but too few of them hold runs of both sides{_except(runs)}."
+    else:
+        yield "Their files tell no blocks, so all runs of one side are held against all of the other."
+
+
+def _except(runs: Sequence[Attempt]) -> str:
+    """Return which runs of a block are not paired all the same, by the times that their files tell."""
+    reasons = []
+    if len({one.session for one in runs}) > 1:
+        reasons.append("go back to an earlier block")
+    if any(one.part for one in runs):
+        reasons.append("have a long time between them")
+    return f", but not where they {' or '.join(reasons)} by the times that they tell" if reasons else ""

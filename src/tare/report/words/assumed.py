@@ -1,0 +1,48 @@
+"""What verdicts of few blocks take for granted, in words that every output shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tare.model.comparison import Finding, Verdict
+from tare.stats.autocorrelation import LASTING
+from tare.stats.looks import SHOWING_BLOCKS
+
+MARK = "†"
+"""Beside a verdict that rests on what so few blocks cannot show."""
+
+FOOTNOTE = f"{MARK} rests on blocks being independent of each other, which so few cannot show."
+
+
+def assumed_mark(one: Finding) -> str:
+    """Return the sign of a verdict that would not be drawn if what a side is like lasted; mostly nothing."""
+    return MARK if one.assumes_independence and one.verdict is not Verdict.UNDECIDED else ""
+
+
+def assumed_brief(one: Finding) -> str:
+    """Return the same in words, where there is no room for a footnote."""
+    return "rests on independent blocks" if assumed_mark(one) else ""
+
+
+def footnote(found: Iterable[Finding]) -> str:
+    """Return what the sign means; empty where no row has it."""
+    return FOOTNOTE if any(map(assumed_mark, found)) else ""
+
+
+def assumed_words(found: Sequence[Finding], subject: str = "All of this") -> str:
+    """Return what few blocks assume and cannot show, and which verdicts hold without it; empty for many."""
+    few = [one for one in found if one.low is not None and one.n_blocks < SHOWING_BLOCKS]
+    if not few:
+        return ""
+    fewest = min(one.n_blocks for one in few)
+    blocks = "the blocks of a side are independent of each other"
+    text = f"{subject} holds if {blocks}, which {fewest} blocks cannot show"
+    drawn = [one for one in few if one.is_within or one.verdict is not Verdict.UNDECIDED]
+    sure = sum(not one.assumes_independence for one in drawn)
+    if not drawn:
+        return f"{text}."
+    whose = "verdict holds" if len(drawn) == 1 else "verdicts hold"
+    of_all = f"all {len(drawn)}" if sure == len(drawn) else f"{sure} of {len(drawn)}"
+    how_many = "the" if len(drawn) == 1 else of_all
+    held = f"{how_many if sure else 'no'} {whose}"
+    return f"{text}; {held} without that, where blocks resemble the one before by up to {LASTING:g}."

@@ -1,0 +1,297 @@
+"""The parts of an answer: what is claimed of which figures, where, as values and as words.
+
+Each clause is made of headlines of one verdict and says no more than they do: it names their figures,
+workloads and places. Where it speaks of several at once it tells the range over them and never averages
+figures of different kinds or workloads.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from tare.answers.aspects import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Sizes
+from tare.answers.finding import NOT_MEASURED, WITHHELD_BY_PAID
+from tare.answers.headline import Headline
+from tare.model.comparison import Verdict
+from tare.model.workload import Better
+from tare.report.sides import Sides
+from tare.report.words.changes import bounds_of, change, factor, fold, shares
+from tare.report.words.numbers import NARROW, coordinate, count, is_manifold, listed, percent, visible, words
+from tare.report.words.paid import paid_apart, paid_words
+from tare.units import format_bytes
+
+_MOST_NAMED = 4
+"""Figures of a verdict that are each told; beyond, those of one kind are told together."""
+
+_MOST_PLACES = 4
+_MOST_BESIDE = 3
+"""Elapsed times that do not answer the question but got worse."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Clause:
+    """What is said of some headlines of one verdict: figures with their change, and where they were measured.
+
+    Its verdict is *equivalent* of all that lies within the margin, also where the word is withheld.
+    `is_range` says that it tells a range over several.
+    """
+
+    verdict: Verdict
+    headlines: tuple[Headline, ...]
+    text: str
+    place: str
+    is_range: bool = False
+
+
+def effects(headlines: Sequence[Headline], sides: Sides) -> list[Clause]:
+    """Return what got worse or better: what answers first, then the elapsed times that got much worse."""
+    decided = [one for one in headlines if one.verdict in (Verdict.WORSE, Verdict.BETTER) and one.ratio]
+    answering = [one for one in decided if one.is_answer]
+    beside = sorted((one for one in decided if not one.is_answer), key=lambda one: -(one.ratio or 1))
+    beside = [one for one in beside if not _is_told(one, answering)]
+    found = _fewer(_clauses(answering, sides), sides)
+    found += [_clause((one,), sides) for one in beside[:_MOST_BESIDE]]
+    if rest := tuple(beside[_MOST_BESIDE:]):
+        text = f"{count(len(rest), 'more elapsed time')} ({_ends(rest)})"
+        found.append(Clause(Verdict.WORSE, rest, text, place_words(rest, sides), is_range=True))
+    return found
+
+
+def equivalents(headlines: Sequence[Headline], sides: Sides) -> list[Clause]:
+    """Return what does not differ by more than the margin, as figures with their changes."""
+    same = [one for one in headlines if one.is_within]
+    return _fewer(_clauses(same, sides), sides)
+
+
+def undecided(headlines: Sequence[Headline], sides: Sides) -> list[Clause]:
+    """Return what is not decided, as figures with their changes."""
+    open_ones = [one for one in headlines if one.verdict is Verdict.UNDECIDED and not one.is_within]
+    return _fewer(_clauses(open_ones, sides), sides)
+
+
+def figure_words(one: Headline) -> str:
+    """Return which figure a headline speaks of: ``imb.pingpong’s latency up to 1 KiB``."""
+    return f"{words(one.workload)}’s {_kind_words(one)}"
+
+
+def size_words(sizes: Sizes) -> str:
+    """Return of which messages a figure is told; empty for all."""
+    small, large = (
+        format_bytes(size).replace(" ", NARROW) for size in (SMALL_MESSAGE_BYTES, LARGE_MESSAGE_BYTES)
+    )
+    return {Sizes.ALL: "", Sizes.SMALL: f"up to {small}", Sizes.LARGE: f"from {large}"}[sizes]
+
+
+def _kind_words(one: Headline) -> str:
+    at = _label_words(one)
+    return " ".join(filter(None, (words(one.fom), f"({at})" if at else "", size_words(one.sizes))))
+
+
+def _label_words(one: Headline) -> str:
+    """Return what tells a figure from others of its name: ``operation write``; mostly nothing."""
+    return ", ".join(coordinate(name, value) for name, value in one.at.items())
+
+
+def place_words(headlines: Sequence[Headline], sides: Sides) -> str:
+    """Return where headlines were measured: ``at 2 and 4 nodes``, ``at 4 nodes (io heavy)``."""
+    cases = dict.fromkeys(contender for one in headlines for _, contender in one.cases)
+    nodes: dict[str, list[int | None]] = {}
+    for case in cases:
+        place = sides.place_of[case]
+        parameters = place.title.removeprefix(place.workload).strip(" ·").replace(" · ", ", ")
+        known = nodes.setdefault(parameters, [])
+        known += [] if place.nodes in known else [place.nodes]
+    alike: dict[tuple[int | None, ...], list[str]] = {}
+    for parameters, known in nodes.items():
+        alike.setdefault(tuple(known), []).append(parameters)
+    if sum(max(len(known), len(told)) for known, told in alike.items()) > _MOST_PLACES:
+        return f"in {count(len(cases), 'case')}"
+    return f"at {listed([_at(told, known) for known, told in alike.items()])}"
+
+
+def _at(parameters: Sequence[str], nodes: Sequence[int | None]) -> str:
+    numbers = [str(n) if n else "an unknown number of" for n in nodes]
+    told = f"{listed(numbers)} {'node' if list(nodes) == [1] else 'nodes'}"
+    named = "; ".join(filter(None, parameters))
+    return f"{told} ({named})" if named else told
+
+
+def listed_at_places(clauses: Sequence[Clause]) -> str:
+    """Return clauses as prose, those of a place together: ``a (…) and b (…) at 2 nodes, and in c …``."""
+    by_place: dict[str, list[str]] = {}
+    for one in clauses:
+        by_place.setdefault(one.place, []).append(one.text)
+    parts = [f"{listed(texts)} {place}".rstrip() for place, texts in by_place.items()]
+    if len(parts) == 1:
+        return parts[0]
+    return f"{', in '.join(parts[:-1])}, and in {parts[-1]}"
+
+
+def _clauses(headlines: Sequence[Headline], sides: Sides) -> list[Clause]:
+    """Return a clause a headline; of many, those of one kind of figure and direction in one clause."""
+    if len(headlines) <= _MOST_NAMED:
+        return [_clause((one,), sides) for one in headlines]
+    kinds: dict[object, list[Headline]] = {}
+    for one in headlines:
+        is_up = one.verdict in (Verdict.WORSE, Verdict.BETTER) and (one.ratio or 1) > 1
+        has = (one.ratio is not None, one.low is not None)
+        kinds.setdefault((_kind_words(one), one.unit, one.verdict, one.is_within, is_up, has), []).append(one)
+    return [_clause(group, sides) for group in kinds.values()]
+
+
+def _clause(group: Sequence[Headline], sides: Sides) -> Clause:
+    """Return what is said of one headline, or of several of one kind and verdict."""
+    text = _range(group) if len(group) > 1 else _figure_and_change(group[0])
+    verdict = Verdict.EQUIVALENT if group[0].is_within else group[0].verdict
+    return Clause(verdict, tuple(group), text, place_words(group, sides), is_range=len(group) > 1)
+
+
+def _fewer(clauses: Sequence[Clause], sides: Sides) -> list[Clause]:
+    """Return the clauses of each verdict that lie farthest from 1, and how many more there are."""
+    found = list(clauses)
+    for verdict in dict.fromkeys(one.verdict for one in clauses):
+        mine = sorted((one for one in clauses if one.verdict is verdict), key=_farness, reverse=True)
+        if len(mine) > _MOST_NAMED + 1:
+            rest = mine[_MOST_NAMED:]
+            heads = tuple(head for one in rest for head in one.headlines)
+            found = [one for one in found if one not in rest]
+            found.append(Clause(verdict, heads, _more(heads), place_words(heads, sides), is_range=True))
+    return found
+
+
+def _farness(clause: Clause) -> float:
+    return max((abs(math.log(one.ratio)) for one in clause.headlines if one.ratio), default=0.0)
+
+
+def _more(heads: Sequence[Headline]) -> str:
+    told = count(len({(one.workload, _kind_words(one)) for one in heads}), "more figure")
+    reach = _ends(heads)
+    return f"{told} ({reach})" if reach else told
+
+
+def _is_told(one: Headline, answering: Sequence[Headline]) -> bool:
+    """Return whether a rate that answers tells what an elapsed time does: ``HPL_Tflops`` ``HPL_time``.
+
+    It does where it is of the same cases and has changed as much.
+    """
+    stem, _, last = one.fom.rpartition("_")
+    return (
+        bool(stem)
+        and last == "time"
+        and any(
+            other.workload == one.workload
+            and other.verdict is one.verdict
+            and other.better is not one.better
+            and other.fom.rpartition("_")[0] == stem
+            and other.cases == one.cases
+            and _is_inverse(one, other)
+            for other in answering
+        )
+    )
+
+
+def _is_inverse(time: Headline, rate: Headline) -> bool:
+    """Return whether a time grew as its rate fell, as far as their intervals tell."""
+    if time.low is None or time.high is None or not rate.low or not rate.high:
+        return False
+    return time.low * _SLACK >= 1 / rate.high and time.high <= _SLACK / rate.low
+
+
+_SLACK = 1.01
+"""How much more or less a time may have changed than its rate, beyond what both intervals allow for."""
+
+
+def _figure_and_change(one: Headline) -> str:
+    """Return ``wrf’s step time (+0.3 % [−0.2, 0.8])``, ``ior’s rate (operation read: 44 % lower …)``."""
+    name = " ".join(filter(None, (f"{words(one.workload)}’s", words(one.fom), size_words(one.sizes))))
+    label = _label_words(one)
+    return f"{name} ({label}{': ' if label else ''}{_change_words(one)})"
+
+
+def _change_words(one: Headline) -> str:
+    told = change(one)
+    if told is None:
+        return visible(one.note) or NOT_MEASURED
+    if one.low is None:
+        return f"{told.number} in {count(one.n_blocks, 'block')}, no interval"
+    is_decided = one.verdict in (Verdict.WORSE, Verdict.BETTER)
+    number = _direction_and_number(one) if is_decided else str(told)
+    return ", ".join(filter(None, (f"{number}{_spread(one)}", _price(one))))
+
+
+def _direction_and_number(one: Headline) -> str:
+    """Return ``44 % longer [41, 47]``, ``22 % lower [19, 25]``, ``multiplied by 161 [155, 167]``."""
+    ratio = one.ratio or 1.0
+    if is_manifold(ratio):
+        return f"{'multiplied' if ratio > 1 else 'divided'} by {fold(one)}"
+    bounds = bounds_of(one)
+    ends = None if bounds is None else (min(map(abs, bounds)), max(map(abs, bounds)))
+    told = shares(abs(ratio - 1), ends, is_signed=False)
+    return " ".join(filter(None, (told.number, _direction(one), told.interval)))
+
+
+def _range(group: Sequence[Headline]) -> str:
+    """Return ``latency up to 1 KiB of 5 workloads (+20 % to +68 %)``."""
+    ends = _ends(group) or NOT_MEASURED
+    return f"{_whose(group)} ({ends}{_prices(group)})"
+
+
+def _price(one: Headline) -> str:
+    """Return what is paid where that tells something else, and is itself more than noise.
+
+    Beside what is undecided that is where its own interval excludes no change, or is why nothing is said.
+    """
+    price = one.paid
+    if price is None or (one.verdict is Verdict.UNDECIDED and not _is_sure(one)):
+        return ""
+    return paid_words(one, one.unit)
+
+
+def _is_sure(one: Headline) -> bool:
+    price = one.paid
+    if price is None or price.low is None or price.high is None:
+        return False
+    return price.low > 1 or price.high < 1 or WITHHELD_BY_PAID in one.note
+
+
+def _prices(group: Sequence[Headline]) -> str:
+    """Return what is paid at the place where that differs most from the ratio; mostly nothing."""
+    telling = [one for one in group if _price(one)]
+    if not telling:
+        return ""
+    return f", once {_price(max(telling, key=paid_apart))}"
+
+
+def _whose(group: Sequence[Headline]) -> str:
+    workloads = list(dict.fromkeys(one.workload for one in group))
+    whose = words(workloads[0]) if len(workloads) == 1 else f"{len(workloads)} workloads"
+    return f"{_kind_words(group[0])} of {whose}"
+
+
+def _spread(one: Headline) -> str:
+    """Return that a number is a mean over places, and the range over them; empty for one place."""
+    if len(one.cases) < 2 or one.least is None or one.most is None:
+        return ""
+    ends = [_told(end) for end in (one.least, one.most)]
+    if ends[0] == ends[1] or one.is_within:  # which says how near all of them are
+        return " on average"
+    return f" on average, {ends[0]} to {ends[1]}"
+
+
+def _ends(group: Sequence[Headline]) -> str:
+    ratios = [end for one in group for end in (one.least, one.most) if end is not None]
+    ends = dict.fromkeys((_told(min(ratios)), _told(max(ratios)))) if ratios else ()
+    return " to ".join(ends)
+
+
+def _told(ratio: float) -> str:
+    return factor(ratio, None, None).number if is_manifold(ratio) else percent(ratio - 1)
+
+
+def _direction(one: Headline) -> str:
+    is_more = (one.ratio or 1.0) > 1
+    if one.is_elapsed or (one.better is Better.LOWER and "time" in one.fom):
+        return "longer" if is_more else "shorter"
+    return "higher" if is_more else "lower"

@@ -1,0 +1,41 @@
+"""Say which figures were measured beside those that are shown, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from tare.model.comparison import Comparison, Verdict
+from tare.report.words.changes import figure
+from tare.report.words.numbers import count, listed
+
+_MOST_NAMED = 3
+
+
+def further_words(
+    figures: Sequence[Comparison], told: Collection[object], aside: tuple[str, str] = ("", "")
+) -> str:
+    """Return how many of `figures` are not `told`, and which of them got worse or better; mostly nothing.
+
+    `told` holds what `figure_key` returns. `aside` says what one, and what several are.
+    """
+    rest: dict[object, list[Comparison]] = {}
+    for one in figures:
+        key = figure_key(one)
+        if one.ratio is not None and one.better is not None and key not in told:
+            rest.setdefault(key, []).append(one)
+    if not rest:
+        return ""
+    parts = []
+    for verdict in (Verdict.WORSE, Verdict.BETTER):
+        names = [figure(rows[0]) for rows in rest.values() if any(one.verdict is verdict for one in rows)]
+        if names:
+            named = names if len(names) <= _MOST_NAMED else [*names[:_MOST_NAMED], "others"]
+            parts.append(f"{len(names)} {verdict.value} ({listed(named)})")
+    outcome = listed(parts) if parts else "none is known to be worse or better"
+    more = " ".join(filter(None, (count(len(rest), "more figure"), aside[len(rest) > 1])))
+    return f"{more} {'was' if len(rest) == 1 else 'were'} measured: {outcome}."
+
+
+def figure_key(one: Comparison) -> tuple[object, ...]:
+    """Return what rows of one figure of one workload have in common."""
+    return one.at.get("workload"), one.fom, *one.labels.items()

@@ -1,0 +1,83 @@
+"""Look at the infrastructure before a run that failed is called its program's fault.
+
+A program cannot tell a link that is down from a peer that is slow: it waits, and is ended by its time-out.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from tare.errors import BackendError
+from tare.model.attempt import Attempt, State
+from tare.model.backend import Backend
+
+_IFF_UP = 0x1  # netdevice(7)
+_CHECKS = {"", "timeout", "exit code", "transport"}
+"""What a link that is down, or a host that is silent, looks like to whoever judges the run."""
+
+_SCRIPT = """\
+d=/sys/class/net/{interface}
+if [ -e "$d/flags" ]; then echo "$(cat "$d/flags") $(cat "$d/carrier" 2>/dev/null)"; fi
+"""
+
+
+def owned(
+    attempt: Attempt, backend: Backend, hosts: Sequence[str | None], interface: str | None, n_killed: int = 0
+) -> Attempt:
+    """Return `attempt` as the infrastructure's failure where its link is down by now, or a host silent.
+
+    `interface` is that of its network on `hosts`. `n_killed` is how many processes the kernel ended meanwhile
+    since memory ran out, which is told with the failure: the program itself may have taken it.
+    """
+    if attempt.state not in {State.FAILED, State.INVALID} or attempt.check not in _CHECKS:
+        return attempt
+    if attempt.is_infrastructure:
+        return attempt
+    if fault := _fault(backend, hosts, interface):
+        reason = f"{fault}; {attempt.reason}"
+        return msgspec.structs.replace(
+            attempt,
+            state=State.FAILED,
+            reason=reason,
+            check="infrastructure",
+            is_infrastructure=True,
+            series=[],
+        )
+    if n_killed:
+        told = "a process" if n_killed == 1 else f"{n_killed} processes"
+        said = f"{attempt.reason}; meanwhile the kernel ended {told} of this machine, since memory ran out"
+        return msgspec.structs.replace(attempt, reason=said)
+    return attempt
+
+
+def n_oom_kills(record: Path = Path("/proc/vmstat")) -> int:
+    """Return how many processes the kernel has ended for lack of memory since boot (proc(5), oom_kill)."""
+    try:
+        rows = (line.split() for line in record.read_text().splitlines())
+        return next((int(row[1]) for row in rows if row[0] == "oom_kill"), 0)
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _fault(backend: Backend, hosts: Sequence[str | None], interface: str | None) -> str:
+    """Return what is broken by now, as a sentence; empty where nothing is seen to be."""
+    script = _SCRIPT.format(interface=shlex.quote(interface)) if interface else "true"
+    try:
+        said = backend.ask(hosts, script)
+    except BackendError as error:
+        return f"when the run had ended, {error}"
+    down = [host or "this machine" for host, text in said.items() if _is_down(text)]
+    return f"when the run had ended, {interface} was down on {', '.join(down)}" if down else ""
+
+
+def _is_down(text: str) -> bool:
+    """Return whether flags and carrier, as sysfs has them, are those of an interface that is down."""
+    flags, _, carrier = text.strip().partition(" ")
+    try:
+        return not int(flags, 16) & _IFF_UP or carrier.strip() == "0"
+    except ValueError:
+        return False  # there is none of this name, or it could not be read

@@ -1,0 +1,182 @@
+"""Whether a contender scatters less than its reference, for noise of any shape."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from tare.stats.intervals import MIN_BLOCKS, Counts, Floats
+
+MIN_COMPARED = 6
+"""Of fewer pairs not even the strongest evidence is rarer than 5 in 100: 2 of 2⁵ exchanges of labels."""
+
+_MOST = 4_095
+"""Exchanges of labels drawn at random, where there are more of them."""
+
+_AT_ONCE = 200
+"""Columns that are computed at once: 7 MB."""
+
+_ESTIMATED = 2
+"""Blocks taken off for the two medians, which are estimated from the same runs."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ScatterRatios:
+    """How many times the reference's scatter the contender's is, one column a pair of sides.
+
+    `n_blocks` counts the common blocks; for an `is_paired` = False column, that of the side with fewer runs.
+    `ratio` is NaN where a side has fewer than three runs or does not scatter. `typical` holds a row for each
+    column, in order: logarithms of ratios, between each two of which the true one lies equally often.
+    """
+
+    n_blocks: Counts
+    ratio: Floats
+    is_paired: npt.NDArray[np.bool_]
+    typical: tuple[Floats, ...]
+
+    def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
+        """Return both ends of the interval of each ratio, NaN where too few blocks give none."""
+        ends = np.array([_ends(row, 1 - confidence) for row in self.typical]).reshape(-1, 2)
+        return ends[:, 0], ends[:, 1]
+
+    def difference_p_values(self) -> Floats:
+        """Return the two-sided p value of equal scatter in each column, NaN where there is no ratio."""
+        tails = [(_tail(row, 0.0, -1), _tail(row, 0.0, 1)) for row in self.typical]
+        found: Floats = np.minimum(1.0, 2 * np.array(tails).reshape(-1, 2).min(axis=1))
+        return found
+
+    def equivalence_p_values(self, margin: float) -> Floats:
+        """Return the p value of a ratio outside [1/(1 + margin), 1 + margin]: two one-sided tests."""
+        limit = math.log1p(margin)
+        tails = [(_tail(row, -limit, -1), _tail(row, limit, 1)) for row in self.typical]
+        found: Floats = np.array(tails).reshape(-1, 2).max(axis=1)
+        return found
+
+
+def scatter_ratios(
+    reference: Floats, contender: Floats, may_pair: npt.NDArray[np.bool_] | None = None
+) -> ScatterRatios:
+    """Return the ratio of mean absolute deviations of the logarithms, contender / reference, by column.
+
+    The logarithms are blocks × columns. Deviations are taken from each side's median, as Brown and Forsythe
+    do (1974, JASA 69:364), and Bonett and Seier for pairs (2003, J. Educ. Behav. Stat. 28:21): means and
+    variances fail for skewed noise, as Pitman's and Morgan's test does. If the contender scatters θ times as
+    much and in the same way, |y|/θ and |x| of a block are interchangeable, whatever they have in common. So
+    Σ_K|y| / Σ_K|x| over each subset K of the blocks is as likely above θ as below it together with all
+    others: the subsets' ratios, in order, are the ends of exact intervals (sign changes: Fisher 1935, The
+    Design of Experiments, § 21; typical values: Hartigan 1969, JASA 64:1303). For estimated medians
+    they are spread by √(n/(n − 2)) about the ratio itself. At most 4,095 subsets are drawn, with a
+    fixed seed. In simulations of normal, log-normal, t₃, exponential and bimodal noise and of one slow run
+    in ten, 5 to 50 blocks, equal scatters differ at 95 % in 1 to 5 % of studies. Fewer than six pairs
+    decide nothing.
+
+    Columns with fewer than three common blocks, but three runs on each side, are not paired, nor are those
+    that `may_pair` says no of: runs change sides instead, as many from either.
+    """
+    is_common = np.isfinite(reference) & np.isfinite(contender)
+    is_paired = is_common.sum(axis=0) >= MIN_BLOCKS
+    if may_pair is not None:
+        is_paired &= may_pair
+    used = is_common | ~is_paired
+    below, above = (_deviations(np.where(used, side, np.nan)) for side in (reference, contender))
+    lengths = np.stack([np.isfinite(side).sum(axis=0) for side in (below, above)])
+    ratio = _ratios(below, above, lengths)
+    typical = [np.empty(0)] * len(ratio)
+    known = np.flatnonzero(np.isfinite(ratio))
+    kinds = np.stack([is_paired.astype(np.int64), *lengths])[:, known]
+    for kind in np.unique(kinds, axis=1).T:
+        alike = known[(kinds == kind[:, np.newaxis]).all(axis=0)]
+        for start in range(0, len(alike), _AT_ONCE):
+            columns = alike[start : start + _AT_ONCE]
+            rows = _typical(_packed(below, columns), _packed(above, columns), is_paired=bool(kind[0]))
+            for column, row in zip(columns.tolist(), rows, strict=True):
+                typical[column] = row
+    return ScatterRatios(lengths.min(axis=0), ratio, is_paired, tuple(typical))
+
+
+def _deviations(logs: Floats) -> Floats:
+    """Return the distance of each value from the median of its column; NaN where there is none."""
+    ranked = np.sort(logs, axis=0)  # NaN goes last
+    last = np.maximum(np.isfinite(logs).sum(axis=0) - 1, 0)
+    middle = [np.take_along_axis(ranked, place[np.newaxis], axis=0) for place in (last // 2, (last + 1) // 2)]
+    deviations: Floats = np.abs(logs - (middle[0] + middle[1]) / 2) if len(logs) else logs
+    return deviations
+
+
+def _packed(deviations: Floats, columns: npt.NDArray[np.intp]) -> Floats:
+    """Return the values of columns that have as many as each other, without their gaps."""
+    chosen = deviations[:, columns].T
+    packed: Floats = chosen[np.isfinite(chosen)].reshape(len(columns), -1).T
+    return packed
+
+
+def _ratios(below: Floats, above: Floats, lengths: Counts) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = [np.nansum(side, axis=0) / n for side, n in zip((below, above), lengths, strict=True)]
+        found = means[1] / means[0]
+    is_known = (lengths >= MIN_BLOCKS).all(axis=0) & (means[0] > 0) & (means[1] > 0)
+    return np.where(is_known, found, np.nan)
+
+
+def _typical(below: Floats, above: Floats, *, is_paired: bool) -> Floats:
+    """Return typical logarithms, columns × values in order; NaN, last, where no run of a subset scatters."""
+    if is_paired:
+        from_below = from_above = _subsets(len(below))
+    else:
+        from_below, from_above = _exchanges(len(below), len(above))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log((from_above @ above).T) - np.log((from_below @ below).T)
+    centre = np.log(above.mean(axis=0) / below.mean(axis=0))[:, np.newaxis]
+    n_blocks = min(len(below), len(above))
+    found: Floats = centre + (logs - centre) * math.sqrt(n_blocks / (n_blocks - _ESTIMATED))
+    found.sort(axis=1)
+    return found
+
+
+@functools.lru_cache(maxsize=8)
+def _subsets(n_blocks: int) -> Floats:
+    """Return subsets of the blocks, one a row: all but the empty one, or as many as are drawn at most."""
+    if 2**n_blocks - 1 <= _MOST:
+        numbers = np.arange(1, 2**n_blocks)[:, np.newaxis]
+        return ((numbers >> np.arange(n_blocks)) & 1).astype(np.float64)
+    drawn = np.random.default_rng(n_blocks).random((_MOST, n_blocks)) < 0.5
+    return drawn.astype(np.float64)
+
+
+@functools.lru_cache(maxsize=8)
+def _exchanges(n_below: int, n_above: int) -> tuple[Floats, Floats]:
+    """Return which runs of both sides change places, one exchange a row, other than none."""
+    n_runs = n_below + n_above
+    if math.comb(n_runs, n_below) <= _MOST:
+        chosen = np.array(list(itertools.combinations(range(n_runs), n_below)))
+    else:
+        random = np.random.default_rng(n_runs)
+        chosen = random.random((_MOST, n_runs)).argpartition(n_below, axis=1)[:, :n_below]
+    is_below = np.zeros((len(chosen), n_runs), np.bool_)
+    is_below[np.arange(len(chosen))[:, np.newaxis], chosen] = True
+    is_moved = is_below[:, n_below:].any(axis=1)
+    leaving, coming = ~is_below[is_moved, :n_below], is_below[is_moved, n_below:]
+    return leaving.astype(np.float64), coming.astype(np.float64)
+
+
+def _ends(row: Floats, alpha: float) -> tuple[float, float]:
+    """Return the ends beyond which the true ratio lies in `alpha` of studies, NaN where there are none."""
+    n_known = int((~np.isnan(row)).sum())
+    n_beyond = int(alpha / 2 * (len(row) + 1) + 1e-9) - (len(row) - n_known)
+    if n_beyond < 1:
+        return math.nan, math.nan
+    low, high = math.exp(row[n_beyond - 1]), math.exp(row[n_known - n_beyond])
+    return (low, high) if math.isfinite(high) else (math.nan, math.nan)
+
+
+def _tail(row: Floats, at: float, side: int) -> float:
+    """Return the share of typical values on one side of `at`; those that are not known are on either."""
+    if not len(row):
+        return math.nan
+    is_there = np.isnan(row) | (row <= at if side < 0 else row >= at)
+    return float((is_there.sum() + 1) / (len(row) + 1))

@@ -1,0 +1,60 @@
+"""Text from elsewhere, with nothing in it that hides, reorders or steers what stands around it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_KEPT_CONTROLS = frozenset("\n\t")
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_BEYOND = re.compile(r"[^\x00-\x7e]")
+
+
+def visible(text: str) -> str:
+    """Return `text` with every character that would hide or reorder others shown as a sign.
+
+    Control characters become Unicode's control pictures (␛ for escape); format characters, such as
+    the overrides of the bidirectional algorithm (UAX 9), separators of lines, and noncharacters their
+    code point. No XML may hold them, and the renderer of SVG aborts the whole process when it meets one.
+    """
+    if text.isprintable():
+        return text
+    return "\n".join(
+        line if line.replace("\t", " ").isprintable() else "".join(map(_picture, line))
+        for line in text.split("\n")
+    )
+
+
+def visible_line(text: str) -> str:
+    """Return `text` made visible on one line: ends of lines are signs too, so that nobody forges a line."""
+    return visible(text).replace("\n", "␊")
+
+
+def visible_json(text: str) -> str:
+    """Return JSON with what `visible` shows as a sign written as an escape (RFC 8259, 7): the same value."""
+    return text if text.isascii() and "\x7f" not in text else _BEYOND.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found[0]
+    if not _is_hidden(character):
+        return character
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def _picture(character: str) -> str:
+    code = ord(character)
+    if character in _KEPT_CONTROLS:
+        return character
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    return f"⟨U+{code:04X}⟩" if _is_hidden(character) else character
+
+
+def _is_hidden(character: str) -> bool:
+    code = ord(character)
+    is_noncharacter = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
+    return is_noncharacter or unicodedata.category(character) in _HIDDEN

@@ -1,0 +1,94 @@
+"""MPIs that take another network than the one that was asked for: never a number, said or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Tare, lab_site
+from tare.lab.mpi import is_installed, mpi_folder
+from tare.model.attempt import Attempt, State
+from tare.store.campaign import read_campaign
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(
+        not all(is_installed(name, mpi_folder()) for name in ("intelmpi", "mpich", "openmpi")),
+        reason="not all three MPIs are here; run: tare lab setup --mpi intelmpi,mpich,openmpi",
+    ),
+]
+
+STUDY = """\
+study: misled
+site: site.yaml
+factors:
+  platform: [intelmpi, mpich, openmpi]
+  workload:
+    - tare.p2p: {max_bytes: 4, iterations: 2, time_s: 0.01 s}
+    - tare.p2p: {max_bytes: 1MiB, iterations: 5, time_s: 0.01 s}
+    - tare.collectives: {operations: allreduce, max_bytes: 8, iterations: 5, time_s: 0.01 s}
+network: macvlan
+nodes: 2
+repeats: 1
+timeout: 60 s
+"""
+MPIRUN = """\
+#!/bin/bash
+# Open MPI as it is, but that its data take eth0.
+for ((i = 1; i < $#; i++)); do
+  [ "${{!i}}" = btl_tcp_if_include ] && set -- "${{@:1:i}}" eth0 "${{@:i+2}}"
+done
+exec {real} "$@"
+"""
+
+
+def misled_openmpi(folder: Path) -> Path:
+    """Return where an Open MPI is installed whose mpirun gives its ranks another interface."""
+    real, mine = mpi_folder() / "openmpi", folder / "openmpi"
+    (mine / "bin").mkdir(parents=True)
+    for one in (real / "bin").iterdir():
+        if one.name != "mpirun":
+            (mine / "bin" / one.name).symlink_to(one)
+    for one in real.iterdir():
+        if one.name != "bin":
+            (mine / one.name).symlink_to(one)
+    (mine / "bin/mpirun").write_text(MPIRUN.format(real=real / "bin/mpirun"))
+    (mine / "bin/mpirun").chmod(0o755)
+    return mine
+
+
+def misled_site(folder: Path, attest: str, start: str = "mgmt0") -> str:
+    """Return a site whose MPIs take eth0, and start their ranks over the interface `start`."""
+    text = lab_site("    launcher: intelmpi\n", "    launcher: intelmpi\n    env: {FI_TCP_IFACE: eth0}\n")
+    env = "{UCX_NET_DEVICES: eth0, FI_TCP_IFACE: eth0}"
+    text = text.replace("    launcher: mpich\n", f"    launcher: mpich\n    env: {env}\n", 1)
+    text = text.replace("prefix: ${TARE_MPI}/openmpi\n", f"prefix: {misled_openmpi(folder)}\n", 1)
+    return text.replace("management: [mgmt0]", f"management: [{start}]") + f"attest: {attest}\n"
+
+
+def run(tare: Tare, folder: Path, site: str) -> list[tuple[str, Attempt]]:
+    (folder / "site.yaml").write_text(site)
+    (folder / "study.yaml").write_text(STUDY)
+    ended = tare("run", folder / "study.yaml", "--out", folder / "c")
+    assert (folder / "c/plan.json").exists(), ended.stderr
+    campaign = read_campaign(folder / "c")
+    assert len(campaign.attempts) == 9
+    return [(campaign.cases[one.case].platform, one) for one in campaign.attempts]
+
+
+@pytest.mark.parametrize("attest", ["true", "placement"])
+def test_a_payload_over_another_network_is_never_a_number(tare: Tare, tmp_path: Path, attest: str) -> None:
+    for platform, one in run(tare, tmp_path, misled_site(tmp_path, attest)):
+        assert (one.state, one.check, one.proof) == (State.INVALID, "transport", None), (platform, one)
+        assert "the data took another way; " in one.reason, platform
+        assert one.traffic[one.hosts[0]]["eth0"].total_bytes > 1000, platform
+
+
+def test_a_start_over_the_claimed_network_does_not_pass_for_its_payload(tare: Tare, tmp_path: Path) -> None:
+    for platform, one in run(tare, tmp_path, misled_site(tmp_path, "placement", "net1")):
+        assert (one.state, one.check) == (State.INVALID, "transport"), (platform, one.transport)
+        crossed = one.traffic[one.hosts[0]]
+        assert crossed["net1"].total_bytes > 0, f"{platform} did not start its ranks over net1"
+        is_more = crossed["eth0"].total_bytes > crossed["net1"].total_bytes
+        assert is_more or "which of them carried the data is not known" in one.reason, (platform, one.reason)

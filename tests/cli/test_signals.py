@@ -1,0 +1,100 @@
+"""Signals that end a run, and those that whoever started it had ignored."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import TARE
+from tare.model.attempt import State
+from tare.store.campaign import read_campaign
+
+Study = Callable[..., Path]
+SLOW = "sleep 0.4; echo value: 1"
+
+
+def run_in_terminal(line: str, cwd: Path) -> tuple[int, int]:
+    """Start a shell that runs `line` on a terminal of its own; return its pid, and the other end."""
+    pid, terminal = pty.fork()
+    if not pid:
+        os.chdir(cwd)
+        os.execv("/bin/bash", ["bash", "--norc", "-ic", line])
+    return pid, terminal
+
+
+def states(campaign: Path) -> list[State]:
+    return [one.state for one in read_campaign(campaign).attempts]
+
+
+def wait_for(is_so: Callable[[], bool], within_s: float = 15) -> None:
+    deadline = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < deadline, "it has not come to pass"
+        time.sleep(0.05)
+
+
+def ends(line: str, cwd: Path, campaign: Path) -> None:
+    """Close the terminal of `line` once a run has begun, and wait for the end of tare."""
+    pid, terminal = run_in_terminal(line, cwd)
+    wait_for(lambda: any(campaign.glob("attempts/*/1.1/stdout")))
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    wait_for((cwd / "ended").exists)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "nohup sh -c {line}",
+        "(trap '' HUP; eval {line})",  # whose output goes on to the terminal that is gone
+    ],
+)
+def test_a_run_that_ignores_the_hangup_goes_on_without_its_terminal(
+    study: Study, tmp_path: Path, start: str
+) -> None:
+    campaign = tmp_path / "campaign"
+    command = shlex.join([TARE, "run", str(study(SLOW, repeats=2)), "--out", str(campaign)])
+    line = shlex.quote(f"{command}; echo $? > ended")
+    ends(f"{start.format(line=line)} & sleep 60", tmp_path, campaign)
+    assert states(campaign) == [State.DONE] * 4
+    assert (tmp_path / "ended").read_text() == "0\n"
+
+
+def test_a_run_whose_terminal_closes_ends_what_it_ran(study: Study, tmp_path: Path) -> None:
+    campaign = tmp_path / "campaign"
+    command = shlex.join([TARE, "run", str(study("sleep 60")), "--out", str(campaign)])
+    pid, terminal = run_in_terminal(f"exec {command}", tmp_path)
+    wait_for(lambda: any(campaign.glob("attempts/*/1.1/stdout")))
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+    assert [one.reason for one in read_campaign(campaign).attempts] == ["interrupted"]
+
+
+def test_quit_ends_the_run_and_says_how_to_go_on(study: Study, tmp_path: Path) -> None:
+    campaign = tmp_path / "campaign"
+    runner = subprocess.Popen(
+        [TARE, "run", str(study("sleep 60")), "--out", str(campaign)],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_heed_quit,
+    )
+    wait_for(lambda: any(campaign.glob("attempts/*/1.1/stdout")))
+    runner.send_signal(signal.SIGQUIT)
+    _, said = runner.communicate(timeout=30)
+    assert runner.returncode == 130
+    assert f"tare run {campaign}" in said
+    assert [one.reason for one in read_campaign(campaign).attempts] == ["interrupted"]
+
+
+def _heed_quit() -> None:
+    """Heed SIGQUIT, also where whoever started the tests has it ignored, as a shell's ``&`` does."""
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)

@@ -1,0 +1,99 @@
+"""What touches a campaign folder opens nothing in it but through tare.beneath."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import tare
+
+SOURCE = Path(tare.__file__).parent
+PACKAGES = ("store", "report", "serve", "runner", "collectors")
+"""Packages that read or write what lies in a campaign folder."""
+
+METHODS = {
+    "read_text",
+    "read_bytes",
+    "write_text",
+    "write_bytes",
+    "iterdir",
+    "glob",
+    "rglob",
+    "unlink",
+    "rmdir",
+}
+METHODS |= {"mkdir", "touch", "symlink_to", "hardlink_to"}
+FUNCTIONS = {
+    "os": {
+        "open",
+        "listdir",
+        "scandir",
+        "walk",
+        "remove",
+        "unlink",
+        "rename",
+        "replace",
+        "mkdir",
+        "makedirs",
+    },
+    "shutil": {"copy", "copy2", "copyfile", "copytree", "move", "rmtree"},
+    "gzip": {"open"},
+    "tarfile": {"open"},
+}
+ELSEWHERE = {
+    "collectors/packets/__init__.py": "its own program",
+    "collectors/sampler/bundle.py": "its own program",
+    "collectors/sampler/node.py": "runs on nodes, without Tare; reads /proc and /sys",
+    "collectors/packets/node.py": "runs on nodes, without Tare; reads /proc and /sys",
+    "collectors/sampler/sources": "runs on nodes, without Tare; reads /proc and /sys",
+    "report/charts/scripts.py": "the user's cache",
+    "serve/opening.py": "a file for the user's browser alone",
+    "runner/owners.py": "the kernel's own files",
+    "serve/pages.py": "the package's own files",
+    "serve/server.py": "the user's token",
+    "serve/watch.py": "the folder of campaigns that the user names",
+    "store/factors.py": "the table that the user names",
+    "store/trees.py": "the logs that the user names",
+    "store/sealing.py": "a temporary folder of its own, for ssh-keygen",
+    "store/imports.py": "the logs that the user names",
+    "runner/judging.py": "the log that the user names",
+    "runner/cache.py": "products of stages, which the user's own programs made and which no page shows",
+    "runner/witness/hearing.py": "removes a folder that this run made",
+}
+"""What opens other files than those of campaigns, and which."""
+
+
+def openings(text: str) -> Iterator[str]:
+    """Yield the line and the name of each call that opens, makes or removes a file by its path."""
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Call):
+            continue
+        match node.func:
+            case ast.Name(id="open"):
+                yield f"{node.lineno}: open"
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if module in FUNCTIONS:
+                if name in FUNCTIONS[module]:
+                    yield f"{node.lineno}: {module}.{name}"
+            case ast.Attribute(attr="open") if node.keywords or isinstance(
+                (*node.args, None)[0], ast.Constant
+            ):
+                yield f"{node.lineno}: open with a mode, as of a path"
+            case ast.Attribute(attr=name) if name in METHODS:
+                yield f"{node.lineno}: {name}"
+
+
+def test_only_one_module_opens_what_is_in_a_campaign() -> None:
+    paths = [path for package in PACKAGES for path in sorted((SOURCE / package).rglob("*.py"))]
+    found = [
+        f"{path.relative_to(SOURCE)}:{opening}" for path in paths for opening in openings(path.read_text())
+    ]
+    assert [line for line in found if not line.startswith(tuple(ELSEWHERE))] == []
+    assert [name for name in ELSEWHERE if not any(line.startswith(name) for line in found)] == []
+
+
+def test_the_search_finds_what_it_looks_for() -> None:
+    text = 'open("x")\nos.open("x", 0)\nPath("x").read_text()\nshutil.rmtree("x")\nplace.reader()\n'
+    text += 'path.open("rb")\nplace.open()\n'
+    found = ["1: open", "2: os.open", "3: read_text", "4: shutil.rmtree", "6: open with a mode, as of a path"]
+    assert list(openings(text)) == found

@@ -1,0 +1,122 @@
+"""A verdict of few blocks says whether it rests on their independence; those that do not hold without it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tare.answers.compare import aggregates
+from tare.answers.finding import Terms, findings
+from tare.answers.looks import SessionEnds
+from tare.cli.main import make_group
+from tare.model.comparison import Correction, Finding, Mean, Verdict
+from tare.model.workload import Better
+from tare.report.charts.painting import Here
+from tare.report.content import ReportAnswers, content
+from tare.report.formats.markdown import render_markdown
+from tare.report.formats.page import render
+from tare.report.words.assumed import FOOTNOTE, assumed_words
+from tare.serve.answering import answer
+from tare.serve.charts import changes
+from truth.campaigns import Truth, by_level, campaign, write
+from truth.noise import autocorrelated, lognormal, sides
+from truth.test_agreement import tare
+
+N_STUDIES = 1000
+DECIDED = (Verdict.WORSE, Verdict.BETTER)
+
+
+def found_of(n_blocks: int, mean: Mean, ratio: float, margin: float) -> list[Finding]:
+    """Return what is found of studies each side of which resembles itself one block before by 0.7."""
+    reference, contender = sides(autocorrelated(0.02, r=0.7), n_blocks, N_STUDIES, seed=n_blocks)
+    terms = Terms(margin=margin, confidence=0.95, correction=Correction.NONE, mean=mean)
+    ends = SessionEnds(np.zeros(n_blocks, np.int64), (0,))
+    return findings(reference, contender * ratio, [Better.LOWER] * N_STUDIES, terms, ends=ends)
+
+
+@pytest.mark.parametrize("mean", [Mean.GEOMETRIC, Mean.ARITHMETIC, Mean.MEDIAN])
+@pytest.mark.parametrize("n_blocks", [3, 5, 10, 19])
+def test_verdicts_that_do_not_assume_independence_keep_their_error_without_it(
+    n_blocks: int, mean: Mean
+) -> None:
+    found = found_of(n_blocks, mean, 1.0, 0.001)
+    assert np.mean([one.verdict in DECIDED and not one.assumes_independence for one in found]) <= 0.06
+    same = found_of(n_blocks, mean, 1.1, 0.1)
+    is_false = [one.verdict is Verdict.EQUIVALENT and not one.assumes_independence for one in same]
+    assert np.mean(is_false) <= 0.06
+
+
+def test_many_verdicts_of_nothing_assume_it_and_say_so() -> None:
+    found = found_of(5, Mean.GEOMETRIC, 1.0, 0.001)
+    marked = [one.verdict in DECIDED and one.assumes_independence for one in found]
+    assert 0.2 < np.mean(marked) < 0.4
+
+
+def test_a_large_effect_holds_without_it_and_a_small_one_does_not(tmp_path: Path) -> None:
+    large = Truth(slowing=by_level("network", {"overlay": 1.5}), noise=lognormal(0.02), blocks=5)
+    (one,) = aggregates(campaign(large))
+    assert (one.verdict, one.assumes_independence) == (Verdict.WORSE, False)
+    small = dataclasses.replace(large, slowing=by_level("network", {"overlay": 1.06}))
+    (other,) = aggregates(campaign(small))
+    assert (other.verdict, other.assumes_independence) == (Verdict.WORSE, True)
+    folder = write(small, tmp_path / "c", seed=1)
+    run = CliRunner().invoke(make_group(), ["compare", str(folder), "--json"], catch_exceptions=False)
+    assert json.loads(run.output)["figures"][0]["assumes_independence"] is True
+
+
+def test_the_sentence_counts_the_verdicts_that_hold_without_it() -> None:
+    one = Finding(5, 1.5, 1.4, 1.6, 0.95, Verdict.WORSE)
+    weak = msgspec.structs.replace(one, assumes_independence=True)
+    many = msgspec.structs.replace(one, n_blocks=20)
+    open_ = msgspec.structs.replace(one, verdict=Verdict.UNDECIDED)
+    blocks = "the blocks of a side are independent of each other"
+    start = f"All of this holds if {blocks}, which 5 blocks cannot show"
+    end = "without that, where blocks resemble the one before by up to 0.7."
+    assert assumed_words([many]) == ""
+    assert assumed_words([open_]) == f"{start}."
+    assert assumed_words([one]) == f"{start}; the verdict holds {end}"
+    assert assumed_words([weak]) == f"{start}; no verdict holds {end}"
+    assert assumed_words([one, one]) == f"{start}; all 2 verdicts hold {end}"
+    assert assumed_words([one, weak, weak]) == f"{start}; 1 of 3 verdicts hold {end}"
+    assert assumed_words([weak, weak]) == f"{start}; no verdicts hold {end}"
+
+
+MARKED = Truth(factors={"network": ("host", "overlay", "macvlan")}, blocks=5)
+
+
+def test_rows_that_rest_on_independence_have_a_sign_with_a_footnote(tmp_path: Path) -> None:
+    """Of two effects with 5 blocks, 5 % rests on it and 80 % does not."""
+    few = dataclasses.replace(
+        MARKED, slowing=by_level("network", {"overlay": 1.05, "macvlan": 1.8}), noise=lognormal(0.015)
+    )
+    found = campaign(few)
+    assumes = {one.contender["network"]: one.assumes_independence for one in aggregates(found)}
+    assert assumes == {"overlay": True, "macvlan": False}
+    table = tare("compare", str(write(few, tmp_path / "few")))
+    assert "▲ worse†" in next(line for line in table.splitlines() if line.startswith("overlay"))
+    assert table.count("†") == 2, "one row, and the footnote"
+    assert FOOTNOTE in table
+    page = content(found, ReportAnswers.of(found))
+    rows = {one.side: (one.verdict, one.state) for one in page.verdicts.rows.shown}
+    assert rows == {"overlay": ("worse†", "worse"), "macvlan": ("worse", "worse")}
+    (heat,) = page.heat_maps
+    marks = {row.side.name: cell.mark for row in heat.rows for cell in row.cells if cell}
+    assert marks == {"overlay": "†", "macvlan": ""}
+    assert page.verdicts.footnote == heat.footnote == FOOTNOTE
+    drawn = content(found, ReportAnswers.of(found), painter=Here())
+    assert render(found, drawn).count(FOOTNOTE) >= 3, "the title of the map, its key, and the table's caption"
+    assert FOOTNOTE in render_markdown(page, "..")
+    live = answer(found, 1)
+    beside = {one.side.name: one.beside for one in changes(live.figures, live.sides, 0.02).bars}
+    assert beside == {"overlay": "rests on independent blocks", "macvlan": ""}
+
+
+def test_many_blocks_need_no_footnote(tmp_path: Path) -> None:
+    many = dataclasses.replace(MARKED, blocks=20, slowing=by_level("network", {"overlay": 1.05}))
+    assert "†" not in tare("compare", str(write(many, tmp_path / "many")))

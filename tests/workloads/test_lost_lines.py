@@ -1,0 +1,176 @@
+"""Logs that lost, doubled or moved a line are refused, with the reason: no figures are made of the rest."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from tare import plugins
+from tare.model.workload import Parsed
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+
+
+def parse(workload: str, text: str) -> Parsed:
+    return plugins.workloads()[workload].parse(io.StringIO(text))
+
+
+def lines_of(name: str) -> list[str]:
+    if not CORPUS.is_dir():
+        pytest.skip(f"no collection of real benchmark output at {CORPUS}")
+    return (CORPUS / name).read_text(errors="replace").splitlines(keepends=True)
+
+
+def refused(workload: str, lines: list[str]) -> str:
+    parsed = parse(workload, "".join(lines))
+    return "; ".join(parsed.problems) if parsed.problems else "" if parsed.is_complete else "not complete"
+
+
+def place(lines: list[str], word: str, which: int = 0) -> int:
+    return [number for number, line in enumerate(lines) if word in line][which]
+
+
+WRF = "wrf/08-rsl.out.0000-acm40080.txt"
+
+
+def test_an_output_of_wrf_is_not_counted_twice_and_not_missed() -> None:
+    lines = lines_of(WRF)
+    at = place(lines, "Timing for Writing", 3)
+    assert "a file is written twice" in refused("wrf.conus-12km", [*lines[: at + 1], *lines[at:]])
+    assert "lines of output are missing" in refused("wrf.conus-12km", [*lines[:at], *lines[at + 1 :]])
+
+
+@pytest.mark.parametrize("word", ["Timing for processing restart", "Timing for processing lateral boundary"])
+def test_input_of_wrf_that_stands_among_the_steps_is_refused(word: str) -> None:
+    lines = lines_of("wrf/01-rsl.error.0000-12km-56rank.txt")
+    moved = lines.pop(place(lines, word))
+    lines.insert(place(lines, "Timing for main", 20), moved)
+    assert "input that stands before the steps" in refused("wrf.conus-12km", lines)
+
+
+def test_a_run_of_wrf_whose_head_stands_among_its_steps_is_refused() -> None:
+    lines = lines_of(WRF)
+    head, step = place(lines, "taskid: 0 "), place(lines, "Timing for main", 30)
+    lines[head], lines[step] = lines[step], lines[head]
+    assert "steps come before the head" in refused("wrf.conus-12km", lines)
+
+
+def test_the_last_step_of_openfoam_has_a_time() -> None:
+    lines = lines_of("openfoam/14-log.pimpleFoam-OF2x-corei7")
+    del lines[place(lines, "ExecutionTime = ", -1)]
+    assert "the time that the last step took is missing" in refused("openfoam.motorbike", lines)
+
+
+def test_lines_lost_between_two_objects_of_fios_json_are_seen() -> None:
+    lines = lines_of("fio/02-json-3.16-superbench-rw.log")
+    at = place(lines, '"trim" : {')
+    assert "twice" in refused("fio.read", [*lines[: at - 2], *lines[at + 3 :]])
+    for word in ('"iops" : 8', '"io_bytes" : '):
+        at = place(lines, word)
+        assert "lacks lines of its figures" in refused("fio.read", [*lines[:at], *lines[at + 1 :]]), word
+
+
+def test_a_percentile_that_fios_json_lost_is_seen() -> None:
+    lines = lines_of("fio/03-json-vc-write.json")
+    lines = lines[place(lines, "{") :]
+    at = place(lines, '"50.000000" : 10')
+    assert refused("fio.write", lines) == ""
+    assert "lacks lines of its figures" in refused("fio.write", [*lines[:at], *lines[at + 1 :]])
+
+
+def test_a_client_of_fio_without_its_host_is_refused() -> None:
+    lines = lines_of("fio/09-json-pbench-fio0-client.txt")
+    del lines[place(lines, '"hostname" : ', 3)]
+    assert "lacks its host" in refused("fio.read", lines)
+
+
+def test_results_of_fio_in_two_formats_are_those_of_one_run_or_refused() -> None:
+    document = "".join(lines_of("fio/03-json-vc-write.json"))
+    text = "".join(lines_of("fio/11-text-ceph-randread-1M.out"))
+    for log in (f"{document}\n{text}", f"{text}\n{document}"):
+        assert "fio's JSON and its text are of other runs" in refused("fio.write", [log])
+
+
+def test_rows_of_elbencho_stand_in_their_phase_and_have_their_totals() -> None:
+    lines = lines_of("elbencho/01-resfile-write-stonewall-01threads.out")
+    one, other = place(lines, "Dirs/s"), place(lines, "Throughput")
+    swapped = [*lines]
+    swapped[one], swapped[other] = lines[other], lines[one]
+    assert "mixed" in refused("elbencho.write", swapped)
+    del lines[other]
+    assert refused("elbencho.write", lines) == "lines are missing: rate or total of bandwidth of phase WRITE"
+
+
+def test_a_row_of_elbenchos_csv_counts_once_wherever_it_stands() -> None:
+    lines = lines_of("elbencho/02-csvfile-01threads.csv")
+    row = next(line for line in lines if ",WRITE," in line)
+    assert "twice" in refused("elbencho.write", [lines[0], row, *lines[1:]])
+
+
+def test_a_size_or_percentile_is_there_once() -> None:
+    lines = lines_of("imb/09-biband-ompi4-multi-groups.out")
+    at = place(lines, "            0         1000")
+    assert "a size is twice" in refused("imb.biband", [*lines[: at + 1], *lines[at:]])
+    lines = lines_of("sockperf/02-virtualclient-pingpong-full-log.txt")
+    at = place(lines, "percentile 25.000")
+    assert "a percentile is there twice" in refused("sockperf.ping_pong", [*lines[: at + 1], *lines[at:]])
+
+
+def test_input_of_a_cold_start_of_wrf_stands_before_its_steps() -> None:
+    lines = lines_of(WRF)
+    moved = lines.pop(place(lines, "Timing for processing wrfinput"))
+    lines.insert(place(lines, "Timing for main", 20), moved)
+    assert "input that stands before the steps" in refused("wrf.conus-2.5km", lines)
+
+
+def test_times_to_completion_that_fio_counted_are_not_missed() -> None:
+    lines = lines_of("fio/11-text-ceph-randread-1M.out")
+    first, last = place(lines, "clat (msec)"), place(lines, "99.99th")
+    assert "lacks lines of latencies" in refused("fio.randread", [*lines[:first], *lines[last + 1 :]])
+
+
+def test_rows_of_elbencho_below_a_phase_that_moves_nothing_are_of_another_phase() -> None:
+    lines = lines_of("elbencho/06-iops-direct.out")
+    head = place(lines, "MKDIRS ")
+    assert refused("elbencho.write", [*lines[:head], *lines[head + 1 :]])
+    phase = place(lines, "SYNC ", 1)
+    lines[head], lines[phase] = lines[phase], lines[head]
+    assert refused("elbencho.write", lines)
+
+
+@pytest.mark.parametrize("word", ["Time Summary::DDOT", "Raw SpMV", "Avg DDOT MPI_Allreduce"])
+def test_a_report_of_hpcg_has_all_lines_of_a_kind(word: str) -> None:
+    lines = lines_of("hpcg/12-virtualclient-v3.1.txt")
+    at = max(number for number, line in enumerate(lines) if word in line and "Floating" not in line)
+    assert "lacks lines of" in refused("hpcg", [*lines[:at], *lines[at + 1 :]])
+
+
+def test_a_client_of_iperf3_has_the_rows_of_both_ends() -> None:
+    lines = lines_of("iperf3/07-text-multi-worker.txt")
+    for end, which in (("sender", 1), ("receiver", 2)):
+        at = place(lines, end, which)
+        assert f"the {end}'s row is missing" in refused("iperf3", [*lines[:at], *lines[at + 1 :]])
+
+
+def test_nothing_tells_how_many_tests_a_csv_of_iperf2_should_have() -> None:
+    lines = lines_of("iperf2/05-csv-tests-2.txt")
+    parsed = parse("iperf2", "".join(lines))
+    assert (parsed.is_complete, parsed.is_end_told) == (True, False)
+    assert parse("iperf2", lines[0]).is_end_told
+
+
+def test_a_test_of_perftest_over_all_sizes_has_the_last_and_none_below_its_end() -> None:
+    lines = lines_of("perftest/02-superbench-all-sizes.log")
+    last = place(lines, "8388608")
+    short = [line for line in lines if not line.startswith("8388608")]
+    assert "not at 8388608" in refused("perftest.write_bw", short)
+    lines.append(lines.pop(last - 1))
+    assert "rows after the closing line" in refused("perftest.write_bw", lines)
+
+
+def test_a_table_of_mdtest_has_its_title() -> None:
+    lines = lines_of("mdtest/05-io500-4.1.0-stat.txt")
+    first, second = place(lines, "File creation"), place(lines, "SUMMARY time")
+    assert "without its title" in refused("mdtest", [*lines[:first], *lines[second + 1 :]])
