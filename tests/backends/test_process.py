@@ -268,6 +268,26 @@ def test_the_script_for_other_hosts_ends_only_what_is_marked() -> None:
             process.wait()
 
 
+@pytest.mark.parametrize("told_by", ["command", "sshd"])
+def test_what_a_slow_login_script_holds_up_never_starts(told_by: str, tmp_path: Path) -> None:
+    """It has no mark yet: an interrupt in this moment left the program running."""
+    (tmp_path / "rc").write_text("sleep 1\n")
+    started = tmp_path / "started"
+    command = f"exec env 'TARE_JOB=mine:1:2:case' touch {started}"
+    env = {**os.environ, "BASH_ENV": str(tmp_path / "rc")}
+    if told_by == "sshd":  # which forces another command
+        env["SSH_ORIGINAL_COMMAND"], command = command, 'eval "$SSH_ORIGINAL_COMMAND"'
+    login = subprocess.Popen(["bash", "-c", command], env=env)
+    try:
+        time.sleep(0.2)
+        subprocess.run(["sh", "-c", marks.remote_end_script("mine:")], check=True)
+        assert login.wait(timeout=10) == -signal.SIGKILL
+        assert not started.exists()
+    finally:
+        login.kill()
+        login.wait()
+
+
 def _until(condition: Callable[[], bool], within_s: float = 15) -> None:
     deadline = time.monotonic() + within_s
     while not condition():

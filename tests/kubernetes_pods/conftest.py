@@ -118,8 +118,8 @@ class Campaign:
         (self._folder / "study.yaml").write_text(yaml.safe_dump(asked | dict(study or {})))
         return self
 
-    def run(self) -> subprocess.CompletedProcess[str]:
-        return self.pods.tare("run", self._folder / "study.yaml", "--out", self.out)
+    def run(self, *options: str) -> subprocess.CompletedProcess[str]:
+        return self.pods.tare("run", self._folder / "study.yaml", "--out", self.out, *options)
 
     def attempts(self) -> list[Doc]:
         """Return what the journal says of attempts that ended."""

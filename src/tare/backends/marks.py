@@ -132,17 +132,22 @@ def _children(pid: int, proc: Path) -> list[int]:
 def remote_end_script(label_prefix: str, signal_name: str = "KILL") -> str:
     """Return shell text that signals what is so marked on another host, with nothing but sh and grep.
 
-    Before it kills for good, it looks again, three times in all. Other signals are a request, to which an ssh
-    would answer by leaving what it has started; so it gets none.
+    A login shell that has yet to start the job has no mark: its command, or what sshd(8) tells it of that, has. What
+    sshd starts meanwhile has neither, so before it kills for good, it looks again, some times in half a second.
+    Other signals are a request, to which an ssh would answer by leaving what it has started; so it gets none.
     """
-    mark = f"^{VARIABLE}={label_prefix}".replace("'", "")
+    label = f"{VARIABLE}={label_prefix}".replace("'", "")
+    starting = f"exec env .\\{{0,1\\}}{label}"  # see remote.remote_command
+    look = f"grep -lzs -e '^{label}' -e '^{starting}' -e '^SSH_ORIGINAL_COMMAND={starting}'"
     is_kill = signal_name == "KILL"
     spared = "" if is_kill else '; [ "$(cat "/proc/$p/comm" 2>/dev/null)" = ssh ] && continue'
+    again = "sleep 0.15 2>/dev/null || sleep 1; " if is_kill else ""
     return (
-        f"for n in {'1 2 3' if is_kill else '1'}; do for f in $(grep -lzs '{mark}' /proc/[0-9]*/environ); do "
-        f"p=${{f#/proc/}}; p=${{p%/environ}}{spared}; "
+        f"for n in {'1 2 3 4' if is_kill else '1'}; do "
+        f"for f in $({look} /proc/[0-9]*/environ /proc/[0-9]*/cmdline); do "
+        f"p=${{f#/proc/}}; p=${{p%/*}}{spared}; "
         f'[ "$p" != $$ ] && kill -{signal_name} "$p" 2>/dev/null; '
-        "done; done; true"
+        f"done; {again}done; true"
     )
 
 

@@ -20,12 +20,13 @@ _BEGIN, _END = b"\x1etare begins\x1e", b"\x1etare ends "
 _NO_FOLDER = b"nowhere"
 _NOISE_BYTES = 1 << 20  # more than any login script prints
 _SCRIPT = (
-    "printf '\\036tare begins\\036'; printf '\\036tare begins\\036' >&2; "
+    "printf '\\036tare begins\\036' && printf '\\036tare begins\\036' >&2 || exit 1; "
     'if cd -- "$1" 2>/dev/null; then shift; trap : TERM INT HUP; "$@"; code=$?; else code=nowhere; fi; '
     "printf '\\036tare ends %s\\036' \"$code\" >&2; "
     '[ "$code" != nowhere ] && exit "$code"; exit 1'
 )
-"""The traps let an MPI launcher take its ranks down on SIGTERM before this shell ends."""
+"""Nothing starts that nobody listens to any more. The traps let an MPI launcher take its ranks down on SIGTERM
+before this shell ends."""
 
 
 class Frame(NamedTuple):
