@@ -28,7 +28,7 @@ def test_ranks_of_open_mpi_run_on_both_nodes(campaign: Campaign) -> None:
 
 def test_a_program_of_one_node_runs_in_a_job(campaign: Campaign) -> None:
     done = campaign.write(platform="openmpi", study={"nodes": 1}).run()
-    if done.returncode != 0:  # it takes 40 ms, of which what its start touches of its limit may be more than 1 %
+    if done.returncode != 0:  # a run of 40 ms may be throttled at its start for more than 1 %
         assert "throttled" in campaign.attempts()[-1]["reason"]
         done = campaign.run("--retry-failed")
     assert done.returncode == 0, done.stdout + done.stderr

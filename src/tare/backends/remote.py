@@ -25,8 +25,8 @@ _SCRIPT = (
     "printf '\\036tare ends %s\\036' \"$code\" >&2; "
     '[ "$code" != nowhere ] && exit "$code"; exit 1'
 )
-"""Nothing starts that nobody listens to any more. The traps let an MPI launcher take its ranks down on SIGTERM
-before this shell ends."""
+"""Nothing starts that nobody listens to any more. The traps let an MPI launcher take its ranks down on
+SIGTERM before this shell ends."""
 
 
 class Frame(NamedTuple):
