@@ -132,7 +132,7 @@ def _children(pid: int, proc: Path) -> list[int]:
 def remote_end_script(label_prefix: str, signal_name: str = "KILL") -> str:
     """Return shell text that signals what is so marked on another host, with nothing but sh and grep.
 
-    A login shell that has yet to start the job has no mark: its command, or what sshd(8) tells it of that, has.
+    A login shell that has yet to start the job has no mark, but its command has, or what sshd(8) tells it.
     What sshd starts meanwhile has neither, so before it kills for good, it looks again, some times in half a
     second. Other signals are a request, to which an ssh would answer by leaving what it has started; so it
     gets none.
