@@ -11,13 +11,16 @@ import msgspec
 import pytest
 
 from report.studies import hostile, three_networks
-from serve.conftest import running
+from serve.conftest import running, until
 from support.synthetic import write_campaign
+from tare.serve.access import Access, Guard
+from tare.serve.opening import opened
 from tare.store.campaign import JOURNAL
 from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Journal
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+    from starlette.types import Receive, Scope, Send
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SHOTS = Path(__file__).parents[2] / "artefacts"
@@ -133,6 +136,30 @@ def test_a_hostile_campaign_says_nothing_on_the_console(tmp_path: Path, page: Pa
             page.goto(f"{url}{path}")
             page.wait_for_timeout(300)
             assert page.evaluate("document.querySelectorAll('img[src=x]').length") == 0
+
+
+def test_a_page_that_leads_on_asks_for_no_icon(
+    tmp_path: Path, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `serve --open` does: a file leads to the server with the token, and the server on to its page."""
+    shown: list[str] = []
+    asked: list[str] = []
+    answer = Guard.__call__
+
+    async def listening(guard: Guard, scope: Scope, receive: Receive, send: Send) -> None:
+        asked.append(scope.get("path", ""))  # the browser tells nobody but the server that it asks for icons
+        await answer(guard, scope, receive, send)
+
+    monkeypatch.setattr(Guard, "__call__", listening)
+    monkeypatch.setattr("webbrowser.open", shown.append)
+    half(tmp_path / "demo")
+    access = Access(token="t" * 32)
+    with running(tmp_path, access=access) as (_, url), opened(f"{url}/?token={access.token}"):
+        page.goto(shown[0])
+        page.wait_for_selector(".link.is-up", timeout=WAIT_MS)
+        assert page.url == f"{url}/"
+        until(lambda: "/static/icon.svg" in asked)
+    assert "/favicon.ico" not in asked
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

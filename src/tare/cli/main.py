@@ -6,7 +6,9 @@ import gc
 import importlib
 import io
 import sys
+import threading
 from collections.abc import Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from tare import __version__
@@ -61,6 +63,9 @@ Exit codes:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; the entry point of the `tare` command."""
+    if arguments is None:
+        sys.excepthook = _show_defect
+        threading.excepthook = _show_defect_of_thread
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if arguments == ["--version"]:  # answered before click is imported: scripts call it a lot
         print(f"tare {__version__}")
@@ -91,6 +96,17 @@ def _run(arguments: list[str]) -> int:
     except BrokenPipeError:
         sys.stdout = None  # the reader has gone; do not complain again at exit
         return 0
+
+
+def _show_defect(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    from tare.defects import show
+
+    show(kind, error, trace)
+
+
+def _show_defect_of_thread(ended: threading.ExceptHookArgs) -> None:
+    if ended.exc_value is not None and not isinstance(ended.exc_value, SystemExit):
+        _show_defect(ended.exc_type, ended.exc_value, ended.exc_traceback)
 
 
 def _colour() -> bool | None:

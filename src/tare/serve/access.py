@@ -158,7 +158,8 @@ def _lead_on(where: str, site: str) -> Response:
         return RedirectResponse(where, 303)
     url = html.escape(where)
     return HTMLResponse(
-        f'<!doctype html><meta http-equiv="refresh" content="0;url={url}"><title>tare</title>'
+        '<!doctype html><link rel="icon" href="data:,"><title>tare</title>'
+        f'<meta http-equiv="refresh" content="0;url={url}">'
     )
 
 

@@ -16,6 +16,8 @@ import time
 import msgspec
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from tare.defects import traceback_of
+
 ACCEPTED_AT_ONCE = 32
 """Connections that the event loop accepts before it looks at any of them; a queue of more is the kernel's."""
 
@@ -167,9 +169,9 @@ def guarded(connections: Connections) -> type[Connection]:
 
 
 class Sparing(logging.Filter):
-    """Lets a few records a minute through: whoever sends rubbish must not fill a log.
+    """Lets a few records a minute through: whoever sends rubbish must not fill a log, nor steer a terminal.
 
-    `most` of them; the next minute tells how many were left out.
+    `most` of them; the next minute tells how many were left out. Tracebacks are made harmless.
     """
 
     def __init__(self, most: int = 10) -> None:
@@ -189,6 +191,8 @@ class Sparing(logging.Filter):
             self._until, self._counter, self._n_left_out = now + 60, itertools.count(), 0
         is_let_through = next(self._counter) < self._most
         self._n_left_out += not is_let_through
+        if is_let_through and record.exc_info and record.exc_info[1] is not None:
+            record.exc_text = traceback_of(record.exc_info[1])
         return is_let_through
 
 
