@@ -62,7 +62,7 @@ def test_json_has_doubts_and_variability_under_the_documented_keys(tmp_path: Pat
     assert set(found) == keys
     [doubt] = found["doubts"]
     assert set(doubt) == {
-        *("case", "at", "fom", "unit", "suspicion", "is_serious"),
+        *("case", "at", "fom", "unit", "suspicion", "is_serious", "may_wander", "finding"),
         *("blocks", "n_blocks", "size", "levels", "p", "is_of_ratio", "labels"),
     }
     assert (doubt["suspicion"], doubt["blocks"], doubt["at"]["network"]) == ("warm-up", [1], "overlay")

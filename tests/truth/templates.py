@@ -124,8 +124,10 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"Two modes cannot be told with fewer than 10 blocks\.",
     ),
     "doubts": (
-        rf"drifts by {PERCENT} a block, over \d+ blocks",
-        rf"get (?:worse|better) alike by {PERCENT} a block, over \d+ blocks",
+        rf"drifts by {PERCENT} a block, over \d\d+ blocks",
+        rf"(?:rises|falls) by {PERCENT} a block, or wanders: [5-9] blocks cannot tell which",
+        rf"get (?:worse|better) alike by {PERCENT} a block, over \d\d+ blocks",
+        rf"get (?:worse|better) alike by {PERCENT} a block, or wander alike: [5-9] blocks cannot tell which",
         rf"are (?:worse|better) alike in blocks? [\d, andto]+: by {PERCENT} next to the rest",
         rf"blocks? [\d, andto]+ stands? apart from the rest: {PERCENT}",
         r"has two modes, at .+ and .+: blocks? [\d, andto]+ of \d+ in one",

@@ -17,6 +17,7 @@ from tare.answers.suspicions import Findings, Suspicion, look_for
 from tare.model.campaign import Campaign
 from tare.model.case import Pass
 from tare.model.values import Settings
+from tare.stats.autocorrelation import LEAST_BLOCKS
 from tare.stats.intervals import Floats, moments
 from tare.stats.multiplicity import holm
 from tare.stats.variability import scatters
@@ -57,6 +58,11 @@ class Doubt(msgspec.Struct, frozen=True, kw_only=True):
     def is_serious(self) -> bool:
         """Return whether it touches the answer; single odd runs hardly do, and are part of the truth."""
         return self.suspicion is not Suspicion.OUTLIERS
+
+    @property
+    def may_wander(self) -> bool:
+        """Return whether it is a drift of so few blocks that a state which lasts for some looks the same."""
+        return self.suspicion is Suspicion.DRIFT and self.n_blocks < LEAST_BLOCKS
 
 
 class CaseScatter(msgspec.Struct, frozen=True, kw_only=True):

@@ -44,6 +44,8 @@ def doubts_body(campaign: Campaign, reference: Settings | None) -> dict[str, obj
 
 
 def _doubt(one: Doubt, campaign: Campaign) -> dict[str, object]:
+    from tare.report.words.doubts import finding
+
     return {
         "case": one.case,
         "at": None if one.case is None else _place(campaign, one.case),
@@ -52,6 +54,8 @@ def _doubt(one: Doubt, campaign: Campaign) -> dict[str, object]:
         "labels": one.labels,
         "suspicion": one.suspicion,
         "is_serious": one.is_serious,
+        "may_wander": one.may_wander,
+        "finding": finding(one),
         "blocks": one.blocks,
         "n_blocks": one.n_blocks,
         "size": one.size,

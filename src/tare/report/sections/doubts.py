@@ -15,7 +15,7 @@ from tare.model.comparison import Verdict
 from tare.report.sides import Sides
 from tare.report.words.between import CURE, changes_words
 from tare.report.words.changes import labelled
-from tare.report.words.doubts import cure, cure_of_noise, finding, imprecision_words, tested
+from tare.report.words.doubts import brief, cure, cure_of_noise, finding, imprecision_words, tested
 from tare.report.words.numbers import NARROW, SPACE, listed, percent, ratio, ratio_bounds, visible, words
 
 _MOST_ALTERED = 3
@@ -167,7 +167,7 @@ def variability_rows(found: Sequence[Variability], trust: Trust, sides: Sides) -
     first: dict[str, Variability] = {}
     for one in found:
         first.setdefault(one.contender_case, one)
-    doubted = {doubt.case: doubt.suspicion for doubt in reversed(trust.doubts)}
+    doubted = {doubt.case: brief(doubt) for doubt in reversed(trust.doubts)}
     return [_variability_row(one, doubted, sides) for one in first.values()]
 
 
@@ -179,9 +179,7 @@ _SCATTERS = {
 }
 
 
-def _variability_row(
-    one: Variability, doubted: Mapping[str | None, Suspicion], sides: Sides
-) -> VariabilityRow:
+def _variability_row(one: Variability, doubted: Mapping[str | None, str], sides: Sides) -> VariabilityRow:
     is_known = one.ratio is not None
     cases = (one.reference_case, one.contender_case)
     notes = [f"{sides.side_of[case].name}: {doubted[case]}" for case in cases if case in doubted]

@@ -22,9 +22,15 @@ _LOOKED_FOR = {
 
 
 def finding(doubt: Doubt) -> str:
-    """Return what was found, as a clause about its case: ``drifts by +0.8 % a block``."""
+    """Return what was found, as a clause about its case: ``drifts by +0.8 % a block``.
+
+    Few blocks cannot tell a drift from a state that lasts for some of them, and the clause says so.
+    """
     if doubt.case is None:
         return _shared_finding(doubt)
+    if doubt.may_wander:
+        way, share = "rises" if doubt.size > 0 else "falls", percent(abs(doubt.size), is_signed=False)
+        return f"{way} by {share} a block, or wanders: {count(doubt.n_blocks, 'block')} cannot tell which"
     if doubt.suspicion is Suspicion.DRIFT:
         return f"drifts by {percent(doubt.size)} a block, over {count(doubt.n_blocks, 'block')}"
     if doubt.suspicion is Suspicion.WARM_UP:
@@ -41,6 +47,11 @@ def finding(doubt: Doubt) -> str:
         )
     up_to = "" if len(doubt.blocks) == 1 else "up to "
     return f"{_blocks(doubt.blocks)} {_lie(doubt.blocks)} far off: {up_to}{percent(doubt.size)} of the median"
+
+
+def brief(doubt: Doubt) -> str:
+    """Return the name of a doubt."""
+    return "drift, or wandering" if doubt.may_wander else str(doubt.suspicion)
 
 
 def imprecision_words(found: Imprecision) -> str:
@@ -72,6 +83,9 @@ def cure_of_noise(found: Imprecision) -> str:
 def _shared_finding(doubt: Doubt) -> str:
     way = "worse" if doubt.size > 0 else "better"
     share = percent(abs(doubt.size), is_signed=False)
+    if doubt.may_wander:
+        blocks = count(doubt.n_blocks, "block")
+        return f"get {way} alike by {share} a block, or wander alike: {blocks} cannot tell which"
     if doubt.suspicion is Suspicion.DRIFT:
         return f"get {way} alike by {share} a block, over {count(doubt.n_blocks, 'block')}"
     return f"are {way} alike in {_blocks(doubt.blocks)}: by {share} next to the rest"
