@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -21,7 +21,9 @@ import numpy as np
 from tare.answers.judging import Finding, Trial, judge, why
 from tare.answers.limits import convert
 from tare.answers.proofs import Uncrossed, unproven_cases
+from tare.answers.quoted import Figure
 from tare.answers.row_verdicts import RowVerdicts
+from tare.answers.rule_directions import direction_note, unasked
 from tare.answers.rules import Bound, Function, Group, Node, Rule, bounds_of
 from tare.answers.selection import Match, Selection
 from tare.answers.truth import Truth, every, some
@@ -130,7 +132,8 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
 class Check(msgspec.Struct, frozen=True, kw_only=True):
     """The verdicts on all rules. `n_family` is the largest number of comparisons judged together.
 
-    `mean` is that of ratios and overheads.
+    `mean` is that of ratios and overheads. `notes` say what may not be meant: rules that fail where a figure
+    is better, and elapsed times that got worse and that no rule looks at.
     """
 
     study: str
@@ -143,6 +146,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     family: Family
     n_family: int
     mean: Mean = Mean.GEOMETRIC
+    notes: tuple[str, ...] = ()
 
     def is_failed(self, undecided: Undecided) -> bool:
         """Return whether the check fails where an undecided rule counts as `undecided`."""
@@ -191,7 +195,20 @@ def check(
         family=family,
         n_family=sum(sizes) if family is Family.CHECK else max(sizes, default=0),
         mean=campaign.mean,
+        notes=_notes(rules, trials, rows.longer if campaign.plan.reference or reference else ()),
     )
+
+
+def _notes(
+    rules: Sequence[Rule], trials: Sequence[Sequence[Trial]], longer: Iterable[Figure]
+) -> tuple[str, ...]:
+    turned = [
+        direction_note(rule, trial.bound, trial.sample.matches, rules)
+        for rule, of_rule in zip(rules, trials, strict=True)
+        for trial in of_rule
+    ]
+    judged = [match for of_rule in trials for trial in of_rule for match in trial.sample.matches]
+    return (*dict.fromkeys(filter(None, turned)), *(unasked(longer, judged) if rules else ()))
 
 
 def _trials(rule: Rule, selection: Selection, rows: RowVerdicts) -> Iterator[Trial]:

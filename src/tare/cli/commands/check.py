@@ -100,7 +100,7 @@ def command(
 
     \b
       overhead(network=overlay) > 5 %         how much worse: time more, or rate less, than the reference
-      ratio(latency, network=overlay) > 1.05  contender / reference
+      ratio(latency, network=overlay) > 1.05  contender / reference: of a rate, below 1 is worse
       value(latency, bytes=8) > 2.5 us        the figure itself, in any unit of its kind
       p90(latency_p99, bytes=8) > 40 us       what 9 of 10 runs stay below; median: half of them
       cv(network=overlay) > 3 %               its scatter from block to block; cv_ratio: over the reference's
@@ -193,7 +193,7 @@ def _print(found: Check, campaign: Campaign, undecided: Undecided) -> None:
         averaged_words(campaign.mean),
         misasked_words(campaign.mean, [one.match.better for one in ratios]),
     )
-    for line in filter(None, told if ratios else ()):
+    for line in filter(None, (*found.notes, *(told if ratios else ()))):
         echo(line)
     echo(headline(found))
     if found.outcome is Outcome.UNDECIDED:
@@ -259,6 +259,7 @@ def _body(found: Check, undecided: Undecided) -> dict[str, object]:
         "family": found.family,
         "n_family": found.n_family,
         "mean": found.mean,
+        "notes": found.notes,
         "is_complete": found.completeness.is_complete,
         "n_planned": found.completeness.n_planned,
         "counts": found.completeness.counts,

@@ -29,6 +29,8 @@ def check_markdown(check: Check) -> str:
     lines = [f"## {_plain(check.study)} at {_plain(check.site)}: {_plain(headline(check))}", ""]
     if not check.completeness.is_complete:
         lines += [f"⚠️ {_plain(str(check.completeness))}.", ""]
+    for note in check.notes:
+        lines += [f"⚠️ {_plain(note)}", ""]
     left = MOST_ROWS
     for verdict in check.verdicts:
         rule = verdict.rule
@@ -60,6 +62,7 @@ def github_annotations(check: Check, undecided: Undecided) -> list[str]:
         text = f"{verdict.rule.words}: {case_words(worst)}: {measured_words(worst)}; {worst.why}"
         title = _property(f"tare check: {verdict.outcome}: {verdict.rule.name}")
         commands.append(f"::{'error' if is_error else 'warning'} title={title}::{_data(text)}")
+    commands += [f"::warning title=tare check::{_data(note)}" for note in check.notes]
     if check.requires_complete and not check.completeness.is_complete:
         commands.append(f"::error title=tare check::{_data(str(check.completeness))}")
     return commands
