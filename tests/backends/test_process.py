@@ -87,6 +87,22 @@ def test_a_program_that_is_not_there_is_a_failure_of_the_job(run: Run, tmp_path:
     assert "no-such-program" in (tmp_path / "stderr").read_text()
 
 
+def test_a_program_that_removes_its_folder_at_once_ends_as_it_did(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However slow this machine is at that moment: its room was asked for when the folder was gone."""
+    ask = os.statvfs
+
+    def slow(folder: Path) -> os.statvfs_result:
+        deadline = time.monotonic() + 1
+        while folder.exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return ask(folder)
+
+    monkeypatch.setattr("tare.backends.excess.os.statvfs", slow)
+    assert run("sh", "-c", f"rm -rf {tmp_path}; exit 3").code == 3
+
+
 def test_a_time_out_ends_the_whole_tree(run: Run, prefix: str) -> None:
     """Children that ignore SIGTERM, and that left the session, go too."""
     script = "trap '' TERM; setsid sleep 60 & (sleep 60 &) ; sleep 60"

@@ -151,7 +151,7 @@ def shown_at_terminal(*words: str, cwd: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_nothing_hidden_comes_out_of_a_command(
     folder: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ended = call_tare_here(*words, cwd=folder)
+    ended = call_tare_here(*words, cwd=folder, is_hostile=True)
     text = ended.stdout + ended.stderr
     assert "Traceback" not in text
     assert hidden(text) == set()
@@ -164,7 +164,7 @@ def test_nothing_hidden_comes_out_of_a_command(
 
 @pytest.mark.parametrize("words", JSON, ids=" ".join)
 def test_json_holds_the_very_strings_and_none_raw(folder: Path, words: tuple[str, ...]) -> None:
-    text = call_tare_here(*words, "--json", cwd=folder).stdout
+    text = call_tare_here(*words, "--json", cwd=folder, is_hostile=True).stdout
     assert hidden(text) == set()
     assert any(POISON in one for one in _strings(json.loads(text)))
 

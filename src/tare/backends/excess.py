@@ -26,15 +26,19 @@ class Waited(NamedTuple):
     excess: str = ""
 
 
+def bound_in(folder: Path) -> int:
+    """Return how much an output of a job in `folder` may hold. Ask before it starts: it may remove the folder."""
+    room = os.statvfs(folder)
+    return min(MOST_BYTES, room.f_bavail * room.f_frsize // 2)
+
+
 def wait_within(
-    wait: Callable[[float], bool], folder: Path, outputs: Sequence[str], timeout_s: float
+    wait: Callable[[float], bool], folder: Path, outputs: Sequence[str], bound: int, timeout_s: float
 ) -> Waited:
     """Wait for the end of a job that writes `outputs` in `folder`; `wait` waits for some seconds.
 
     Outputs are looked at once a second, and more often the sooner the faster one would come to the bound.
     """
-    room = os.statvfs(folder)
-    bound = min(MOST_BYTES, room.f_bavail * room.f_frsize // 2)
     deadline, pause_s, before = time.monotonic() + timeout_s, _FIRST_S, 0
     while True:
         left_s = max(deadline - time.monotonic(), 0)

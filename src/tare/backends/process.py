@@ -20,7 +20,7 @@ import msgspec
 
 from tare.backends import control_groups, marks, priority
 from tare.backends.control_groups import ControlGroup
-from tare.backends.excess import cut, wait_within
+from tare.backends.excess import bound_in, cut, wait_within
 from tare.backends.interrupts import interrupts_deferred
 from tare.backends.openssh import explain
 from tare.backends.orphans import Orphans, Survivors, command_of
@@ -140,6 +140,7 @@ class ProcessBackend:
     def _run_in(self, group: ControlGroup | None, job: Job, argv: Sequence[str]) -> Exit:
         process: subprocess.Popen[bytes] | None = None
         try:
+            bound = bound_in(job.folder)
             with interrupts_deferred():  # fork(2) runs handlers of Python's own, in which one would be lost
                 process = self._start(job, argv, group)
                 self._orphans.begin(process.pid, job.label)
@@ -160,6 +161,7 @@ class ProcessBackend:
                     partial(_wait, process),
                     job.folder,
                     (job.stdout, job.stderr),
+                    bound,
                     job.timeout_s - (time.monotonic() - started),
                 )
             except BaseException:

@@ -23,11 +23,11 @@ _COLOURS = {Verdict.WORSE: 208, Verdict.BETTER: 33}
 
 _TOGETHER = {
     Correction.HOLM: "Among {n} comparisons the chance that any 'worse' or 'better' is false is at most "
-    "{alpha} %;\nso is the chance that any 'equivalent' is.",
+    "{alpha} %; so is the chance that any 'equivalent' is.",
     Correction.FDR: "Among {n} comparisons at most {alpha} % of those called worse or better are not, in the "
-    "mean;\nso with those called equivalent.",
+    "mean; so with those called equivalent.",
     Correction.NONE: "Each of {n} comparisons is judged by itself: where nothing differs {alpha} of 100 are "
-    "called\nworse or better.",
+    "called worse or better.",
 }
 """How sure verdicts of one family are together."""
 
