@@ -27,7 +27,7 @@ class Waited(NamedTuple):
 
 
 def bound_in(folder: Path) -> int:
-    """Return how much an output of a job in `folder` may hold. Ask before it starts: it may remove the folder."""
+    """Return how much an output of a job in `folder` may hold. Ask before the start: a job may remove it."""
     room = os.statvfs(folder)
     return min(MOST_BYTES, room.f_bavail * room.f_frsize // 2)
 
