@@ -22,7 +22,7 @@ _ALONE = (
     *(_HERE / "backends").glob("*.py"),
     *(
         _HERE / "cli" / f"test_{name}.py"
-        for name in ("container_runs", "crash", "jobs", "slurm_runs", "ssh_runs")
+        for name in ("clean", "container_runs", "crash", "jobs", "slurm_runs", "ssh_runs")
     ),
     *(_HERE / name for name in ("kubernetes_cluster", "kubernetes_pods", "lab", "runtimes", "telemetry")),
     _HERE / "collectors/test_packets.py",

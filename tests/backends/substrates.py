@@ -17,8 +17,8 @@ import pytest
 
 from backends.real_ssh import sshd
 from tare import plugins
-from tare.backends import marks
 from tare.backends.process import ProcessBackend
+from tare.backends.sessions import new_session
 from tare.backends.slurm.commands import Slurm
 from tare.backends.slurm.scheduler import SlurmScheduler
 from tare.lab import AGENT, Lab, slurm
@@ -175,7 +175,7 @@ def _no_facts(platform: Platform) -> str:
 def processes(
     folder: Path, agent: tuple[str, ...], env: Mapping[str, str], host: str | None, place: Path | None
 ) -> Iterator[Substrate]:
-    prefix = marks.new_prefix(f"contract{time.monotonic_ns()}")
+    prefix = str(new_session(f"contract{time.monotonic_ns()}"))
     hosts = [host] if host else []
     with ProcessBackend(label=prefix, agent=agent, hosts=hosts, env=env) as backend:
         yield Processes(backend, prefix, folder, host, place)

@@ -16,6 +16,7 @@ import pytest
 from tare.backends import control_groups, marks
 from tare.backends.orphans import command_of, look
 from tare.backends.process import ProcessBackend
+from tare.backends.sessions import new_session
 from tare.model.backend import Exit, Job
 from tare.model.launch import Invocation
 
@@ -56,7 +57,7 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     elif control_groups.usable() is None:
         pytest.skip("no control group may be made here")
     before = sleepers()
-    with ProcessBackend(label=marks.new_prefix(f"held{time.monotonic_ns()}")) as backend:
+    with ProcessBackend(label=str(new_session(f"held{time.monotonic_ns()}"))) as backend:
         yield backend
     for pid in sleepers() - before:
         os.kill(pid, signal.SIGKILL)
@@ -135,7 +136,7 @@ def test_what_cannot_be_ended_is_named_while_it_lives(
     monkeypatch.setattr(control_groups, "usable", lambda: None)
     kill = os.kill
     before = sleepers()
-    with ProcessBackend(label=marks.new_prefix(f"held{time.monotonic_ns()}")) as backend:
+    with ProcessBackend(label=str(new_session(f"held{time.monotonic_ns()}"))) as backend:
         monkeypatch.setattr(os, "kill", lambda *_: None)
         first = backend.run(job(backend, tmp_path, "env -i setsid sleep 300.7 & sleep 0.1", "first"))
         second = backend.run(job(backend, tmp_path, "echo value: 1", "second"))
@@ -155,10 +156,11 @@ def test_the_guard_ends_what_hides_from_a_killed_runner(tmp_path: Path) -> None:
     script = f"""
 import pathlib
 from tare.backends import marks
+from tare.backends.sessions import new_session
 from tare.backends.process import ProcessBackend
 from tare.model.backend import Job
 from tare.model.launch import Invocation
-prefix = marks.new_prefix("killed{time.monotonic_ns()}")
+prefix = str(new_session("killed{time.monotonic_ns()}"))
 with ProcessBackend(label=prefix) as backend:
     command = Invocation(argv=("sh", "-c", "env -i setsid sleep 300.7 & sleep 0.1; echo up; sleep 60"))
     backend.run(Job(label=prefix + "case/1.1;", invocation=command, host=None,

@@ -56,5 +56,5 @@ def test_a_conmon_that_cleans_up_is_let_alone(keeper: subprocess.Popen[bytes]) -
     assert keeper.wait(5) == 0
 
 
-def test_a_conmon_of_a_dead_tare_is_found(keeper: subprocess.Popen[bytes]) -> None:
-    assert (keeper.pid, LABEL) in marks.orphaned()
+def test_a_conmon_is_found_by_its_mark(keeper: subprocess.Popen[bytes]) -> None:
+    assert (keeper.pid, LABEL) in [(one.pid, one.label) for one in marks.carriers()]

@@ -16,6 +16,7 @@ import pytest
 from backends.real_ssh import sshd
 from tare.backends import marks
 from tare.backends.process import ProcessBackend
+from tare.backends.sessions import new_session
 from tare.errors import BackendError
 from tare.model.backend import Exit, Job
 from tare.model.launch import Invocation
@@ -31,7 +32,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]
 
 @pytest.fixture
 def prefix() -> str:
-    return marks.new_prefix(f"test{time.monotonic_ns()}")
+    return str(new_session(f"test{time.monotonic_ns()}"))
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ def test_a_folder_that_a_host_lacks_is_a_fault_with_the_cure(tmp_path: Path) -> 
     agent = tmp_path / "agent"
     agent.write_text('#!/bin/sh\nshift\nexec sh -c "$(printf %s "$*" | sed s:/work:/elsewhere:)"\n')
     agent.chmod(0o700)
-    label = marks.new_prefix("lacks")
+    label = str(new_session("lacks"))
     with ProcessBackend(label=label, agent=(str(agent),)) as backend:
         command = Invocation(argv=("true",))
         ended = backend.run(Job(label=label, invocation=command, host="n1", folder=work, timeout_s=20))
@@ -165,10 +166,11 @@ def test_a_killed_tare_leaves_nothing_on_the_hosts(agent: tuple[str, ...], tmp_p
     script = f"""
 import pathlib
 from tare.backends import marks
+from tare.backends.sessions import new_session
 from tare.backends.process import ProcessBackend
 from tare.model.backend import Job
 from tare.model.launch import Invocation
-prefix = marks.new_prefix({campaign!r})
+prefix = str(new_session({campaign!r}))
 with ProcessBackend(label=prefix, agent={agent!r}, hosts=["one"]) as backend:
     backend.read(["one"], ["/proc/loadavg"])
     command = Invocation(argv=("sh", "-c", "setsid sleep 60 & echo up >up; sleep 60"))
@@ -180,10 +182,10 @@ with ProcessBackend(label=prefix, agent={agent!r}, hosts=["one"]) as backend:
     _until(lambda: (tmp_path / "up").exists())
     (folder,) = Path(runtime).iterdir()
     assert [path for path in folder.iterdir() if path.is_socket()]
-    assert len(marks.marked(campaign)) >= 2
+    assert len(marks.marked(f"{campaign}:")) >= 2
     runner.kill()
     runner.wait()
-    _until(lambda: marks.marked(campaign) == [])
+    _until(lambda: marks.marked(f"{campaign}:") == [])
     _until(lambda: not folder.exists() and not _sharing(folder))
     Path(runtime).rmdir()
 

@@ -15,6 +15,7 @@ import pytest
 
 from tare.backends import marks
 from tare.backends.process import ProcessBackend
+from tare.backends.sessions import new_session
 from tare.model.backend import Exit, Job
 from tare.model.launch import Invocation
 
@@ -23,7 +24,7 @@ Run = Callable[..., Exit]
 
 @pytest.fixture
 def prefix() -> str:
-    return marks.new_prefix(f"test{time.monotonic_ns()}")
+    return str(new_session(f"test{time.monotonic_ns()}"))
 
 
 @pytest.fixture
@@ -151,10 +152,11 @@ def test_the_guard_ends_the_job_of_a_killed_runner(tmp_path: Path) -> None:
     script = f"""
 import pathlib
 from tare.backends import marks
+from tare.backends.sessions import new_session
 from tare.backends.process import ProcessBackend
 from tare.model.backend import Job
 from tare.model.launch import Invocation
-prefix = marks.new_prefix({campaign!r})
+prefix = str(new_session({campaign!r}))
 with ProcessBackend(label=prefix) as backend:
     command = Invocation(argv=("sh", "-c", "setsid sleep 60 & echo up; sleep 60"))
     backend.run(Job(label=prefix + "case/1.1;", invocation=command, host=None,
@@ -162,22 +164,10 @@ with ProcessBackend(label=prefix) as backend:
 """
     runner = subprocess.Popen([sys.executable, "-c", script])
     _until(lambda: (tmp_path / "stdout").exists() and (tmp_path / "stdout").read_text() == "up\n")
-    assert len(marks.marked(campaign)) >= 2
+    assert len(marks.marked(f"{campaign}:")) >= 2
     runner.kill()
     runner.wait()
-    _until(lambda: marks.marked(campaign) == [])
-
-
-def test_orphans_of_a_dead_runner_are_told_from_those_of_a_live_one() -> None:
-    alive = subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: marks.new_prefix("c") + "x"})
-    dead = subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: "c:1:99:x"})
-    try:
-        _until(lambda: len(marks.marked("c:")) == 2)
-        assert [pid for pid, _ in marks.orphaned() if pid in {alive.pid, dead.pid}] == [dead.pid]
-    finally:
-        for process in (alive, dead):
-            process.kill()
-            process.wait()
+    _until(lambda: marks.marked(f"{campaign}:") == [])
 
 
 def test_files_of_this_machine_are_read_and_missing_ones_left_out(backend: ProcessBackend) -> None:
@@ -311,5 +301,64 @@ def _until(condition: Callable[[], bool], within_s: float = 15) -> None:
         time.sleep(0.02)
 
 
-def test_this_test_process_is_never_found() -> None:
-    assert os.getpid() not in marks.marked("")
+def test_this_process_is_never_found() -> None:
+    script = "import os; from tare.backends import marks; assert not marks.marked('own:1:'), os.getpid()"
+    subprocess.run([sys.executable, "-c", script], env={**os.environ, "TARE_JOB": "own:1:x;"}, check=True)
+
+
+def test_the_script_for_other_hosts_ends_one_job_and_none_of_a_name_that_begins_so() -> None:
+    """Nor one to which its dots and brackets would be a pattern."""
+    labels = ["a.b:2:h:[x]/1.1;", "a.b:2:h:[x]/1.1;2", "a.b:2:h:[x]/1.10;", "a-b:2:h:x/1.1;", ""]
+    started = [subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: one}) for one in labels]
+    try:
+        subprocess.run(["sh", "-c", marks.remote_end_script(labels[0])], check=True)
+        assert started[0].wait(timeout=10) == -signal.SIGKILL
+        assert [one.poll() for one in started[1:]] == [None] * 4
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def test_only_whole_marks_and_whole_sessions_are_ended() -> None:
+    labels = ["a:2:h:x/1.1;", "a:2:h:x/1.1;2", "a:2:hh:x/1.1;", ""]
+    started = [subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: one}) for one in labels]
+    try:
+        assert marks.end_marked("a:2:h:x/1.1;") == 1
+        assert [one.poll() for one in started[1:]] == [None] * 3
+        assert marks.end_marked("a:2:h:") == 1
+        assert [one.poll() for one in started[2:]] == [None] * 2
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def test_what_earlier_sessions_of_a_campaign_left_ends_and_nothing_of_another_host(
+    tmp_path: Path,
+) -> None:
+    """Its agent stands for a node that two head nodes share."""
+    agent = tmp_path / "agent"
+    agent.write_text('#!/bin/sh\nshift\nexec /bin/sh -c "$*"\n')
+    agent.chmod(0o755)
+    campaign = f"shared{time.monotonic_ns()}"
+    here = new_session(campaign)
+    sessions = [
+        here._replace(pid=4194303),
+        here._replace(pid=4194303, host="elsewhere"),
+        here._replace(pid=4194303, campaign="another"),
+        here,
+    ]
+    started = [subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: f"{one}x/1.1;"}) for one in sessions]
+    try:
+        with ProcessBackend(label=str(here), agent=(str(agent),), hosts=("n1",)) as backend:
+            assert backend._reach.labels(["n1"], campaign) == {
+                f"{one}x/1.1;" for one in sessions if one.campaign == campaign
+            }
+            backend.end_earlier(campaign)
+            assert started[0].wait(timeout=10) == -signal.SIGKILL
+            assert [one.poll() for one in started[1:]] == [None] * 3
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()

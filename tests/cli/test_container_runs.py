@@ -15,6 +15,7 @@ from cli.conftest import TARE, Tare, standing_lab
 from cli.test_crash import wait_for
 from lab.calls import call
 from tare.backends import marks
+from tare.backends.sessions import new_session
 from tare.cli.wiring.crews import campaign_mark
 from tare.lab import Lab, containers, docker
 from tare.lab.rootfs import is_built, rootfs_folder
@@ -136,11 +137,11 @@ def test_kill_9_leaves_nothing_and_the_campaign_goes_on_where_it_was(
     study = write_study(tmp_path, [platform], script, repeats=2)
     runner = subprocess.Popen([TARE, "run", str(study), "--out", str(campaign)], stdout=subprocess.DEVNULL)
     wait_for(lambda: len(list(campaign.glob("attempts/*/2.1/up.*"))) == 2, within_s=60)
-    assert marks.marked(campaign_mark(campaign))
+    assert marks.marked(f"{campaign_mark(campaign)}:")
     runner.kill()
     runner.wait()
     wait_for(lambda: not containers_in(shared_lab, only_running=True))
-    wait_for(lambda: not marks.marked(campaign_mark(campaign)))
+    wait_for(lambda: not marks.marked(f"{campaign_mark(campaign)}:"))
     assert tare("run", campaign).returncode == 0
     assert [(one.block, one.attempt, one.state) for one in read_campaign(campaign).measured()] == [
         (1, 1, State.DONE),
@@ -152,7 +153,7 @@ def test_kill_9_leaves_nothing_and_the_campaign_goes_on_where_it_was(
 
 def test_clean_removes_a_container_that_never_started(shared_lab: Lab, tare: Tare) -> None:
     """As where podman was killed between making a container and starting it."""
-    label = "tare.job=dead:999999999:1:case/1.0;"
+    label = f"tare.job={new_session('dead')._replace(pid=4194303)}case/1.0;"
     create = ["podman", "create", "--label", label, "--rootfs", str(ROOTFS), "true"]
     made = call(shared_lab, "n1", *create)
     assert made.returncode == 0, made.stderr

@@ -17,6 +17,7 @@ import pytest
 
 from cli.conftest import TARE, Tare
 from tare.backends import marks
+from tare.cli.wiring.crews import campaign_mark
 from tare.model.attempt import State
 from tare.store.campaign import JOURNAL, read_campaign
 from tare.store.journal import AttemptEnded, is_held, read_events
@@ -69,16 +70,16 @@ def test_twenty_kills_lose_nothing_and_repeat_nothing(tare: Tare, study: Study, 
     accounted = json.loads(tare("status", campaign, "--json").stdout)["counts"]
     assert accounted["done"] == 200
     assert sum(accounted.values()) == 200
-    assert [pid for pid, label in marks.orphaned() if str(campaign) in label] == []
-    assert left_over() == []
+    assert left_over(campaign) == []
 
 
-def left_over(within_s: float = 5) -> list[tuple[int, str]]:
-    """Return the marked processes of dead campaigns that are still there after a moment."""
+def left_over(campaign: Path, within_s: float = 5) -> list[int]:
+    """Return the processes of a campaign that are still there after a moment."""
+    scope = f"{campaign_mark(campaign)}:"
     deadline = time.monotonic() + within_s
-    while marks.orphaned() and time.monotonic() < deadline:
+    while marks.marked(scope) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return marks.orphaned()
+    return marks.marked(scope)
 
 
 def test_an_unfinished_attempt_is_on_record_as_lost_and_its_run_is_done_again(
@@ -110,7 +111,7 @@ def test_an_interrupt_cleans_up_and_says_how_to_go_on(study: Study, tmp_path: Pa
     _, said = runner.communicate(timeout=30)
     assert runner.returncode == 130
     assert f"tare run {campaign}" in said
-    assert left_over() == []
+    assert left_over(campaign) == []
     assert [one.reason for one in read_campaign(campaign).attempts] == ["interrupted"]
 
 

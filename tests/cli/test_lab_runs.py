@@ -101,7 +101,7 @@ def test_a_rank_that_crashes_fails_the_run(tare: Tare, tmp_path: Path) -> None:
     assert time.monotonic() - started < 20, "the other rank was waited for"
     attempt = only_attempt(tmp_path / "c")
     assert (attempt.state, attempt.series) == (State.FAILED, [])
-    assert left_over() == []
+    assert left_over(tmp_path / "c") == []
 
 
 def test_a_link_that_goes_down_is_no_fault_of_the_program_and_is_tried_again(
@@ -127,7 +127,7 @@ def test_a_rank_that_ends_well_while_others_hang_is_told(tare: Tare, tmp_path: P
     assert (attempt.state, attempt.check, attempt.series) == (State.FAILED, "timeout", [])
     assert not attempt.is_infrastructure
     assert "still running after 3 s" in attempt.reason
-    assert left_over() == []
+    assert left_over(tmp_path / "c") == []
 
 
 def test_ranks_that_hang_are_ended_on_every_node(tare: Tare, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_ranks_that_hang_are_ended_on_every_node(tare: Tare, tmp_path: Path) -> 
     assert tare("run", study, "--out", tmp_path / "c").returncode == 1
     attempt = only_attempt(tmp_path / "c")
     assert (attempt.state, attempt.check) == (State.FAILED, "timeout")
-    assert left_over() == []
+    assert left_over(tmp_path / "c") == []
 
 
 def lab_processes(folder: Path) -> list[str]:
@@ -164,7 +164,7 @@ def test_an_ended_tare_leaves_no_lab_behind_and_is_resumed(
     runner.send_signal(number)
     runner.wait(timeout=30)
     wait_for(lambda: not lab_processes(tmp_path), within_s=10)
-    assert left_over() == []
+    assert left_over(tmp_path / "c") == []
     assert tare("run", campaign).returncode == 0
     counts = json.loads(tare("status", campaign, "--json").stdout)["counts"]
     assert counts["done"] == 6

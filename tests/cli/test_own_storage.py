@@ -13,6 +13,7 @@ import pytest
 
 from cli.conftest import TARE, Tare
 from cli.test_crash import wait_for
+from tare.backends.sessions import new_session
 from tare.model.attempt import State
 from tare.store.campaign import read_campaign
 
@@ -168,7 +169,12 @@ def test_clean_finds_what_even_the_guard_could_not_remove(
     for folder in (left, other):
         folder.mkdir()
         (folder / "data").touch()
-    gone = {"label": "x:1:0:c/1.1;", "agent": [], "hosts": [None], "folder": str(left)}
+    gone = {
+        "label": f"{new_session('x')._replace(pid=4194303)}c/1.1;",
+        "agent": [],
+        "hosts": [None],
+        "folder": str(left),
+    }
     (records / "1.json").write_text(json.dumps(gone))
     assert f"would remove folder {left}\n" in tare("clean", "--dry-run").stdout
     assert left.exists()

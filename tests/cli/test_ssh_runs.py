@@ -15,6 +15,7 @@ import pytest
 from backends.real_ssh import sshd
 from cli.conftest import TARE, Tare
 from tare.backends import marks
+from tare.backends.sessions import new_session
 from tare.cli.wiring.crews import campaign_mark
 from tare.lab.mpi import is_installed, mpi_folder
 from tare.model.attempt import State
@@ -150,7 +151,12 @@ def test_clean_keeps_on_record_what_it_cannot_reach(
     agent: tuple[str, ...], tare: Tare, tmp_path: Path, records: Path
 ) -> None:
     records.mkdir(parents=True)
-    left = {"label": "dead:999999999:1:x;", "agent": agent, "hosts": ["away"], "place": "/nowhere/tare-1"}
+    left = {
+        "label": f"{new_session('dead')._replace(pid=4194303)}x;",
+        "agent": agent,
+        "hosts": ["away"],
+        "place": "/nowhere/tare-1",
+    }
     (records / "1.json").write_text(json.dumps(left))
     done = tare("clean")
     assert "/nowhere/tare-1 of away cannot be removed now" in done.stderr
@@ -164,7 +170,7 @@ def test_clean_leaves_what_a_living_tare_has_staged(
     place = tmp_path / "tare-1"
     place.mkdir()
     records.mkdir(parents=True)
-    label = marks.new_prefix("alive") + "x;"
+    label = str(new_session("alive")) + "x;"
     staged = {"label": label, "agent": agent, "hosts": ["n1"], "place": str(place)}
     (records / "1.json").write_text(json.dumps(staged))
     assert tare("clean").stdout == "nothing is left behind\n"
@@ -194,7 +200,7 @@ def test_ranks_on_other_hosts_end_with_tare(
     campaign = tmp_path / "c"
     runner = subprocess.Popen([TARE, "run", str(study), "--out", str(campaign)], cwd=tmp_path)
     _until(lambda: len(list(campaign.glob("attempts/*/1.1/up.*"))) == 2)
-    assert marks.marked(campaign_mark(campaign))
+    assert marks.marked(f"{campaign_mark(campaign)}:")
     if is_killed:
         runner.kill()
     else:

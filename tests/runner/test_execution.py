@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 from support.doubles import DoubleWorkload
-from tare.backends import marks
 from tare.backends.own_storage import OwnStorage
 from tare.backends.process import ProcessBackend
+from tare.backends.sessions import new_session
 from tare.beneath import Beneath
 from tare.compose import Composer
 from tare.errors import BackendError, CampaignError, DiskFull
@@ -64,7 +64,7 @@ def execute(
 ) -> Iterator[Execute]:
     """Run one attempt of a workload that is the given program; its leftovers are on a record of their own."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-    prefix = marks.new_prefix("execution")
+    prefix = str(new_session("execution"))
     with ProcessBackend(label=prefix) as backend:
 
         def execute(

@@ -18,9 +18,9 @@ import pytest
 
 from lab.calls import running_lab
 from tare import plugins
-from tare.backends import marks
 from tare.backends.containers import Host, find_labelled, sweep
 from tare.backends.process import ProcessBackend
+from tare.backends.sessions import new_session
 from tare.errors import LabError
 from tare.lab import AGENT, Lab, docker
 from tare.lab.containers import engine_conf, oci_runtime, storage_conf
@@ -29,7 +29,7 @@ from tare.model.launch import Engine, Invocation
 from tare.model.site import ContainerOptions, LabSpec, Platform
 
 RUNTIMES = ("native", "charliecloud", "podman", "docker")
-LABEL = marks.new_prefix("contract")
+LABEL = str(new_session("contract"))
 """Of this process, while it lives: what carries the mark of one that is gone, any `tare clean` may end."""
 
 _PROGRAMS = tuple(path for path in ("/usr", "/bin", "/lib", "/lib64") if Path(path).exists())

@@ -16,6 +16,7 @@ import pytest
 from cli.conftest import TARE, needs_intelmpi
 from tare.backends import marks
 from tare.beneath import Beneath
+from tare.cli.wiring.crews import campaign_mark
 from tare.collectors.sampler import read
 from tare.model.attempt import Attempt, State
 from tare.store.campaign import read_campaign
@@ -140,7 +141,7 @@ def test_a_killed_runner_leaves_its_telemetry_and_no_process(tmp_path: Path) -> 
     finally:
         runner.kill()
         runner.wait()
-    _wait_for(lambda: not marks.orphaned())
+    _wait_for(lambda: not marks.marked(f"{campaign_mark(campaign)}:"))
     (attempt,) = read_campaign(campaign).attempts
     assert attempt.state is State.LOST
     recording = read(Beneath(campaign / attempt.folder))
@@ -164,7 +165,7 @@ def test_a_killed_sampler_costs_the_figures_of_its_run_and_not_the_run(tmp_path:
     assert recording.span is not None
     assert sum(bool(host.fault) for host in recording.span.hosts.values()) == 1
     assert all(host.samples for host in recording.hosts), "up to its last sample, of the killed one too"
-    assert not marks.orphaned()
+    assert not marks.marked(f"{campaign_mark(campaign)}:")
 
 
 def _samplers(runner: int) -> list[int]:

@@ -1,19 +1,22 @@
 """Find and end processes by the mark that their environment carries.
 
-Every process of a job inherits ``TARE_JOB=<label>``, also across setsid(2), double forks and PID
+Every process of a job inherits ``TARE_JOB=<mark>``, also across setsid(2), double forks and PID
 namespaces, so that a scan of /proc finds what a process group would miss (Jenkins finds the orphans
-of its builds in the same way). The module is stdlib-only: the guard runs it after its parent is gone.
+of its builds in the same way). `sessions` reads what a mark tells. The module is stdlib-only: the guard runs
+it after its parent is gone.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
+import re
+import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 VARIABLE = "TARE_JOB"
 
@@ -24,101 +27,133 @@ _CLEAN_UP_S = 3.0
 """How long conmon may take to clean up after a container that has ended."""
 
 
-def new_prefix(campaign: str) -> str:
-    """Return the prefix of the labels of this process's jobs: the campaign's own, then who runs it."""
-    return f"{campaign}:{os.getpid()}:{_start_time(os.getpid())}:"
+class Carrier(NamedTuple):
+    """A process that carries a mark, and its real user."""
+
+    pid: int
+    label: str
+    uid: int
 
 
-def orphaned(proc: Path = Path("/proc")) -> list[tuple[int, str]]:
-    """Return the pid and label of each marked process whose tare is gone."""
+def carriers(proc: Path = Path("/proc")) -> list[Carrier]:
+    """Return each marked process, this one and zombies left out, and what /proc hides."""
     every = [*_labels(proc), *_labels(proc, _KEEPER_VARIABLE)]
-    return [(pid, label) for pid, label in every if is_orphaned(label)]
+    return [Carrier(pid, label, uid) for pid, label in every if (uid := _user_of(pid, proc)) is not None]
 
 
-def is_orphaned(label: str) -> bool:
-    """Return whether the tare that gave this label is gone."""
-    parts = label.split(":")
-    return len(parts) < 4 or not parts[1].isdigit() or str(_start_time(int(parts[1]))) != parts[2]
+def marked(scope: str, proc: Path = Path("/proc")) -> list[int]:
+    """Return the pids whose mark is within `scope`, this process and zombies left out.
+
+    A scope is the mark of one job, or else ends with a colon: a session, or all of those of a campaign.
+    """
+    return [pid for pid, label in _labels(proc) if _is_within(label, scope)]
 
 
-def marked(label_prefix: str, proc: Path = Path("/proc")) -> list[int]:
-    """Return the pids whose label starts with `label_prefix`, this process and zombies left out."""
-    return [pid for pid, label in _labels(proc) if label.startswith(label_prefix)]
+def _is_within(label: str, scope: str) -> bool:
+    return label == scope or (scope.endswith(":") and label.startswith(scope))
 
 
 def label_of(pid: int) -> str | None:
-    """Return the label that `pid` carries, empty where it has none; None where its memory cannot be read."""
+    """Return the mark that `pid` carries, empty where it has none; None where its memory cannot be read."""
     try:
         environ = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return None
-    for one in environ.split(b"\0"):
-        name, _, label = one.partition(b"=")
-        if name in {VARIABLE.encode(), _KEEPER_VARIABLE.encode()}:
-            return label.decode(errors="replace")
-    return "" if environ else None
+    if not environ:
+        return None
+    return _label_in(environ, VARIABLE) or _label_in(environ, _KEEPER_VARIABLE) or ""
+
+
+def _label_in(environ: bytes, variable: str) -> str | None:
+    """Return the first value of a variable, which is what getenv(3) finds."""
+    start = f"{variable}=".encode()
+    for one in environ.split(b"\0") if start in environ else ():
+        if one.startswith(start):
+            return one[len(start) :].decode(errors="replace")
+    return None
+
+
+def _label(pid: int, variable: str, proc: Path = Path("/proc")) -> str | None:
+    try:
+        return _label_in((proc / f"{pid}/environ").read_bytes(), variable)
+    except OSError:  # it has ended, or is another user's
+        return None
 
 
 def _labels(proc: Path, variable: str = VARIABLE) -> Iterator[tuple[int, str]]:
-    mark = f"{variable}=".encode()
     for entry in os.scandir(proc):
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            environ = (proc / entry.name / "environ").read_bytes()
-        except OSError:  # it has ended, or is another user's
-            continue
-        for one in environ.split(b"\0") if mark in environ else ():
-            if one.startswith(mark):
-                yield int(entry.name), one[len(mark) :].decode(errors="replace")
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            label = _label(int(entry.name), variable, proc)
+            if label is not None:
+                yield int(entry.name), label
 
 
-def _start_time(pid: int) -> int | None:
-    """Return when `pid` started, in clock ticks since boot (field 22 of /proc/PID/stat, proc(5))."""
+def _user_of(pid: int, proc: Path = Path("/proc")) -> int | None:
+    """Return the real user of `pid` (proc(5)); None where it has ended."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        status = (proc / f"{pid}/status").read_text(errors="replace")
     except OSError:
         return None
-    return int(stat.rpartition(")")[2].split()[19])
+    return int(status.partition("\nUid:")[2].split()[0])
 
 
-def end_marked(label_prefix: str, within_s: float = 10.0) -> int:
-    """Kill every marked process until three scans in a row find none; return how many were killed.
+def end_marked(scope: str, within_s: float = 10.0, *, uid: int | None = None) -> int:
+    """Kill every process within `scope` until three scans in a row find none; return how many were killed.
 
-    A process that is between fork and exec has no mark of its own yet: hence the repeated scan.
+    A process that is between fork and exec has no mark of its own yet: hence the repeated scan. With `uid`,
+    only processes of this real user are killed.
     """
+
+    def is_ours(pid: int, variable: str = VARIABLE) -> bool:
+        label = _label(pid, variable)
+        return label is not None and _is_within(label, scope) and uid in {None, _user_of(pid)}
+
     killed: set[int] = set()
     deadline = time.monotonic() + within_s
     clean_scans = 0
     while clean_scans < 3 and time.monotonic() < deadline:
-        alive = marked(label_prefix)
+        alive = [pid for pid in marked(scope) if is_ours(pid)]
         clean_scans = 0 if alive else clean_scans + 1
-        for pid in alive:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-            killed.add(pid)
+        killed.update(pid for pid in alive if _kill(pid, is_ours))
         time.sleep(0.02)
-    return len(killed) + _end_keepers(label_prefix)
+    return len(killed) + _end_keepers(lambda pid: is_ours(pid, _KEEPER_VARIABLE))
 
 
-def _end_keepers(label_prefix: str, proc: Path = Path("/proc")) -> int:
+def _kill(pid: int, is_meant: Callable[[int], bool]) -> bool:
+    """Kill `pid` if it still is what is meant; return whether it was.
+
+    The descriptor stands for the process that has the pid now. Whoever gets the pid after that is not killed.
+    """
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return False
+    try:
+        if not is_meant(pid):
+            return False
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+    except OSError:  # it has ended meanwhile, or has become another user's
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _end_keepers(is_ours: Callable[[int], bool], proc: Path = Path("/proc")) -> int:
     """Kill each conmon that stays though its container has ended, with its children; return how many.
 
     A podman that is killed while it starts a container leaves a conmon that waits for it, a container that
     waits to be started, and no record of either.
     """
     deadline = time.monotonic() + _CLEAN_UP_S
-    while keepers := [
-        pid for pid, label in _labels(proc, _KEEPER_VARIABLE) if label.startswith(label_prefix)
-    ]:
+    while keepers := [pid for pid, _ in _labels(proc, _KEEPER_VARIABLE) if is_ours(pid)]:
         if time.monotonic() > deadline:
             break
         time.sleep(0.02)
-    for pid in [one for keeper in keepers for one in (*_children(keeper, proc), keeper)]:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    for keeper in keepers:
+        for child in _children(keeper, proc):
+            _kill(child, lambda pid: pid in _children(keeper, proc))  # noqa: B023  # called at once
+        _kill(keeper, is_ours)
     return len(keepers)
 
 
@@ -129,17 +164,20 @@ def _children(pid: int, proc: Path) -> list[int]:
         return []
 
 
-def remote_end_script(label_prefix: str, signal_name: str = "KILL") -> str:
-    """Return shell text that signals what is so marked on another host, with nothing but sh and grep.
+def remote_end_script(scope: str, signal_name: str = "KILL") -> str:
+    """Return shell text that signals what is within `scope` on another host, with nothing but sh and grep.
 
     A login shell that has yet to start the job has no mark, but its command has, or what sshd(8) tells it.
     What sshd starts meanwhile has neither, so before it kills for good, it looks again, some times in half a
     second. Other signals are a request, to which an ssh would answer by leaving what it has started; so it
     gets none.
     """
-    label = f"{VARIABLE}={label_prefix}".replace("'", "")
-    starting = f"exec env .\\{{0,1\\}}{label}"  # see remote.remote_command
-    look = f"grep -lzs -e '^{label}' -e '^{starting}' -e '^SSH_ORIGINAL_COMMAND={starting}'"
+    label = f"{VARIABLE}={_literal(scope)}"
+    starting = f"exec env '\\{{0,1\\}}{label}"  # see remote.remote_command
+    if not scope.endswith(":"):
+        label, starting = f"{label}$", f"{starting}'\\{{0,1\\}} "
+    patterns = (f"^{label}", f"^{starting}", f"^SSH_ORIGINAL_COMMAND={starting}")
+    look = f"grep -lzs {' '.join(f'-e {shlex.quote(one)}' for one in patterns)}"
     is_kill = signal_name == "KILL"
     spared = "" if is_kill else '; [ "$(cat "/proc/$p/comm" 2>/dev/null)" = ssh ] && continue'
     again = "sleep 0.15 2>/dev/null || sleep 1; " if is_kill else ""
@@ -150,6 +188,23 @@ def remote_end_script(label_prefix: str, signal_name: str = "KILL") -> str:
         f'[ "$p" != $$ ] && kill -{signal_name} "$p" 2>/dev/null; '
         f"done; {again}done; true"
     )
+
+
+def _literal(text: str) -> str:
+    """Return the basic regular expression that matches `text` alone (grep(1))."""
+    return re.sub(r"[][.*^$\\]", r"\\\g<0>", text)
+
+
+def remote_list_script(campaign: str) -> str:
+    """Return shell text that prints the marks of a campaign on another host, for `labels_in` to read."""
+    found = shlex.quote(f"{VARIABLE}={_literal(campaign)}:[0-9][[:alnum:]_.:/;-]*")
+    return f"grep -ahosz -e {found} /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'; true"
+
+
+def labels_in(said: str) -> set[str]:
+    """Return the marks among what `remote_list_script` has printed."""
+    found = (line.partition(f"{VARIABLE}=") for line in said.splitlines())
+    return {label for _, variable, label in found if variable}
 
 
 def main() -> None:

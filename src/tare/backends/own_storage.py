@@ -22,8 +22,8 @@ from pathlib import Path
 
 import msgspec
 
-from tare.backends import marks
 from tare.backends.reach import Reach
+from tare.backends.sessions import Fate, judge
 from tare.backends.staged import records_folder
 from tare.errors import BackendError, StorageError
 
@@ -138,13 +138,13 @@ def _is_gone(ask: Ask, hosts: Sequence[str | None], folder: str) -> bool:
     return False
 
 
-def recorded(is_wanted: Callable[[str], bool]) -> list[OwnFolder]:
-    """Return the folders on record of whose label `is_wanted` says so, in the order of their labels."""
+def recorded() -> list[tuple[OwnFolder, int]]:
+    """Return the folders on record in the order of their labels, each with the user whose record it is."""
     found = []
     for path in _records().glob("*.json"):
         with contextlib.suppress(OSError, msgspec.DecodeError):  # half written, or gone meanwhile
-            found.append(msgspec.json.decode(path.read_bytes(), type=OwnFolder))
-    return sorted((one for one in found if is_wanted(one.label)), key=lambda one: one.label)
+            found.append((msgspec.json.decode(path.read_bytes(), type=OwnFolder), path.lstat().st_uid))
+    return sorted(found, key=lambda one: one[0].label)
 
 
 def remove(record: OwnFolder) -> bool:
@@ -192,10 +192,11 @@ def _path_of(record: OwnFolder) -> Path:
 
 
 def main() -> None:
-    """Remove what a runner left, by the prefix of its labels; nothing while it is alive."""
-    prefix = sys.argv[1]
-    for one in recorded(lambda label: label.startswith(prefix) and marks.is_orphaned(label)):
-        remove(one)
+    """Remove what a runner left, by the mark of its session; nothing while it is alive."""
+    session = sys.argv[1]
+    for one, owner in recorded():
+        if one.label.startswith(session) and judge(one.label, owner).fate is Fate.DEAD:
+            remove(one)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from tare.backends import control_groups, marks, priority
+from tare.backends import control_groups, marks, priority, sessions
 from tare.backends.control_groups import ControlGroup
 from tare.backends.excess import bound_in, cut, wait_within
 from tare.backends.interrupts import interrupts_deferred
@@ -237,11 +237,22 @@ class ProcessBackend:
         found.update(self._reach.run({host: script for host in hosts if host is not None}))
         return found
 
-    def clean(self, label_prefix: str) -> int:
-        """End every process so marked, here and on the hosts (see model.Backend.clean)."""
-        count = marks.end_marked(label_prefix)
-        self._reach.end(self._hosts, label_prefix)
+    def clean(self, scope: str) -> int:
+        """End every process within `scope`, here and on the hosts (see model.Backend.clean)."""
+        count = marks.end_marked(scope)
+        self._reach.end(self._hosts, scope)
         return count
+
+    def end_earlier(self, campaign: str) -> None:
+        """End what earlier sessions of a campaign left, which this process alone may run now.
+
+        Sessions of other hosts and users stay: another campaign of theirs may lie at the same path.
+        """
+        labels = {one.label for one in marks.carriers()} | self._reach.labels(self._hosts, campaign)
+        for label in labels:
+            mark = sessions.parse(label)
+            if mark is not None and sessions.is_gone(label, campaign):
+                self.clean(str(mark.session))
 
     def _start(self, job: Job, argv: Sequence[str], group: ControlGroup | None) -> subprocess.Popen[bytes]:
         cwd = job.folder

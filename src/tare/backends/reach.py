@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import shlex
 import subprocess
@@ -91,9 +92,21 @@ class Reach:
             found[host] = {path: text for path, text in zip(parts[::2], parts[1::2], strict=True) if text}
         return found
 
-    def end(self, hosts: Sequence[str], label_prefix: str, signal: str = "KILL") -> None:
-        """Signal every process so marked on `hosts`; one that is away cannot be cleaned from here."""
-        script = marks.remote_end_script(label_prefix, signal)
+    def labels(self, hosts: Sequence[str], campaign: str) -> set[str]:
+        """Return the marks that processes of a campaign carry on `hosts`, without those that are away."""
+        script = marks.remote_list_script(campaign)
+        asked = {host: self._ask(host, f"echo {_BEGIN}; {script}", subprocess.PIPE) for host in hosts}
+        found: set[str] = set()
+        for host, process in asked.items():
+            with contextlib.suppress(BackendError):
+                found |= marks.labels_in(_answer(host, process))
+            process.kill()
+            process.communicate()
+        return found
+
+    def end(self, hosts: Sequence[str], scope: str, signal: str = "KILL") -> None:
+        """Signal every process within `scope` on `hosts`; one that is away cannot be cleaned from here."""
+        script = marks.remote_end_script(scope, signal)
         cleaners = [self._ask(host, script, subprocess.DEVNULL) for host in hosts]
         for cleaner in cleaners:
             try:

@@ -159,6 +159,6 @@ class Backend(Protocol):
         """
         ...
 
-    def clean(self, label_prefix: str) -> int:
-        """End every process whose label starts with `label_prefix`; return how many there were."""
+    def clean(self, scope: str) -> int:
+        """End every process of a job, or of a session, whose mark `scope` is; return how many there were."""
         ...

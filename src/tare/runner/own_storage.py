@@ -28,7 +28,7 @@ class OwnStorage(Protocol):
 def owner_of(label: str, attempt: Attempt) -> str:
     """Return the name of an attempt among all that may use a storage path.
 
-    `label` is that of the session of `tare run` (see backends.marks.new_prefix), which no other process of
+    `label` is that of the session of `tare run` (see backends.sessions), which no other process of
     this machine has, now or later; with the machine's name it is hashed.
     """
     whose = hashlib.blake2b(f"{socket.gethostname()}:{label}".encode(), digest_size=6).hexdigest()

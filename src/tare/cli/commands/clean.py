@@ -4,58 +4,147 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 from tare import lab, plugins
-from tare.backends import marks, own_storage, staged
+from tare.backends import control_groups, marks, own_storage, staged
 from tare.backends.containers import Host, find_labelled, sweep
+from tare.backends.sessions import Fate, Verdict, judge
 from tare.backends.slurm.commands import Slurm
 from tare.backends.slurm.leftovers import leftovers
-from tare.cli.output import echo
+from tare.cli.output import echo, json_option, print_json
 from tare.errors import BackendError
 from tare.model.launch import Engine
 from tare.model.site import ContainerOptions, Platform
 from tare.store.campaign import JOURNAL
 from tare.store.journal import is_held
 
+_NOW = {"end": "ended", "remove": "removed", "cancel": "cancelled", "delete": "deleted"}
+_AGAIN = "try again when its hosts answer, or look whose it is by now"
+
+
+class _Leftover(NamedTuple):
+    """Something of Tare's: what `verb` is done to, what is known of whose it was, and how it is done."""
+
+    verb: str
+    what: str
+    verdict: Verdict
+    end: Callable[[], bool]
+
+
+_Judge = Callable[[str, int | None], Verdict]
+
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only list it.")
 @click.option("--site", metavar="SITE", help="Look into the clusters of this site too.")
-def command(dry_run: bool, site: str | None) -> None:
+@click.option(
+    "--before-boot",
+    is_flag=True,
+    help="End what was left before this host's last boot, if no other host has its name.",
+)
+@click.option(
+    "--old-marks",
+    is_flag=True,
+    help="Take marks of version 0.1.0, which name no host, for ones of this host.",
+)
+@json_option
+def command(dry_run: bool, site: str | None, before_boot: bool, old_marks: bool, as_json: bool) -> None:
     """End what dead campaigns left behind: processes, containers, Slurm jobs, folders; forget ended labs.
 
     Tare cleans up after itself, also when it is killed, but for jobs in a queue: going on with their
     campaign takes them over. This ends them, and looks again for the rest.
+
+    It ends what you started, with `tare run`, on this host since its last boot, if that `tare run` is known
+    to be gone. All else that carries a mark of Tare's is listed as left alone, with the reason.
 
     \b
     Example:
       tare clean --dry-run
       tare clean --site openshift.yaml
     """
-    found = (
-        _end_processes(dry_run) + _end_jobs(dry_run) + _remove_containers(dry_run) + _remove_staged(dry_run)
-    )
-    found += _remove_own_storage(dry_run)
-    found += _clean_clusters(site, dry_run) if site is not None else 0
-    if not found:
+
+    def judge_here(label: str, owner: int | None) -> Verdict:
+        verdict = judge(label, owner, takes_old=old_marks)
+        return Verdict(Fate.DEAD) if before_boot and verdict.fate is Fate.BEFORE_BOOT else verdict
+
+    ended: list[_Leftover] = []
+    failed: list[_Leftover] = []
+    left: list[_Leftover] = []
+    for one in _find(judge_here, site):
+        if one.verdict.fate is Fate.ALIVE:
+            continue
+        if one.verdict.fate is not Fate.DEAD:
+            left.append(one)
+            continue
+        is_done = dry_run or one.end()
+        (ended if is_done else failed).append(one)
+        if is_done and not as_json:
+            echo(f"{f'would {one.verb}' if dry_run else _NOW[one.verb]} {one.what}")
+        elif not as_json:
+            echo(f"tare: {one.what} cannot be {_NOW[one.verb]} now; {_AGAIN}", err=True)
+    if as_json:
+        print_json(
+            "tare.clean/1",
+            {
+                "is_dry": dry_run,
+                "ended": [{"verb": one.verb, "what": one.what} for one in ended],
+                "failed": [{"verb": one.verb, "what": one.what} for one in failed],
+                "left": [{"what": one.what, "why": one.verdict.why} for one in left],
+            },
+        )
+        return
+    if left:
+        echo("left alone:", *(f"  {one.what}: {one.verdict.why}" for one in left))
+    elif not ended and not failed:
         echo("nothing is left behind")
 
 
-def _end_processes(is_dry: bool) -> int:
-    leftover = marks.orphaned()
-    for pid, label in leftover:
-        echo(f"{'would end' if is_dry else 'ended'} process {pid} of {label}")
-        if not is_dry:
-            marks.end_marked(label)
-    return len(leftover)
+def _find(judge_one: _Judge, site: str | None) -> Iterator[_Leftover]:
+    """Yield what there is, each kind when those before it have ended: containers go with their processes."""
+    yield from _processes(judge_one)
+    yield from _groups(judge_one)
+    yield from _jobs()
+    yield from _containers(judge_one)
+    yield from _staged(judge_one)
+    yield from _own_storage(judge_one)
+    if site is not None:
+        yield from _in_clusters(site)
 
 
-def _end_jobs(is_dry: bool) -> int:
-    """End jobs of dead campaigns in this machine's Slurm, and in the lab's."""
-    count = 0
+def _processes(judge_one: _Judge) -> Iterator[_Leftover]:
+    for pid, label, uid in marks.carriers():
+        what = f"process {pid} of {label}"
+        yield _Leftover("end", what, judge_one(label, uid), partial(_end_process, pid, label, uid))
+
+
+def _end_process(pid: int, label: str, uid: int) -> bool:
+    """End all that a process's job has of this user, so that nothing of it starts anew."""
+    marks.end_marked(label, uid=uid)
+    return marks.label_of(pid) != label
+
+
+def _groups(judge_one: _Judge) -> Iterator[_Leftover]:
+    for group, label in control_groups.left():
+        if group.is_populated():
+            what = f"processes without a mark in the control group of {label}"
+            verdict = judge_one(label, group.path.stat().st_uid)
+            yield _Leftover("end", what, verdict, partial(_end_group, group))
+
+
+def _end_group(group: control_groups.ControlGroup) -> bool:
+    left = group.end()
+    group.remove()
+    return not left
+
+
+def _jobs() -> Iterator[_Leftover]:
+    """Yield jobs of dead campaigns in this machine's Slurm, and in the lab's."""
     running = lab.find()  # which also forgets the state of labs that have ended
     queues = []
     if shutil.which("squeue") and ("SLURM_CONF" in os.environ or Path("/etc/slurm/slurm.conf").exists()):
@@ -65,21 +154,27 @@ def _end_jobs(is_dry: bool) -> int:
     for slurm in queues:
         try:
             jobs = leftovers(slurm, lambda folder: is_held(folder / JOURNAL))
-            if jobs and not is_dry:
-                slurm.cancel([job.id for job in jobs])
         except BackendError as error:
             echo(f"tare: Slurm's queue could not be looked at: {error}", err=True)
             continue
         for job in jobs:
-            echo(f"{'would cancel' if is_dry else 'cancelled'} Slurm job {job.id} of {job.comment}")
-        count += len(jobs)
-    return count
+            what = f"Slurm job {job.id} of {job.comment}"
+            yield _Leftover("cancel", what, Verdict(Fate.DEAD), partial(_cancel, slurm, job.id))
 
 
-def _clean_clusters(name: str, is_dry: bool) -> int:
-    """Delete what dead campaigns of this machine left in the clusters of a site."""
+def _cancel(slurm: Slurm, job: int) -> bool:
+    try:
+        slurm.cancel([job])
+    except BackendError as error:
+        echo(f"tare: {error}", err=True)
+        return False
+    return True
+
+
+def _in_clusters(name: str) -> Iterator[_Leftover]:
+    """Yield what dead campaigns of this machine left in the clusters of a site."""
     from tare import config
-    from tare.cli.wiring.pods import clean_cluster
+    from tare.cli.wiring.pods import left_in_cluster
 
     platforms = config.read_site(name).site.platforms.values()
     clusters = {
@@ -87,55 +182,42 @@ def _clean_clusters(name: str, is_dry: bool) -> int:
         for platform in platforms
         if (options := platform.kubernetes) is not None
     }
-    count = 0
     for options in clusters.values():
-        for line in clean_cluster(options, is_dry=is_dry):
-            echo(line)
-            count += 1
-    return count
+        for what, remove in left_in_cluster(options):
+            yield _Leftover("delete", what, Verdict(Fate.DEAD), remove)
 
 
-def _remove_containers(is_dry: bool) -> int:
-    """Remove containers of dead campaigns from this machine's engines, and from the lab's."""
-    count = 0
+def _containers(judge_one: _Judge) -> Iterator[_Leftover]:
+    """Yield containers of this machine's engines, and of the lab's."""
     for name, places in _engine_places().items():
         engine, platform = plugins.runtime(name), Platform(runtime=name, container=ContainerOptions())
         if shutil.which(name) is None or not isinstance(engine, Engine):
             continue
         for host, env in places:
             for container, label in find_labelled(engine, platform, host, env).items():
-                if marks.is_orphaned(label):
-                    echo(f"{'would remove' if is_dry else 'removed'} container {container} of {label}")
-                    count += 1
-            if not is_dry:
-                sweep(engine, platform, [host], env, marks.is_orphaned)
-    return count
+                end = partial(_remove_container, engine, platform, host, env, label)
+                yield _Leftover("remove", f"container {container} of {label}", judge_one(label, None), end)
 
 
-def _remove_staged(is_dry: bool) -> int:
-    """Remove the working folders that dead campaigns copied to hosts."""
-    leftover = staged.recorded(marks.is_orphaned)
-    for one in leftover:
-        is_gone = not is_dry and staged.remove(one)
-        where = f"folder {one.place} of {', '.join(one.hosts)}"
-        if is_dry or is_gone:
-            echo(f"{'would remove' if is_dry else 'removed'} {where}")
-        else:
-            echo(f"tare: {where} cannot be removed now; try again when the hosts answer", err=True)
-    return len(leftover)
+def _remove_container(
+    engine: Engine, platform: Platform, host: Host, env: dict[str, str], label: str
+) -> bool:
+    sweep(engine, platform, [host], env, lambda other: other == label)
+    return label not in find_labelled(engine, platform, host, env).values()
 
 
-def _remove_own_storage(is_dry: bool) -> int:
-    """Remove the folders that runs of dead campaigns had on storage paths."""
-    leftover = own_storage.recorded(marks.is_orphaned)
-    for one in leftover:
-        is_gone = not is_dry and own_storage.remove(one)
-        where = f"folder {one.folder}{' of ' if one.agent else ''}{', '.join(filter(None, one.hosts))}"
-        if is_dry or is_gone:
-            echo(f"{'would remove' if is_dry else 'removed'} {where}")
-        else:
-            echo(f"tare: {where} cannot be removed now; is it another user's by now?", err=True)
-    return len(leftover)
+def _staged(judge_one: _Judge) -> Iterator[_Leftover]:
+    """Yield the working folders that were copied to hosts."""
+    for one, owner in staged.recorded():
+        what = f"folder {one.place} of {', '.join(one.hosts)}"
+        yield _Leftover("remove", what, judge_one(one.label, owner), partial(staged.remove, one))
+
+
+def _own_storage(judge_one: _Judge) -> Iterator[_Leftover]:
+    """Yield the folders that runs had on storage paths."""
+    for one, owner in own_storage.recorded():
+        what = f"folder {one.folder}{' of ' if one.agent else ''}{', '.join(filter(None, one.hosts))}"
+        yield _Leftover("remove", what, judge_one(one.label, owner), partial(own_storage.remove, one))
 
 
 def _engine_places() -> dict[str, list[tuple[Host, dict[str, str]]]]:

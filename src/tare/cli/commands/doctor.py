@@ -86,7 +86,7 @@ def _check_site(name: str, platforms: tuple[str, ...], *, as_json: bool) -> None
 
 def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
     from tare import config
-    from tare.backends import marks
+    from tare.backends import sessions
     from tare.backends.process import ProcessBackend
     from tare.cli.platform_checks import check_platform
     from tare.cli.site_checks import Finding, Situation, check_hosts, check_slurm
@@ -103,7 +103,7 @@ def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
     hosts = [network.host_of(node) if network else node for node in site.nodes[:2]]
     with lab_env(site, list(platforms.values()), hosts) as env:
         if any(platform.backend != "kubernetes" for platform in platforms.values()):
-            prefix = marks.new_prefix("doctor")
+            prefix = str(sessions.new_session("doctor"))
             with ProcessBackend(label=prefix, agent=site.agent, hosts=site.nodes, env=env) as backend:
                 yield from check_hosts(Situation(site, Path.cwd(), backend))
         for one, platform in platforms.items():

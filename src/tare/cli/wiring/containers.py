@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tare.backends.containers import ContainerCluster, Host, digest, sweep
+from tare.backends.sessions import is_gone
 from tare.cli.wiring.planning import Loaded
 from tare.collectors.images import container_facts, sources_of
 from tare.compose import Composer
@@ -18,15 +19,15 @@ from tare.model.launch import Engine
 def containers(folder: Path, loaded: Loaded, env: Mapping[str, str], label: str) -> Iterator[None]:
     """Bring up the containers that stay, for the plan's cases; first and last, remove what else there is.
 
-    `label` is the prefix of the labels of this session: the campaign's mark, then who runs it.
+    `label` is the mark of this session.
     """
     composer = loaded.composer
     used = dict.fromkeys(case.platform for case in loaded.plan.cases)
     campaign, _, _ = label.partition(":")
 
     def is_of_campaign(other: str) -> bool:
-        """Return whether a container is of this campaign, now or before: nobody else may run it."""
-        return other.startswith(f"{campaign}:")
+        """Return whether a container is of this session, or of one before it, which is gone."""
+        return other.startswith(label) or is_gone(other, campaign)
 
     with ExitStack() as stack:
         for name in used:

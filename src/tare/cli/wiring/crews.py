@@ -137,16 +137,16 @@ def require_independent(loaded: Loaded, manner: Manner) -> None:
 @contextmanager
 def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner) -> Iterator[Crew]:
     """Yield a crew that works here or over the site's agent, and leaves no process behind."""
-    from tare.backends import marks
     from tare.backends.own_storage import OwnStorage
     from tare.backends.packet_counting import PacketCounters
     from tare.backends.process import ProcessBackend
+    from tare.backends.sessions import new_session
     from tare.backends.watching import Samplers
     from tare.collectors.sampler import program, raw_name, settle
 
     site = loaded.composer.site
     campaign = campaign_mark(folder)
-    prefix = marks.new_prefix(campaign)
+    prefix = str(new_session(campaign))
     boost = boost_told(site, manner)
     everywhere = (
         [loaded.composer.on((node,)) for node in site.nodes] if manner.jobs > 1 else [loaded.composer]
@@ -155,7 +155,7 @@ def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Man
     with ProcessBackend(
         label=prefix, agent=site.agent, hosts=hosts, env=env, boosts=boost == BOOSTED
     ) as backend:
-        backend.clean(f"{campaign}:")
+        backend.end_earlier(campaign)
         samplers = Samplers(
             program=program(),
             label=f"{prefix}sampler;",
@@ -209,7 +209,7 @@ def _crew_of(executor: Executor, jobs: int) -> Crew:
 @contextmanager
 def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner) -> Iterator[Crew]:
     """Yield a crew that works through Slurm's queue."""
-    from tare.backends import marks
+    from tare.backends.sessions import new_session
     from tare.backends.slurm.commands import Slurm
     from tare.backends.slurm.scheduler import SlurmScheduler
     from tare.collectors.sampler import settle
@@ -237,7 +237,7 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner)
         settle=settle,
         counter=lay_counter(folder, loaded.plan.telemetry),
         gather=gathering("slurm"),
-        label=marks.new_prefix(campaign_mark(folder)),
+        label=str(new_session(campaign_mark(folder))),
         keeps_storage=manner.keeps_storage,
     )
     yield BatchCrew(setup)
@@ -255,9 +255,9 @@ def _lay_sampler(folder: Path) -> Path:
 @contextmanager
 def _kubernetes(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner) -> Iterator[Crew]:
     """Yield a crew that works through a cluster, and leaves nothing there."""
-    from tare.backends import marks
     from tare.backends.kubernetes.cluster import Cluster
     from tare.backends.kubernetes.scheduler import KubernetesScheduler
+    from tare.backends.sessions import new_session
     from tare.cli.wiring.pods import options_of
     from tare.collectors.sampler import settle
 
@@ -277,7 +277,7 @@ def _kubernetes(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Ma
         settle=settle,
         counter=lay_counter(folder, loaded.plan.telemetry),
         gather=gathering("kubernetes"),
-        label=marks.new_prefix(campaign),
+        label=str(new_session(campaign)),
         keeps_storage=manner.keeps_storage,
     )
     try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -97,16 +98,18 @@ def _jobs(source: SiteSource, name: str) -> dict[str, list[Json]]:
     return {case.network or "the pod network": case_manifests(loaded, case) for case in loaded.plan.cases}
 
 
-def clean_cluster(options: KubernetesOptions, *, is_dry: bool) -> Iterator[str]:
-    """Delete what dead campaigns of this host left in a cluster unless `is_dry`; yield a line for each."""
+def left_in_cluster(options: KubernetesOptions) -> Iterator[tuple[str, Callable[[], bool]]]:
+    """Yield what each dead campaign of this host left in a cluster, and what deletes it."""
     from tare.backends.kubernetes.cluster import Cluster
-    from tare.backends.kubernetes.leftovers import leftovers, remove
+    from tare.backends.kubernetes.leftovers import Leftover, leftovers, remove
+
+    def delete(one: Leftover) -> bool:
+        remove(cluster, one)
+        return True
 
     cluster = Cluster.connect(options)
     for one in leftovers(cluster, socket.gethostname(), lambda folder: is_held(folder / JOURNAL)):
-        if not is_dry:
-            remove(cluster, one)
-        yield f"{'would delete' if is_dry else 'deleted'} {', '.join(one.objects)} of {one.folder}"
+        yield f"{', '.join(one.objects)} of {one.folder}", partial(delete, one)
     cluster.close()
 
 
