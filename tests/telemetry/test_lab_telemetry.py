@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, needs_intelmpi
-from tare.backends import marks
+from tare.backends import control_groups, marks
 from tare.beneath import Beneath
 from tare.cli.wiring.crews import campaign_mark
 from tare.collectors.sampler import read
@@ -70,6 +70,14 @@ def test_each_packet_on_the_wire_is_larger_by_what_vxlan_puts_around_it(attempts
     )
     host = attempts["host"].telemetry
     assert host["wire_sent"] == host["network_sent"]
+
+
+def test_what_the_ranks_of_all_nodes_took_is_known(attempts: dict[str, Attempt]) -> None:
+    if control_groups.usable() is None:
+        pytest.skip("no control group may be made here: run as root, or by systemd-run --user --scope")
+    for one in attempts.values():
+        assert 0 < one.telemetry["run_cpu"] <= 2 * (os.cpu_count() or 1) * one.elapsed_s
+        assert 0 <= one.telemetry["cpu_others"] <= 100
 
 
 @pytest.mark.parametrize("network", ["host", "overlay"])

@@ -39,6 +39,11 @@ _ALIKE = (
     frozenset({"network_sent", "wire_sent"}),
     frozenset({"network_packets", "wire_packets", "tcp_segments"}),
     frozenset({"network_packet_size", "wire_packet_size"}),
+    frozenset({"run_cpu", "run_cpu_user", "run_cpu_system"}),
+    frozenset({"run_cpu_pressure", "run_cpu_stall"}),
+    frozenset({"run_memory_pressure", "run_memory_stall"}),
+    frozenset({"run_io_pressure", "run_io_stall"}),
+    frozenset({"memory_peak", "run_memory_peak"}),
 )
 """Figures that tell the same, unless their ratios differ."""
 

@@ -131,11 +131,16 @@ class ProcessBackend:
     def _run(self, job: Job, argv: Sequence[str]) -> Exit:
         """Run `argv` here for `job`, and let nothing of the job outlive it."""
         group = control_groups.make(job.label, self._groups)
+        if group is None:
+            return self._run_in(None, job, argv)
+        tell = job.on_group or (lambda folder: None)
         try:
-            return self._run_in(group, job, argv)
+            tell(group.path)
+            ended = self._run_in(group, job, argv)
+            tell(None)
         finally:
-            if group is not None:
-                group.remove()
+            group.remove()
+        return ended
 
     def _run_in(self, group: ControlGroup | None, job: Job, argv: Sequence[str]) -> Exit:
         process: subprocess.Popen[bytes] | None = None

@@ -240,6 +240,11 @@ class _Watch:
         """Have each take a sample now."""
         self._ask({host: ["mark", name] for host in self._samplers})
 
+    def follow(self, host: str | None, group: Path | None) -> None:
+        """Have one read also a control group; of what it has no sampler on nothing is read."""
+        if host in self._samplers:
+            self._ask({host: ["leave"] if group is None else ["enter", str(group)]})
+
     def end(self) -> None:
         """Have each take its last sample."""
         self._ask({host: ["end"] for host in self._samplers})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -19,6 +19,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     starts, here and on other hosts, so that all of them can be found and ended. Where the hosts do not
     share `folder`, `place` is where it is copied to on each of `hosts`, and from where results come back.
     `n_boosted` ranks wait until their sessions go before others, and then say so in the folder `ranks` in it.
+    `on_group` is called with the folder of the job's control group, if it gets one, before its first process
+    starts, and with None before that folder goes.
     """
 
     label: str
@@ -32,6 +34,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     n_boosted: int = 0
     ranks: str = ""
+    on_group: Callable[[Path | None], None] | None = None
 
 
 class Exit(msgspec.Struct, frozen=True, kw_only=True):

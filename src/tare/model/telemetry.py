@@ -81,6 +81,10 @@ class Watch(Protocol):
         """Take a sample of every host now, so that what follows has a beginning of its own."""
         ...
 
+    def follow(self, host: str | None, group: Path | None) -> None:
+        """Sample also the run's control group of this folder on `host`; None as it is about to go."""
+        ...
+
     def hosts(self) -> dict[str, Host]:
         """Return what is known of each host that was asked for."""
         ...
@@ -157,6 +161,21 @@ FIGURES: dict[str, TelemetryFigure] = {
     "nfs_written": _some("B/s", "bytes that went to NFS servers, all nodes together"),
     "lustre_read": _some("B/s", "bytes read from Lustre, all nodes together"),
     "lustre_written": _some("B/s", "bytes written to Lustre, all nodes together"),
+    "cpu_others": _less("%", "time of all cores in programs that were not the run's"),
+    "run_cpu": _some("s", "CPU time of the run's own processes, all together"),
+    "run_cpu_user": _some("s", "CPU time of the run's own processes in programs"),
+    "run_cpu_system": _some("s", "CPU time of the run's own processes in the kernel"),
+    "run_throttled": _less("%", "periods of its CPU limit in which the run was held back"),
+    "run_cpu_pressure": _less("%", "time in which some of the run's threads waited for a core"),
+    "run_cpu_stall": _less("%", "time in which all of the run's threads that had work waited for a core"),
+    "run_memory_peak": _some("B", "memory of the run, files that it read included, where it was most"),
+    "run_memory_pressure": _less("%", "time in which some of the run's threads waited for memory"),
+    "run_memory_stall": _less("%", "time in which all of the run's threads that had work waited for memory"),
+    "run_oom_kills": _less("processes", "processes of the run that the kernel ended for want of memory"),
+    "run_read": _some("B", "bytes that the run read from disks"),
+    "run_written": _some("B", "bytes that the run wrote to disks"),
+    "run_io_pressure": _less("%", "time in which some of the run's threads waited for input or output"),
+    "run_io_stall": _less("%", "time in which all of the run's threads that had work waited for it"),
     "sampler_cpu": _some("%", "time of one core that the sampler itself took, mean over hosts"),
     "sampler_memory": _some("B", "memory that the sampler itself took, on the host where it was most"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from tare.model.attempt import Attempt, State, Traffic
 from tare.model.backend import Backend, Counters, Job
 from tare.model.case import Case, Run
 from tare.model.clock import SteadyClock, read_clocks, set_by_s, suspended_s
+from tare.model.launch import Engine
 from tare.model.plan import Plan
 from tare.model.workload import Stage
 from tare.runner.cache import StageCache
@@ -146,6 +148,14 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether programs go by the clock of this machine; nodes of a lab do."""
         return head is None or self.composer.site.lab is not None
 
+    def _is_whole(self, case: Case, head: str | None) -> bool:
+        """Return whether all of a job descends from the process that starts it.
+
+        Behind ssh nothing does. Podman and docker put containers into control groups of their own.
+        """
+        runtime = self.composer.runtime(self.composer.site.platforms[case.platform].runtime)
+        return self._is_here(head) and not isinstance(runtime, Engine)
+
     def _run_stages(
         self,
         case: Case,
@@ -174,6 +184,7 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
                 hosts=tuple(hosts),
                 n_boosted=self._n_boosted(case, one.stage),
                 ranks=ranks_folder(one.stage),
+                on_group=partial(watched.follow, head) if self._is_whole(case, head) else None,
             )
             with watched.stage(one.stage.name):
                 ended = self.backend.run(job)

@@ -23,6 +23,10 @@ class Watched(Protocol):
         """Be entered while a stage runs."""
         ...
 
+    def follow(self, host: str | None, group: Path | None) -> None:
+        """Watch the control group of a stage, which lies on `host`, too; None when it is about to go."""
+        ...
+
     def figures(self) -> dict[str, float]:
         """Return what its nodes did (see model.telemetry.FIGURES), when it is over."""
         ...
@@ -48,6 +52,9 @@ class Unwatched:
     def stage(self, name: str) -> Iterator[None]:
         """Do nothing (see Watched)."""
         yield
+
+    def follow(self, host: str | None, group: Path | None) -> None:
+        """Do nothing (see Watched)."""
 
     def figures(self) -> dict[str, float]:
         """Return nothing (see Watched)."""
@@ -101,6 +108,10 @@ class _WatchedAttempt:
         yield
         self._epochs.append(Epoch(name, began_at, self._clock()))
         self._watch.mark(end_mark(name))  # what comes after, as outputs that are kept, is no part of it
+
+    def follow(self, host: str | None, group: Path | None) -> None:
+        """Have the sampler on `host` read that group, too (see Watched)."""
+        self._watch.follow(host, group)
 
     def figures(self) -> dict[str, float]:
         """Store what was recorded, and return the figures (see Watched)."""

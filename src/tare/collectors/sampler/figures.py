@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tare.collectors.sampler.recording import HostRecording, Recording, Sample, times
+from tare.collectors.sampler.run_figures import run_figures
 from tare.collectors.sampler.sources import (
     cgroup,
     cores,
@@ -19,6 +20,7 @@ from tare.collectors.sampler.sources import (
     lustre,
     memory,
     nfs,
+    run,
     sampler,
     tcp,
 )
@@ -37,6 +39,7 @@ PARSERS: dict[str, Callable[[list[str]], Counters]] = {
     "lustre": lustre.counters,
     "memory": memory.counters,
     "nfs": nfs.counters,
+    "run": run.counters,
     "sampler": sampler.counters,
     "tcp": tcp.counters,
 }
@@ -108,6 +111,8 @@ def derive(recording: Recording) -> Counters:
     figures = _network(whole, span.interface) | _transport(whole) | _own(whole)
     for part in (_cpu, _kernel, _fabric, _storage, _gauges):
         figures |= part(machines)
+    for one in whole:
+        figures |= run_figures([parse(sample, ("run",)) for sample in one.samples], one.counted, one.seconds)
     return figures
 
 

@@ -7,6 +7,8 @@ gone; without a command it sleeps.
 
 - ``["begin", PATH, PERIOD_S]`` writes a recording to PATH, ``{node}`` in it being the node's name
 - ``["mark", NAME]``  takes a sample now, under a name
+- ``["enter", GROUP]`` samples also the run's control group, a folder, from the next sample on
+- ``["leave"]``       reads that a last time, for the next sample, and lets go of it
 - ``["end"]``         takes a last sample
 
 A recording is JSON lines, written one by one, so that whatever ends the sampler loses no more than one. Text
@@ -28,6 +30,7 @@ FAULTS = {}  # type: dict[str, str]
 _MOST_BYTES = 1 << 16
 _BOOTTIME = 7  # CLOCK_BOOTTIME of clock_gettime(2), which Python names since 3.7
 _MOST_SHARE = 0.01  # of a core that reading one source may take
+_OF_GROUP = "run"  # the source that reads the control group of a run, while there is one
 _REOPEN_S = 60.0  # after which a new recording looks anew for files: a file system may have been mounted
 
 
@@ -48,16 +51,18 @@ class Reader:
     `faults` are those that there are now: of the source by its name, or of single files by their path.
     """
 
-    def __init__(self, name: str, root: str) -> None:
+    def __init__(self, name: str, root: str, kind: str = "paths") -> None:
         self.faults = {}  # type: dict[str, str]
         self.has_failed = False  # meanwhile; perhaps its files are there anew
         self._name = name
         self._module = SOURCES[name]
         self._files = []  # type: list[tuple[str, int]]
         self._last = None  # type: list[str] | None
+        self._final = None  # type: list[str] | dict[int, str] | None
+        self._is_finished = False
         self._due = 0.0
         self._pause_s = getattr(self._module, "pause_s", lambda lines: 0.0)
-        paths = self._module.paths(root)
+        paths = getattr(self._module, kind)(root)
         for path in paths:
             try:
                 self._files.append((path, os.open(path, os.O_RDONLY)))
@@ -75,6 +80,9 @@ class Reader:
 
     def changes(self) -> "list[str] | dict[int, str] | None":
         """Return all lines; or those that changed, by their number; or None where none did, or it failed."""
+        if self._is_finished:
+            final, self._final = self._final, None
+            return final
         began = time.process_time()
         last, self._last = self._last, None  # where it fails, all lines come next
         try:
@@ -89,6 +97,12 @@ class Reader:
         if last is None or len(last) != len(lines):
             return lines
         return {number: new for number, new in enumerate(lines) if new != last[number]} or None
+
+    def finish(self) -> None:
+        """Read it a last time, for the next sample, and close its files."""
+        self._final = self.changes()
+        self._is_finished = True
+        self.close()
 
     def forget(self) -> None:
         """Begin anew: the next changes are all lines."""
@@ -131,6 +145,19 @@ class Readers:
             else:
                 if reader:
                     self.by_name[name] = reader
+
+    def enter(self, group: str) -> None:
+        """Read also the control group of a run, by the folder of its files; no more, if that is empty."""
+        reader = self.by_name.pop(_OF_GROUP, None)
+        if reader is not None:
+            reader.close()
+        if group and _OF_GROUP in SOURCES:
+            self.by_name[_OF_GROUP] = Reader(_OF_GROUP, group, "group_paths")
+
+    def leave(self) -> None:
+        """Read the control group a last time: it is about to be removed."""
+        if _OF_GROUP in self.by_name:
+            self.by_name[_OF_GROUP].finish()
 
     def are_stale(self) -> bool:
         """Return whether files may be there that were not when these were opened."""
@@ -221,6 +248,10 @@ class Sampler:
                 self._begin(command[1], float(command[2]))
             elif command[0] == "end":
                 self.end()
+            elif command[0] == "enter":
+                self._readers.enter(command[1])
+            elif command[0] == "leave":
+                self._readers.leave()
             elif self.recording is not None:
                 self.recording.sample(command[1])
         except OSError as error:
@@ -247,6 +278,7 @@ class Sampler:
     def _begin(self, path: str, period_s: float) -> None:
         self.end()
         self._fault = ""
+        self._readers.enter("")
         if self._readers.are_stale():
             self._readers.close()
             self._readers = Readers()

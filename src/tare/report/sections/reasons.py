@@ -12,10 +12,16 @@ from tare.model.comparison import Verdict
 from tare.model.telemetry import FIGURES, PREFIX
 from tare.report.sections.heatmap import paint
 from tare.report.sides import Place, Side, Sides
-from tare.report.words.numbers import count, ratio, ratio_bounds, scaled, words
+from tare.report.words.numbers import count, ratio, ratio_bounds, scaled, visible, words
 
 MOST_REASONS = 6
 """Of one contender at one place: a reader looks for the one or two that matter."""
+
+_MUCH = 10.0
+"""Percent of the time of all cores: what others take that much beside a run deserves a look."""
+
+_LEAST_S = 0.5
+"""Of a run: CPU time is counted in ticks of 10 ms, so that the shares of a shorter one are coarse."""
 
 _DIRECTED = (Verdict.WORSE, Verdict.BETTER)
 
@@ -98,7 +104,23 @@ def watched_words(campaign: Campaign, *, has_reasons: bool) -> str:
             f"{n_lost} of {count(len(asked), 'run')} {'has' if n_lost == 1 else 'have'} no part in this: not "
             "all nodes were watched to the end. The first line of telemetry.jsonl.gz there says why."
         )
+    sentences += _others_words(measured)
     return " ".join(sentences)
+
+
+def _others_words(measured: Sequence[Attempt]) -> list[str]:
+    """Return in a sentence beside how many runs other programs took much of the CPU; mostly none."""
+    known = [one for one in measured if "cpu_others" in one.telemetry and one.elapsed_s >= _LEAST_S]
+    beside = {
+        one.folder: one.telemetry["cpu_others"] for one in known if one.telemetry["cpu_others"] >= _MUCH
+    }
+    if not beside:
+        return []
+    most = max(beside, key=beside.__getitem__)
+    return [
+        f"Beside {len(beside)} of {count(len(known), 'run')} other programs took {_MUCH:.0f} % or more of "
+        f"the time of all cores; most beside {visible(most)}: {beside[most]:.0f} %."
+    ]
 
 
 def _is_asked(campaign: Campaign, one: Attempt) -> bool:
