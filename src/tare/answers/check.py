@@ -60,7 +60,8 @@ class Family(enum.StrEnum):
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """One match held against one limit.
 
-    `verdict` is that of the row in `tare compare`, None where that has no such row.
+    `verdict` is that of the row in `tare compare`, None where that has no such row, and
+    `assumes_independence` what it rests on, as in a Comparison.
     `value`, `low` and `high` are in `unit` (a fraction for "%", none for a ratio), at the check's
     confidence; `adjusted_low` and `adjusted_high` are of the interval at `adjusted_confidence`, by
     which it would fail. None where there is no interval. `is_beyond` says whether it is on the wrong side.
@@ -84,6 +85,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     why: str
     verdict: Verdict | None = None
+    assumes_independence: bool = False
     n_to_prove: int = 0
     n_not_proven: int = 0
 
@@ -284,6 +286,7 @@ def _judged(finding: Finding, of_rule: Outcome, unproven: Mapping[str, Uncrossed
                 filter(None, (why(finding, i), match.note, _unproven_words(n_not_proven, n_to_prove)))
             ),
             verdict=None if (row := trial.rows[i]) is None else row.verdict,
+            assumes_independence=row is not None and row.assumes_independence,
             n_to_prove=n_to_prove,
             n_not_proven=n_not_proven,
         )

@@ -30,12 +30,14 @@ class RowName(NamedTuple):
 class RowVerdict(NamedTuple):
     """What a row says among the `n_family` that are judged with it, and whether its sides differ at all.
 
-    A difference that is known and within the margin is `equivalent`, and yet one.
+    A difference that is known and within the margin is `equivalent`, and yet one. `assumes_independence` is
+    as in a Comparison.
     """
 
     verdict: Verdict
     is_different: bool
     n_family: int
+    assumes_independence: bool = False
 
 
 class RowVerdicts:
@@ -96,6 +98,7 @@ def _drawn(rows: Iterable[Comparison | Variability], *, is_point: bool) -> dict[
             one.verdict,
             one.p_adjusted is not None and one.p_adjusted <= 1 - one.confidence,
             one.n_comparisons if isinstance(one, Variability) else one.family,
+            False if isinstance(one, Variability) else one.assumes_independence,
         )
         for one in rows
     }

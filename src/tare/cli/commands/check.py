@@ -300,6 +300,7 @@ def _comparison(one: Judged) -> dict[str, object]:
         "is_beyond": one.is_beyond.value,
         "outcome": one.outcome,
         "verdict": one.verdict,
+        "assumes_independence": one.assumes_independence,
         "n_to_prove": one.n_to_prove,
         "n_not_proven": one.n_not_proven,
         "why": one.why,

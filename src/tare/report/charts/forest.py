@@ -15,6 +15,7 @@ from tare.report.charts.drawing import framed
 from tare.report.charts.grammar import COLOUR, SHAPE, Chart, Row, Spec, end, layer, name, quantity, tooltip
 from tare.report.charts.panels import Line, Panel, Point
 from tare.report.sides import Place, Side, Sides
+from tare.report.words.assumed import assumed_brief
 from tare.report.words.changes import change, figure
 from tare.report.words.numbers import ratio
 
@@ -80,7 +81,7 @@ def figure_of(one: Comparison) -> object:
 
 def _point(one: Comparison, row: int) -> Point:
     name_of = f"{figure(one)} ({one.better} is better)"
-    told = f"{change(one) or '–'}, {one.verdict}"
+    told = ", ".join(filter(None, (str(change(one) or "–"), str(one.verdict), assumed_brief(one))))
     return Point(row, one.ratio or 0.0, one.low, one.high, name_of, ratio(one.ratio), told, one.n_blocks)
 
 

@@ -15,6 +15,7 @@ from tare.model.comparison import Comparison, Estimate
 from tare.model.values import Settings
 from tare.model.workload import Better, Fom
 from tare.report.sides import Side, Sides
+from tare.report.words.assumed import assumed_brief
 from tare.report.words.changes import change, figure
 from tare.report.words.numbers import (
     bracket_values,
@@ -242,7 +243,7 @@ def _rest(at: Settings) -> str:
 
 def _ratio_point(one: Comparison, x: float, at: str) -> Point:
     value = one.ratio or 0.0
-    told = f"{change(one) or '–'}, {one.verdict}"
+    told = ", ".join(filter(None, (str(change(one) or "–"), str(one.verdict), assumed_brief(one))))
     return Point(x, value, one.low, one.high, at, ratio(value), told, one.n_blocks)
 
 

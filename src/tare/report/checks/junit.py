@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 from tare.answers.check import Check, Judged, Outcome, RuleVerdict, Undecided
 from tare.report.checks.words import case_words, limit_words, measured_words, reference_words, why_words
+from tare.report.words.assumed import assumed_brief
 
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold, not even escaped (https://www.w3.org/TR/xml/#charsets)."""
@@ -64,9 +65,11 @@ def _ending(case: ElementTree.Element, kind: str, message: str) -> None:
 
 def _told(one: Judged, confidence: float) -> str:
     against = f" against {reference_words(one.match.reference)}" if one.match.reference else ""
+    brief = assumed_brief(one)
+    row = f"'tare compare': {one.verdict}, {brief}; " if brief else ""
     return (
         f"{one.function} {measured_words(one)}{against}, limit {limit_words(one)}, {one.n_blocks} runs; "
-        f"{why_words(one, confidence)}"
+        f"{row}{why_words(one, confidence)}"
     )
 
 

@@ -8,6 +8,7 @@ from tare.answers.check import Check, Family, Judged, Outcome
 from tare.answers.rules import Function
 from tare.model.attempt import State
 from tare.model.values import Settings
+from tare.report.words.assumed import assumed_mark, footnote
 from tare.stats.looks import SHOWING_BLOCKS
 
 
@@ -43,7 +44,7 @@ def measured_words(one: Judged, *, is_adjusted: bool = False) -> str:
 
 def in_compare(one: Judged) -> str:
     """Return the verdict of the row that `tare compare` and the report have of it: ``▲ worse``."""
-    return "–" if one.verdict is None else f"{one.verdict.sign} {one.verdict}"
+    return "–" if one.verdict is None else f"{one.verdict.sign} {one.verdict}{assumed_mark(one)}"
 
 
 def limit_words(one: Judged) -> str:
@@ -68,6 +69,8 @@ def judging_words(check: Check) -> str:
     text = f"Intervals are of {check.confidence * 100:.4g} % confidence{_assumed(check)}."
     if any(one.verdict is not None for verdict in check.verdicts for one in verdict.judged):
         text += " No rule fails for a difference that 'tare compare' does not find among all that it judges."
+    if note := footnote(one for verdict in check.verdicts for one in verdict.judged):
+        text += f" {note}"
     if check.n_family < 2:
         return text
     what = "of the check" if check.family is Family.CHECK else "of each rule"

@@ -43,6 +43,7 @@ _LATEX = {
     "∞": r"\ensuremath{\infty}",
     "µ": r"\ensuremath{\mu}",
     "·": r"\textperiodcentered{}",
+    "†": r"\dag{}",
     "▲": r"\ensuremath{\uparrow}",
     "▼": r"\ensuremath{\downarrow}",
     "‘": "`",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tare.model.comparison import Verdict
 from tare.report.content import Content
 from tare.report.formats.changes import change_rows
 from tare.report.formats.escaping import latex
@@ -28,7 +29,10 @@ def render_latex(found: Content, template: Path | None = None) -> str:
 
 
 def change(cell: Cell | None) -> Plain:
-    """Return a cell as LaTeX: sign, number and interval, in percent, each number as ``\\num``."""
+    """Return a cell as LaTeX: sign, number and interval, in percent, each number as ``\\num``.
+
+    Behind a verdict stands what it is not to be read without: a mark, and what so many blocks can miss.
+    """
     if cell is None:
         return Plain(r"\textperiodcentered{}")
     if cell.paint == "missing":
@@ -38,7 +42,8 @@ def change(cell: Cell | None) -> Plain:
     parts = _NUMBER.split(text)
     numbers = (rf"\num{{{one.replace('−', '-')}}}" for one in _NUMBER.findall(text))
     told = latex(parts[0]) + "".join(a + latex(b) for a, b in zip(numbers, parts[1:], strict=True))
-    return Plain(rf"{latex(cell.sign)}~{told}")
+    settled = f" ({cell.settling})" if cell.settling and cell.sign != Verdict.UNDECIDED.sign else ""
+    return Plain(rf"{latex(cell.sign)}~{told}{latex(cell.mark)}{latex(settled)}")
 
 
 def _label(study: str) -> Plain:

@@ -12,6 +12,7 @@ from tare.model.comparison import Verdict
 from tare.model.telemetry import FIGURES, PREFIX
 from tare.report.sections.heatmap import paint
 from tare.report.sides import Place, Side, Sides
+from tare.report.words.assumed import FOOTNOTE, assumed_mark
 from tare.report.words.numbers import count, ratio, ratio_bounds, scaled, visible, words
 
 MOST_REASONS = 6
@@ -30,7 +31,8 @@ _DIRECTED = (Verdict.WORSE, Verdict.BETTER)
 class ReasonRow:
     """A figure of telemetry of a contender, next to its reference's; medians over runs.
 
-    `sign` and `paint` tell whether the difference is for the worse, where the figure has a direction.
+    `sign` and `paint` tell whether the difference is for the worse, where the figure has a direction, and
+    `mark` that this rests on what so few blocks cannot show.
     """
 
     side: Side
@@ -42,10 +44,16 @@ class ReasonRow:
     sign: str
     paint: str
     verdict: str
+    mark: str
     ratio: str
     interval: str
     n_blocks: int
     cases: tuple[str, ...]
+
+    @property
+    def footnote(self) -> str:
+        """Return what its mark means; empty where it has none."""
+        return FOOTNOTE if self.mark else ""
 
 
 def reason_rows(reasons: Sequence[Reason], sides: Sides) -> list[ReasonRow]:
@@ -75,6 +83,7 @@ def _row(reason: Reason, sides: Sides) -> ReasonRow:
         sign=one.verdict.sign if is_directed else "",
         paint=paint(one).split("-")[0] if is_directed else "",
         verdict=one.verdict.value if is_directed else "",
+        mark=assumed_mark(one) if is_directed else "",
         ratio=_change(reason),
         interval=ratio_bounds(one.ratio, one.low, one.high),
         n_blocks=one.n_blocks,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from tare.model.comparison import Finding, Verdict
 from tare.stats.autocorrelation import LASTING
@@ -14,17 +15,29 @@ MARK = "†"
 FOOTNOTE = f"{MARK} rests on blocks being independent of each other, which so few cannot show."
 
 
-def assumed_mark(one: Finding) -> str:
+class Drawn(Protocol):
+    """What has a verdict, and knows what that rests on."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Return the verdict, None where there is none."""
+
+    @property
+    def assumes_independence(self) -> bool:
+        """Return whether it rests on blocks being independent of each other."""
+
+
+def assumed_mark(one: Drawn) -> str:
     """Return the sign of a verdict that would not be drawn if what a side is like lasted; mostly nothing."""
-    return MARK if one.assumes_independence and one.verdict is not Verdict.UNDECIDED else ""
+    return MARK if one.assumes_independence and one.verdict not in (None, Verdict.UNDECIDED) else ""
 
 
-def assumed_brief(one: Finding) -> str:
+def assumed_brief(one: Drawn) -> str:
     """Return the same in words, where there is no room for a footnote."""
     return "rests on independent blocks" if assumed_mark(one) else ""
 
 
-def footnote(found: Iterable[Finding]) -> str:
+def footnote(found: Iterable[Drawn]) -> str:
     """Return what the sign means; empty where no row has it."""
     return FOOTNOTE if any(map(assumed_mark, found)) else ""
 
