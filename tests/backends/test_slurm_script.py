@@ -51,6 +51,12 @@ def test_the_script_of_two_tasks_is_the_golden_one() -> None:
     assert text == GOLDEN.read_text()
 
 
+def test_a_job_s_comment_tells_its_session_and_its_campaign_s_folder() -> None:
+    labels = {"session": "ca:2:login1:"}
+    one = msgspec.structs.replace(task(Path("/home/a b/c/attempts/a/1.1"), SOLVE), labels=labels)
+    assert "--comment='ca:2:login1: /home/a b/c'" in list(sbatch_options([one], SlurmOptions()))
+
+
 def test_a_job_asks_for_what_the_largest_of_its_tasks_needs_and_the_time_of_all() -> None:
     tasks = [
         task(Path("/c/attempts/a/1.1"), SOLVE, nodes=1),

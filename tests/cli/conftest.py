@@ -43,6 +43,10 @@ def call_tare(
     )
 
 
+ELSEWHERE = ("unshare", "--uts", "sh", "-ec", 'hostname "head2"; exec "$@"', "sh")
+"""Before a command, which then runs on a host of another name that shares all folders; only root may."""
+
+
 def call_tare_here(
     *arguments: str | Path, cwd: Path | None = None, is_hostile: bool = False
 ) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import TARE, Tare, standing_lab
+from cli.conftest import ELSEWHERE, TARE, Tare, standing_lab
 from cli.test_crash import ended_runs, wait_for
 from lab.calls import call
 from tare.backends.slurm.commands import Slurm
@@ -207,6 +207,43 @@ def test_clean_cancels_the_jobs_of_a_dead_campaign_and_then_finds_nothing(
     assert tare("clean").stdout.count("cancelled Slurm job") == 2
     wait_for(lambda: controller.jobs() == [])
     assert "Slurm job" not in tare("clean").stdout
+
+
+def test_clean_cancels_no_job_that_may_be_somebody_s(
+    controller: Controller, tare: Tare, tmp_path: Path
+) -> None:
+    """Not by its name alone, not without its journal, and not from another head node."""
+    submit = ["sbatch", "--parsable", "--overcommit", "--output=/dev/null", "--wrap=sleep 100"]
+    backup = controller.call(*submit, "--job-name=tare-home-backup").strip()
+    named = controller.call(*submit, "--job-name=tare-0123456789ab-c-1.1").strip()
+    path = controller.call(*submit, "--job-name=tare-0123456789ab-c-1.2", f"--comment={tmp_path}").strip()
+    campaign = tmp_path / "c"
+    runner = start(write_study(tmp_path, "sleep 60; echo value: 1"), campaign)
+    wait_for(lambda: len(controller.jobs()) == 5)
+    runner.kill()
+    runner.wait()
+    wait_for(lambda: not is_held(campaign / JOURNAL))
+    own = {*controller.jobs()} - {backup, named, path}
+
+    elsewhere = subprocess.run(
+        [*ELSEWHERE, TARE, "clean"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    ).stdout
+    for job in own:
+        assert f"Slurm job {job} of {campaign}: it is of host" in elsewhere
+    campaign.rename(tmp_path / "moved")
+    unread = tare("clean").stdout
+    for job in own:
+        assert f"Slurm job {job} of {campaign}: whether its campaign goes on cannot be read" in unread
+    for job in (named, path):
+        assert (
+            f"Slurm job {job} of tare-0123456789ab-c-1.{1 if job == named else 2}: its mark is not" in unread
+        )
+    assert f"job {backup} " not in unread
+    assert {*controller.jobs()} == {*own, backup, named, path}
+
+    (tmp_path / "moved").rename(campaign)
+    assert tare("clean").stdout.count("cancelled Slurm job") == 2
+    wait_for(lambda: {*controller.jobs()} == {backup, named, path})
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

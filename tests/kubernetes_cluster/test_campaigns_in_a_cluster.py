@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
 
 import pytest
 
-from cli.conftest import Tare
+from cli.conftest import ELSEWHERE, TARE, Tare
 from kubernetes_cluster.conftest import Campaign, until, until_clean
 
 
@@ -58,6 +59,32 @@ def test_an_interrupted_campaign_leaves_nothing(campaign: Campaign) -> None:
         runner.send_signal(signal.SIGINT)
         assert runner.wait(timeout=60) == 130
     until_clean(campaign)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes another host of a namespace")
+def test_clean_deletes_nothing_that_may_be_alive(campaign: Campaign, tare: Tare) -> None:
+    """As seen from another head node, without the journal, or with objects that no session has marked."""
+    with campaign.write(launcher={"runs-for": "60s"}).start() as runner:
+        until(lambda: campaign.n_created() == 3)
+        os.kill(runner.pid, signal.SIGKILL)
+    elsewhere = subprocess.run(
+        [*ELSEWHERE, TARE, "clean", "--site", campaign.site], capture_output=True, text=True, check=False
+    )
+    assert f"of {campaign.out}: it is of host" in elsewhere.stdout, elsewhere.stderr
+    moved = campaign.out.rename(campaign.out.with_name("moved"))
+    unread = tare("clean", "--site", campaign.site)
+    assert f"of {campaign.out}: whether its campaign goes on cannot be read" in unread.stdout
+    moved.rename(campaign.out)
+    _annotate(campaign, "tare/session-")
+    forged = tare("clean", "--site", campaign.site)
+    assert f"of {campaign.out}: its mark is not by this version" in forged.stdout
+    assert len([one for one in campaign.objects("mpijobs") if "mpijob" in one]) == 3
+
+
+def _annotate(campaign: Campaign, change: str) -> None:
+    """Change the annotations of one object."""
+    one = next(one for one in campaign.objects("mpijobs") if "mpijob" in one)
+    campaign.lab.control_plane.kubectl("annotate", "-n", campaign.namespace, one, change)
 
 
 def test_clean_deletes_what_a_dead_campaign_left(campaign: Campaign, tare: Tare) -> None:

@@ -144,6 +144,7 @@ class BatchCrew:
             "run": f"{attempt.block}.{attempt.attempt}",
             "folder": str(setup.folder),
             "host": socket.gethostname(),
+            "session": setup.label,
         }
         counter = self._counter(case, task.network)
         task = msgspec.structs.replace(

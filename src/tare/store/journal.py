@@ -221,15 +221,22 @@ def _read(path: Path) -> tuple[tuple[Event, ...], int]:
 
 def is_held(path: Path) -> bool:
     """Return whether a live process is writing the journal at `path`."""
+    return hold_of(path) is True
+
+
+def hold_of(path: Path) -> bool | None:
+    """Return whether a live process is writing the journal at `path`; None where it cannot be known."""
     try:
         descriptor = _place(path).open()
     except OSError:
-        return False
+        return None
     with contextlib.closing(os.fdopen(descriptor)):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
+        except OSError:  # as ENOLCK, of a file system that has no locks
+            return None
     return False
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -103,24 +102,31 @@ def test_a_server_that_does_not_answer_is_the_only_finding(
     assert (one.name, one.is_met) == ("API server", False)
 
 
-def test_only_dead_campaigns_of_this_host_are_left_over(
+def test_what_each_campaign_has_is_told_with_who_made_it_and_goes_alone(
     cluster: Cluster,
     api: SimulatedApiServer,
     make_scheduler: Callable[[], KubernetesScheduler],
     task: Callable[..., Task],
 ) -> None:
     scheduler = make_scheduler()
-    for run, campaign, folder, host in (
-        ("1.1", "dead", "/dead", socket.gethostname()),
-        ("2.1", "alive", "/alive", socket.gethostname()),
-        ("3.1", "elsewhere", "/dead", "another"),
+    for run, campaign, folder, session in (
+        ("1.1", "dead", "/dead", "dead:2:one:"),
+        ("2.1", "alive", "/alive", "alive:2:one:"),
+        ("3.1", "elsewhere", "/dead", ""),
+        ("4.1", "dead", "/dead", "dead:2:two:"),
     ):
         one = task(run)
-        labels = {**one.labels, "campaign": campaign, "folder": folder, "host": host}
+        labels = {**one.labels, "campaign": campaign, "folder": folder}
+        if session:
+            labels["session"] = session
         scheduler.submit([msgspec.structs.replace(one, name=f"tare-{campaign}-ab-{run}", labels=labels)])
-    dead = leftovers(cluster, socket.gethostname(), lambda folder: folder == Path("/alive"))
-    assert [(one.campaign, one.folder) for one in dead] == [("dead", "/dead")]
-    remove(cluster, dead[0])
+    found = {one.campaign: one for one in leftovers(cluster)}
+    assert {name: {*one.origins} for name, one in found.items()} == {
+        "dead": {("dead:2:one:", "/dead"), ("dead:2:two:", "/dead")},
+        "alive": {("alive:2:one:", "/alive")},
+        "elsewhere": {("", "/dead")},
+    }
+    remove(cluster, found["dead"])
     assert api.names("mpijobs") == ["tare-alive-ab-2-1", "tare-elsewhere-ab-3-1"]
     assert len(api.names("configmaps")) == 2
 

@@ -1,9 +1,8 @@
-"""What campaigns left in a cluster whose tare is gone."""
+"""What campaigns have in a cluster, and who made it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -16,18 +15,25 @@ _OURS = ",".join(f"{name}={value}" for name, value in naming.MANAGED_BY.items())
 _KINDS = (MPI_JOBS, JOBS, PODS, CONFIG_MAPS)
 
 
+class Origin(NamedTuple):
+    """Whose an object is: the mark of the session that made it, empty where none is told, and its folder."""
+
+    mark: str
+    folder: str
+
+
 class Leftover(NamedTuple):
-    """What one campaign has in the cluster: its label and folder, the host where it was run, and objects."""
+    """What one campaign has in the cluster: its label, the sessions that made it, and the objects."""
 
     campaign: str
-    folder: str
-    host: str
+    origins: tuple[Origin, ...]
     objects: tuple[str, ...]
 
 
-def leftovers(cluster: Cluster, here: str, is_running: Callable[[Path], bool]) -> list[Leftover]:
-    """Return what dead campaigns of the host `here` left; those of other hosts may be alive there.
+def leftovers(cluster: Cluster) -> list[Leftover]:
+    """Return what each campaign has, dead or alive: two of two hosts may have one label.
 
+    Objects without an origin are those that controllers make of the others.
     Raises BackendError when the API server does not answer.
     """
     found: dict[str, list[tuple[str, SeenJob]]] = {}
@@ -35,16 +41,19 @@ def leftovers(cluster: Cluster, here: str, is_running: Callable[[Path], bool]) -
         campaign = one.metadata.labels.get(naming.CAMPAIGN)
         if campaign:
             found.setdefault(campaign, []).append((kind, one))
-    dead = []
-    for campaign, objects in found.items():
-        marks = [one.metadata.annotations for _, one in objects if naming.FOLDER in one.metadata.annotations]
-        if not marks:
-            continue
-        folder, host = marks[0][naming.FOLDER], marks[0].get(naming.HOST, "")
-        if host == here and not is_running(Path(folder)):
-            names = tuple(f"{kind}/{one.metadata.name}" for kind, one in objects)
-            dead.append(Leftover(campaign, folder, host, names))
-    return dead
+    return [
+        Leftover(
+            campaign,
+            tuple(dict.fromkeys(filter(None, (_origin(one) for _, one in objects)))),
+            tuple(f"{kind}/{one.metadata.name}" for kind, one in objects),
+        )
+        for campaign, objects in found.items()
+    ]
+
+
+def _origin(one: SeenJob) -> Origin | None:
+    told = one.metadata.annotations
+    return Origin(told.get(naming.SESSION, ""), told[naming.FOLDER]) if naming.FOLDER in told else None
 
 
 def remove(cluster: Cluster, leftover: Leftover) -> None:

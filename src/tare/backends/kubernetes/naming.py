@@ -7,7 +7,7 @@ import re
 from tare.model.scheduler import Task
 
 CAMPAIGN, CASE, RUN, TASK, ROLE = "tare/campaign", "tare/case", "tare/run", "tare/task", "tare/role"
-FOLDER, HOST = "tare/folder", "tare/host"
+FOLDER, HOST, SESSION = "tare/folder", "tare/host", "tare/session"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "tare"}
 OPERATOR_ROLE = "training.kubeflow.org/job-role"
 LAUNCHER, WORKER, SERVER, CLIENT = "launcher", "worker", "server", "client"
@@ -28,8 +28,8 @@ def object_name(task: Task) -> str:
 
 
 def origin(task: Task) -> dict[str, str]:
-    """Return the annotations that tell whose a task's objects are: the campaign's folder, and its host."""
-    told = {FOLDER: "folder", HOST: "host"}
+    """Return the annotations of whose objects they are: folder and host of the campaign, and its session."""
+    told = {FOLDER: "folder", HOST: "host", SESSION: "session"}
     return {annotation: task.labels[name] for annotation, name in told.items() if name in task.labels}
 
 

@@ -24,7 +24,7 @@ _JOB_ID = re.compile(r"\s*(\d+)(?:;\S+)?\s*")
 class QueuedJob(NamedTuple):
     """What squeue says of a job, which may be over for as long as MinJobAge (slurm.conf(5)).
 
-    `comment` is, for Tare's own jobs, the folder of their campaign.
+    `comment` is, for Tare's own jobs, what `leftovers.comment` makes.
     """
 
     id: int

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tare.backends.slurm.leftovers import comment
 from tare.model.scheduler import Step, Task
 from tare.model.site import SlurmOptions
 from tare.traffic import traffic_script
@@ -37,7 +38,7 @@ def sbatch_options(tasks: Sequence[Task], options: SlurmOptions) -> Iterator[str
     minutes = math.ceil(sum(task.timeout_s + _START_AND_END_S for task in tasks) / 60)
     yield f"--job-name={first.name}"
     if len(first.folder.parents) > 2:  # as every folder of an attempt has: the campaign's, for leftovers.py
-        yield f"--comment={_quoted(first.folder.parents[2])}"
+        yield f"--comment={_quoted(comment(first.labels.get('session', ''), str(first.folder.parents[2])))}"
     yield f"--nodes={nodes}"
     yield f"--ntasks-per-node={per_node}"
     yield f"--cpus-per-task={max(task.layout.threads for task in tasks)}"

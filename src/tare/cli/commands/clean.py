@@ -14,15 +14,16 @@ import click
 from tare import lab, plugins
 from tare.backends import control_groups, marks, own_storage, staged
 from tare.backends.containers import Host, find_labelled, sweep
-from tare.backends.sessions import Fate, Verdict, judge
+from tare.backends.sessions import Fate, Verdict, judge, parse
 from tare.backends.slurm.commands import Slurm
-from tare.backends.slurm.leftovers import leftovers
+from tare.backends.slurm.leftovers import campaign_jobs
 from tare.cli.output import echo, json_option, print_json
+from tare.cli.wiring.crews import campaign_mark
 from tare.errors import BackendError
 from tare.model.launch import Engine
 from tare.model.site import ContainerOptions, Platform
 from tare.store.campaign import JOURNAL
-from tare.store.journal import is_held
+from tare.store.journal import hold_of
 
 _NOW = {"end": "ended", "remove": "removed", "cancel": "cancelled", "delete": "deleted"}
 _AGAIN = "try again when its hosts answer, or look whose it is by now"
@@ -109,12 +110,12 @@ def _find(judge_one: _Judge, site: str | None) -> Iterator[_Leftover]:
     """Yield what there is, each kind when those before it have ended: containers go with their processes."""
     yield from _processes(judge_one)
     yield from _groups(judge_one)
-    yield from _jobs()
+    yield from _jobs(judge_one)
     yield from _containers(judge_one)
     yield from _staged(judge_one)
     yield from _own_storage(judge_one)
     if site is not None:
-        yield from _in_clusters(site)
+        yield from _in_clusters(judge_one, site)
 
 
 def _processes(judge_one: _Judge) -> Iterator[_Leftover]:
@@ -143,8 +144,8 @@ def _end_group(group: control_groups.ControlGroup) -> bool:
     return not left
 
 
-def _jobs() -> Iterator[_Leftover]:
-    """Yield jobs of dead campaigns in this machine's Slurm, and in the lab's."""
+def _jobs(judge_one: _Judge) -> Iterator[_Leftover]:
+    """Yield jobs of campaigns in this machine's Slurm, and in the lab's."""
     running = lab.find()  # which also forgets the state of labs that have ended
     queues = []
     if shutil.which("squeue") and ("SLURM_CONF" in os.environ or Path("/etc/slurm/slurm.conf").exists()):
@@ -153,13 +154,31 @@ def _jobs() -> Iterator[_Leftover]:
         queues.append(Slurm([str(lab.AGENT)], running.topology.nodes[0], {**os.environ, **running.env}))
     for slurm in queues:
         try:
-            jobs = leftovers(slurm, lambda folder: is_held(folder / JOURNAL))
+            jobs = campaign_jobs(slurm)
         except BackendError as error:
             echo(f"tare: Slurm's queue could not be looked at: {error}", err=True)
             continue
         for job in jobs:
-            what = f"Slurm job {job.id} of {job.comment}"
-            yield _Leftover("cancel", what, Verdict(Fate.DEAD), partial(_cancel, slurm, job.id))
+            what = f"Slurm job {job.id} of {job.folder or job.name}"
+            verdict = _of_campaign(judge_one, job.mark, job.folder)
+            yield _Leftover("cancel", what, verdict, partial(_cancel, slurm, job.id))
+
+
+def _of_campaign(judge_one: _Judge, mark: str, folder: str) -> Verdict:
+    """Judge what the session of `mark` has submitted; another one of its campaign may have adopted it."""
+    told = parse(mark)
+    is_held = hold_of(Path(folder, JOURNAL)) if folder else None
+    if is_held:
+        return Verdict(Fate.ALIVE)
+    verdict = judge_one(mark, None)
+    if verdict.fate is not Fate.DEAD:
+        return verdict
+    if told is None or told.session.campaign != campaign_mark(Path(folder)):
+        return Verdict(Fate.UNKNOWN, f"its mark is not that of the campaign in {folder}")
+    if is_held is None:
+        why = f"whether its campaign goes on cannot be read in {folder} here"
+        return Verdict(Fate.UNKNOWN, f"{why}; cancel or delete it yourself if it does not")
+    return verdict
 
 
 def _cancel(slurm: Slurm, job: int) -> bool:
@@ -171,8 +190,11 @@ def _cancel(slurm: Slurm, job: int) -> bool:
     return True
 
 
-def _in_clusters(name: str) -> Iterator[_Leftover]:
-    """Yield what dead campaigns of this machine left in the clusters of a site."""
+def _in_clusters(judge_one: _Judge, name: str) -> Iterator[_Leftover]:
+    """Yield what campaigns have in the clusters of a site.
+
+    All that one has goes at once, by its label: so it is dead only if all who made something of it are.
+    """
     from tare import config
     from tare.cli.wiring.pods import left_in_cluster
 
@@ -183,8 +205,11 @@ def _in_clusters(name: str) -> Iterator[_Leftover]:
         if (options := platform.kubernetes) is not None
     }
     for options in clusters.values():
-        for what, remove in left_in_cluster(options):
-            yield _Leftover("delete", what, Verdict(Fate.DEAD), remove)
+        for one, remove in left_in_cluster(options):
+            verdicts = [_of_campaign(judge_one, *origin) for origin in one.origins] or [judge_one("", None)]
+            verdict = next((known for known in verdicts if known.fate is not Fate.DEAD), verdicts[0])
+            what = f"{', '.join(one.objects)} of {one.origins[0].folder if one.origins else one.campaign}"
+            yield _Leftover("delete", what, verdict, remove)
 
 
 def _containers(judge_one: _Judge) -> Iterator[_Leftover]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -12,6 +11,7 @@ import msgspec
 import yaml
 
 from tare.backends.kubernetes.doctor import Finding
+from tare.backends.kubernetes.leftovers import Leftover
 from tare.backends.kubernetes.lint import lint
 from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
 from tare.cli.wiring import planning as wiring
@@ -22,8 +22,6 @@ from tare.errors import UsageError
 from tare.model.case import Case
 from tare.model.kubernetes import KubernetesOptions
 from tare.runner.batch import make_task
-from tare.store.campaign import JOURNAL
-from tare.store.journal import is_held
 
 
 class _Dumper(yaml.SafeDumper):
@@ -98,18 +96,18 @@ def _jobs(source: SiteSource, name: str) -> dict[str, list[Json]]:
     return {case.network or "the pod network": case_manifests(loaded, case) for case in loaded.plan.cases}
 
 
-def left_in_cluster(options: KubernetesOptions) -> Iterator[tuple[str, Callable[[], bool]]]:
-    """Yield what each dead campaign of this host left in a cluster, and what deletes it."""
+def left_in_cluster(options: KubernetesOptions) -> Iterator[tuple[Leftover, Callable[[], bool]]]:
+    """Yield what each campaign has in a cluster, and what deletes it."""
     from tare.backends.kubernetes.cluster import Cluster
-    from tare.backends.kubernetes.leftovers import Leftover, leftovers, remove
+    from tare.backends.kubernetes.leftovers import leftovers, remove
 
     def delete(one: Leftover) -> bool:
         remove(cluster, one)
         return True
 
     cluster = Cluster.connect(options)
-    for one in leftovers(cluster, socket.gethostname(), lambda folder: is_held(folder / JOURNAL)):
-        yield f"{', '.join(one.objects)} of {one.folder}", partial(delete, one)
+    for one in leftovers(cluster):
+        yield one, partial(delete, one)
     cluster.close()
 
 
