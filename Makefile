@@ -6,6 +6,7 @@
 # make calibration   count what is claimed of 20 real A/A campaigns on this machine; minutes
 # make truth   count what is falsely claimed of 2,000 simulated campaigns, by kind of sentence; a quarter of an hour
 # make fuzz MINUTES=30   try all that reads others' files on input that nobody meant; so long for each of some 80 targets
+# make soak MINUTES=60   run campaigns under random kills, full disks, dead nodes and damage, and check their books; SEED=n
 # make screenshots   leave pictures of the report and the live page, light, dark, narrow and printed, in artefacts/
 # make kubelab   build a Kubernetes for the tests, with Go 1.26 or newer; ten minutes, once
 # make test-kubernetes   run the tests with a thousand jobs, and with real pods: as root, after 'make programs kubelab'; minutes
@@ -41,7 +42,7 @@ DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io
   openssl podman prometheus qperf runc slurm-client slurmctld slurmd slurmdbd sockperf sysstat texlive-latex-recommended \
   texlive-science
 
-.PHONY: setup demo studies test lint bench calibration truth fuzz observer screenshots lock audit sbom programs kubelab \
+.PHONY: setup demo studies test lint bench calibration truth fuzz soak observer screenshots lock audit sbom programs kubelab \
   test-kubernetes clean
 .DELETE_ON_ERROR:
 
@@ -107,6 +108,10 @@ truth: $(STAMP)
 MINUTES ?= 30
 fuzz: setup
 	PYTHONPATH=tests $(VENV)/bin/python -m fuzzing --minutes $(MINUTES)
+
+soak: MINUTES = 60
+soak: setup
+	PYTHONPATH=tests $(VENV)/bin/python -m soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 observer: setup
 	$(VENV)/bin/python -m bench observer

@@ -7,6 +7,7 @@ import pty
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -98,3 +99,25 @@ def test_quit_ends_the_run_and_says_how_to_go_on(study: Study, tmp_path: Path) -
 def _heed_quit() -> None:
     """Heed SIGQUIT, also where whoever started the tests has it ignored, as a shell's ``&`` does."""
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
+INTERRUPTED_IMPORT = """\
+import os, signal, sys
+
+class Interrupter:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            os.kill(os.getpid(), signal.SIGINT)
+
+from tare.cli.main import main
+sys.meta_path.insert(0, Interrupter())
+sys.argv = ["tare", "run", "study.yaml"]
+main()
+"""
+
+
+def test_an_interrupt_while_it_starts_is_told_in_a_line(tmp_path: Path) -> None:
+    """Ctrl-C comes while modules are imported, which takes longest on a slow file system."""
+    words = [sys.executable, "-c", INTERRUPTED_IMPORT]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "tare: interrupted\n")

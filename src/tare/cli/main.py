@@ -71,7 +71,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"tare {__version__}")
         return
     gc.set_threshold(*_GARBAGE)
-    sys.exit(_run(arguments))
+    try:
+        sys.exit(_run(arguments))
+    except KeyboardInterrupt:  # while modules were imported, or an error was told
+        print("tare: interrupted", file=sys.stderr)
+        sys.exit(130)
 
 
 def _run(arguments: list[str]) -> int:

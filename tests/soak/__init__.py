@@ -1,0 +1,1 @@
+"""Campaigns under random faults, for as long as one likes, whose books are checked: `make soak`."""
