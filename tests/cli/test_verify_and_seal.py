@@ -99,21 +99,6 @@ def test_folders_that_are_missing_or_that_nothing_tells_of_are_named(tare_here: 
     )
 
 
-def test_the_evidence_of_a_run_that_was_lost_is_looked_at_too(tare_here: Tare, campaign: Path) -> None:
-    """Of what is not measured, the evidence says why: it is listed, and on record, as that of all others."""
-    gone = first(campaign)
-    journal = campaign / "journal.jsonl"
-    name = f'"case":"{gone.parent.name}","block":{gone.name[0]},"attempt":{gone.name[2]},"state":'
-    text = journal.read_text()
-    assert f'{name}"done"' in text
-    journal.write_text(summed(text.replace(f'{name}"done"', f'{name}"lost"')))
-    assert faults(tare_here) == []
-    shutil.rmtree(gone)
-    assert [where for where, _ in faults(tare_here)] == [
-        f"{gone.relative_to(campaign).as_posix()}/SHA256SUMS"
-    ]
-
-
 def test_every_flipped_bit_of_the_journal_is_found(tare_here: Tare, campaign: Path) -> None:
     from tare.store.verifying import verify
 

@@ -119,12 +119,15 @@ def _repeated(events: tuple[Event, ...]) -> Iterator[tuple[str, int, bool]]:
         yield run, count, count <= 1 + again[run]
 
 
-def unended(journal: Path) -> list[str]:
-    """Return the attempts of the last session that began and have no end on record."""
+def unended(journal: Path, n_before: int) -> list[str]:
+    """Return the attempts that began after so many sessions, and have no end on record."""
     begun: list[str] = []
+    number = 0
     for one in read_events(journal) if journal.exists() else ():
         if isinstance(one, SessionBegan):
-            begun = []
+            number += 1
+        elif number <= n_before:
+            continue
         elif isinstance(one, AttemptBegan):
             begun.append(f"{one.case}/{one.block}.{one.attempt}")
         elif isinstance(one, AttemptEnded) and _name(one.attempt) in begun:
@@ -134,7 +137,7 @@ def unended(journal: Path) -> list[str]:
 
 def n_sessions(journal: Path) -> int:
     """Return how many sessions the journal tells of."""
-    return sum(isinstance(one, SessionBegan) for one in read_events(journal))
+    return sum(isinstance(one, SessionBegan) for one in read_events(journal)) if journal.exists() else 0
 
 
 def exported(text: str) -> dict[str, float]:

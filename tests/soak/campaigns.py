@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from soak.books import Book, Tally, done_runs, unended
+from soak.books import Book, Tally, done_runs, n_sessions, unended
 from soak.places import TARE, Place, call, processes
 from tare.errors import CampaignError
 from tare.store.campaign import JOURNAL
@@ -54,6 +54,7 @@ class Soaked:
         self.env = dict(env)
         self.chance = chance
         self.tally = Tally()
+        self.study = self.home / "study.yaml"
         self.gone: set[str] = set()
         self.damaged: set[str] = set()
         self.history: list[str] = []
@@ -73,18 +74,19 @@ class Soaked:
         )
         for name, more in (("factors", _FACTORS), ("timeout", _TIMEOUT)):
             text += "" if name in self.place.study else more
-        (self.home / "study.yaml").write_text(text + self.place.study)
+        self.study.write_text(text + self.place.study)
 
     def start(self, *options: str) -> Session:
         """Start a session of `tare run`."""
         self.n_sessions += 1
+        n_before = n_sessions(self.journal)
         said = self.home / f"said.{self.n_sessions}"
-        words = [*TARE, "run", str(self.home / "study.yaml"), "--out", str(self.folder), *options]
+        words = [*TARE, "run", str(self.study), "--out", str(self.folder), *options]
         with said.open("wb") as file:
             runner = subprocess.Popen(
                 words, env=self.env, cwd=self.home, stdin=subprocess.DEVNULL, stdout=file, stderr=file
             )
-        return Session(self, runner, said)
+        return Session(self, runner, said, n_before)
 
     def tare(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Call `tare`, and look at what it says."""
@@ -128,10 +130,11 @@ class Soaked:
 class Session:
     """One `tare run` that is under way."""
 
-    def __init__(self, campaign: Soaked, runner: subprocess.Popen[bytes], said: Path) -> None:
+    def __init__(self, campaign: Soaked, runner: subprocess.Popen[bytes], said: Path, n_before: int) -> None:
         self.campaign = campaign
         self.runner = runner
         self.said = said
+        self._n_before = n_before
 
     @property
     def is_over(self) -> bool:
@@ -170,7 +173,7 @@ class Session:
         if code == 130:
             tally.check("an interrupt tells how to go on", "tare: interrupted" in said, told)
         if code < 0 and -code != signal.SIGKILL:  # before it began to run anything, or when it had ended
-            left = unended(self.campaign.journal)
+            left = unended(self.campaign.journal, self._n_before)
             tally.check("a signal leaves no run without its end", not left, f"{told}; {left}")
         self.campaign.history.append(f"{self.said.name}: {what}: {code}")
         return code

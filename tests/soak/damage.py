@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from soak.campaigns import Soaked
-from tare.model.attempt import Attempt
+from tare.model.attempt import Attempt, State
 from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Event
 
 _decode = msgspec.json.Decoder(Event).decode
@@ -140,11 +140,15 @@ def _verified(campaign: Soaked) -> list[str]:
 
 
 def _intact(campaign: Soaked) -> set[str]:
-    """Return the runs that are on record as ended, and whose folders nobody touched."""
+    """Return the runs that are on record as ended, not as lost, and whose folders nobody touched."""
     ended = set()
     for line in campaign.journal.read_bytes().split(b"\n")[:-1]:
         event = _decode(line)
-        if isinstance(event, AttemptEnded) and event.attempt.evidence:
+        if (
+            isinstance(event, AttemptEnded)
+            and event.attempt.evidence
+            and event.attempt.state is not State.LOST
+        ):
             ended |= _runs([line])
     touched = {place.removeprefix("attempts/").rpartition("/")[0] for place in campaign.damaged}
     touched |= {place.removeprefix("attempts/") for place in campaign.damaged}

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from soak.campaigns import SANE, Session
 from soak.places import call, end_server, processes, wait_until
+from tare.store.journal import is_held
 
 _KILLED, _INTERRUPTED, _INFRASTRUCTURE = -signal.SIGKILL, 130, 3
 
@@ -124,13 +125,14 @@ def suspended(session: Session) -> None:
     kill([session.runner.pid], signal.SIGCONT)
 
 
-@fault("a second tare")
+@fault("a second tare", _INFRASTRUCTURE)  # where it comes first, it is the first that is refused
 def second_tare(session: Session) -> None:
     """Start another on the same campaign, which must refuse."""
     campaign = session.campaign
-    second = campaign.tare("run", str(campaign.folder))
+    was_first = not is_held(campaign.journal)
+    second = campaign.tare("run", str(campaign.study), "--out", str(campaign.folder))
     is_refused = second.returncode == 3 and "another tare is running" in second.stderr
-    if not session.is_over:
+    if not session.is_over and not was_first:
         campaign.tally.check("a second tare is refused", is_refused, second.stdout + second.stderr)
     campaign.look_at(second.stderr, "a second tare")
 

@@ -131,7 +131,7 @@ class Soak:
             one.tally.check("readers end well", read.returncode in SANE, f"{words}: {read.stderr}")
 
     def _close(self, one: Soaked, say: Callable[[str], None]) -> None:
-        n_begun = n_sessions(one.journal) if one.journal.exists() else 0
+        n_begun = n_sessions(one.journal)
         n_runs = one.book.n_started()
         self.n_sessions += one.n_sessions
         self.n_runs += n_runs

@@ -54,7 +54,7 @@ def verify(folder: Path) -> Verification:
         plan = None
     lines, events = _read_lines(place / JOURNAL, faults)
     attempts = attempts_of(tuple(events))
-    ended = [one for one in attempts if one.state is not State.LOST or one.evidence]
+    ended = [one for one in attempts if one.state is not State.LOST]
     if plan is not None:
         known = {case.id for case in plan.cases}
         faults += [
