@@ -9,7 +9,8 @@ import enum
 import math
 import re
 
-_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
+_NUMBER = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*((?![0-9.])\S*)")
+_WHOLE = re.compile(r"[0-9]{1,18}")
 
 _DECIMAL: dict[str, float] = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY: dict[str, float] = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
@@ -82,7 +83,7 @@ def parse_quantity(text: str | float, dimension: Dimension) -> float:
 def _read_quantity(text: str | float, dimension: Dimension) -> float:
     if isinstance(text, (int, float)) and not isinstance(text, bool):
         return float(text)
-    match = _NUMBER.fullmatch(str(text))
+    match = _NUMBER.fullmatch(str(text).strip())
     if match is None:
         raise ValueError(
             f"{text!r} is not a quantity; write a number and a unit, such as {_EXAMPLE[dimension]}"
@@ -96,6 +97,14 @@ def _read_quantity(text: str | float, dimension: Dimension) -> float:
             f"{_EXAMPLE[dimension]}"
         ) from None
     return float(number) * factor
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number that `text` writes in at most 18 decimal digits; None where it is none.
+
+    `int` also takes digits of other scripts, signs, blanks and underscores; `str.isdigit` also says so of ².
+    """
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def unit_factor(unit: str, dimension: Dimension) -> float | None:

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fuzzing.target import Target
+
+
+_MOST_MEMORY = 4 << 30
+"""Bytes that a process that tries may map: what asks for more is a fault, and not the machine's end."""
 
 
 def main() -> int:
@@ -54,6 +64,7 @@ def _try(name: str, seconds: float, seed: int) -> int:
     else:
         with atheris.instrument_imports(include=["tare"]):
             from fuzzing import targets, trying
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
     target, found, count = targets.targets()[name], dict[str, Path](), 0
     kept = Path(tempfile.mkdtemp(prefix="tare-fuzz-faults-"))
     ends_at = time.monotonic() + seconds
@@ -72,20 +83,28 @@ def _try(name: str, seconds: float, seed: int) -> int:
             os._exit(1 if found else 0)
 
     if atheris is not None:
-        _guided(atheris, target.seeds, one, seed)
+        _guided(atheris, target, one, seed)
     for data in trying.inputs(target, seed):
         one(data)
     return 1
 
 
-def _guided(atheris: object, seeds: tuple[bytes, ...], one: Callable[[bytes], None], seed: int) -> None:
-    """Let libFuzzer find inputs that take other ways through the code."""
+def _guided(atheris: Any, target: Target, one: Callable[[bytes], None], seed: int) -> None:
+    """Let libFuzzer keep what takes other ways through the code, and change that by our ways too."""
+    from fuzzing.changes import MOST_BYTES, changed
+
+    def mutated(data: bytes, most: int, number: int) -> bytes:
+        chance = random.Random(number)
+        if chance.random() < 0.3:
+            return bytes(atheris.Mutate(data, most))
+        return changed(data, chance, target.seeds)[:most]
+
     with tempfile.TemporaryDirectory(prefix="tare-fuzz-seeds-") as folder:
-        for number, data in enumerate(seeds):
+        for number, data in enumerate(target.seeds):
             Path(folder, str(number)).write_bytes(data)
-        words = [sys.argv[0], f"-seed={seed}", "-rss_limit_mb=3000", "-max_len=100000", folder]
-        atheris.Setup(words, one)  # type: ignore[attr-defined]
-        atheris.Fuzz()  # type: ignore[attr-defined]
+        words = [sys.argv[0], f"-seed={seed}", "-rss_limit_mb=3000", f"-max_len={MOST_BYTES}", folder]
+        atheris.Setup(words, one, custom_mutator=mutated)
+        atheris.Fuzz()
 
 
 if __name__ == "__main__":

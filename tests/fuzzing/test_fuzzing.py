@@ -6,7 +6,8 @@ from itertools import islice
 
 import pytest
 
-from fuzzing.targets import Target, targets
+from fuzzing.target import Target
+from fuzzing.targets import targets
 from fuzzing.trying import fault_of, inputs
 
 ALL = targets()

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tare.units import Dimension, format_bytes, format_seconds, parse_bytes, parse_quantity, write_bytes
+from tare.units import (
+    Dimension,
+    format_bytes,
+    format_seconds,
+    parse_bytes,
+    parse_quantity,
+    whole_number,
+    write_bytes,
+)
 
 
 @pytest.mark.parametrize(
@@ -51,3 +59,15 @@ def test_sizes_and_durations_are_written_as_people_say_them() -> None:
     spans = (0.0042, 4.24, 75, 600, 3600, 4320)
     written = ["4.2 ms", "4.2 s", "1 min 15 s", "10 min", "1 h", "1 h 12 min"]
     assert [format_seconds(seconds) for seconds in spans] == written
+
+
+@pytest.mark.parametrize("text", ["9" * 100_000 + "\0 x", "1" * 50_000 + ".x y", " " * 100_000 + "x y"])
+def test_a_text_of_any_length_is_refused_as_soon_as_it_is_read(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a quantity"):  # once it took hours: cubic in its length
+        parse_quantity(text, Dimension.BYTES)
+
+
+@pytest.mark.parametrize("text", ["", "²", "٣", "-1", "+1", "1_0", " 1", "1.0", "9" * 19, "9" * 5000])
+def test_other_words_are_no_whole_numbers(text: str) -> None:
+    assert whole_number(text) is None
+    assert whole_number("0017") == 17

@@ -393,3 +393,10 @@ def test_a_rank_takes_cpus_of_its_node(
     )
     assert found.stdout == "a b\n"
     assert (tmp_path / "asked").read_text() == f"{expected}\n"
+
+
+@pytest.mark.parametrize("part", ["x", "²", "٣", "-", "1-x", "9" * 5000, "0-99999999999"])
+def test_what_is_no_list_of_cpus_takes_neither_memory_nor_the_run(tmp_path: Path, part: str) -> None:
+    assert parse_cpus(f"0-1,{part},8") == {0, 1, 8}
+    say(tmp_path, "n1", 0, part, part, part, part, autogroup=part)
+    assert attest(tmp_path, Layout(nodes=1, ranks=1, ranks_per_node=1), slots=4).fault is None

@@ -9,6 +9,7 @@ import pytest
 
 from support.synthetic import make_campaign
 from tare.beneath import Beneath
+from tare.errors import CampaignError
 from tare.model.campaign import Campaign
 from tare.model.telemetry import Epoch, Track
 from tare.store.telemetry import cut, imported_timeline, keep, read_imported
@@ -66,3 +67,11 @@ def test_what_was_imported_can_be_drawn_like_what_was_recorded(campaign: Campaig
     found = imported_timeline(Beneath(folder))
     assert found is not None
     assert found.tracks[0].values["cpu_busy"] == (25.0,)
+
+
+def test_figures_that_do_not_each_have_their_times_are_damage(campaign: Campaign) -> None:
+    place = Beneath(campaign.folder)
+    track = '{"host":"n1","since":[0.0],"at":[1.0],"values":{"cpu_idle":[5.0],"cpu_iowait":[1.0,2.0]}}'
+    (place / "telemetry.imported.json").replace(f'{{"tracks":[{track}],"epochs":[]}}'.encode())
+    with pytest.raises(CampaignError, match="1 times, and other numbers of values"):
+        imported_timeline(place)

@@ -135,3 +135,14 @@ def test_a_line_that_can_neither_be_written_nor_taken_back_is_an_error_and_the_l
     with Journal(path) as journal:
         journal.append(ended(2))
     assert read_events(path) == (ended(1), ended(2))
+
+
+@pytest.mark.parametrize("coordinates", ["1", "1,2,3"])
+def test_values_that_do_not_each_have_their_coordinates_are_damage(path: Path, coordinates: str) -> None:
+    with Journal(path) as journal:
+        journal.append(ended(1))
+    line = path.read_text().partition(',"crc32"')[0] + "}"
+    damaged = line.replace('"values":[1.5]', f'"at":{{"bytes":[{coordinates}]}},"values":[1.5,2.5]')
+    path.write_text(f"{damaged}\n{line}\n")
+    with pytest.raises(CampaignError, match=r"2 values of value, and [13] of bytes"):
+        read_events(path)

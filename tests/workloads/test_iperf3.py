@@ -367,3 +367,10 @@ def test_tests_of_several_versions_say_which_one_each_is_of(corpus: Path) -> Non
         "3.0.11": 1946,
     }
     assert parsed.problems == ()
+
+
+@pytest.mark.parametrize("percent", [".", "..", "1.2.3", "1e", "1e9999"])
+def test_a_damaged_share_of_lost_datagrams_breaks_nothing(percent: str) -> None:
+    row = "[  5]   0.00-2.04   sec  12.5 GBytes  54.1 Gbits/sec  0.015 ms  0/100 ({}%)  receiver"
+    text = re.sub(r"(?m)^.*receiver$", row.format(percent), TEXT)
+    assert "loss" not in {one.fom for one in parse(text).measurements}

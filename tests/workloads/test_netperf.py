@@ -250,3 +250,16 @@ def test_the_client_is_told_what_the_case_asks_for(
     (stage,) = NETPERF[test].stages(case_of(NETPERF[test], None, **parameters))
     server, client = "netserver -D -p 12865", f"netperf -H {{address0}} -p 12865 -t {test} "
     assert " ".join(stage.argv).startswith(f"sh {{work}}/peer.sh tcp:12865 {server} -- {client}{options}")
+
+
+def test_heads_of_any_width_are_read_at_once() -> None:
+    wide = "a " * 100_000  # once it took the square of that, for each of the lines above a table
+    for workload in NETPERF.values():
+        assert not workload.parse(io.StringIO(f"{OMNI.partition(chr(10))[0]}\n{wide}\n1 2\n")).is_complete
+
+
+@pytest.mark.parametrize("blank", ["\x1c", "\x1e", "\x1f"])
+def test_a_figure_beside_a_blank_that_is_none_does_not_break_the_parser(blank: str) -> None:
+    for number in re.findall("[0-9]+", OMNI):
+        for workload in NETPERF.values():
+            workload.parse(io.StringIO(OMNI.replace(number, f"{blank}{number}", 1)))

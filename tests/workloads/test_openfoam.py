@@ -353,3 +353,9 @@ def test_a_program_of_another_mpi_is_found_out(ranks: int, is_right: bool) -> No
     parsed = BIKE.expecting(case(ranks=8)).parse(io.StringIO(text))
     wrong = "the program ran on 1 rank instead of 8; build it with the launcher's MPI"
     assert parsed.problems == (() if is_right else (wrong,))
+
+
+@pytest.mark.parametrize("time", ["1e400", "1e300", "1e-320"])
+def test_times_without_measure_break_nothing(time: str) -> None:
+    log = LOG.replace("Time = 3\n", f"Time = {time}\n")
+    assert all(one.value < 1e300 for one in parse(log).measurements)

@@ -246,3 +246,8 @@ def test_both_sides_get_the_same_options(name: str, parameters: dict[str, Scalar
     (stage,) = PERFTEST[name].stages(case_of(PERFTEST[name], None, **parameters))
     assert " ".join(stage.argv) == f"sh {{work}}/peer.sh tcp:18515 {options} -- {options} {{address0}}"
     assert not PERFTEST[name].needs_transport
+
+
+def test_figures_of_another_of_its_programs_are_a_problem() -> None:
+    parsed = parse("send_lat", DURATION.replace("tps average", "BW peak[Gb/sec]"))
+    assert "a figure of another program" in "".join(parsed.problems)

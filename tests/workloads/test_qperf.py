@@ -161,3 +161,15 @@ def test_the_client_is_told_what_the_case_asks_for() -> None:
 def test_what_is_no_test_is_refused(tests: str) -> None:
     assert list(QPERF.faults(case_of(QPERF))) == []
     assert len(list(QPERF.faults(case_of(QPERF, tests=tests)))) == 1
+
+
+@pytest.mark.parametrize("number", ["4,07", "40,7", "4,0700", "1234,567", "4,07.5"])
+def test_a_decimal_comma_is_no_sign_between_thousands(number: str) -> None:
+    parsed = QPERF.parse(io.StringIO(f"rc_bw:\n    bw  =  {number} GB/sec\n"))
+    assert parsed.measurements == ()
+    assert not parsed.is_complete or parsed.problems
+
+
+def test_commas_between_thousands_are_read() -> None:
+    parsed = QPERF.parse(io.StringIO("tcp_bw:\n    bw  =  1,234,567.5 KB/sec\n"))
+    assert [one.value for one in parsed.measurements] == [1.2345675]

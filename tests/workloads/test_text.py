@@ -2,10 +2,16 @@ from __future__ import annotations
 
 import io
 import math
+import re
+from itertools import islice
+from pathlib import Path
 
 import pytest
 
+from tare import plugins
 from tare.workloads.common.text import aborts, figure, plain
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
 
 def test_lines_lose_their_ends_and_trailing_blanks() -> None:
@@ -91,3 +97,22 @@ def test_an_abort_is_seen() -> None:
     assert aborts("MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD")
     assert aborts("application called MPI_Abort(MPI_COMM_WORLD, 1) - process 0")
     assert not aborts("see the manual page of MPI_Abort")
+
+
+def test_digits_without_end_are_no_number() -> None:
+    endless = "9" * 5000
+    assert list(plain([f"8 {endless} 1.5\n", "9 1.5\n"])) == [f"8 {'*' * 5000} 1.5", "9 1.5"]
+
+
+@pytest.mark.parametrize("name", [name for name in plugins.workloads() if name.count(".") < 2])
+def test_no_parser_breaks_at_digits_without_end(name: str) -> None:
+    family = name.partition(".")[0]
+    files = sorted(CORPUS.joinpath(family).glob("*")) if CORPUS.is_dir() else []
+    if not files:
+        pytest.skip(f"no real output of {family} at {CORPUS}")
+    for path in files[:3]:
+        text = path.read_text(errors="replace")[:20_000]
+        for at, found in enumerate(islice(re.finditer("[0-9]+", text), 0, 120, 7)):
+            damaged = text[: found.start()] + "9" * 5000 + text[found.end() :]
+            parsed = plugins.workloads()[name].parse(io.StringIO(damaged))
+            assert all(one.value < 1e300 for one in parsed.measurements), at

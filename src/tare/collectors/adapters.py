@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tare.model.backend import Counters, Link
+from tare.units import whole_number
 
 _WORD = 4  # port_xmit_data and port_rcv_data count words of 32 bits, whatever the lanes (IBTA 16.1.3.5)
 _END = 2**32 - 1  # where a counter of 32 bits stays (ditto)
@@ -78,7 +79,7 @@ class _Tree:
         for device in self.devices[interface]:
             there = [name for name in self.values if name.rpartition(":")[0] == device]
             number = self.of_interfaces[interface].get("dev_port", "0")
-            mine = f"{device}:{int(number) + 1 if number.isdigit() else 1}"
+            mine = f"{device}:{(whole_number(number) or 0) + 1}"
             found += [mine] if mine in there else there
         for name, values in self.values.items():
             if interface in (value for path, value in values.items() if path.startswith("gid_attrs/ndevs/")):
@@ -130,7 +131,8 @@ def _counts_frames(tree: _Tree, port: str) -> bool:
 
 def _count(values: dict[str, str]) -> Counters | None:
     """Return what a port counted: of several ways to count the same, the one that counted most."""
-    numbers = {path: int(value) for path, value in values.items() if value.isdigit()}
+    counted = {path: whole_number(value) for path, value in values.items()}
+    numbers = {path: value for path, value in counted.items() if value is not None}
     found = [_classic(numbers, "counters/", ""), _classic(numbers, "counters_ext/", "_64")]
     for sent, received in _SENT_AND_RECEIVED:
         found.append(_hardware(numbers, sent, received))
@@ -173,9 +175,8 @@ def _slingshot(values: dict[str, str]) -> Counters | None:
     """Return the octets that a Slingshot adapter sent and received, each written ``VALUE@TIME``."""
     folder = "device/telemetry/hni_sts_"
     told = [values.get(f"{folder}{way}_ok_octets", "").partition("@")[0] for way in ("rx", "tx")]
-    if not all(one.isdigit() for one in told):
-        return None
-    return Counters(int(told[0]), 0, int(told[1]), 0)
+    received, sent = (whole_number(one) for one in told)
+    return None if received is None or sent is None else Counters(received, 0, sent, 0)
 
 
 def _count_for_ethtool(tree: _Tree, port: str) -> Counters | None:
@@ -183,8 +184,11 @@ def _count_for_ethtool(tree: _Tree, port: str) -> Counters | None:
     device = port.rpartition(":")[0]
     for interface, devices in tree.devices.items():
         told = tree.of_interfaces[interface]
-        found = [told.get(f"ethtool/{way}_vport_rdma_unicast_bytes", "") for way in ("rx", "tx")]
-        if device in devices and all(one.isdigit() for one in found):
-            packets = [told.get(f"ethtool/{way}_vport_rdma_unicast_packets", "0") for way in ("rx", "tx")]
-            return Counters(int(found[0]), int(packets[0]), int(found[1]), int(packets[1]))
+        received, n_received, sent, n_sent = (
+            whole_number(told.get(f"ethtool/{way}_vport_rdma_unicast_{what}", ""))
+            for way in ("rx", "tx")
+            for what in ("bytes", "packets")
+        )
+        if device in devices and received is not None and sent is not None:
+            return Counters(received, n_received or 0, sent, n_sent or 0)
     return None

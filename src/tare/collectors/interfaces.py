@@ -9,22 +9,22 @@ import msgspec
 from tare.collectors.adapters import read_adapters
 from tare.model.backend import Counters
 from tare.traffic import ADAPTERS, INTERFACES
+from tare.units import whole_number
 
 _RX_BYTES, _RX_PACKETS, _TX_BYTES, _TX_PACKETS = 0, 1, 8, 9
+_N_FIELDS = 16  # a line that lost one would tell what was received for what was sent
 
 
 def read_counters(text: str) -> dict[str, Counters]:
-    """Return the counters of each interface in the text of /proc/net/dev."""
+    """Return the counters of each interface in the text of /proc/net/dev; a damaged line tells of none."""
     found = {}
     for line in text.splitlines()[2:]:
         name, _, rest = line.partition(":")
-        fields = rest.split()
-        if len(fields) > _TX_PACKETS:
+        fields = [whole_number(one) for one in rest.split()]
+        if len(fields) == _N_FIELDS and None not in fields:
+            counts = [one or 0 for one in fields]
             found[name.strip()] = Counters(
-                int(fields[_RX_BYTES]),
-                int(fields[_RX_PACKETS]),
-                int(fields[_TX_BYTES]),
-                int(fields[_TX_PACKETS]),
+                counts[_RX_BYTES], counts[_RX_PACKETS], counts[_TX_BYTES], counts[_TX_PACKETS]
             )
     return found
 

@@ -34,6 +34,12 @@ class Series(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: dict[str, list[Scalar]] = {}
     values: list[float] = []
 
+    def __post_init__(self) -> None:
+        """Refuse a series, as of a damaged file, whose values do not each have all coordinates."""
+        for name, column in self.at.items():
+            if len(column) != len(self.values):
+                raise ValueError(f"{len(self.values)} values of {self.fom}, and {len(column)} of {name}")
+
     def measurements(self) -> Iterator[Measurement]:
         """Yield the values one by one."""
         for row, value in enumerate(self.values):

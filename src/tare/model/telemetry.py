@@ -66,6 +66,12 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, tuple[float, ...]]
     is_of_ranks: bool = True
 
+    def __post_init__(self) -> None:
+        """Refuse a track, as of a damaged file, whose figures do not each have a value for each time."""
+        lengths = {len(self.since), *map(len, self.values.values())}
+        if lengths != {len(self.at)}:
+            raise ValueError(f"{len(self.at)} times, and other numbers of values")
+
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """What the hosts of one attempt did over time."""

@@ -11,11 +11,13 @@ from typing import NamedTuple
 from tare.attest import ASKED
 from tare.beneath import Beneath
 from tare.model.case import Binding, Layout
+from tare.units import whole_number
 
 _LOOKS, _PAUSE_S = 5, 0.5  # a file of another node may be seen late on a shared file system (nfs(5))
 _MOST_NAMED = 5
 
 _MOST_BYTES = 1024 * 1024  # of what a rank says of itself
+_MOST_CPUS = 1 << 16  # eight times what Linux can be built for (NR_CPUS_RANGE_END of x86)
 
 
 class Seat(NamedTuple):
@@ -110,7 +112,9 @@ def _read_seat(one: Beneath) -> Seat:
         size=_whole(told.get("size")),
         cpus=parse_cpus(cpus),
         threads=_whole(told.get("threads", "").partition(",")[0]),  # of the outermost of nested regions
-        sockets=frozenset(int(one) for one in told.get("sockets", "").split() if one.isdigit()),
+        sockets=frozenset(
+            number for one in told.get("sockets", "").split() if (number := whole_number(one)) is not None
+        ),
         pod_node=told.get("node", ""),
         autogroup=_signed(told.get("autogroup")),
         boot=told.get("boot", ""),
@@ -118,21 +122,23 @@ def _read_seat(one: Beneath) -> Seat:
 
 
 def parse_cpus(text: str) -> frozenset[int]:
-    """Return the CPUs in a list such as ``0-3,8`` (cpuset(7), List format)."""
+    """Return the CPUs in a list such as ``0-3,8`` (cpuset(7), List format); other parts are left out."""
     found: set[int] = set()
     for part in text.strip().split(","):
         first, _, last = part.partition("-")
-        if first.isdigit() and (not last or last.isdigit()):
-            found.update(range(int(first), int(last or first) + 1))
+        begin, end = whole_number(first), whole_number(last or first)
+        if begin is not None and end is not None and end < _MOST_CPUS:
+            found.update(range(begin, end + 1))
     return frozenset(found)
 
 
 def _whole(text: str | None) -> int | None:
-    return int(text) if text and text.isdigit() else None
+    return whole_number(text or "")
 
 
 def _signed(text: str | None) -> int | None:
-    return int(text) if text and text.removeprefix("-").isdigit() else None
+    size = whole_number((text or "").removeprefix("-"))
+    return -size if size is not None and text and text[0] == "-" else size
 
 
 def _unequal(seats: Sequence[Seat]) -> str | None:

@@ -306,9 +306,11 @@ _ROW = re.compile(
 )
 _DATAGRAMS = re.compile(
     r"(?P<jitter>[0-9]{1,9}\.[0-9]{3}) ms\s+(?P<lost>[0-9]{1,15})/(?P<total>[0-9]{1,15})"
-    r" \((?P<percent>[0-9.]+(?:e[+-]?[0-9]+)?)%\)"
+    r" \((?P<percent>[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e[+-]?[0-9]{1,3})?)%\)"
 )
-_CPU = re.compile(r"CPU Utilization: local/\w+ ([0-9.]+)% .*remote/\w+ ([0-9.]+)%")
+_CPU = re.compile(
+    r"CPU Utilization: local/\w+ ([0-9]{1,9}(?:\.[0-9]{1,9})?)% .*remote/\w+ ([0-9]{1,9}(?:\.[0-9]{1,9})?)%"
+)
 _STREAM = re.compile(r"\[ *[0-9]+\] local ")
 
 

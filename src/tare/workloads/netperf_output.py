@@ -245,7 +245,8 @@ def _names(above: tuple[str, ...]) -> list[str]:
     width = max(map(len, above), default=0)
     lines = [line.ljust(width) for line in above]
     ends = [at for at in range(width) if all(line[at] == " " for line in lines)]
-    starts = [0, *(at + 1 for at in ends if at + 1 < width and at + 1 not in set(ends))]
+    blank = set(ends)
+    starts = [0, *(at + 1 for at in ends if at + 1 < width and at + 1 not in blank)]
     columns = [[line[start:end].strip() for line in lines] for start, end in pairwise([*starts, width])]
     return [" ".join(filter(None, column)) for column in columns]
 
@@ -274,7 +275,7 @@ def _figures(values: Mapping[str, str]) -> Iterator[tuple[str, float, float | No
     for name, value in values.items():
         if name in _NAMES and _NUMBER.fullmatch(value.strip()):
             fom, percentile = _NAMES[name]
-            yield fom, float(value), percentile
+            yield fom, float(value.strip()), percentile
 
 
 @dataclasses.dataclass

@@ -319,6 +319,9 @@ def _solver(line: str) -> str:
     return words[modular].rpartition("/")[2] if words else ""
 
 
+_MOST_STEPS = 1e15  # more are no whole number in a float
+
+
 class _Steps:
     """The mean execution time of a step, from the first printed time to the last.
 
@@ -357,7 +360,7 @@ class _Steps:
             self._step = width
         if self._step > 0:
             steps = width / self._step
-            self.is_even &= steps > 0.5 and abs(steps - round(steps)) < _SAME * max(
+            self.is_even &= 0.5 < steps < _MOST_STEPS and abs(steps - round(steps)) < _SAME * max(
                 1.0, abs(time / self._step)
             )
         else:

@@ -72,7 +72,8 @@ arrived; `bandwidth_sent` may be far more."""
 _TEST = re.compile(r"(?:tcp|udp|sctp|sdp|rds|rc|uc|ud|xrc|ver_rc)_[a-z_]+")
 _HEAD = re.compile(r"(" + _TEST.pattern + r"):")
 _VALUE = re.compile(
-    r"\s+(?P<name>\w+)\s+=\s+(?P<number>[0-9][0-9,]{0,20}(?:\.[0-9]{1,9})?) (?P<unit>[A-Za-z/]+)"
+    r"\s+(?P<name>\w+)\s+=\s+(?P<number>(?:[0-9]{1,15}|[0-9]{1,3}(?:,[0-9]{3}){1,6})(?:\.[0-9]{1,9})?)"
+    r" (?P<unit>[A-Za-z/]+)"
     r"(?: \((?P<exact>[0-9][0-9,]{0,20})\))?"
 )
 _SIZES = {"bytes": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
@@ -12,6 +13,9 @@ from tare.backends.kubernetes.naming import MANAGED_BY
 from tare.errors import BackendError
 
 _FRESH_S = 60.0
+_QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?(?:[eE][+-]?[0-9]{1,2})?)([numk]?)")
+_MILLI = {"n": 1e-6, "u": 1e-3, "m": 1.0, "": 1e3, "k": 1e6}
+"""Thousandths of a CPU in each unit that a quantity may have (k8s.io/apimachinery, resource.Quantity)."""
 _MOST_LABELS = 40
 _OWN_LABELS = ("kubernetes.io/", "beta.kubernetes.io/", "node.kubernetes.io/")
 
@@ -129,7 +133,6 @@ def neighbours(node: _Node, pods: Iterable[_Pod]) -> dict[str, str]:
 
 
 def milli_cpus(quantity: str) -> int:
-    """Return a quantity of CPUs, such as ``250m`` or ``2``, in thousandths."""
-    if quantity.endswith("m"):
-        return int(quantity[:-1])
-    return round(float(quantity) * 1000)
+    """Return a quantity of CPUs, such as ``250m`` or ``2``, in thousandths; 0 for what is none."""
+    match = _QUANTITY.fullmatch(quantity)
+    return round(float(match[1]) * _MILLI[match[2]]) if match else 0

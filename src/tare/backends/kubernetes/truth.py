@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 
 from tare.model.case import Layout
 from tare.model.scheduler import NodeFiles, Task
+from tare.units import whole_number
 
 RANKS, NODE = "ranks", "node"
 """The records of probe.sh that are no files by path."""
 _STAT = ("/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/cpu/cpu.stat")
+_THROTTLED = {"throttled_usec": 1e6, "throttled_time": 1e9}  # version 1 counts nanoseconds
 _MAX = "/sys/fs/cgroup/cpu.max"
 _QUOTA, _PERIOD = "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"
 _SETS = ("/sys/fs/cgroup/cpuset.cpus.effective", "/sys/fs/cgroup/cpuset/cpuset.cpus")
@@ -58,10 +60,11 @@ def cpu_limit(files: Mapping[str, str]) -> float | None:
     if not quota and _QUOTA in files:
         quota, period = files[_QUOTA].strip(), files.get(_PERIOD, "100000").strip()
     limits = []
-    if quota.isdigit() and period.isdigit():
-        limits.append(int(quota) / int(period))
+    share, whole = whole_number(quota), whole_number(period)
+    if share is not None and whole:
+        limits.append(share / whole)
     n_cpus = next((count_cpus(files[name]) for name in _SETS if files.get(name, "").strip()), None)
-    if n_cpus is not None and not limits:
+    if n_cpus and not limits:
         limits.append(float(n_cpus))
     return min(limits, default=None)
 
@@ -71,8 +74,9 @@ def count_cpus(text: str) -> int:
     count = 0
     for part in text.strip().split(","):
         first, _, last = part.partition("-")
-        if first.isdigit():
-            count += int(last or first) - int(first) + 1
+        begin, end = whole_number(first), whole_number(last or first)
+        if begin is not None and end is not None:
+            count += max(end - begin + 1, 0)
     return count
 
 
@@ -117,10 +121,8 @@ def _throttled_s(files: Mapping[str, str]) -> float | None:
     for name in _STAT:
         for line in files.get(name, "").splitlines():
             key, _, value = line.partition(" ")
-            if key == "throttled_usec":
-                return int(value) / 1e6
-            if key == "throttled_time":  # version 1 counts nanoseconds
-                return int(value) / 1e9
+            if key in _THROTTLED and (count := whole_number(value)) is not None:
+                return count / _THROTTLED[key]
     return None
 
 

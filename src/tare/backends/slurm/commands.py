@@ -12,13 +12,14 @@ from typing import NamedTuple
 from tare.backends.own_storage import remove_from
 from tare.backends.slurm.states import Phase, phase_of
 from tare.errors import BackendError
+from tare.units import whole_number
 
 _TIMEOUT_S = 60.0
 _MOST_IDS = 500  # in one command line of scancel
 _FORMAT = "%i|%T|%j|%k"
 _NO_ACCOUNTING = ("accounting storage is disabled", "is Slurm installed here?", "not found")
 _NOT_OVER = {Phase.QUEUED, Phase.ACTIVE, Phase.SUSPENDED, Phase.UNKNOWN}
-_JOB_ID = re.compile(r"\s*(\d+)(?:;\S+)?\s*")
+_JOB_ID = re.compile(r"\s*([0-9]{1,18})(?:;\S+)?\s*")
 
 
 class QueuedJob(NamedTuple):
@@ -149,5 +150,6 @@ def _parse_queue(text: str) -> Iterator[QueuedJob]:
     """Yield the jobs; a line of another form, such as a job array's range, is none of ours."""
     for line in text.splitlines():
         parts = line.strip().split("|", 3)
-        if len(parts) >= 3 and parts[0].isdigit():
-            yield QueuedJob(int(parts[0]), *parts[1:])
+        number = whole_number(parts[0])
+        if len(parts) >= 3 and number is not None:
+            yield QueuedJob(number, *parts[1:])

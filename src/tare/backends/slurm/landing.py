@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -11,10 +12,12 @@ from tare.backends.slurm.states import Phase
 from tare.model.backend import Exit
 from tare.model.scheduler import Landing, NodeFiles, Task
 from tare.model.telemetry import Epoch
+from tare.units import whole_number
 
 _RECORD = "\x1e"  # what job.sh puts around the path of each file
 _TIMED_OUT = {124, 137}  # timeout(1): on SIGTERM, and when it took SIGKILL
 _SIGNAL_BASE, _LAST_SIGNAL = 128, 64
+_TIME = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{0,9})?")
 
 
 class _StepEnd(NamedTuple):
@@ -133,20 +136,41 @@ def _landing(task: Task, progress: Progress, ended: Exit, reason: str = "") -> L
 
 
 def _parse(text: str, *, is_landed: bool) -> Progress:
+    """Return what a record tells; one that is damaged has not landed, since what it lacks may be a failure.
+
+    A line without its end was cut, as where a disk is full: of what is left, times are read as other times.
+    """
     began_at: float | None = None
-    steps = []
-    for line in text.splitlines():
-        match line.split():
-            case ["began", at, *_]:
-                began_at = _seconds(at)
-            case ["step", name, code, begun, ended]:  # of jobs of version 0.1
-                steps.append(_StepEnd(name, int(code), _seconds(begun), _seconds(ended) - _seconds(begun)))
-            case ["step", name, code, begun, up, ended, up_later]:
-                wall_s = _seconds(ended) - _seconds(begun)
-                elapsed_s = _elapsed(wall_s, _seconds(up_later) - _seconds(up))
-                set_s = wall_s - elapsed_s
-                steps.append(_StepEnd(name, int(code), _seconds(begun), elapsed_s, set_s))
+    steps: list[_StepEnd] = []
+    try:
+        for line in text.splitlines(keepends=True):
+            if not line.endswith("\n"):
+                raise ValueError("cut short")
+            if line.startswith("began "):
+                began_at = _seconds(line.split()[1])
+            elif line.startswith("step "):
+                steps.append(_step(line.split()))
+    except (ValueError, IndexError):
+        is_landed = False
     return Progress(is_landed and bool(steps), began_at, tuple(steps))
+
+
+def _step(words: list[str]) -> _StepEnd:
+    """Return how a step ended. Raises ValueError where its line is damaged."""
+    match words:
+        case ["step", name, code, begun, ended]:  # of jobs of version 0.1
+            return _StepEnd(name, _code(code), _seconds(begun), _seconds(ended) - _seconds(begun))
+        case ["step", name, code, begun, up, ended, up_later]:
+            wall_s = _seconds(ended) - _seconds(begun)
+            elapsed_s = _elapsed(wall_s, _seconds(up_later) - _seconds(up))
+            return _StepEnd(name, _code(code), _seconds(begun), elapsed_s, wall_s - elapsed_s)
+    raise ValueError(f"{len(words)} words")
+
+
+def _code(text: str) -> int:
+    if (code := whole_number(text)) is None:
+        raise ValueError(text)
+    return code
 
 
 def _elapsed(wall_s: float, up_s: float) -> float:
@@ -158,6 +182,9 @@ def _elapsed(wall_s: float, up_s: float) -> float:
 
 
 def _seconds(text: str) -> float:
+    """Return a time. Raises ValueError where it is none: `float` takes more than clocks print."""
+    if not _TIME.fullmatch(text):
+        raise ValueError(text)
     return float(text.replace(",", "."))  # EPOCHREALTIME has the radix of the locale (bash(1))
 
 

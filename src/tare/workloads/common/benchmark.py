@@ -138,7 +138,10 @@ class Findings:
         if math.isfinite(value):
             if at != self._last_at:  # the figures of one row share their coordinates
                 self._last_at = at
-            unit = self._units[fom]
+            unit = self._units.get(fom)
+            if unit is None:
+                self.problem(f"the output holds {fom}, which is a figure of another program")
+                return
             self._measurements.append(Measurement(fom=fom, value=value, unit=unit, at=self._last_at))
         else:
             place = "".join(f" at {name} {coordinate}" for name, coordinate in at.items())

@@ -26,6 +26,16 @@ _BEFORE = re.compile(r" *[0-9]+: |\[[0-9]+\] | {2,}")
 _FEWEST = 3  # lines that tell whether it stands before all of them
 
 
+_MOST_DIGITS = 400
+_ENDLESS = re.compile(f"[0-9]{{{_MOST_DIGITS},}}")
+"""What no program prints for a number: it is larger than any, and `int` refuses it from 4300 digits on."""
+
+
+def _starred(line: str) -> str:
+    """Return `line` with stars for numbers without end, as Fortran prints them (see `figure`)."""
+    return _ENDLESS.sub(lambda found: "*" * len(found[0]), line)
+
+
 _BATCH = 256
 """How many lines are looked through at once; usual ones are some tens of kilobytes together."""
 
@@ -81,6 +91,9 @@ def plain(
     is_near = False
     while batch:
         text = "".join(batch)
+        if max(map(len, batch)) > _MOST_DIGITS and _ENDLESS.search(text):
+            batch = [_starred(line) for line in batch]
+            text = "".join(batch)
         if watch is not None:
             watch(batch, text)
         is_torn = has_ends and text.count("\n") < len(batch)

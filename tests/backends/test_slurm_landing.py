@@ -1,0 +1,52 @@
+"""The record that a job left, whole or damaged: what cannot be read is never success."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tare.backends.slurm.commands import _parse_queue
+from tare.backends.slurm.landing import read_landed, read_progress
+
+MESHED = "job 7 n1\nbegan 100.5 9.0\nstep mesh 0 101.0 9.5 102.0 10.5\n"
+RUN = "step run 3 103.0 11.5 105.0 13.5\n"
+
+
+def test_a_whole_record_tells_every_step(tmp_path: Path) -> None:
+    (tmp_path / "landed").write_text(MESHED + RUN)
+    found = read_landed(tmp_path)
+    assert found is not None
+    assert [(one.name, one.code, one.elapsed_s) for one in found.steps] == [("mesh", 0, 1.0), ("run", 3, 2.0)]
+
+
+@pytest.mark.parametrize("end", range(1, len(RUN)))
+def test_a_record_that_was_cut_has_not_landed(tmp_path: Path, end: int) -> None:
+    (tmp_path / "landed").write_text(MESHED + RUN[:end])
+    assert read_landed(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "damaged"),
+    [
+        ("run 3", "run x"),
+        ("run 3", "run " + "9" * 5000),
+        ("run 3", "run ²"),
+        ("103.0", "nan"),
+        ("103.0", "1e400"),
+    ],
+)
+def test_a_damaged_record_has_not_landed_and_says_what_it_can(
+    tmp_path: Path, told: str, damaged: str
+) -> None:
+    for name in ("landed", "progress"):
+        (tmp_path / name).write_text(MESHED + RUN.replace(told, damaged))
+    assert read_landed(tmp_path) is None
+    found = read_progress(tmp_path)
+    assert found is not None
+    assert (found.began_at, [one.name for one in found.steps]) == (100.5, ["mesh"])
+
+
+@pytest.mark.parametrize("number", ["²", "٣", "9" * 5000, "1_[2-3]", ""])
+def test_a_line_of_the_queue_without_a_jobs_number_is_none_of_ours(number: str) -> None:
+    assert [one.id for one in _parse_queue(f"{number}|RUNNING|x|y\n17|RUNNING|x|y\n")] == [17]
