@@ -1,7 +1,7 @@
 """Everything that reads what somebody else may have written, each as a function of bytes, with true examples.
 
 A target may refuse its input in a sentence, as one of its `refusals`. Any other exception is a fault, and so
-is an answer that takes longer than `fuzzing.trying.MOST_S`.
+is an answer that takes longer than `fuzzing.trying.MOST_S`, or a figure that the text does not hold.
 """
 
 from __future__ import annotations

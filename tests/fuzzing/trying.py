@@ -11,18 +11,19 @@ from types import FrameType
 from fuzzing.changes import changed
 from fuzzing.target import Target
 
-MOST_S = 10
-"""Seconds that one input may take; a page of output takes milliseconds."""
+MOST_S, MOST_WALL_S = 10, 120
+"""Seconds of the processor that one input may take, and by the clock; a page of output takes milliseconds."""
 
 
 class TookTooLong(BaseException):
-    """A target took longer than MOST_S: no handler of errors catches it."""
+    """A target took longer than it may: no handler of errors catches it."""
 
 
 def fault_of(target: Target, data: bytes) -> str:
     """Return what `target` does wrong with `data`, and where; empty where it reads or refuses it."""
-    before = signal.signal(signal.SIGALRM, _expired)
-    signal.alarm(MOST_S)
+    before = {number: signal.signal(number, _expired) for number in (signal.SIGALRM, signal.SIGVTALRM)}
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_S)
+    signal.setitimer(signal.ITIMER_REAL, MOST_WALL_S)
     try:
         target.read(data)
     except target.refusals:
@@ -32,8 +33,10 @@ def fault_of(target: Target, data: bytes) -> str:
         place = f"{frames[-1].filename.rpartition('/tare/')[2]}:{frames[-1].lineno}" if frames else "?"
         return f"{type(error).__name__} in {place}: {str(error)[:200]}"
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return ""
 
 
@@ -46,4 +49,4 @@ def inputs(target: Target, seed: int) -> Iterator[bytes]:
 
 
 def _expired(number: int, frame: FrameType | None) -> None:
-    raise TookTooLong(f"more than {MOST_S} s")
+    raise TookTooLong(f"more than {MOST_S} s of the processor, or {MOST_WALL_S} s")
