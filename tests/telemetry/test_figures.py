@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pytest
 
@@ -261,3 +263,12 @@ def test_a_network_that_one_host_of_ranks_does_not_have_is_not_counted() -> None
 def test_lines_that_make_no_sense_are_no_figures(junk: list[str]) -> None:
     odd = [Sample(at_s=at_s, wall_s=at_s + 95, lines=dict.fromkeys(PARSERS, junk)) for at_s in (4.9, 15.1)]
     assert not {"cpu_system", "total_sent", "memory_peak"} & derive(_recording(_host("n1", *odd))).keys()
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "1e999", "9" * 400])
+def test_a_damaged_gauge_gives_no_figure_that_is_not_finite(word: str) -> None:
+    damaged = _sample(10.0, system=400, idle=1300)
+    lines = {**damaged.lines, "cpu": [*damaged.lines["cpu"], f"procs_running {word}"]}
+    found = derive(_recording(_host("n1", RUN[0], msgspec.structs.replace(damaged, lines=lines), RUN[2])))
+    assert all(map(math.isfinite, found.values()))
+    assert found["cpu_system"] == pytest.approx(100 * 400 / 1200)

@@ -113,7 +113,7 @@ def derive(recording: Recording) -> Counters:
         figures |= part(machines)
     for one in whole:
         figures |= run_figures([parse(sample, ("run",)) for sample in one.samples], one.counted, one.seconds)
-    return figures
+    return {name: value for name, value in figures.items() if math.isfinite(value)}
 
 
 def window(one: HostRecording, epoch: Epoch, span: Span) -> tuple[int, int] | None:
