@@ -57,7 +57,10 @@ _CHANGE = (
     rf"(?:(?P<change>[\d.]+) % (?P<way>longer|higher|shorter|lower)|(?P<verb>multiplied|divided) by "
     rf"(?P<fold>\d[\d. ]*)|(?P<signed>{_NUMBER}))(?: (?P<ends>{_BRACKET}))?{_BESIDE}"
 )
-_NO_CHANGE = rf"(?:{_NUMBER} in \d+ blocks?, no interval|not measured on both sides)"
+_NO_CHANGE = (
+    rf"(?:{_NUMBER} in \d+ blocks?, no interval|not measured on both sides|"
+    r"\d+ of \d+ (?:cases|points) left out: too few blocks, or zero or less)"
+)
 _SEPARATOR = re.compile(r", (?!in |and in )| and ")
 _NEXT_PLACE = re.compile(r", (?:and )?in ")
 

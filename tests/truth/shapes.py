@@ -45,11 +45,11 @@ def of_shapes(study: Wild, found: Campaign) -> Iterator[Asked]:
             yield from _of_saturation(truth, saturation, found)
 
 
-def together(found: Sequence[Asked]) -> Asked:
+def together(found: Sequence[Asked], family: str = "scaling: remarks") -> Asked:
     """Return what is said of the points of one curve as one thing: they are a family."""
     false = next((one for one in found if one.is_false), None)
     return Asked(
-        "scaling: remarks",
+        family,
         any(one.is_claimed for one in found),
         false is not None,
         any(one.could_be_false for one in found),
@@ -57,13 +57,14 @@ def together(found: Sequence[Asked]) -> Asked:
     )
 
 
-def _speed(truth: Truth, case: Case, fom: str) -> float:
+def speed(truth: Truth, case: Case, fom: str) -> float:
+    """Return how fast a case truly is: the inverse of how many times slower."""
     return 1 / truth.slowing(case.settings, fom)
 
 
 def _of_scaling(truth: Truth, curve: ScalingCurve, found: Campaign) -> Iterator[Asked]:
     speeds = {
-        point.scale: _speed(truth, found.cases[point.case], curve.fom)
+        point.scale: speed(truth, found.cases[point.case], curve.fom)
         for point in curve.points
         if point.case is not None
     }
@@ -105,7 +106,7 @@ def _of_laws(truth: Truth, curve: ScalingCurve, found: Campaign) -> Iterator[Ask
                 yield Asked("interval of a law's σ and κ", True, is_missed, text=f"{share} {fit}")
 
 
-def _line(truth: Truth, case: Case, fom: str) -> tuple[float, float]:
+def line_of(truth: Truth, case: Case, fom: str) -> tuple[float, float]:
     """Return t₀ in µs and r∞ in bytes a µs of a case."""
     figure = truth.figure(case, fom)
     assert figure.curve is not None
@@ -116,7 +117,7 @@ def _line(truth: Truth, case: Case, fom: str) -> tuple[float, float]:
 
 def _of_line(study: Wild, one: HockneyFit, found: Campaign) -> Iterator[Asked]:
     truth = study.truth
-    latency, rate = _line(truth, found.cases[one.case], one.fom)
+    latency, rate = line_of(truth, found.cases[one.case], one.fom)
     is_rounded = truth.decimals is not None
     is_missed = misses(one.half_size, latency * rate)
     if is_missed is not None and not is_rounded:
@@ -133,7 +134,7 @@ def _of_crossovers(truth: Truth, told: tuple[Crossover, ...], found: Campaign) -
     """Yield whether sides that are said to trade places do, the right way round and there."""
     cases = {case.network: case for case in found.plan.cases}
     for fom in ("latency", "bandwidth"):
-        lines = {side: _line(truth, cases[side], "latency") for side in ("a", "b")}
+        lines = {side: line_of(truth, cases[side], "latency") for side in ("a", "b")}
         starts = lines["b"][0] - lines["a"][0]
         shares = 1 / lines["a"][1] - 1 / lines["b"][1]
         at = starts / shares if shares else math.inf

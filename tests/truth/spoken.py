@@ -23,6 +23,7 @@ from truth.claimed import Asked
 from truth.grammar import Clause, Grammar, Says, UnknownSentenceError
 from truth.templates import is_known, kind_of, plain, sentences
 from truth.wild import Wild
+from truth.worded import of_words
 
 _ROUNDING = 1e-9
 _SIZES: Mapping[str, Callable[[float], bool]] = {
@@ -63,6 +64,7 @@ def spoken(study: Wild, found: Campaign) -> Told:
     _reading(told, page)
     _design(told, study, found, page)
     _rows(told, page)
+    told.asked += of_words(study, found, page)
     _check(told, found)
     return told
 

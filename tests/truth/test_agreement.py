@@ -124,8 +124,13 @@ def agree(folder: Path) -> None:
     words = [plain(one.text) for one in report.answers]
     assert [plain(one.text) for one in live.sentences] == words
     assert all(one in page for one in words)
-    known = {
-        (one.contender_case, one.fom, operation(one.at)): what for one, what in zip(rows, told, strict=True)
+    known: dict[tuple[str, str, object], Told] = {
+        (one.contender_case, one.fom, operation(one.at)): (
+            one.verdict.value,
+            plain(str(change(one))),
+            one.more_blocks,
+        )
+        for one in (*rows, *quoted(aggregates(found)))
     }
     bars = {
         (bar.side.name, bar.place, bar.fom): bar

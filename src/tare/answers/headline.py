@@ -250,7 +250,9 @@ def _mean(
     notes = list(dict.fromkeys(filter(None, map(own_note, found))))
     if levels.left_out:
         left_out = f"{levels.left_out} of {len(items)} cases left out: too few blocks, or zero or less"
-        notes.append(left_out)
+        notes = (
+            [*notes, left_out] if levels.left_out < len(items) else [left_out]
+        )  # of no mean nothing else holds
     if levels.n_missing:
         missing = f"{levels.n_missing} of {levels.n_pairs} pairs of runs are missing"
         notes.append(f"{missing}; the others of their blocks count")
