@@ -234,3 +234,9 @@ def test_a_reason_is_one_printable_line(tmp_path: Path) -> None:
 def test_what_was_printed_last_is_not_told_as_the_reason_where_it_is_a_figure(tmp_path: Path) -> None:
     assert reason(tmp_path, "", "start\nfinal error 2e-9\n") == "the last that was printed: final error 2e-9"
     assert reason(tmp_path, "input deck has no grid\n", "start\n") == "input deck has no grid"
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=[one.name for one in FAILURES])
+def test_numbers_without_end_break_no_reason(failure: Failure, tmp_path: Path) -> None:
+    for number in sorted(set(re.findall(r"\b[0-9]+\b", failure.stderr)))[:12]:
+        reason(tmp_path, failure.stderr.replace(number, "9" * 5000), failure.stdout)

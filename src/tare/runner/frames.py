@@ -48,24 +48,27 @@ _FRAME_LINE = re.compile(
     re.VERBOSE,
 )
 _RANK_SIGNAL = re.compile(
-    r"process rank (\d+) with PID \d+ on node (\S+) exited on\s+signal (\d+) \(([^)]*)\)"
+    r"process rank (\d{1,9}) with PID \d+ on node (\S+) exited on\s+signal (\d{1,9}) \(([^)]*)\)"
 )
 _INTEL = re.compile(
-    r"RANK (\d+) PID \d+ RUNNING AT (\S+)\s*\n=\s+(KILLED BY SIGNAL|EXIT STATUS): (\d+)(?: \((.*)\))?"
+    r"RANK (\d{1,9}) PID \d+ RUNNING AT (\S+)\s*\n=\s+(KILLED BY SIGNAL|EXIT STATUS): (\d{1,9})(?: \((.*)\))?"
 )
-_HYDRA = re.compile(r"PID \d+ RUNNING AT (\S+)\s*\n=\s+EXIT CODE: (\d+)")
-_EXIT_STRING = re.compile(r"EXIT STRING: ([^(\n]*) \(signal (\d+)\)")
-_HANDLER = re.compile(r"^\[([^]:]+):\d+\] Signal: (.*) \((\d+)\)", re.MULTILINE)
-_RANK_EXIT = re.compile(r"Process name: \[(?:\[\d+,\d+\],|prterun\S*?@\d+,)(\d+)\]\s*\n\s*Exit code:\s+(\d+)")
+_HYDRA = re.compile(r"PID \d+ RUNNING AT (\S+)\s*\n=\s+EXIT CODE: (\d{1,9})")
+_EXIT_STRING = re.compile(r"EXIT STRING: ([^(\n]*) \(signal (\d{1,9})\)")
+_HANDLER = re.compile(r"^\[([^]:]+):\d+\] Signal: (.*) \((\d{1,9})\)", re.MULTILINE)
+_RANK_EXIT = re.compile(
+    r"Process name: \[(?:\[\d+,\d+\],|prterun\S*?@\d+,)(\d{1,9})\]\s*\n\s*Exit code:\s+(\d{1,9})"
+)
 _HYDRA_ABORT = re.compile(
-    r"Abort\((?P<code>-?\d+)\) on node \d+ \(rank (?P<rank>\d+) in comm \d+\): application called MPI_Abort"
+    r"Abort\((?P<code>-?\d{1,9})\) on node \d+ \(rank (?P<rank>\d+) in comm \d+\): "
+    r"application called MPI_Abort"
 )
 _OPENMPI_ABORT = re.compile(
     r"MPI_ABORT was invoked on rank (?P<rank>\d+)[^\n]*\n"
-    r"[^\n]*?(?:\n\s*Errorcode:|with errorcode) (?P<code>-?\d+)"
+    r"[^\n]*?(?:\n\s*Errorcode:|with errorcode) (?P<code>-?\d{1,9})"
 )
 _SRUN = re.compile(
-    r"^srun: error: (\S+): tasks? ([\d,-]+): (?:Exited with exit code (\d+)|(.+))$", re.MULTILINE
+    r"^srun: error: (\S+): tasks? ([\d,-]+): (?:Exited with exit code (\d{1,9})|(.+))$", re.MULTILINE
 )
 _OOM = re.compile(r"oom[-_]kill", re.IGNORECASE)
 _EXECVP = re.compile(r"execvp error on file (.+) \(([^()]*)\)$", re.MULTILINE)

@@ -150,6 +150,8 @@ class _Run:
                 yield f"test {test.number} of IOR has no result of its {direction}"
             for direction, rows in test.rows.items():
                 if direction == "remove":
+                    if test.repetitions is not None and len(rows) > test.repetitions:
+                        yield f"test {test.number} of IOR has {len(rows)} of {test.repetitions} removes"
                     continue
                 if test.repetitions is not None and len(rows) != test.repetitions:
                     yield f"test {test.number} of IOR has {len(rows)} of {test.repetitions} {direction}s"

@@ -130,7 +130,7 @@ class _Log:
             n_tasks, n_items = int(tasks[1]), int(tasks[2])
             if n_tasks and n_items % n_tasks == 0:
                 self._runs[-1].facts["items"] = n_items // n_tasks
-        elif line.startswith(" ") and self._runs and self._runs[-1].tables:
+        elif line.startswith(" ") and self._runs:
             self._read_row(line)
         elif line.startswith("-- finished at") and self._runs:
             self._runs[-1].is_finished = True
@@ -155,13 +155,17 @@ class _Log:
             self._findings.begin()
 
     def _read_row(self, line: str) -> None:
+        tables = self._runs[-1].tables
         if _HEADS.match(line):
-            if self._runs[-1].tables[-1].has_heads:
+            if not tables or tables[-1].has_heads:
                 self._findings.mixed("a table of mdtest without its title")
-            self._runs[-1].tables[-1].has_heads = True
+            else:
+                tables[-1].has_heads = True
+        elif not tables:
+            return
         elif match := _ROW.fullmatch(line):
             values = tuple(figure(word) for word in match.group(2, 3, 4))
-            rows = self._runs[-1].tables[-1].rows
+            rows = tables[-1].rows
             if match[1] in rows:
                 self._findings.mixed(f"mdtest's table has two rows {match[1]}")
             rows[match[1]] = values

@@ -70,7 +70,7 @@ class _Figure(NamedTuple):
 _HEAD = re.compile(
     r"\d[\d.]*% percentile\[usec\]|(?:BW|MsgRate) \w+\[[^\]]*\]|tps average|\S+\[[^\]]*\]|#\w+|\S+"
 )
-_LAST_OF_ALL = 8388608
+_FIRST_OF_ALL, _LAST_OF_ALL = 2, 8388608
 _WITHOUT_LIMIT = frozenset({"RC", "UC", "XRC", "DC"})
 """Connections not bound by the MTU: -a has all sizes up to 8 MiB (perftest_parameters.c)."""
 _ROW = re.compile(r"[0-9]{1,15}(?:\s+[0-9]{1,15}(?:\.[0-9]{2,6})?)*\s*")
@@ -234,6 +234,8 @@ class _Table:
             yield "has sizes that do not grow: rows of several tests, or out of order"
         elif any(int(following) != 2 * int(size) for size, following in pairwise(sizes)):
             yield "lacks rows: its sizes do not double from one to the next"
+        elif len(sizes) > 1 and int(sizes[0]) != _FIRST_OF_ALL:
+            yield f"lacks rows: its sizes begin at {sizes[0]}, not at 2 as those of -a do"
         elif (
             len(sizes) > 1
             and int(sizes[-1]) != _LAST_OF_ALL

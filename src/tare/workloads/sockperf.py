@@ -170,6 +170,9 @@ class _Log(abc.ABC):
         elif not self._runs and not faults:
             faults.append("the output holds no such summary of sockperf")
         faults += [fault for run in self._runs for fault in self.gaps(run)]
+        for run in self._runs:
+            doubled = [fom for number, (fom, _, at) in enumerate(run) if _holds(run[:number], fom, at)]
+            faults += [f"the summary has {fom} twice" for fom in dict.fromkeys(doubled)]
         for run, facts, which in zip(self._runs, self._facts, coordinates(self._facts), strict=True):
             findings.say(**facts)
             for fom, value, at in run:
@@ -178,6 +181,10 @@ class _Log(abc.ABC):
             findings.problem(fault)
         payload_bytes = self.n_messages * _HEADER_BYTES
         return findings.parsed(is_complete=not faults, payload_bytes=payload_bytes or None)
+
+
+def _holds(run: Sequence[tuple[str, float, Mapping[str, float]]], fom: str, at: Mapping[str, float]) -> bool:
+    return any((one, place) == (fom, at) for one, _, place in run)
 
 
 _OPTION = re.compile(r"--([a-z-]{1,30})=([0-9]{1,12})(?=\s|$)")
