@@ -174,3 +174,85 @@ def test_a_table_of_mdtest_has_its_title() -> None:
     lines = lines_of("mdtest/05-io500-4.1.0-stat.txt")
     first, second = place(lines, "File creation"), place(lines, "SUMMARY time")
     assert "without its title" in refused("mdtest", [*lines[:first], *lines[second + 1 :]])
+
+
+def test_a_benchmark_line_of_namd_that_comes_before_the_initial_ones_is_refused() -> None:
+    lines = lines_of("namd/07-v2.11-ubq_ws_eq.log")
+    at = place(lines, "Info: Benchmark time", -1)
+    assert refused("namd.apoa1", lines) == ""
+    head = place(lines, "TCL: Minimizing")
+    for first in (head + 3, place(lines, "Info: Initial time")):
+        moved = [*lines[:first], lines[at], *lines[first:at], *lines[at + 1 :]]
+        assert "a line Benchmark time comes before the initial ones" in refused("namd.apoa1", moved)
+
+
+def test_the_steps_of_wrf_reach_to_the_moment_that_its_last_line_names() -> None:
+    lines = lines_of(WRF)
+    last = place(lines, "Timing for main", -1)
+    missing = "the last one is before the forecast's end"
+    assert missing in refused("wrf.conus-12km", [*lines[:last], *lines[last + 1 :]])
+    assert missing in refused("wrf.conus-12km", [*lines[: last - 2], *lines[last + 1 :]])
+
+
+def test_rates_of_mdtest_are_not_lost_with_their_title_and_not_taken_for_times() -> None:
+    lines = lines_of("mdtest/06-io500-nan-sol.txt")
+    title, rows = place(lines, "SUMMARY rate"), place(lines, "File creation")
+    without = [*lines[:title], lines[title].replace("SUMMARY", "SUMMXRY"), *lines[title + 1 :]]
+    assert "a table of mdtest is missing" in refused("mdtest", without)
+    times = place(lines, "SUMMARY time")
+    doubled = [*lines[: times + 1], *lines[rows : times + 1], *lines[times + 1 :]]
+    assert "two tables of one kind" in refused("mdtest", doubled)
+
+
+QPERF = "tcp_bw:\n    bw  =  1.2 GB/sec\ntcp_lat:\n    latency  =  25 us\n"
+
+
+@pytest.mark.parametrize(
+    ("damaged", "why"),
+    [
+        (QPERF, ""),
+        (QPERF.replace("tcp_bw", "tcp_bx"), "tcp_bx is no test of qperf"),
+        (QPERF.replace("tcp_bw:", "tcp_bw"), "a value stands before the head of its test"),
+        (QPERF.replace("tcp_bw:\n", ""), "a value stands before the head of its test"),
+    ],
+)
+def test_a_value_of_qperf_is_that_of_a_test_that_qperf_has(damaged: str, why: str) -> None:
+    assert why in refused("qperf", [damaged])
+    assert bool(refused("qperf", [damaged])) is bool(why)
+
+
+def test_a_run_of_lammps_whose_performance_is_lost_is_refused() -> None:
+    log = (
+        "LAMMPS (2 Aug 2023)\nLoop time of 2 on 2 procs for 100 steps with 32000 atoms\n\n"
+        "Performance: 21600.000 tau/day, 50.000 timesteps/s\n"
+        "99.2% CPU use with 2 MPI tasks x 1 OpenMP threads\nTotal wall time: 0:00:03\n"
+    )
+    lines = log.splitlines(keepends=True)
+    assert refused("lammps.lj", lines) == ""
+    assert "lacks the line Performance" in refused("lammps.lj", [*lines[:3], *lines[4:]])
+
+
+OSU = (
+    "# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n# Size                  MB/s        Messages/s\n"
+)
+
+
+def test_a_garbled_head_of_a_column_of_osu_is_refused_and_a_column_of_its_own_is_not() -> None:
+    rows = "1 52.76 52760000.00\n2 110.22 55110000.00\n"
+    assert "may be 'messages/s'" in refused("osu.mbw_mr", [OSU.replace("Messages", "Messxges"), rows])
+    assert "may be" not in refused("osu.mbw_mr", [OSU.replace("Messages/s", "Watts"), rows])
+
+
+def test_the_row_of_iperf3s_sender_stands_before_the_receivers() -> None:
+    test = [
+        "[  5]   0.00-10.12  sec  41.3 MBytes  34.2 Mbits/sec  0.000 ms  0/29915 (0%)  sender\n",
+        "[  5]   0.00-10.00  sec  14.7 MBytes  12.4 Mbits/sec  3.603 ms  27892/38559 (72%)  receiver\n",
+    ]
+    assert "before the sender's" not in refused("iperf3", [*test, *test])
+    assert "the receiver's row stands before the sender's" in refused("iperf3", [test[1], *test, test[0]])
+
+
+def test_a_table_of_elbencho_without_results_is_refused() -> None:
+    lines = lines_of("elbencho/06-iops-direct.out")
+    at = place(lines, "OPERATION")
+    assert "mixed" in refused("elbencho.write", [*lines[:at], *lines[at : at + 1], *lines[at:]])

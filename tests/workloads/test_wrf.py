@@ -140,7 +140,7 @@ def test_the_example_is_complete() -> None:
         ("Timing for main: time", "Timing for main (dt= 12.00): time"),
         ("Timing for main", "d01 2020-03-18_00:03:00 Timing for main"),
         ("elapsed seconds", "elapsed seconds."),
-        ("wrf: SUCCESS", "d01 2020-03-19_00:00:00 wrf: SUCCESS"),
+        ("wrf: SUCCESS", "d01 2020-03-18_00:15:00 wrf: SUCCESS"),
     ],
 )
 def test_words_of_other_versions_are_read(words: str, others: str) -> None:

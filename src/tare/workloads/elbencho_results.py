@@ -138,7 +138,7 @@ class TextReader:
         elif line.startswith("COMMAND LINE: "):
             self._announced = command_facts(line)
         elif line.startswith("OPERATION "):
-            self.is_mixed |= self._open is not None
+            self.is_mixed |= self._open is not None or (bool(self._blocks) and not self._blocks[-1])
             self._blocks.append([])
             self._findings.begin()
             self._facts, self._announced = self._announced, {}

@@ -357,7 +357,10 @@ class _TextRun:
         if row["id"] != "SUM":
             self._streams.add(row["id"])
         if self._end_of(row) is not None:
-            self._rows[self._key(row)] = row
+            stream, end, way = key = self._key(row)
+            if end == "sender" and (stream, "receiver", way) in self._rows:
+                self._failure = self._failure or "the receiver's row stands before the sender's"
+            self._rows[key] = row
 
     def read(self, line: str) -> None:
         """Take in any other line."""

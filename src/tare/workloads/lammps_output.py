@@ -229,5 +229,9 @@ def _gaps(sessions: Iterable[_Session]) -> Iterator[str]:
         moving = [one for one in loops if one.has_use and not one.is_minimisation]
         if any(one.has_performance for one in moving) and not all(one.has_performance for one in moving):
             yield "a run lacks the line Performance, which others have"
+        if any(
+            one.has_use and not one.has_performance for one in loops if not one.is_minimisation
+        ) and not any(one.has_performance for one in loops):
+            yield "a run lacks the line Performance, and has that of its use of processors"
         if any(one.head == following.head for one, following in pairwise(loops)):
             yield "the line Loop time stands there twice"

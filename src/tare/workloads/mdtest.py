@@ -203,6 +203,11 @@ def _faults(runs: list[_Run]) -> Iterator[str]:
     if not all(run.is_finished for run in runs):
         yield "the output lacks mdtest's closing line; the run did not come to its end"
     for run in runs:
+        kinds = [table.fom.partition("_")[0] for table in run.tables]
+        if kinds and kinds[0] != "rate":
+            yield "a table of mdtest is missing: times stand there without rates"
+        if len(set(kinds)) < len(kinds):
+            yield "a run of mdtest has two tables of one kind"
         for table in run.tables:
             for name in table.missing(has_reads=run.has_reads):
                 yield f"mdtest's table of {table.fom}s lacks the row {name}"

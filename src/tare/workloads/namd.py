@@ -174,7 +174,8 @@ _ATOMS = re.compile(r"Info: (\d{1,12}) ATOMS")
 _TIMING = re.compile(r"TIMING: (\d{1,15}) ")
 _HEADS = frozenset({"Info", "PERF", "TCL:", "TIMI", "Wall", "ERRO", "FATA"})
 _SIEVE = Sieve(
-    r"Info: (?:Benchmark|NAMD|Running|\d+ ATOMS)|PERF|TIMING: |TCL: (?:Running|Minimizing)|Wall|ERRO",
+    r"Info: (?:Initial time|Benchmark|NAMD|Running|\d+ ATOMS)|"
+    r"PERF|TIMING: |TCL: (?:Running|Minimizing)|Wall|ERRO",
     "FATAL ERROR",
     "CmiAbort",
     "Charm++ fatal error",
@@ -200,6 +201,8 @@ class _Log:
         self._descents = 0
         self._parts = 0
         """How many runs of steps the script has begun."""
+        self._has_benchmark = False
+        """Whether a line Benchmark time came since the last part of the script."""
 
     def read(self, line: str) -> None:
         """Take in a line."""
@@ -218,6 +221,7 @@ class _Log:
             self._read_step(line)
         elif line.startswith("TCL: "):
             self._parts += 1
+            self._has_benchmark = False
         elif line.startswith("WallClock: "):
             self._read_wall(line)
         elif line.startswith("Info: "):
@@ -248,6 +252,10 @@ class _Log:
                 self._findings.mixed("lines of a run before its beginning")
             self._runs.begin()
             self._step, self._averaged, self._pace = -1, None, 0
+            self._has_benchmark = False
+        elif line.startswith("Info: Initial time: "):
+            if self._has_benchmark:  # the load is balanced by then (Controller.C)
+                self._findings.mixed("a line Benchmark time comes before the initial ones")
         elif match := _RANKS.match(line):
             self._belong()
             self._ranks.add(int(match[1]))
@@ -260,6 +268,7 @@ class _Log:
 
     def _read_benchmark(self, line: str) -> None:
         match = _BENCHMARK.fullmatch(line)
+        self._has_benchmark = True
         if match is None:
             return
         self._measure("step_time", match[1])

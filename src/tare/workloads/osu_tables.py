@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import msgspec
 
+from tare.errors import nearest_name
 from tare.model.values import Scalar
 from tare.model.workload import Fom, Parsed
 from tare.workloads.common.benchmark import Banner, Findings, coordinates
@@ -303,6 +304,10 @@ class _Log:
         if table.rows:  # one table for each data type (-T) follows under the same title
             table = self._open = self._following(table)
         table.read_heads(line, expected.has_sizes)
+        for name in table.heads:
+            near = "" if name in COLUMNS or _TAIL.fullmatch(name) else nearest_name(name, COLUMNS)
+            if near:  # a column of its own is left alone, and one that is garbled is not
+                self._findings.problem(f"{self._name(table)} has a column {name!r}, which may be {near!r}")
         if not any(COLUMNS.get(name) == expected.main for name in table.heads):
             self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
             table.pattern = None

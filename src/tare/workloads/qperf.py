@@ -70,6 +70,11 @@ Traps: three digits are all that qperf prints. `bandwidth` of a test that loses 
 arrived; `bandwidth_sent` may be far more."""
 
 _TEST = re.compile(r"(?:tcp|udp|sctp|sdp|rds|rc|uc|ud|xrc|ver_rc)_[a-z_]+")
+_KNOWN = re.compile(
+    r"(?:tcp|udp|sctp|sdp|rds|rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)|(?:rc|uc)_rdma_(?:read|write)_(?:poll_)?(?:bw|lat)"
+    r"|rc_(?:compare_swap|fetch_add)_mr|ver_rc_(?:compare_swap|fetch_add)"
+)
+"""The tests of qperf 0.4.11 (qperf.c, Tests); another name is one that was garbled."""
 _HEAD = re.compile(r"(" + _TEST.pattern + r"):")
 _VALUE = re.compile(
     r"\s+(?P<name>\w+)\s+=\s+(?P<number>(?:[0-9]{1,15}|[0-9]{1,3}(?:,[0-9]{3}){1,6})(?:\.[0-9]{1,9})?)"
@@ -143,12 +148,17 @@ class _Log:
         """Take in the head of a test, one of its values, or what it says instead."""
         if line.endswith(":"):
             if (head := _HEAD.fullmatch(line.lstrip())) is not None:
+                if not _KNOWN.fullmatch(head[1]):
+                    self._findings.problem(f"{head[1]} is no test of qperf")
                 self._results.append(_Result(head[1]))
                 self._findings.begin()
                 return
         elif " = " in line:
-            if self._results and (value := _VALUE.fullmatch(line)) is not None:
+            value = _VALUE.fullmatch(line)
+            if value is not None and self._results:
                 self._read_value(self._results[-1], value)
+            elif value is not None and value["name"] in _FIGURES:
+                self._findings.mixed("a value stands before the head of its test")
             return
         if line and "fail" in line and self._results and not self._results[-1].figures:
             self._results[-1].complaint = self._results[-1].complaint or line.strip()[:200]

@@ -158,6 +158,7 @@ _IO_RANKS = re.compile(r" *Quilting with +(\d+) groups of +(\d+) I/O tasks\.?")
 _FATAL = re.compile(r"FATAL CALLED FROM FILE: +(\S+) +LINE: +(\d+)")
 _MOSTLY = 0.8
 """The share of steps of one width from which on others, of several widths, are gaps and no adapted steps."""
+_ENDED = re.compile(r"d01 (\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d) wrf: SUCCESS COMPLETE WRF")
 _CFL = re.compile(r"points exceeded (?:v_)?cfl *=", re.IGNORECASE)
 
 
@@ -230,6 +231,14 @@ class _Forecast:
     has_boundary: bool = False
     output: float | None = None
     is_finished: bool = False
+    ended_at: str = ""
+    """The simulated moment that its last line names, where that names one."""
+
+    @property
+    def has_last_step(self) -> bool:
+        """Whether the steps of its first domain reach to where it ended."""
+        last = self.domains[min(self.domains)].last if self.domains else ""
+        return not (last and self.ended_at) or last >= self.ended_at
 
     @property
     def is_finite(self) -> bool:
@@ -265,7 +274,8 @@ class _Log:
         elif "SUCCESS COMPLETE WRF" in line:
             if self._forecasts and self._forecasts[-1].is_finished:
                 return  # nothing has begun since
-            self._open.is_finished = True
+            run = self._open
+            run.is_finished, run.ended_at = True, match[1] if (match := _ENDED.match(line)) else ""
             self._domains = {}
         elif "FATAL CALLED FROM" in line:
             if match := _FATAL.search(line):
@@ -349,6 +359,8 @@ class _Log:
             self._findings.mixed("the simulated time does not grow from step to step")
         if not all(domain.is_gapless for run in runs for domain in run.domains.values()):
             self._findings.problem("lines of steps are missing: the simulated time jumps")
+        if not all(run.has_last_step for run in runs):
+            self._findings.problem("lines of steps are missing: the last one is before the forecast's end")
         if not all(kind.is_in_order for run in runs for kind in run.outputs.values()):
             self._findings.mixed("a file is written twice, or files of later times come first")
         if not all(kind.is_gapless for run in runs for kind in run.outputs.values()):
