@@ -21,12 +21,16 @@ from tare.backends.sessions import Session, new_session
 FREE = 4194303  # the highest pid there can be (proc(5), pid_max)
 NOBODY = 65534
 
-_NAMESPACES = ["unshare", "--mount", "--uts", "--pid", "--fork", "--mount-proc", "true"]
+AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0 or subprocess.run(_NAMESPACES, capture_output=True, check=False).returncode != 0,
-    reason="only root makes namespaces and other users, and not in every container",
-)
+
+@pytest.fixture(scope="module")
+def root() -> None:
+    """Skip where namespaces cannot be made, or another user cannot run this Python."""
+    tried = ["unshare", "--mount", "--uts", "--pid", "--fork", "--mount-proc", *AS_NOBODY]
+    tried += [sys.executable, "-c", "import tare.backends.sessions"]
+    if os.geteuid() != 0 or subprocess.run(tried, capture_output=True, check=False).returncode != 0:
+        pytest.skip("only root makes namespaces and other users, and not in every container")
 
 
 @pytest.fixture(autouse=True)
@@ -137,18 +141,18 @@ FORGED = {
     "empty": "",
     "of one letter, with which every campaign may begin": "c",
     "a campaign alone": "{campaign}:",
-    "cut short": "{here}:4194303:",
+    "cut short": "{campaign}:4194303:1:2:{here}",
     "of version 0.1.0": "{campaign}:4194303:1:case/1.1;",
     "with a line in it": "{session}case\n{session}case/1.1;",
     "with a terminal command in it": "{session}\x1b]52;c;aGFybQ==\x07",
-    "with a number that is written otherwise": "{here}:4194303:01:x;",
-    "of process 0": "{here}:0:1:x;",
-    "of a process beyond all numbers": "{here}:99999999999999:1:x;",
+    "with a number that is written otherwise": "{campaign}:4194303:01:2:{here}:x;",
+    "of process 0": "{campaign}:0:1:2:{here}:x;",
+    "of a process beyond all numbers": "{campaign}:99999999999999:1:2:{here}:x;",
 }
 
 
 def forge(kind: str, dead: Session) -> str:
-    here = f"{dead.campaign}:2:{dead.host}:{dead.machine}:{dead.boot}:{dead.uid}:{dead.namespaces}"
+    here = f"{dead.host}:{dead.machine}:{dead.boot}:{dead.uid}:{dead.namespaces}"
     return FORGED[kind].format(session=dead, campaign=dead.campaign, here=here)
 
 
@@ -216,12 +220,10 @@ def test_it_is_told_in_json_too(tare: Tare, dead: Session, start: Start) -> None
     assert left.poll() is None
 
 
-@needs_root
+@pytest.mark.usefixtures("root")
 class TestOtherUsers:
-    AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
-
     def test_another_users_mark_is_shown_to_root(self, tare: Tare, dead: Session, start: Start) -> None:
-        other = start(f"{dead._replace(uid=NOBODY)}case/1.1;", *self.AS_NOBODY)
+        other = start(f"{dead._replace(uid=NOBODY)}case/1.1;", *AS_NOBODY)
         (line,) = lines(tare("clean"), dead.campaign)
         assert "it is user nobody's" in line
         assert other.poll() is None
@@ -233,7 +235,7 @@ class TestOtherUsers:
         """An empty mark was a prefix of all marks: root's clean ended root's live ranks."""
         alive = new_session(dead.campaign)
         rank = start(f"{alive}case/1.1;")
-        other = start(mark.format(dead=dead, alive=alive, campaign=dead.campaign), *self.AS_NOBODY)
+        other = start(mark.format(dead=dead, alive=alive, campaign=dead.campaign), *AS_NOBODY)
         left = start(f"{dead}case/1.1;")
         done = tare("clean")
         assert left.wait(10) == -signal.SIGKILL
@@ -243,9 +245,9 @@ class TestOtherUsers:
     def test_a_tare_that_proc_hides_is_not_taken_for_dead(self, tmp_path: Path, start: Start) -> None:
         """Where /proc is mounted so that users see their own processes alone (proc(5), hidepid)."""
         session = new_session(f"clean{time.monotonic_ns()}")._replace(uid=NOBODY)  # a tare that is root's
-        held = start(f"{session}case/1.1;", *self.AS_NOBODY)
+        held = start(f"{session}case/1.1;", *AS_NOBODY)
         script = 'mount -t proc -o hidepid=2 proc /proc && mount --make-rprivate / && exec "$@"'
-        words = ["unshare", "--mount", "sh", "-ec", script, "sh", *self.AS_NOBODY]
+        words = ["unshare", "--mount", "sh", "-ec", script, "sh", *AS_NOBODY]
         code = (
             "import os, sys; from tare.backends.sessions import judge; "
             f"print(os.path.exists('/proc/{os.getpid()}'), judge({str(session) + 'case/1.1;'!r}))"
@@ -259,7 +261,7 @@ class TestOtherUsers:
         assert held.poll() is None
 
 
-@needs_root
+@pytest.mark.usefixtures("root")
 class TestOtherPlaces:
     """Head nodes and containers, as the kernel makes them: namespaces."""
 
@@ -351,7 +353,7 @@ def test_an_unreadable_record_is_no_proof(tare: Tare, state: Path, tmp_path: Pat
     assert folder.exists()
 
 
-@needs_root
+@pytest.mark.usefixtures("root")
 def test_a_record_that_another_user_has_put_there_is_shown(
     tare: Tare, dead: Session, state: Path, tmp_path: Path
 ) -> None:

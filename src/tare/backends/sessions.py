@@ -1,6 +1,6 @@
 """Sessions of `tare run`: who gave a mark, and whether that is known to be gone.
 
-The mark of a job begins with its session: campaign, host, machine, boot, user, namespaces, pid and start. It
+The mark of a job begins with its session: campaign, pid, start, host, machine, boot, user and namespaces. It
 is parsed in this module alone, and compared whole. A session is dead only if this process can know it: it was
 one of this user, of this host since its last boot, and in the namespaces in which this process looks; and its
 pid is free, or another process has it.
@@ -18,11 +18,13 @@ from typing import NamedTuple
 
 _UNKNOWN = "-"
 _MARK = re.compile(
-    r"(?P<campaign>[\w.-]{1,64}):2:(?P<host>[\w.-]{1,64}):(?P<machine>[0-9a-f]{16}):(?P<boot>[0-9a-f]{32}|-)"
-    r":(?P<uid>\d{1,10}):(?P<namespaces>\d{1,10}-\d{1,10}|-):(?P<pid>[1-9]\d{0,6}):(?P<start>\d{1,20}):"
+    r"(?P<campaign>[\w.-]{1,64}):(?P<pid>[1-9]\d{0,6}):(?P<start>\d{1,20}):2:(?P<host>[\w.-]{1,64}):"
+    r"(?P<machine>[0-9a-f]{16}):(?P<boot>[0-9a-f]{32}|-):(?P<uid>\d{1,10}):(?P<namespaces>\d{1,10}-\d{1,10}|-):"
     r"(?P<job>[^\s:\x00-\x1f\x7f]*)",
     re.ASCII,
 )
+"""It begins as one of version 0.1.0, so that such a `tare clean` sees that the session is alive."""
+
 _OLD = re.compile(r"[\w.-]+:(?P<pid>[1-9]\d{0,6}):(?P<start>\d{1,20}):[^\s:\x00-\x1f\x7f]*", re.ASCII)
 """A mark of version 0.1.0, which named neither host nor user."""
 
@@ -31,18 +33,18 @@ class Session(NamedTuple):
     """One `tare run`: its campaign, where and by whom it is run, and its process."""
 
     campaign: str
+    pid: int
+    start: int
     host: str
     machine: str
     boot: str
     uid: int
     namespaces: str
-    pid: int
-    start: int
 
     def __str__(self) -> str:
         """Return the beginning of the marks of its jobs, which ends with a colon."""
-        campaign, *others = self
-        return ":".join([campaign, "2", *map(str, others), ""])
+        words = [str(one) for one in self]
+        return ":".join([*words[:3], "2", *words[3:], ""])
 
 
 class Mark(NamedTuple):
@@ -71,9 +73,9 @@ class Verdict(NamedTuple):
 def new_session(campaign: str) -> Session:
     """Return this process as a session of `campaign`, a word of letters, digits, dots and dashes."""
     host, machine, boot, namespaces = _place()
-    start = _stat("self")
+    seen = _stat("self")
     return Session(
-        campaign, host, machine, boot, os.getuid(), namespaces, os.getpid(), start.start if start else 0
+        campaign, os.getpid(), seen.start if seen else 0, host, machine, boot, os.getuid(), namespaces
     )
 
 
@@ -85,13 +87,13 @@ def parse(label: str) -> Mark | None:
     part = found.groupdict()
     session = Session(
         part["campaign"],
+        int(part["pid"]),
+        int(part["start"]),
         part["host"],
         part["machine"],
         part["boot"],
         int(part["uid"]),
         part["namespaces"],
-        int(part["pid"]),
-        int(part["start"]),
     )
     return Mark(session, part["job"]) if f"{session}{part['job']}" == label else None
 
