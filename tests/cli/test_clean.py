@@ -98,6 +98,12 @@ def test_what_a_live_run_has_is_no_leftover(tare: Tare, start: Start) -> None:
     assert alive.poll() is None
 
 
+def test_a_live_mark_is_one_to_version_0_1_0_too() -> None:
+    """Which takes the second and third of its parts for the pid and start of the run."""
+    session = new_session("c")
+    assert str(session).split(":")[:3] == ["c", str(os.getpid()), str(session.start)]
+
+
 def test_a_run_is_dead_when_another_process_has_its_pid(tare: Tare, start: Start) -> None:
     session = new_session(f"clean{time.monotonic_ns()}")
     left = start(f"{session._replace(start=session.start - 1)}case/1.1;")
@@ -311,8 +317,9 @@ class TestOtherPlaces:
         with subprocess.Popen(contained) as outside:
             try:
                 wait_for(lambda: bool(lines(tare("clean", "--dry-run"), campaign)))
-                (line,) = lines(tare("clean"), campaign)
-                assert "another PID namespace, as in a container: clean up there" in line
+                done = tare("clean")
+                told = "".join(lines(done, campaign))
+                assert "another PID namespace, as in a container: clean up there" in told, done.stdout
                 assert outside.poll() is None
             finally:
                 outside.kill()
