@@ -10,10 +10,11 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tare.backends import control_groups, marks
+from tare.backends import control_groups, lingering, marks
 from tare.backends.orphans import command_of, look
 from tare.backends.process import ProcessBackend
 from tare.backends.sessions import new_session
@@ -87,6 +88,17 @@ def test_what_hides_ends_with_a_job_that_fails(backend: ProcessBackend, tmp_path
     script = f"env -i setsid sleep 300.7 & sleep 0.1; {end}"
     backend.run(job(backend, tmp_path, script, timeout_s=0.4))
     assert sleepers() - before == set()
+
+
+def test_a_pipe_that_waits_for_what_a_shell_left_behind_is_no_launcher(
+    backend: ProcessBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only launchers are known to wait for nothing else; here a program waits for its results."""
+    monkeypatch.setattr(lingering, "_FIRST_S", 0.1)
+    monkeypatch.setattr(lingering, "_MOST_S", 0.1)
+    ended = backend.run(job(backend, tmp_path, "(setsid sh -c 'sleep 2; echo value: 1' &) | cat"))
+    assert (ended.code, ended.lingerers) == (0, ())
+    assert (tmp_path / "stdout").read_text() == "value: 1\n"
 
 
 def test_bystanders_live(backend: ProcessBackend, tmp_path: Path) -> None:
@@ -243,6 +255,30 @@ class TestControlGroups:
             assert group.end() == []
         control_groups.usable()
         assert not group.path.exists()
+
+    def test_an_interrupt_while_it_is_tried_leaves_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One that comes between the start of the trial's process and the note of its pid."""
+        parent = control_groups.usable()
+        if parent is None:
+            pytest.skip("no control group may be made here")
+        started: list[subprocess.Popen[bytes]] = []
+
+        class InterruptedPopen(subprocess.Popen[bytes]):
+            def __init__(self, *words: Any, **options: Any) -> None:
+                super().__init__(*words, **options)
+                started.append(self)
+                signal.raise_signal(signal.SIGINT)
+
+        monkeypatch.setattr(subprocess, "Popen", InterruptedPopen)
+        with pytest.raises(KeyboardInterrupt):
+            control_groups.usable()
+        (trial,) = started
+        try:
+            assert trial.returncode is not None
+            assert not list(parent.glob(f"{control_groups._name(f'trial:{os.getpid()}:')}*"))
+        finally:
+            trial.kill()
+            trial.wait()
 
     def test_where_none_may_be_made_there_is_none(self, tmp_path: Path) -> None:
         assert control_groups.own(tmp_path) is None

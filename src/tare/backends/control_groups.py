@@ -3,7 +3,7 @@
 A process stays in the group that it was born in (cgroups(7), version 2) until somebody who may moves it, and
 ``cgroup.kill`` ends all of a group at once. A group is made in the one that this process works in, where the
 user may: root may, and so may who was given it, as by ``systemd-run --user --scope``. It gets no controllers,
-so that it limits, weighs and schedules nothing of what is measured. The module is stdlib-only.
+so that it limits, weighs and schedules nothing of what is measured. The module imports tare and stdlib alone.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from tare.backends.interrupts import interrupts_deferred
 
 _PREFIX = "tare:"
 _LABEL = "user.tare.label"  # an extended attribute (xattr(7)), for a name has no more than 255 bytes
@@ -48,11 +50,11 @@ class ControlGroup:
             try:
                 (self.path / _KILL).write_text("1")
             except OSError:  # a kernel before 5.14
-                for pid in self._pids():
+                for pid in self.pids():
                     with contextlib.suppress(OSError):
                         os.kill(pid, signal.SIGKILL)
             if time.monotonic() > deadline:
-                return self._pids()
+                return self.pids()
             time.sleep(0.001)
         return []
 
@@ -69,7 +71,8 @@ class ControlGroup:
         except FileNotFoundError:
             return False
 
-    def _pids(self) -> list[int]:
+    def pids(self) -> list[int]:
+        """Return what is in the group and in those beneath it."""
         found: list[int] = []
         for folder, _, _ in os.walk(self.path):
             with contextlib.suppress(OSError):
@@ -102,9 +105,15 @@ def usable() -> Path | None:
     """
     parent = own()
     _remove_empty(parent)
+    with interrupts_deferred():  # one in between would leave a process
+        return parent if _is_usable(parent) else None
+
+
+def _is_usable(parent: Path | None) -> bool:
+    """Return whether a process can be put into a new group in `parent`, and ended there."""
     group = make(f"trial:{os.getpid()}:{time.monotonic_ns()};", parent)
     if group is None:
-        return None
+        return False
     try:
         tried = subprocess.Popen(
             ["sleep", "60"],
@@ -114,18 +123,14 @@ def usable() -> Path | None:
             stderr=subprocess.DEVNULL,
         )
         try:
-            is_joined = f"{tried.pid}\n" in (group.path / _PROCS).read_text()
-            is_ended = is_joined and not group.end()
-        except OSError:  # as EOPNOTSUPP, beneath a threaded group
-            return None
+            return f"{tried.pid}\n" in (group.path / _PROCS).read_text() and not group.end()
         finally:
             tried.kill()
             tried.wait()
-    except OSError:
-        return None
+    except OSError:  # as EOPNOTSUPP, beneath a threaded group
+        return False
     finally:
         group.remove()
-    return parent if is_ended else None
 
 
 def own(proc: Path = Path("/proc")) -> Path | None:

@@ -24,9 +24,10 @@ _ZOMBIE = "Z"
 
 
 class Process(NamedTuple):
-    """What is known of a process: its state, session and start, in clock ticks since boot (proc(5))."""
+    """What is known of a process: state, parent, session, and start in clock ticks since boot (proc(5))."""
 
     state: str
+    parent: int
     session: int
     start: int
 
@@ -38,7 +39,7 @@ def look(pid: int) -> Process | None:
     except OSError:
         return None
     fields = stat.rpartition(")")[2].split()
-    return Process(fields[0], int(fields[3]), int(fields[19]))
+    return Process(fields[0], int(fields[1]), int(fields[3]), int(fields[19]))
 
 
 def command_of(pid: int) -> str:
@@ -170,3 +171,15 @@ class Survivors:
             of = "" if owner == label else f", left by {owner.rpartition(':')[2].rstrip(';')}"
             told.append(f"{pid} ({command}{of})")
         return tuple(told)
+
+
+def set_subreaper(is_subreaper: bool) -> bool:
+    """Let orphans of this process's children come to it, or no more; return how it was (prctl(2))."""
+    import ctypes
+
+    set_child_subreaper, get_child_subreaper = 36, 37
+    prctl = ctypes.CDLL(None).prctl
+    before = ctypes.c_int()
+    prctl(get_child_subreaper, ctypes.byref(before), 0, 0, 0)
+    prctl(set_child_subreaper, int(is_subreaper), 0, 0, 0)
+    return bool(before.value)

@@ -22,8 +22,9 @@ from tare.backends import control_groups, marks, priority, sessions
 from tare.backends.control_groups import ControlGroup
 from tare.backends.excess import bound_in, cut, wait_within
 from tare.backends.interrupts import interrupts_deferred
+from tare.backends.lingering import Lingering
 from tare.backends.openssh import explain
-from tare.backends.orphans import Orphans, Survivors, command_of
+from tare.backends.orphans import Orphans, Survivors, command_of, set_subreaper
 from tare.backends.reach import Reach
 from tare.backends.remote import remote_command, unframe
 from tare.backends.staged import Staged, on_record
@@ -68,7 +69,7 @@ class ProcessBackend:
         self._was_subreaper = False
 
     def __enter__(self) -> ProcessBackend:
-        self._was_subreaper = _set_subreaper(True)
+        self._was_subreaper = set_subreaper(True)
         command = [sys.executable, "-I", "-S", marks.__file__, self._label, str(self._reach.folder or "")]
         if self._hosts:
             command += [*self._reach.words, "--", *self._hosts]
@@ -93,7 +94,7 @@ class ProcessBackend:
             self._guard = None
         self._reach.close()
         self._orphans.reap_own(with_new=self._reach.folder is not None)
-        _set_subreaper(self._was_subreaper)
+        set_subreaper(self._was_subreaper)
 
     def adopt(self) -> None:
         """Take the processes that have come to this one by now for no leftovers of its jobs."""
@@ -162,8 +163,10 @@ class ProcessBackend:
             try:
                 if job.n_boosted and self._boosts and self._reach.folder is None:
                     _boost_ranks(process, job)
+                members = partial(self._members, process, job, group)
+                lingering = Lingering(partial(_wait, process), process.pid, members)
                 waited = wait_within(
-                    partial(_wait, process),
+                    lingering,
                     job.folder,
                     (job.stdout, job.stderr),
                     bound,
@@ -176,6 +179,7 @@ class ProcessBackend:
             elapsed_s = time.monotonic() - started
             is_ended = waited.is_timeout or bool(waited.excess)
             if is_ended:
+                lingering.look()
                 self._end(process, job)
                 elapsed_s = time.monotonic() - started
             self._end_group(process)
@@ -191,8 +195,15 @@ class ProcessBackend:
             is_timeout=waited.is_timeout,
             elapsed_s=elapsed_s,
             survivors=survivors,
+            lingerers=lingering.found,
             excess=waited.excess,
         )
+
+    def _members(self, process: subprocess.Popen[bytes], job: Job, group: ControlGroup | None) -> set[int]:
+        """Return the job's processes of this machine, as far as they are known."""
+        if group is not None:
+            return set(group.pids())
+        return {*marks.marked(job.label), *self._orphans.of(process.pid)}
 
     def _conclude(self, job: Job, agent: Exit, log: Path | None) -> Exit:
         """Return how `job` ended on its host, from how the agent did and what the job's outputs tell."""
@@ -380,15 +391,3 @@ def _read_here(paths: Sequence[str]) -> dict[str, str]:
         except OSError:
             continue
     return texts
-
-
-def _set_subreaper(is_subreaper: bool) -> bool:
-    """Let orphans of this process's children come to it, or no more; return how it was (prctl(2))."""
-    import ctypes
-
-    set_child_subreaper, get_child_subreaper = 36, 37
-    prctl = ctypes.CDLL(None).prctl
-    before = ctypes.c_int()
-    prctl(get_child_subreaper, ctypes.byref(before), 0, 0, 0)
-    prctl(set_child_subreaper, int(is_subreaper), 0, 0, 0)
-    return bool(before.value)

@@ -42,8 +42,9 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
 
     `code` is its exit code, None when `signal` ended it. `fault` is set when the infrastructure, not
     the job, is to blame: the host could not be reached, the command could not be started. `survivors` names
-    the processes of this job, or of one before it, that could not be ended. `excess` says of a job that was
-    ended because it printed too much how much that was.
+    the processes of this job, or of one before it, that could not be ended. `lingerers` names those that its
+    ranks had left behind, and that alone kept its launcher from ending, until they were ended. `excess` says
+    of a job that was ended because it printed too much how much that was.
     """
 
     code: int | None = None
@@ -52,6 +53,7 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
     elapsed_s: float = 0.0
     fault: str | None = None
     survivors: tuple[str, ...] = ()
+    lingerers: tuple[str, ...] = ()
     excess: str = ""
 
 

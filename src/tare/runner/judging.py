@@ -231,15 +231,29 @@ def judge_exit(end: StagesEnd, timeout_s: float, work: Path, output: str = "") -
 
 
 def judge_survivors(outcome: Outcome, ended: Exit) -> Outcome:
-    """Return `outcome`, or that a run does not count beside which processes ran that could not be ended."""
-    if not ended.survivors:
-        return outcome
-    n = len(ended.survivors)
-    more = f" and {n - _N_TOLD} more" if n > _N_TOLD else ""
-    told = f"{', '.join(ended.survivors[:_N_TOLD])}{more}"
-    what = f"{n} process{'es' if n > 1 else ''} could not be ended and may slow this and other runs: {told}"
+    """Return `outcome`, or that a run does not count, since processes outlived its ranks.
+
+    What could not be ended ran beside it; what held its launcher up was ended, but the run took longer by it.
+    """
+    if ended.lingerers:
+        what = f"its ranks had ended, but not {_named(ended.lingerers)}: left behind, it held the launcher up"
+        outcome = _spoilt(outcome, what, "lingerers")
+    if ended.survivors:
+        n = len(ended.survivors)
+        what = f"{n} process{'es' if n > 1 else ''} could not be ended and may slow this and other runs: "
+        outcome = _spoilt(outcome, what + _named(ended.survivors), "survivors")
+    return outcome
+
+
+def _named(processes: Sequence[str]) -> str:
+    more = len(processes) - _N_TOLD
+    return ", ".join(processes[:_N_TOLD]) + (f" and {more} more" if more > 0 else "")
+
+
+def _spoilt(outcome: Outcome, what: str, check: str) -> Outcome:
+    """Return that a run does not count for `what`; of one that does not count already, the reason with it."""
     if outcome.state is State.DONE:
-        return Outcome(State.INVALID, what, check="survivors")
+        return Outcome(State.INVALID, what, check=check)
     return outcome._replace(reason=f"{outcome.reason}; {what}")
 
 
