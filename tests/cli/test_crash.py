@@ -100,6 +100,25 @@ def test_an_unfinished_attempt_is_on_record_as_lost_and_its_run_is_done_again(
     assert (campaign / attempts[0].folder / "command.json").exists(), "the evidence of a lost attempt is kept"
 
 
+def test_a_run_of_which_the_journal_lost_all_lines_is_lost_and_done_again(
+    tare: Tare, study: Study, tmp_path: Path
+) -> None:
+    """What is not synced yet when the power goes, may go with it, and not what is in another folder."""
+    campaign = tmp_path / "campaign"
+    path = study("echo value: 1.0", repeats=2)
+    assert tare("run", path, "--out", campaign).returncode == 0
+    lines = (campaign / JOURNAL).read_text().splitlines(keepends=True)
+    (campaign / JOURNAL).write_text("".join(lines[:-2]))  # the last run, from its start to its end
+    again = tare("run", path, "--out", campaign)
+    assert again.returncode == 0, again.stdout + again.stderr
+    attempts = read_campaign(campaign).attempts
+    assert Counter(one.state for one in attempts) == {State.DONE: 4, State.LOST: 1}
+    assert [(one.attempt, one.reason) for one in attempts if one.state is State.LOST] == [
+        (1, "its folder is there, and no line of the journal told of it")
+    ]
+    assert set(ended_runs(campaign).values()) == {1}
+
+
 def test_an_interrupt_cleans_up_and_says_how_to_go_on(study: Study, tmp_path: Path) -> None:
     campaign = tmp_path / "campaign"
     path = study("setsid sleep 60 & sleep 60")

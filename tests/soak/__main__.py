@@ -92,7 +92,7 @@ def _goes_on(soak: Soak, n_campaigns: int | None, ends_at: float) -> bool:
 def _places(names: list[str], home: Path, env: dict[str, str], stack: ExitStack) -> list[Place]:
     found: list[Place] = []
     for name in names:
-        (home / name).mkdir()
+        (home / name).mkdir(exist_ok=True)
         try:
             found.append(stack.enter_context(PLACES[name](home / name, env)))
         except Absent as error:

@@ -119,7 +119,7 @@ class Loop:
         self._is_warm = any(one.block >= 1 and one.session == session for one in history)
         for attempt in history:
             run = Run(attempt.block, attempt.case)
-            self._n_attempts[run] = attempt.attempt
+            self._n_attempts[run] = max(self._n_attempts.get(run, 0), attempt.attempt)
             is_tried_again = is_retrying_failed and attempt.state is not State.DONE
             self._take(run, attempt, is_settled=attempt.is_settled and not is_tried_again)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ from tare.store.telemetry import read_means
 JOURNAL = "journal.jsonl"
 PLAN = "plan.json"
 ENVIRONMENTS = "environments"
+
+
+_ATTEMPT = re.compile(r"attempts/(?P<case>[^/]+)/(?P<block>0|-?[1-9]\d{0,8})\.(?P<attempt>[1-9]\d{0,8})")
 
 
 def is_campaign(folder: Path) -> bool:
@@ -155,6 +159,39 @@ def read_past(events: tuple[Event, ...]) -> Past:
     ended = {event.attempt.folder for event in events if isinstance(event, AttemptEnded)}
     begun = tuple(one for one in attempts if one.folder not in ended)
     return Past(attempts, begun, orders, passes, reader.number, reader.last_at, reader.last_block)
+
+
+def untold(place: Beneath, attempts: Iterable[Attempt]) -> Iterator[str]:
+    """Yield the folders of attempts in the campaign `place` that no line of the journal tells of."""
+    known = {one.folder for one in attempts}
+    for case in (place / "attempts").folders():
+        for one in case.folders():
+            name = f"attempts/{case.name}/{one.name}"
+            if name not in known:
+                yield name
+
+
+def with_untold(past: Past, folder: Path, plan: Plan) -> Past:
+    """Return `past` with the attempts of the plan that only their folders tell of, as begun and not ended.
+
+    That an attempt begins is not synced: when a machine loses its power, the line may go and the folder stay.
+    """
+    cases = {case.id for case in plan.cases}
+    found = []
+    for name in untold(Beneath(folder), past.attempts):
+        told = _ATTEMPT.fullmatch(name)
+        if told and told["case"] in cases:
+            attempt = Attempt(
+                case=told["case"],
+                block=int(told["block"]),
+                attempt=int(told["attempt"]),
+                state=State.LOST,
+                reason="its folder is there, and no line of the journal told of it",
+                started_at=None,
+                session=past.n_sessions,
+            )
+            found.append(attempt)
+    return past._replace(attempts=(*past.attempts, *found), begun=(*past.begun, *found))
 
 
 def orders_of(events: Iterable[Event]) -> dict[int, list[str]]:

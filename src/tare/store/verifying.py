@@ -14,7 +14,7 @@ from tare.beneath import Beneath
 from tare.errors import CampaignError
 from tare.model.attempt import Attempt, State
 from tare.store import sealing
-from tare.store.campaign import ENVIRONMENTS, JOURNAL, attempts_of, read_plan
+from tare.store.campaign import ENVIRONMENTS, JOURNAL, attempts_of, read_plan, untold
 from tare.store.journal import MOST_BYTES, DamagedLine, Event, LineReader, has_sum
 from tare.store.manifest import check_manifest, n_listed
 
@@ -63,7 +63,7 @@ def verify(folder: Path) -> Verification:
     faults += list(_environments(place / ENVIRONMENTS, ended))
     for one in ended:
         faults += [Fault(f"{one.folder}/{name}".rstrip("/"), what) for name, what in _evidence(place, one)]
-    faults += [Fault(name, "no line of the journal tells of it") for name in _strangers(place, attempts)]
+    faults += [Fault(name, "no line of the journal tells of it") for name in untold(place, attempts)]
     return Verification(
         faults=tuple(faults),
         n_lines=len(lines),
@@ -142,16 +142,6 @@ def _evidence(place: Beneath, attempt: Attempt) -> Iterator[tuple[str, str]]:
             return
         if attempt.source.sha256 not in sums:
             yield "", f"the file that was imported, {attempt.source.path}, is not there any more, or changed"
-
-
-def _strangers(place: Beneath, attempts: Iterable[Attempt]) -> Iterator[str]:
-    """Yield the folders of attempts that no line of the journal tells of."""
-    known = {one.folder for one in attempts}
-    for case in (place / "attempts").folders():
-        for one in case.folders():
-            name = f"attempts/{case.name}/{one.name}"
-            if name not in known:
-                yield name
 
 
 def seal_faults(place: Beneath, signers: Path | None = None, signer: str = "") -> tuple[str, list[Fault]]:

@@ -28,7 +28,15 @@ from tare.model.campaign import Campaign
 from tare.model.case import Case
 from tare.model.plan import Plan
 from tare.runner.loop import Loop, Progress
-from tare.store.campaign import freeze, is_campaign, open_journal, read_campaign, read_past, read_plan
+from tare.store.campaign import (
+    freeze,
+    is_campaign,
+    open_journal,
+    read_campaign,
+    read_past,
+    read_plan,
+    with_untold,
+)
 from tare.store.journal import VERSION, AttemptBegan, AttemptEnded, BlockBegan, Journal, SessionBegan
 from tare.store.manifest import write_manifest
 
@@ -115,7 +123,7 @@ def _run(
     manner: Manner,
 ) -> None:
     log = _JournalLog(journal, folder)
-    past = read_past(journal.events)
+    past = with_untold(read_past(journal.events), folder, loaded.plan)
     now = time.time()
     continues = is_plain and goes_on(loaded.plan, past, now)
     session = past.n_sessions + (not continues)
