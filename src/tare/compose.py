@@ -16,15 +16,20 @@ from tare.model.launch import Engine, Invocation, Launcher, Placement, Runtime
 from tare.model.site import Platform, Site
 from tare.model.workload import Stage, Workload
 from tare.own_cores import bound, chosen, with_script
+from tare.signs import Signs
 
 
 class Composer(msgspec.Struct, frozen=True):
-    """What turns cases into commands at one site. `launcher` and `runtime` look one up by its name."""
+    """What turns cases into commands at one site. `launcher` and `runtime` look one up by its name.
+
+    `signs` are what records of these commands have in the place of what the site does not tell.
+    """
 
     site: Site
     workloads: Mapping[str, Workload]
     launcher: Callable[[str], Launcher]
     runtime: Callable[[str], Runtime]
+    signs: Signs = Signs()
 
     def hosts(self, case: Case) -> tuple[str, ...]:
         """Return the hosts on which the ranks of `case` start: the site's first nodes, or their pods.

@@ -16,7 +16,9 @@ from itertools import pairwise
 
 HIDDEN = "(hidden)"
 
-WELL_KNOWN = "^(AKIA|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sk-|hf_|eyJ)"
+WELL_KNOWN = (
+    "^(A[KS]IA|AIza|ya29[.]|pypi-AgE|[rs]k_live_|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sk-|hf_|eyJ)"
+)
 """How the tokens of well-known makers begin; the last are JSON Web Tokens."""
 
 _NAME = (
@@ -26,8 +28,11 @@ _NAME = (
 )
 _SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
 _KEY = re.compile(
-    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", re.DOTALL
+    r"(?:-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?|\A[A-Za-z0-9+/=\s]*)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----)"
+    r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*\Z",
+    re.DOTALL,
 )
+"""A private key; also what is left of one where a piece of output begins or ends within it."""
 _URL = re.compile(r"(://[^\s/:@'\"]{0,80}:)[^\s'\"]{0,400}(@)")
 _BEARER = re.compile(
     r"(\b(?:authorization\s*[:=]\s*)?(?:bearer|basic)\s+)(?=\S*[\d=_.-])[\w.~+/=-]{8,}", re.IGNORECASE

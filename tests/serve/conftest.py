@@ -29,14 +29,17 @@ def until(is_so: Callable[[], object], timeout_s: float = 60.0) -> None:
 
 @contextlib.contextmanager
 def running(
-    *folders: Path, access: Access | None = None, limits: Limits | None = None
+    *folders: Path,
+    access: Access | None = None,
+    limits: Limits | None = None,
+    redacted: tuple[str, ...] = (),
 ) -> Iterator[tuple[Server, str]]:
     """Run a server in a thread, for anybody unless `access` says otherwise; yield it and its address."""
     listener = listen("127.0.0.1", 0, is_for_anybody=True)
     port = listener.access.port
     if access is not None:
         listener = msgspec.structs.replace(listener, access=access)
-    server = Server(folders, listener, limits)
+    server = Server(folders, listener, limits, redacted)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -42,7 +42,7 @@ class PlainProgress:
             return
         leave_dead_terminal()
         count = f"[{progress.n_done:{len(str(progress.n_runs))}}/{progress.n_runs}]"
-        case = describe(progress.case, self._plan)
+        case = _case(progress, self._plan)
         try:
             echo(f"{count} {_block(progress)}  {case}  {_outcome(progress.last)}{_eta(progress)}")
         except BrokenPipeError:  # as in `tare run … | head`: the reader has gone, the campaign goes on
@@ -83,11 +83,11 @@ class LiveProgress:
         leave_dead_terminal()
         last = progress.last
         if last is not None and last.state is not State.DONE:
-            text = f"{_block(progress)}  {describe(progress.case, self._plan)}  {_outcome(last)}"
+            text = f"{_block(progress)}  {_case(progress, self._plan)}  {_outcome(last)}"
             self._bar.console.print(
                 escape(visible_line(text)), style=_COLOUR.get(last.state, "red"), highlight=False
             )
-        now = f"{_block(progress)}  {describe(progress.case, self._plan)}"
+        now = f"{_block(progress)}  {_case(progress, self._plan)}"
         self._bar.update(
             self._task,
             description=escape(visible_line(now)),
@@ -108,6 +108,12 @@ def describe(case: Case, plan: Plan) -> str:
     names = [name for name in plan.varied if name in settings and name != "workload"]
     words = [f"{name}={plan.written(name, settings[name])}" for name in names]
     return " ".join([case.workload, *words])
+
+
+def _case(progress: Progress, plan: Plan) -> str:
+    """Return the case of the run under way as `plan` has it, which may show less of it than is run."""
+    shown = next((one for one in plan.cases if one.id == progress.case.id), progress.case)
+    return describe(shown, plan)
 
 
 def _block(progress: Progress) -> str:

@@ -34,6 +34,7 @@ from tare.model.site import (
     SlurmOptions,
 )
 from tare.model.watching import Watching
+from tare.signs import MOST_ENTRIES, fault_of
 
 BUILT_IN = ("local", "lab")
 _LAB_MANAGEMENT = ("mgmt0",)
@@ -170,6 +171,7 @@ class _SiteReader:
             peaks=Peaks(memory_bytes_per_s=file.peaks.memory_bandwidth, flops=file.peaks.flops),
             is_attested=file.attest is not False,
             is_heard=file.attest is True,
+            redact=self._redact(file),
             telemetry=watching(file.telemetry, Watching(), self.root, self.faults),
         )
 
@@ -312,6 +314,16 @@ class _SiteReader:
         if not folder.startswith("/"):
             self._fault(("staging",), f"{shown(folder)} is relative, and to nothing; write /…")
         return folder
+
+    def _redact(self, file: SiteFile) -> tuple[str, ...]:
+        entries = [file.redact] if isinstance(file.redact, str) else file.redact
+        for number, entry in enumerate(entries):
+            if fault := fault_of(entry):
+                path: KeyPath = ("redact",) if isinstance(file.redact, str) else ("redact", number)
+                self._fault(path, f"{shown(entry)} {fault}")
+        if len(entries) > MOST_ENTRIES:
+            self._fault(("redact",), f"more than {MOST_ENTRIES} words and patterns; use patterns for many")
+        return tuple(entries)
 
     def _agent(self, file: SiteFile) -> tuple[str, ...]:
         try:

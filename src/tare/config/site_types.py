@@ -286,4 +286,12 @@ class SiteFile(_File, frozen=True, kw_only=True):
             description="How nodes are watched, unless a study says otherwise.", examples=[{"period": "10 s"}]
         ),
     ] = TelemetryFile()
+    redact: Annotated[
+        Words,
+        Meta(
+            description="What no report, export or live page shows: words, or patterns between slashes. A "
+            "sign stands in their place, the same for the same word.",
+            examples=[["acme", "/node[0-9]+/"]],
+        ),
+    ] = []
     lab: Annotated[LabFile | None, Meta(description="The lab to build for it.")] = None

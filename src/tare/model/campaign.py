@@ -10,6 +10,7 @@ from tare.model.attempt import Attempt, State
 from tare.model.case import Case, Run
 from tare.model.comparison import Mean
 from tare.model.plan import Plan
+from tare.signs import Signs
 
 Environment = dict[str, dict[str, str]]
 """Facts by host: what the hosts of an attempt were (kernel, CPU, MPI …)."""
@@ -38,7 +39,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     `is_running` says that a live process holds the campaign; `is_unpaired` that who reads it asks to have
     compared, too, what did not run together, and `mean` which mean the ratios are asked of. `altered` holds
     what is wrong with evidence that is not as it was when its run ended, by the folder of the attempt, where
-    that was looked at.
+    that was looked at. `signs` are those that it is shown with (store.shown).
     """
 
     folder: Path
@@ -51,6 +52,12 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     is_unpaired: bool = False
     mean: Mean = Mean.GEOMETRIC
     altered: dict[str, str] = {}
+    signs: Signs = Signs()
+
+    @property
+    def shown_folder(self) -> str:
+        """Return the folder as others may read it."""
+        return self.signs.only(str(self.folder))
 
     @property
     def compares_unpaired(self) -> bool:

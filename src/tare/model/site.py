@@ -242,7 +242,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     libraries which transport they chose where it also `is_heard`.
     `telemetry` is how its nodes are watched unless a study says otherwise.
     `shared_cores` is set where the nodes are not machines of their own, as in the lab: so many cores are
-    all that they have together. `shared_cpus` are the CPUs of each of them.
+    all that they have together. `shared_cpus` are the CPUs of each of them. `redact` holds words and patterns
+    that others must not read (see tare.signs).
     """
 
     name: str
@@ -262,6 +263,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     is_attested: bool = True
     is_heard: bool = True
     telemetry: Watching = Watching()
+    redact: tuple[str, ...] = ()
 
     def fact(self, fact: SiteFact) -> int | None:
         """Return what the site tells of `fact`; None where it tells nothing."""

@@ -11,9 +11,9 @@ import msgspec
 from tare.beneath import Beneath
 from tare.errors import NOT_JSON
 from tare.model.attempt import Attempt
-from tare.redaction import redact_text, redact_variables, redact_words
 from tare.report.packing import pack
 from tare.report.words.numbers import visible
+from tare.signs import NO_SIGNS, Signs
 
 RUN_LIMIT = 64 * 1024
 """Bytes of each output stream that a run may bring."""
@@ -44,18 +44,23 @@ class Evidence(msgspec.Struct, frozen=True):
     streams: dict[str, str]
 
 
-def read_evidence(folder: Beneath) -> Evidence:
+def read_evidence(folder: Beneath, signs: Signs = NO_SIGNS) -> Evidence:
     """Return what lies in an attempt's `folder`; what cannot be read is left out.
 
     The streams of the last stage are ``stdout`` and ``stderr``; earlier ones carry their stage's name.
     """
     files = (one for one in folder.files() if one.name.split(".")[-1] in ("stdout", "stderr"))
-    streams = {visible(one.name): _stream(one) for one in files}
-    return Evidence(read_commands(folder), {name: text for name, text in streams.items() if text is not None})
+    streams = {visible(one.name): _stream(one, signs) for one in files}
+    return Evidence(
+        read_commands(folder, signs), {name: text for name, text in streams.items() if text is not None}
+    )
 
 
 def pack_all(
-    attempts: Iterable[Attempt], campaign_folder: Path, page_limit: int = PAGE_LIMIT
+    attempts: Iterable[Attempt],
+    campaign_folder: Path,
+    page_limit: int = PAGE_LIMIT,
+    signs: Signs = NO_SIGNS,
 ) -> dict[str, str]:
     """Return the packed evidence of `attempts` by their folders, as far as there is room.
 
@@ -70,14 +75,14 @@ def pack_all(
         folder = Beneath(campaign_folder, attempt.folder)
         if not folder.is_folder():
             continue
-        text = pack(read_evidence(folder))
+        text = pack(read_evidence(folder, signs))
         if len(text) <= left:
             packed[attempt.folder] = text
             left -= len(text)
     return packed
 
 
-def read_commands(folder: Beneath) -> list[Command]:
+def read_commands(folder: Beneath, signs: Signs = NO_SIGNS) -> list[Command]:
     """Return the commands of an attempt's stages; none where they were not recorded or cannot be read."""
     try:
         data = (folder / "command.json").read(_MOST_COMMAND_BYTES)
@@ -86,28 +91,29 @@ def read_commands(folder: Beneath) -> list[Command]:
         return []
     return [
         Command(
-            [visible(word) for word in redact_words(one.argv)],
-            {visible(name): visible(value) for name, value in redact_variables(one.env).items()},
-            one.host and visible(one.host),
+            [visible(word) for word in signs.argv(one.argv)],
+            {visible(name): visible(value) for name, value in signs.variables(one.env).items()},
+            one.host and visible(signs.only(one.host)),
         )
         for one in found
     ]
 
 
-def _stream(one: Beneath) -> str | None:
+def _stream(one: Beneath, signs: Signs) -> str | None:
     try:
         with one.reader() as file:
             head = file.read(RUN_LIMIT + 1)
             if len(head) <= RUN_LIMIT:
-                return visible(redact_text(head.decode("utf-8", "replace")))
+                return visible(signs.text(head.decode("utf-8", "replace")))
             size = os.fstat(file.fileno()).st_size
             file.seek(-_TAIL, 2)
             tail = file.read()
     except OSError:
         return None
-    head = head[: RUN_LIMIT - _TAIL]
+    head = head[: head.rfind(b"\n", 0, RUN_LIMIT - _TAIL) + 1] or head[: RUN_LIMIT - _TAIL]
+    tail = tail[tail.find(b"\n") + 1 :] or tail  # half a secret has no form that tells it
     left_out = size - len(head) - len(tail)
     parts = (head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"))
     return f"\n\n[ … {left_out} bytes left out here; the file in the campaign folder has them … ]\n\n".join(
-        visible(redact_text(part)) for part in parts
+        visible(signs.text(part)) for part in parts
     )

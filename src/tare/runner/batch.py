@@ -188,7 +188,10 @@ class BatchCrew:
                 attempt = self._flights.pop(task.name).attempt
                 self._refused.append(
                     msgspec.structs.replace(
-                        attempt, state=State.FAILED, reason=str(error), is_infrastructure=True
+                        attempt,
+                        state=State.FAILED,
+                        reason=self._setup.composer.signs.text(str(error)),
+                        is_infrastructure=True,
                     )
                 )
 
@@ -223,7 +226,8 @@ class BatchCrew:
             clock_set_s=landing.clock_set_s,
         )
         if landing.reason:
-            return msgspec.structs.replace(attempt, state=State.FAILED, reason=landing.reason, check="job")
+            reason = setup.composer.signs.text(landing.reason)
+            return msgspec.structs.replace(attempt, state=State.FAILED, reason=reason, check="job")
         name = last.stage.name if len(flight.stages) > 1 else ""
         end = StagesEnd(landing.exit, last.stdout, last.stderr, name, lacking)
         names = setup.hostnames(attempt)
@@ -232,7 +236,7 @@ class BatchCrew:
             return msgspec.structs.replace(
                 judged,
                 state=State.INVALID,
-                reason="; ".join(landing.problems[:3]),
+                reason=setup.composer.signs.text("; ".join(landing.problems[:3])),
                 check="placement",
                 series=[],
             )

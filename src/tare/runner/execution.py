@@ -12,7 +12,7 @@ import msgspec
 
 from tare.attest import ranks_folder
 from tare.compose import Composer
-from tare.errors import BackendError, CampaignError, StorageError
+from tare.errors import BackendError, CampaignError, StorageError, TareError
 from tare.model.attempt import Attempt, State, Traffic
 from tare.model.backend import Backend, Counters, Job
 from tare.model.case import Case, Run
@@ -77,10 +77,12 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
             with self._own_storage(attempt, case):
                 attempt, end = self._carry_out(attempt, case)
         except StorageError as error:
-            return msgspec.structs.replace(attempt, state=State.FAILED, reason=str(error), check="storage")
+            return msgspec.structs.replace(
+                attempt, state=State.FAILED, reason=self._told(error), check="storage"
+            )
         except BackendError as error:
             return msgspec.structs.replace(
-                attempt, state=State.FAILED, reason=str(error), is_infrastructure=True
+                attempt, state=State.FAILED, reason=self._told(error), is_infrastructure=True
             )
         except OSError as error:
             raise CampaignError.from_os(self.folder, error) from error
@@ -88,6 +90,9 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
         work, names = self.folder / attempt.folder, self.hostnames(attempt)
         judged = judge(attempt, case, self.composer, end, work, self.plan.timeout_s, names)
         return self._owned(judged, case, n_oom_kills() - killed)
+
+    def _told(self, error: TareError) -> str:
+        return self.composer.signs.text(str(error))
 
     def _owned(self, attempt: Attempt, case: Case, n_killed: int) -> Attempt:
         """Return a judged attempt as the infrastructure's failure where that is what it was (see owners)."""

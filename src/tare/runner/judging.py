@@ -17,8 +17,8 @@ from tare.compose import Composer
 from tare.model.attempt import Attempt, Proof, State, gather_series
 from tare.model.backend import Exit
 from tare.model.case import Case
+from tare.model.hiding import without_secrets
 from tare.model.workload import Parsed, Workload
-from tare.redaction import redact_text
 from tare.runner.deadline import OutOfTime, within
 from tare.runner.identity import anchored, asked_of, held
 from tare.runner.placement import attest
@@ -109,10 +109,10 @@ def judge(
     outcome = judge_survivors(outcome, end.exit)
     is_done = outcome.state is State.DONE
     better = {fom.name: fom.better for fom in workload.foms}
-    return msgspec.structs.replace(
+    judged = msgspec.structs.replace(
         attempt,
         state=outcome.state,
-        reason=redact_text(outcome.reason),
+        reason=outcome.reason,
         check=outcome.check,
         is_infrastructure=outcome.is_infrastructure,
         transport=network.evidence,
@@ -122,6 +122,7 @@ def judge(
         series=gather_series(anchored(parsed.measurements), better) if is_done else [],
         printed={name: list(values) for name, values in parsed.printed.items()},
     )
+    return without_secrets(judged, composer.signs.text)
 
 
 _LEAST_SHARE = 0.001

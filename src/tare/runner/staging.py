@@ -17,7 +17,6 @@ from tare.errors import CampaignError, DiskFull
 from tare.model.case import Case
 from tare.model.launch import Invocation
 from tare.model.workload import Stage
-from tare.redaction import redact_variables, redact_words
 from tare.runner.cache import StageCache, stage_keys
 from tare.runner.witness.hearing import gather
 
@@ -58,8 +57,8 @@ def stage_all(
         {
             "stage": one.stage.name,
             "host": head,
-            "argv": redact_words(one.invocation.argv),
-            "env": redact_variables(one.invocation.env),
+            "argv": composer.signs.argv(one.invocation.argv),
+            "env": composer.signs.variables(one.invocation.env),
             "boost": boost_tries > 0,
             **own,
         }

@@ -10,8 +10,8 @@ from tare.report.charts.painting import Here
 from tare.report.content import ReportAnswers, content
 from tare.report.formats.page import render
 from tare.serve.watch import Watched
-from tare.store.campaign import read_campaign
 from tare.store.manifest import altered
+from tare.store.shown import Shower, read_shown
 from tare.store.telemetry import imported_timeline
 
 
@@ -30,7 +30,8 @@ def full_report(watched: Watched) -> str:
 
 
 def _render(watched: Watched) -> str:
-    campaign = read_campaign(watched.folder)
+    campaign = read_shown(watched.folder, watched.signs.entries)
+    shower = Shower(campaign.signs)
     campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
     place = Beneath(watched.folder)
     answers = ReportAnswers.of(campaign)
@@ -38,6 +39,8 @@ def _render(watched: Watched) -> str:
         campaign,
         answers,
         painter=Here(),
-        read_timeline=lambda one: read_timeline(place / one.folder) or imported_timeline(place / one.folder),
+        read_timeline=lambda one: shower.signed(
+            read_timeline(place / one.folder) or imported_timeline(place / one.folder)
+        ),
     )
     return render(campaign, found)

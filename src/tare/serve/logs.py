@@ -10,8 +10,8 @@ from starlette.responses import FileResponse
 from starlette.types import Receive, Scope, Send
 
 from tare.beneath import Beneath
-from tare.redaction import redact_text
 from tare.report.words.numbers import visible
+from tare.signs import NO_SIGNS, Signs
 
 CHUNK = 64 * 1024
 """Bytes of a stream that one answer holds at most."""
@@ -40,7 +40,9 @@ def find_streams(folder: Beneath) -> dict[str, Beneath]:
     return dict(sorted(found.items(), key=lambda item: (item[0].count("."), item[0] != "stdout", item[0])))
 
 
-def read_chunk(stream: Beneath, start: int | None = None, *, before: int | None = None) -> Chunk:
+def read_chunk(
+    stream: Beneath, start: int | None = None, *, before: int | None = None, signs: Signs = NO_SIGNS
+) -> Chunk:
     """Return what `stream` holds from `start` on, what ends at `before`, or else its tail.
 
     At most CHUNK bytes; a sign or an escape sequence that is not whole yet is left for the next time.
@@ -61,7 +63,7 @@ def read_chunk(stream: Beneath, start: int | None = None, *, before: int | None 
         os.close(descriptor)
     if before is None:
         data = _whole(data)
-    return Chunk(start, start + len(data), size, plain(data.decode("utf-8", "replace")))
+    return Chunk(start, start + len(data), size, plain(data.decode("utf-8", "replace"), signs))
 
 
 class OpenedFile(FileResponse):
@@ -83,10 +85,10 @@ class OpenedFile(FileResponse):
             os.close(self._descriptor)
 
 
-def plain(text: str) -> str:
+def plain(text: str, signs: Signs = NO_SIGNS) -> str:
     """Return `text` without the escape sequences of terminals; what is hidden otherwise becomes visible."""
     text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return visible(redact_text(text))
+    return visible(signs.text(text))
 
 
 def _from_line(data: bytes, *, is_whole: bool) -> bytes:

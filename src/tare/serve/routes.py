@@ -97,7 +97,7 @@ def run(request: Request) -> Response:
         book, answers = _require(opened)
         attempt = find_attempt(book, request)
         revision = watched.revision
-        found = run_page(watched.name, book, answers.sides, attempt)
+        found = run_page(watched.name, book, answers.sides, attempt, watched.signs)
     values = {"run": found, "name": watched.name}
     return _page("run.html", values, live=f"{found.url}/live", revision=revision, watch=watched.name)
 
@@ -108,7 +108,7 @@ def run_parts(request: Request) -> Response:
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
         book, answers = _require(opened)
-        found = run_page(watched.name, book, answers.sides, find_attempt(book, request))
+        found = run_page(watched.name, book, answers.sides, find_attempt(book, request), watched.signs)
         revision = watched.revision
     values = {"run": found, "name": watched.name}
     parts = {name: pages.render(f"run_{name}.html", values) for name in ("facts", "details")}
@@ -152,7 +152,7 @@ def report(request: Request) -> Response:
     try:
         page = full_report(watched)
     except CampaignError as error:
-        raise HTTPException(503, visible(str(error))) from error
+        raise HTTPException(503, visible(watched.signs.text(str(error)))) from error
     policy = _POLICY.search(page)
     own = html.unescape(policy[1]) if policy else "default-src 'none'"
     return HTMLResponse(page, headers={"content-security-policy": f"{own}; frame-ancestors 'none'"})
@@ -220,7 +220,7 @@ def _require(opened: tuple[Book, Answers] | None) -> tuple[Book, Answers]:
 
 
 def _card(watched: Watched) -> Card:
-    return card(watched.name, visible(str(watched.folder)), watched.book, watched.fault)
+    return card(watched.name, visible(watched.shown_folder), watched.book, watched.fault)
 
 
 def _cards(hub: Hub) -> list[Card]:
@@ -231,7 +231,7 @@ def _cards(hub: Hub) -> list[Card]:
 
 
 def _overview(hub: Hub) -> dict[str, object]:
-    return {"cards": _cards(hub), "folders": [visible(str(folder)) for folder in hub.folders]}
+    return {"cards": _cards(hub), "folders": [visible(hub.shown(str(folder))) for folder in hub.folders]}
 
 
 def _said(book: Book, answers: Answers) -> dict[str, object]:

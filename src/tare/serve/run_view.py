@@ -15,7 +15,9 @@ from tare.report.words.numbers import coordinate, listed, number, quantity, visi
 from tare.serve.book import Book
 from tare.serve.logs import Chunk, find_streams, read_chunk
 from tare.serve.view import block_name, campaign_url, elapsed, reason, run_url, when
+from tare.signs import NO_SIGNS, Signs
 from tare.store.campaign import read_environment
+from tare.store.shown import Shower
 
 _MOST_FIGURES = 200
 
@@ -52,7 +54,7 @@ class RunPage:
     environment: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 
-def run_page(name: str, book: Book, sides: Sides, attempt: Attempt) -> RunPage:
+def run_page(name: str, book: Book, sides: Sides, attempt: Attempt, signs: Signs = NO_SIGNS) -> RunPage:
     """Return all that is known of an attempt, with the ends of its streams."""
     state = book.state_of(attempt)
     folder = Beneath(book.folder, attempt.folder)
@@ -67,8 +69,8 @@ def run_page(name: str, book: Book, sides: Sides, attempt: Attempt) -> RunPage:
         reason="" if state in (State.DONE, State.RUNNING) else visible(reason(attempt)),
         facts=tuple(_facts(attempt, state)),
         siblings=tuple(_siblings(name, book, attempt)),
-        streams=_streams(run_url(name, attempt), folder),
-        commands=tuple(read_commands(folder)),
+        streams=_streams(run_url(name, attempt), folder, signs),
+        commands=tuple(read_commands(folder, signs)),
         transport=visible(attempt.transport_told),
         traffic=tuple(
             (visible(host), visible(interface), one.tx_bytes, one.rx_bytes, one.tx_packets + one.rx_packets)
@@ -77,7 +79,7 @@ def run_page(name: str, book: Book, sides: Sides, attempt: Attempt) -> RunPage:
         ),
         figures=tuple(figures[:_MOST_FIGURES]),
         n_more_figures=max(len(figures) - _MOST_FIGURES, 0),
-        environment=tuple(_environment(book.folder, attempt)),
+        environment=tuple(_environment(book.folder, attempt, signs)),
     )
 
 
@@ -102,11 +104,11 @@ def _siblings(name: str, book: Book, attempt: Attempt) -> list[tuple[str, str]]:
     return [(str(one.attempt), run_url(name, one)) for one in alike] if len(alike) > 1 else []
 
 
-def _streams(url: str, folder: Beneath) -> tuple[Stream, ...]:
+def _streams(url: str, folder: Beneath, signs: Signs) -> tuple[Stream, ...]:
     found = []
     for name, stream in find_streams(folder).items():
         try:
-            chunk = read_chunk(stream)
+            chunk = read_chunk(stream, signs=signs)
         except OSError:  # gone between the listing and now, or not ours to read
             continue
         address = quote(name, safe="")
@@ -126,13 +128,15 @@ def _figures(attempt: Attempt) -> list[tuple[str, str, str]]:
     ]
 
 
-def _environment(folder: Path, attempt: Attempt) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+def _environment(
+    folder: Path, attempt: Attempt, signs: Signs
+) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
     """Return the facts of each host, from a file that is looked up among those that are there."""
     names = {one.name for one in Beneath(folder, "environments").files("*.json")}
     if f"{attempt.environment}.json" not in names:
         return []
     try:
-        found = read_environment(folder, str(attempt.environment))
+        found = Shower(signs).signed(read_environment(folder, str(attempt.environment)))
     except CampaignError:
         return []
     return [

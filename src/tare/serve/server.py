@@ -57,16 +57,22 @@ def listen(host: str, port: int, token_file: Path | None = None, *, is_for_anybo
     return Listener(opened, Access(is_local=is_local, token=token, names=names, port=port), url)
 
 
-def serve(folders: Sequence[Path], listener: Listener) -> None:
-    """Serve the campaigns in `folders` until SIGINT or SIGTERM."""
-    Server(folders, listener).run()
+def serve(folders: Sequence[Path], listener: Listener, redacted: Sequence[str] = ()) -> None:
+    """Serve the campaigns in `folders`, without the words of `redacted`, until SIGINT or SIGTERM."""
+    Server(folders, listener, redacted=redacted).run()
 
 
 class Server(uvicorn.Server):
     """Ends streams that would last for ever, and counts an interrupt as the way to end, not as a fault."""
 
-    def __init__(self, folders: Sequence[Path], listener: Listener, limits: Limits | None = None) -> None:
-        self.hub = Hub(folders)
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        listener: Listener,
+        limits: Limits | None = None,
+        redacted: Sequence[str] = (),
+    ) -> None:
+        self.hub = Hub(folders, redacted=redacted)
         self._listener = listener
         connections = Connections(limits or Limits.of_this_process())
         super().__init__(

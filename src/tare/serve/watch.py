@@ -15,8 +15,11 @@ from tare.errors import CampaignError
 from tare.serve.answering import Answers, answer
 from tare.serve.book import Book
 from tare.serve.tail import JournalTail
+from tare.signs import Signs, merged
 from tare.store.campaign import JOURNAL, PLAN, is_campaign, read_plan
 from tare.store.journal import is_held
+from tare.store.shown import Shower
+from tare.store.signs import read_signs
 
 POLL_S = 0.5
 """How often folders are looked at while somebody watches."""
@@ -31,9 +34,12 @@ _INTEREST_S = 30.0
 class Watched:
     """One campaign folder under watch. `name` is what it is called in addresses."""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, redacted: Sequence[str] = ()) -> None:
         self.name = name
         self.folder = folder
+        self.signs = Signs(tuple(redacted))
+        self._redacted = redacted
+        self._shower = Shower(self.signs)
         self.book: Book | None = None
         self.answers: Answers | None = None
         self.answered_revision = 0
@@ -45,6 +51,11 @@ class Watched:
         self._tail = JournalTail(folder / JOURNAL)
         self._plan_seen: tuple[int, ...] = ()
         self._answer_due = float("-inf")
+
+    @property
+    def shown_folder(self) -> str:
+        """Return the folder as others may read it."""
+        return self.signs.only(str(self.folder))
 
     def poll(self, revision: int) -> bool:
         """Read what is new; return whether anything is, which is then of `revision`."""
@@ -65,7 +76,7 @@ class Watched:
             book = self.book = Book(self.folder, book.plan, revision)
             self.answers = None
         for event in news.events:
-            book.apply(event, revision)
+            book.apply(self._shower.event(event), revision)
         book.run_by(is_running, revision)
         return news.fault
 
@@ -89,9 +100,10 @@ class Watched:
             seen = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
             if seen == self._plan_seen:
                 return self.fault if self.book is None else ""
-            plan = read_plan(self.folder)
+            self._show_with(read_signs(self.folder, self._redacted))
+            plan = self._shower.plan(read_plan(self.folder))
         except (CampaignError, OSError) as error:
-            return str(error)
+            return self.signs.text(str(error))
         self._plan_seen = seen
         if self.book is None:
             self.book = Book(self.folder, plan, revision)
@@ -99,6 +111,10 @@ class Watched:
             self.book.replan(plan, revision)
             self.answers = None  # they know nothing of cases that are new
         return ""
+
+    def _show_with(self, signs: Signs) -> None:
+        if signs != self.signs:
+            self.signs, self._shower = signs, Shower(signs)
 
 
 class Hub:
@@ -108,8 +124,14 @@ class Hub:
     next, so that a page that outlived its server asks for everything.
     """
 
-    def __init__(self, folders: Sequence[Path], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        clock: Callable[[], float] = time.monotonic,
+        redacted: Sequence[str] = (),
+    ) -> None:
         self.folders = tuple(folders)
+        self.redacted = tuple(redacted)
         self.campaigns: dict[str, Watched] = {}
         self.revision = time.time_ns() // 1_000_000
         self.lock = threading.RLock()
@@ -121,6 +143,11 @@ class Hub:
         self._n_readers = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed = asyncio.Event()
+
+    def shown(self, text: str) -> str:
+        """Return `text`, such as a folder of campaigns, with the signs of all campaigns."""
+        known = (one.signs.entries for one in self.campaigns.values())
+        return Signs(merged(self.redacted, *known)).only(text)
 
     def refresh(self) -> None:
         """Poll unless that was done a moment ago; for requests while nobody watches."""
@@ -230,7 +257,7 @@ class Hub:
     def _find(self) -> Iterator[tuple[str, Watched]]:
         for folder in self._campaign_folders():
             name = self._names.get(folder) or self._name(folder)
-            yield name, self.campaigns.get(name) or Watched(name, folder)
+            yield name, self.campaigns.get(name) or Watched(name, folder, self.redacted)
 
     def _campaign_folders(self) -> Iterator[Path]:
         for folder in self.folders:
@@ -243,8 +270,15 @@ class Hub:
                 continue
             yield from (one for one in inside if is_campaign(one))
 
+    def _signs_of(self, folder: Path) -> Signs:
+        try:
+            return read_signs(folder, self.redacted)
+        except CampaignError:  # which is told where its plan is read
+            return Signs(self.redacted)
+
     def _name(self, folder: Path) -> str:
-        plain = re.sub(r"[^\w.-]+", "-", folder.resolve().name) or "campaign"
+        shown = self._signs_of(folder).only(folder.resolve().name)
+        plain = re.sub(r"[^\w.-]+", "-", shown) or "campaign"
         taken = set(self._names.values())
         name, number = plain, 2
         while name in taken:

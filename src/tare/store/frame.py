@@ -86,7 +86,9 @@ def _head_columns(campaign: Campaign, heads: Sequence[tuple[Attempt, Series]]) -
     started_at = pl.from_epoch((started * 1000).cast(pl.Int64), time_unit="ms").dt.replace_time_zone("UTC")
     return [
         pl.Series("schema_version", [SCHEMA_VERSION] * len(heads), pl.Int32),
-        pl.Series("campaign", [campaign.folder.resolve().name] * len(heads), pl.Categorical),
+        pl.Series(
+            "campaign", [campaign.signs.only(campaign.folder.resolve().name)] * len(heads), pl.Categorical
+        ),
         pl.Series("case", [one.case for one in attempts], pl.Categorical),
         pl.Series("block", [one.block for one in attempts], pl.Int32),
         pl.Series("attempt", [one.attempt for one in attempts], pl.Int32),

@@ -22,6 +22,7 @@ from tare.model.study import DESIGN_SETTINGS, Repeats
 from tare.model.values import Scalar, Settings
 from tare.model.workload import Fom
 from tare.plan import identified, lay_out, varied_settings
+from tare.redaction import redact_text
 from tare.store.campaign import attempts_of, freeze, open_journal
 from tare.store.candidates import Candidate
 from tare.store.journal import AttemptEnded, BlockBegan
@@ -205,7 +206,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
             block=placed.block,
             attempt=1,
             state=judged.state,
-            reason=judged.reason,
+            reason=redact_text(judged.reason),
             check=judged.check,
             started_at=_moment(file.candidate.started) or path.stat().st_mtime,
             series=list(judged.series),

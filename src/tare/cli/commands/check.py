@@ -116,14 +116,14 @@ def command(
       tare check campaigns/demo --pass-if 'overhead(nodes=8) < 10 %' --undecided fail
     """
     from tare.answers.check import Family, check
-    from tare.store.campaign import read_campaign
+    from tare.store.shown import Shower, read_shown
 
     wishes = _wishes(fail_if, pass_if, rules_file, undecided, family, require_complete=require_complete)
-    campaign = msgspec.structs.replace(read_campaign(folder), is_unpaired=unpaired, mean=Mean(mean))
+    campaign = msgspec.structs.replace(read_shown(folder), is_unpaired=unpaired, mean=Mean(mean))
     found = check(
         campaign,
-        wishes.rules,
-        reference=read_reference(campaign, references) if references else None,
+        Shower(campaign.signs).signed(wishes.rules),
+        reference=read_reference(campaign, [*map(campaign.signs.only, references)]) if references else None,
         family=Family(wishes.family),
         requires_complete=wishes.requires_complete,
     )

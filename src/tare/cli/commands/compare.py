@@ -112,16 +112,16 @@ def command(
     from tare.cli.confounding import confounders_body, print_confounders
     from tare.cli.doubts import doubts_body, print_doubts
     from tare.cli.proofs import print_uncrossed, uncrossed_body
-    from tare.store.campaign import read_campaign
+    from tare.store.shown import read_shown
 
-    campaign = msgspec.structs.replace(read_campaign(folder), is_unpaired=unpaired, mean=Mean(mean))
+    campaign = msgspec.structs.replace(read_shown(folder), is_unpaired=unpaired, mean=Mean(mean))
     chosen = Correction(correction) if correction else None
     if against is not None:
         if references:
             raise UsageError("--against is the reference; leave --reference out")
         _compare_against(campaign, against, margin, foms, chosen or Correction.FDR, as_json=as_json)
         return
-    reference = read_reference(campaign, references)
+    reference = read_reference(campaign, [*map(campaign.signs.only, references)])
     require_known(foms, campaign)
     if as_json:
         body: dict[str, object] = {

@@ -32,9 +32,9 @@ def command(folder: Path, margin: float | None, as_json: bool) -> None:
       tare curves campaigns/storage --margin 10%
     """
     from tare.answers.curves import SATURATION_MARGIN, curves
-    from tare.store.campaign import read_campaign
+    from tare.store.shown import read_shown
 
-    found = curves(read_campaign(folder), margin=SATURATION_MARGIN if margin is None else margin)
+    found = curves(read_shown(folder), margin=SATURATION_MARGIN if margin is None else margin)
     if as_json:
         print_json(
             "tare.curves/1",

@@ -103,10 +103,11 @@ def _cut(text: str, start: int) -> str:
 
 def _hosts(where: str) -> dict[str, list[dict[str, str]]]:
     """Return the facts of the hosts that ``DIR[:WHICH]`` names, a list for each, since facts may change."""
-    from tare.store.campaign import read_campaign
+    from tare.store.shown import read_shown
 
     folder, which = _parted(where)
-    campaign = read_campaign(Path(folder))
+    campaign = read_shown(Path(folder))
+    which = campaign.signs.only(which)
     settings = dict(part.partition("=")[::2] for part in which.split(",")) if "=" in which else {}
     hosts = _by_host(campaign, settings)
     if which and not settings:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from tare.cli.redacting import redact_option
 from tare.errors import UsageError
 
 
@@ -23,7 +24,8 @@ from tare.errors import UsageError
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="File to write instead of stdout."
 )
-def command(folder: Path, form: str, output: Path | None) -> None:
+@redact_option
+def command(folder: Path, form: str, output: Path | None, redacted: tuple[str, ...]) -> None:
     """Write every measurement of the campaign in DIR as one tidy row.
 
     Columns: the run (schema_version, campaign, case, block, attempt, session, state, started_at), the case's
@@ -35,10 +37,10 @@ def command(folder: Path, form: str, output: Path | None) -> None:
       tare export campaigns/demo > demo.csv
       tare export campaigns/demo --format parquet --output demo.parquet
     """
-    from tare.store.campaign import read_campaign
     from tare.store.export import Format, export
+    from tare.store.shown import read_shown
 
-    campaign = read_campaign(folder)
+    campaign = read_shown(folder, redacted)
     if output is None:
         if form == "parquet" and sys.stdout.isatty():
             raise UsageError("Parquet is not for a terminal; give --output FILE or redirect")

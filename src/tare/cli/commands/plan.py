@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from tare.answers.budget import describe_budget
 from tare.cli import shell_text
@@ -20,6 +21,9 @@ from tare.cli.wiring.rest import Rest, rest_of
 from tare.errors import UsageError
 from tare.model.plan import Plan
 from tare.model.study import Budget
+from tare.signs import Signs
+from tare.store.shown import Shower
+from tare.store.signs import read_signs
 from tare.units import format_seconds
 
 if TYPE_CHECKING:
@@ -29,6 +33,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("study", type=click.Path(path_type=Path, exists=True))
 @click.option("--show", is_flag=True, help="Print the exact command line and environment of each case.")
+@click.option(
+    "--redacted",
+    "is_redacted",
+    is_flag=True,
+    help="With --show: hide what looks like a secret, and what the site redacts, so that others may read it.",
+)
 @click.option("--order", "is_ordered", is_flag=True, help="Print the runs block by block, in their order.")
 @click.option("--blocks", type=click.IntRange(min=1), help="Plan so many blocks, whatever the study says.")
 @click.option(
@@ -48,6 +58,7 @@ if TYPE_CHECKING:
 def command(
     study: Path,
     show: bool,
+    is_redacted: bool,
     is_ordered: bool,
     blocks: int | None,
     like: Path | None,
@@ -64,14 +75,17 @@ def command(
     \b
     Examples:
       tare plan studies/demo.yaml
-      tare plan studies/demo.yaml --show | less
+      tare plan studies/demo.yaml --show | less            exactly what runs, secrets included
       tare plan studies/demo.yaml --like campaigns/demo
       tare plan studies/demo.yaml --out campaigns/demo      before an extension
       tare plan campaigns/demo --blocks 12                  likewise
       tare plan campaigns/demo --retry-failed               before what failed is tried again
     """
+    if is_redacted and not show:
+        raise UsageError("--redacted is for the commands of --show; all else is redacted anyway")
     loaded = wiring.load(study, blocks)
-    plan = loaded.plan
+    signs = read_signs(study, loaded.composer.signs.entries) if study.is_dir() else loaded.composer.signs
+    plan = Shower(signs).plan(loaded.plan)
     cost = _cost(loaded, like)
     folder = out or (study if study.is_dir() else None)
     if retry_failed and folder is None:
@@ -85,7 +99,7 @@ def command(
             "tare.plan/1", {"study": plan.study, "cases": cases, "runs": plan.n_runs, "cost": cost, **told}
         )
     elif show:
-        _print_commands(loaded)
+        _print_commands(loaded, signs if is_redacted else None)
     elif is_ordered:
         _print_order(plan)
     else:
@@ -194,9 +208,10 @@ def _print_order(plan: Plan) -> None:
             echo(f"{name}  {case.id}  {case.workload}")
 
 
-def _print_commands(loaded: wiring.Loaded) -> None:
-    for case in loaded.plan.cases:
-        settings = " ".join(f"{name}={value}" for name, value in case.settings.items())
+def _print_commands(loaded: wiring.Loaded, signs: Signs | None) -> None:
+    plan = Shower(signs).plan(loaded.plan) if signs else loaded.plan
+    for case, shown in zip(loaded.plan.cases, plan.cases, strict=True):
+        settings = " ".join(f"{name}={value}" for name, value in shown.settings.items())
         echo(shell_text.comment(f"{case.id}  {settings}"))
         head = loaded.composer.head(case)
         if head is not None:
@@ -207,14 +222,21 @@ def _print_commands(loaded: wiring.Loaded) -> None:
             echo(shell_text.comment(f"{own} {told}"))
         composed = loaded.composer.compose(case)
         for stage, _ in composed if not loaded.composer.site.platforms[case.platform].kubernetes else ():
-            for text in shell_text.files(stage.files):
+            contents = (
+                {name: signs.text(text) for name, text in stage.files.items()} if signs else stage.files
+            )
+            for text in shell_text.files(contents):
                 echo(*text.split("\n"))
         if loaded.composer.is_queued(case):
             from tare.cli.wiring.crews import job_script
 
-            echo(*job_script(loaded, case).split("\n"))
+            script = job_script(loaded, case)
+            echo(*(signs.text(script) if signs else script).split("\n"))
             continue
         for _, invocation in composed:
+            if signs:
+                argv, env = signs.argv(invocation.argv), signs.variables(invocation.env)
+                invocation = msgspec.structs.replace(invocation, argv=argv, env=env)
             echo(*shell_text.command(invocation).split("\n"), "")
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from tare.cli.averaging import mean_option
 from tare.cli.output import at_work, echo, json_option, print_json
+from tare.cli.redacting import redact_option
 from tare.errors import CampaignError, DiskFull, UsageError
 from tare.model.comparison import Mean
 
@@ -51,6 +52,7 @@ from tare.model.comparison import Mean
     help="Compare, too, what did not run together, which is less sure and marked.",
 )
 @mean_option
+@redact_option
 @click.option("--open", "is_opened", is_flag=True, help="Show the page in the browser.")
 @json_option
 def command(
@@ -61,6 +63,7 @@ def command(
     calibrated: Path | None,
     unpaired: bool,
     mean: str,
+    redacted: tuple[str, ...],
     is_opened: bool,
     as_json: bool,
 ) -> None:
@@ -76,14 +79,15 @@ def command(
       tare report campaigns/demo --output /tmp/demo-report --open
       tare report campaigns/demo --format markdown --format latex
       tare report campaigns/demo --calibration campaigns/calibrate-lab
+      tare report campaigns/demo --redact acme --redact '/node[0-9]+/'     for others to read
     """
     from tare.beneath import Beneath
     from tare.collectors.sampler import read_timeline
     from tare.report.charts.painting import Here, painter_beside
     from tare.report.content import ReportAnswers
     from tare.report.writing import Format, write_report
-    from tare.store.campaign import read_campaign
     from tare.store.manifest import altered
+    from tare.store.shown import Shower, read_shown
     from tare.store.telemetry import imported_timeline
 
     wanted = set(Format) if "all" in formats else {Format(one) for one in formats or ("html",)}
@@ -94,9 +98,12 @@ def command(
         at_work("writing the report"),
         painter_beside() if Format.HTML in wanted else contextlib.nullcontext(Here()) as painter,
     ):
-        campaign = msgspec.structs.replace(read_campaign(folder), is_unpaired=unpaired, mean=Mean(mean))
+        campaign = msgspec.structs.replace(
+            read_shown(folder, redacted), is_unpaired=unpaired, mean=Mean(mean)
+        )
         campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
-        answers = ReportAnswers.of(campaign, read_campaign(calibrated) if calibrated else None)
+        shower = Shower(campaign.signs)
+        answers = ReportAnswers.of(campaign, read_shown(calibrated, redacted) if calibrated else None)
         try:
             files = write_report(
                 campaign,
@@ -104,7 +111,9 @@ def command(
                 target,
                 template,
                 wanted,
-                lambda one: read_timeline(place / one.folder) or imported_timeline(place / one.folder),
+                lambda one: shower.signed(
+                    read_timeline(place / one.folder) or imported_timeline(place / one.folder)
+                ),
                 painter,
             )
         except OSError as error:

@@ -15,6 +15,7 @@ import msgspec
 from tare.cli.commands.status import account, ending_lines, is_all_done, summary_line
 from tare.cli.output import echo
 from tare.cli.progress import make_progress
+from tare.cli.redacting import redact_option
 from tare.cli.wiring import planning as wiring
 from tare.cli.wiring.crews import Manner, boost_told
 from tare.cli.wiring.session import blocks_begun_with, carry_out
@@ -24,6 +25,8 @@ from tare.model.campaign import Campaign
 from tare.model.packets import faults as packet_faults
 from tare.model.plan import Plan
 from tare.model.watching import LEAST_PERIOD_S
+from tare.signs import Signs, merged
+from tare.store.shown import Shower
 from tare.units import Dimension, parse_quantity
 
 if TYPE_CHECKING:
@@ -104,6 +107,7 @@ def telemetry_period(context: click.Context, parameter: click.Parameter, value: 
     default=None,
     help="Count packets by size on each case's network, or do not.  [default: what the study says]",
 )
+@redact_option
 def command(
     study: Path,
     out: Path | None,
@@ -117,6 +121,7 @@ def command(
     keep_storage: bool,
     telemetry: Period | None,
     packets: bool | None,
+    redacted: tuple[str, ...],
 ) -> None:
     """Run STUDY, a study file, or go on with STUDY, a campaign folder.
 
@@ -139,13 +144,15 @@ def command(
         loaded = wiring.load(study, blocks_begun_with(study, loaded))
     loaded = loaded._replace(plan=_watched_otherwise(loaded.plan, telemetry, packets))
     folder = study if study.is_dir() else out or _default_folder(loaded.plan)
+    loaded = loaded.signed(Signs(merged(loaded.composer.signs.entries, redacted)))
     echo(f"campaign {folder}")
     if loaded.plan.telemetry.is_counting_packets and all(one.network is None for one in loaded.plan.cases):
         echo(_NO_NETWORK)
     _require_meant(loaded.plan, folder, is_meant=yes)
-    for note in loaded.plan.notes:
+    shown = Shower(loaded.composer.signs).plan(loaded.plan)
+    for note in shown.notes:
         echo(f"note: {note}")
-    display = make_progress(loaded.plan)
+    display = make_progress(shown)
     manner = Manner(jobs=jobs, keeps_storage=keep_storage, boosts=boost, is_rehearsing=rehearsal)
     is_ours = any(not loaded.composer.is_queued(case) for case in loaded.plan.cases)
     if is_ours and (told := boost_told(loaded.composer.site, manner)):

@@ -32,9 +32,9 @@ def command(folder: Path, p_ref: float | None, foms: tuple[str, ...], as_json: b
     """
     from tare.answers.scaling import scalings
     from tare.cli.commands.compare import require_known
-    from tare.store.campaign import read_campaign
+    from tare.store.shown import read_shown
 
-    campaign = read_campaign(folder)
+    campaign = read_shown(folder)
     require_known(foms, campaign)
     found = scalings(campaign, foms=foms, p_ref=p_ref)
     if as_json:

@@ -9,6 +9,7 @@ import click
 
 from tare.cli.listening import listening_options, require_folders
 from tare.cli.output import echo, json_option, print_json
+from tare.cli.redacting import redact_option
 
 DEFAULT_PORT = 8437
 
@@ -16,6 +17,7 @@ DEFAULT_PORT = 8437
 @click.command()
 @listening_options(DEFAULT_PORT)
 @click.option("--open", "is_opened", is_flag=True, help="Show the page in the browser.")
+@redact_option
 @json_option
 def command(
     folders: tuple[Path, ...],
@@ -24,6 +26,7 @@ def command(
     token_file: Path | None,
     no_token: bool,
     is_opened: bool,
+    redacted: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Show the campaigns in each DIR on a live page, until Ctrl-C.
@@ -52,4 +55,4 @@ def command(
     else:
         echo(listener.url, "Ctrl-C ends it.")
     with opened(listener.url) if is_opened else nullcontext():
-        serve(folders, listener)
+        serve(folders, listener, redacted)

@@ -41,9 +41,9 @@ def command(folder: Path, is_all: bool, as_json: bool) -> None:
       tare status campaigns/demo
     """
     from tare.answers.ending import ending
-    from tare.store.campaign import read_campaign
+    from tare.store.shown import read_shown
 
-    campaign = read_campaign(folder)
+    campaign = read_shown(folder)
     rows = account(campaign)
     counts = Counter(row[1] for row in rows)
     end = ending(campaign)

@@ -19,6 +19,7 @@ from tare.model.site import Site
 from tare.model.study import Origin, Study
 from tare.model.workload import InlineDefinition, Workload
 from tare.plan import make_plan
+from tare.signs import Signs
 
 if TYPE_CHECKING:
     from tare.runner.loop import Rule
@@ -37,6 +38,10 @@ class Loaded(NamedTuple):
     plan: Plan
     composer: Composer
     texts: dict[str, str]
+
+    def signed(self, signs: Signs) -> Loaded:
+        """Return the same with `signs` in the records of what it runs."""
+        return self._replace(composer=msgspec.structs.replace(self.composer, signs=signs))
 
 
 def load(
@@ -64,7 +69,7 @@ def load(
     if n_blocks is not None:
         study = msgspec.structs.replace(study, repeats=study.repeats.exactly(n_blocks))
     site = with_agent(source.site)
-    composer = Composer(site, known, plugins.launcher, plugins.runtime)
+    composer = Composer(site, known, plugins.launcher, plugins.runtime, Signs(site.redact))
     texts = {STUDY: study_path.read_text(encoding="utf-8-sig"), SITE: source.text}
     _require_plugins(source)
     plan = make_plan(study, site, known, _edition(like or path))

@@ -27,18 +27,21 @@ from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
 from tare.model.case import Case
 from tare.model.plan import Plan
+from tare.redaction import redact_text
 from tare.runner.loop import Loop, Progress
+from tare.signs import NO_SIGNS
 from tare.store.campaign import (
     freeze,
     is_campaign,
     open_journal,
-    read_campaign,
     read_past,
     read_plan,
     with_untold,
 )
 from tare.store.journal import VERSION, AttemptBegan, AttemptEnded, BlockBegan, Journal, SessionBegan
 from tare.store.manifest import write_manifest
+from tare.store.shown import Shower, read_shown
+from tare.store.signs import keep_signs
 
 Display = AbstractContextManager[Callable[[Progress], None]]
 """Shows how far a campaign is, while it is entered."""
@@ -79,6 +82,7 @@ def carry_out(
         except UsageError as error:
             raise UsageError(_with_changes(str(error), _changes(folder, loaded, old))) from None
         freeze(folder, loaded.plan, loaded.texts)
+        loaded = loaded.signed(keep_signs(folder, loaded.composer.signs.entries))
         before = (old.cases, old.repeats)
         is_plain = not is_retrying_failed and before == (loaded.plan.cases, loaded.plan.repeats)
         _run(
@@ -90,7 +94,7 @@ def carry_out(
             is_retrying_failed=is_retrying_failed,
             manner=manner,
         )
-    return read_campaign(folder)
+    return read_shown(folder)
 
 
 def _require_installed(loaded: wiring.Loaded) -> None:
@@ -203,7 +207,7 @@ def _with_changes(message: str, changes: Sequence[str]) -> str:
     """Return `message` with what changed since the campaign was begun, a line each."""
     rest = len(changes) - _MOST_CHANGES
     more = [f"and {rest} more"] if rest > 0 else []
-    return "\n  ".join((message, *changes[:_MOST_CHANGES], *more))
+    return "\n  ".join((message, *map(redact_text, changes[:_MOST_CHANGES]), *more))
 
 
 def _changes(folder: Path, loaded: wiring.Loaded, old: Plan) -> list[str]:
@@ -242,10 +246,11 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
     """Raise UsageError unless `new` is `old`, or may extend it."""
     lost = {case.id for case in old.cases} - {case.id for case in new.cases}
     if lost:
-        example = next(case for case in old.cases if case.id in lost)
+        shown = Shower(NO_SIGNS).plan(old)
+        example = next(case for case in shown.cases if case.id in lost)
         raise UsageError(
             f"{folder} holds {len(lost)} cases that the study no longer has, such as "
-            f"{describe(example, old)}; restore them, or choose another --out"
+            f"{describe(example, shown)}; restore them, or choose another --out"
         )
     has_fewer = new.repeats.max < old.repeats.max
     if has_fewer:

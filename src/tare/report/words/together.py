@@ -52,6 +52,6 @@ def cure(campaign: Campaign, found: Sequence[Finding]) -> str:
         return why
     n_blocks = max([campaign.plan.repeats.max, *campaign.orders]) + MIN_BLOCKS
     return (
-        f"{why} 'tare run {campaign.folder} --extend --blocks {n_blocks}' runs all cases beside each other "
-        f"in {MIN_BLOCKS} more blocks; --unpaired compares what there is."
+        f"{why} 'tare run {campaign.shown_folder} --extend --blocks {n_blocks}' runs all cases beside each "
+        f"other in {MIN_BLOCKS} more blocks; --unpaired compares what there is."
     )

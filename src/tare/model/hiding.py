@@ -1,0 +1,33 @@
+"""Hide secrets in what a program printed beside its figures, and why a run did not come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from tare.model.attempt import Attempt, Series
+from tare.model.values import Scalar
+
+Hide = Callable[[str], str]
+
+
+def without_secrets(attempt: Attempt, hide: Hide) -> Attempt:
+    """Return `attempt` with reason, words among coordinates and what is `printed` as `hide` makes them."""
+    return msgspec.structs.replace(
+        attempt,
+        reason=hide(attempt.reason),
+        series=[_hidden(one, hide) for one in attempt.series],
+        printed={name: _words(values, hide) for name, values in attempt.printed.items()},
+    )
+
+
+def _hidden(series: Series, hide: Hide) -> Series:
+    if not any(column and isinstance(column[0], str) for column in series.at.values()):
+        return series  # as are most, of which there may be a million values
+    at = {name: _words(column, hide) for name, column in series.at.items()}
+    return msgspec.structs.replace(series, at=at)
+
+
+def _words(values: list[Scalar], hide: Hide) -> list[Scalar]:
+    return [hide(one) if isinstance(one, str) else one for one in values]
