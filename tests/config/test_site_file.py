@@ -238,3 +238,17 @@ def test_a_lab_stages_nothing() -> None:
     )
     (fault,) = faults_of(text)
     assert fault.endswith("staging: nodes of a lab share the files of this machine; remove it")
+
+
+def test_what_is_redacted_is_words_and_patterns() -> None:
+    assert read(f"{HEAD}redact: [acme, '/node[0-9]+/']\n").redact == ("acme", "/node[0-9]+/")
+    assert read(f"{HEAD}redact: acme\n").redact == ("acme",)
+    assert read(HEAD).redact == ()
+
+
+def test_what_cannot_be_redacted_is_a_fault_in_its_place() -> None:
+    faults = faults_of(f"{HEAD}redact:\n  - acme\n  - x\n  - /(?=a)/\n  - /a*/\n")
+    assert [one.partition(": redact")[0] for one in faults] == [f"site.yaml:{line}:5" for line in (6, 7, 8)]
+    assert "redact[1]: 'x' is no word to redact; give 2 or more" in faults[0]
+    assert "look-around" in faults[1]
+    assert "at least one character" in faults[2]
