@@ -70,9 +70,9 @@ def command(
     """Write the report of the campaign in DIR: index.html, and charts/ as SVG, PNG and PDF.
 
     The page needs nothing but itself: it can be mailed, printed and read offline. It lacks what looks like
-    a secret and what --redact names; DIR itself is not made to be mailed, and holds outputs as printed. A campaign that
-    still runs, or has not begun, gives a page that says so. summary.md is the answer for a pull request,
-    tables.tex what a paper takes in with \\input.
+    a secret and what --redact names; DIR itself is not made to be mailed, and holds outputs as printed. A
+    campaign that still runs, or has not begun, gives a page that says so. summary.md is the answer for a
+    pull request, tables.tex what a paper takes in with \\input.
 
     \b
     Examples:
