@@ -91,7 +91,29 @@ def test_a_cell_that_one_side_lacks_is_listed_without_a_ratio(network: str) -> N
     assert len(found) == 2 * len(SIZES)
     for one in found:
         assert (one.ratio, one.n_blocks, one.verdict) == (None, 0, Verdict.UNDECIDED)
-        assert one.note == "not measured on both sides"
+        assert one.note == f"not measured on both sides: {network} has none, since it has not been run"
+
+
+def test_which_side_lacks_a_figure_is_told_with_what_became_of_its_runs() -> None:
+    whole = make_campaign()
+    overlay = next(case.id for case in whole.plan.cases if case.network == "overlay")
+
+    def told(state: State, *, keeps: str = "") -> set[str]:
+        attempts = tuple(
+            msgspec.structs.replace(
+                one, state=state, series=tuple(each for each in one.series if each.fom == keeps)
+            )
+            if one.case == overlay
+            else one
+            for one in whole.attempts
+        )
+        found = msgspec.structs.replace(whole, attempts=attempts)
+        return {one.note for one in aggregates(found) if one.ratio is None}
+
+    start = "not measured on both sides: overlay has none, since "
+    assert told(State.FAILED) == {f"{start}no run counts (5 failed)"}
+    assert told(State.INVALID) == {f"{start}no run counts (5 invalid)"}
+    assert told(State.DONE, keeps="latency") == {f"{start}no run has it"}
 
 
 def test_sides_that_share_too_few_blocks_are_compared_unpaired_where_asked_and_say_so() -> None:

@@ -87,7 +87,9 @@ def test_a_case_that_was_not_watched_is_no_silent_pass() -> None:
         "not measured",
     ]
     pair = checked("ratio(telemetry.cpu_system, network=overlay) > 1.4", campaign)
-    assert [one.why for one in pair.verdicts[0].judged] == ["not measured on both sides"]
+    assert [one.why for one in pair.verdicts[0].judged] == [
+        "not measured on both sides: overlay has none, since no run has it"
+    ]
 
 
 def test_a_campaign_without_it_says_so() -> None:

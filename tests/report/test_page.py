@@ -166,7 +166,8 @@ def test_a_case_that_was_never_measured_is_marked_in_the_table() -> None:
     attempts = tuple(one for one in campaign.attempts if one.case != lost)
     cells = Page(page_of(msgspec.structs.replace(campaign, attempts=attempts))).all("button", "missing")
     assert [cell.attributes["aria-label"] for cell in cells] == [
-        f"overlay, synthetic.pingpong · 4 nodes, {fom}, all sizes: not measured on both sides"
+        f"overlay, synthetic.pingpong · 4 nodes, {fom}, all sizes: not measured on both sides: overlay has "
+        "none, since it has not been run"
         for fom in ("latency", "bandwidth")
     ]
 

@@ -57,8 +57,10 @@ _CHANGE = (
     rf"(?:(?P<change>[\d.]+) % (?P<way>longer|higher|shorter|lower)|(?P<verb>multiplied|divided) by "
     rf"(?P<fold>\d[\d. ]*)|(?P<signed>{_NUMBER}))(?: (?P<ends>{_BRACKET}))?{_BESIDE}"
 )
+_LACKS = r"[^():;]+ has none, since (?:it has not been run|no run has it|no run counts \([^()]*\))"
+_UNMEASURED = rf"not measured on both sides(?:: {_LACKS}(?: and {_LACKS})?)?"
 _NO_CHANGE = (
-    rf"(?:{_NUMBER} in \d+ blocks?, no interval|not measured on both sides|"
+    rf"(?:{_NUMBER} in \d+ blocks?, no interval|{_UNMEASURED}|"
     r"\d+ of \d+ (?:cases|points) left out: too few blocks, or zero or less)"
 )
 _SEPARATOR = re.compile(r", (?!in |and in )| and ")
@@ -80,7 +82,7 @@ class Grammar:
             re.compile(
                 rf"(?P<fom>{told})(?: \((?P<label>[a-z]+ [a-z]+)\))?{sizes} of "
                 rf"(?:(?P<workload>{names})|(?P<n>\d+) "
-                rf"workloads) \((?:{_ENDS}|not measured on both sides)(?:, once {_PAID})?\)"
+                rf"workloads) \((?:{_ENDS}|{_UNMEASURED})(?:, once {_PAID})?\)"
             ),
             re.compile(rf"(?P<figures>\d+) more (?:figures?|elapsed times?)(?: \({_ENDS}\))?"),
         ]

@@ -29,7 +29,7 @@ NOTES = (
     r"\d+ of \d+ pairs of runs are missing; the others of their blocks count",
     r"\d+ of \d+ (?:points|cases) left out: too few blocks, or zero or less",
     r"too few blocks with both sides: an interval takes \d+",
-    "not measured on both sides",
+    r"not measured on both sides(?:: [^:;]+ has none, since [^:;]+)?",
     "not measured together",
     r"\d+ more blocks? would settle it",
     rf"in the (?:mean of times|arithmetic mean|harmonic mean) (?:1/)?{N} ?[%×]{B}(?:, (?:worst run|95th "

@@ -12,6 +12,7 @@ import numpy as np
 from tare.answers.answering import answering_foms, quoted_foms
 from tare.answers.estimate import absent_as_none
 from tare.answers.finding import Terms, findings
+from tare.answers.lacking import Lacking
 from tare.answers.looks import SessionEnds
 from tare.answers.pairs import told_blocks
 from tare.answers.proofs import NOTHING_CROSSED, nothing_crosses
@@ -182,6 +183,13 @@ def answers(campaign: Campaign, family: Family, terms: Terms, ends: SessionEnds)
     planned = _planned_blocks(campaign)
     sides = _held_together(family.below, family.above)
     levels = zip(*(_levels(side, terms.confidence) for side in sides), strict=True)
+    lacking = Lacking(campaign)
+    found = [
+        lacking.told(subject.pair, one, below, above)
+        for subject, one, below, above in zip(
+            family.subjects, found, family.below.T, family.above.T, strict=True
+        )
+    ]
     return [
         comparison(
             subject,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tare.answers.finding import NOT_TOGETHER, UNPAIRED, untold_words
+from tare.answers.finding import NOT_MEASURED, NOT_TOGETHER, UNPAIRED, untold_words
 from tare.answers.proofs import NOTHING_CROSSED
 from tare.answers.quantities import Bounds, least_of_quantile
 from tare.answers.row_verdicts import RowVerdict
@@ -158,7 +158,7 @@ def _why_unknown(finding: Finding, i: int) -> str:
             return "not compared; name the settings that are to be judged, such as nodes=2|4"
         if finding.trial.sample.matches[i].note.startswith(NOT_TOGETHER):
             return f"{NOT_TOGETHER}: the sides have no run in one block of one session; see 'tare compare'"
-        return _why_absent(finding.trial, n_blocks)
+        return _why_absent(finding.trial, i)
     if np.isnan(finding.plain.low[i]):
         is_median = finding.trial.sample.quantity.mean is Mean.MEDIAN
         least = least_of_median(finding.confidence) if is_median else _least(function)
@@ -187,12 +187,12 @@ def _least(function: Function) -> int:
     return {Function.CV: MIN_FOR_CV, Function.CV_RATIO: MIN_COMPARED}.get(function, MIN_BLOCKS)
 
 
-def _why_absent(trial: Trial, n_blocks: int) -> str:
-    function = trial.bound.call.function
+def _why_absent(trial: Trial, i: int) -> str:
+    function, n_blocks = trial.bound.call.function, trial.sample.quantity.n_blocks[i]
     if not n_blocks:
         if function is Function.EFFICIENCY:
             return "not measured at this scale, or not at the one that it refers to"
-        return "not measured on both sides" if function.has_reference else "not measured"
+        return (trial.sample.matches[i].lacks or NOT_MEASURED) if function.has_reference else "not measured"
     if n_blocks < MIN_BLOCKS and function is not Function.OVERHEAD:
         return _too_few(n_blocks)
     if function in (Function.CV, Function.CV_RATIO):

@@ -293,7 +293,7 @@ def sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> tuple[Floats, Floa
 
 def with_left_out(found: Finding, left_out: str) -> Finding:
     """Return `found` with what its means leave out: of every point, it is why there is no ratio."""
-    own = "" if found.ratio is None and found.note == NOT_MEASURED else found.note
+    own = "" if found.ratio is None and found.note.startswith(NOT_MEASURED) else found.note
     note = "; ".join(filter(None, (own, left_out)))
     return msgspec.structs.replace(found, note=note) if left_out else found
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tare.answers.aggregate import block_means
 from tare.answers.answering import primary_foms, quoted_foms
 from tare.answers.finding import NOT_TOGETHER, UNPAIRED
+from tare.answers.lacking import Lacking
 from tare.answers.looks import session_ends
 from tare.answers.pairs import Pair, pairs, told_blocks
 from tare.answers.proofs import NOTHING_CROSSED, nothing_crosses
@@ -38,7 +39,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
     `at` holds its workload, the settings that vary, and its coordinates where it is one point.
     `reference` is empty for a value. `row` is the row of `tare compare` that speaks of the same. `beside` is
-    the case whose runs it is held against, None for a value.
+    the case whose runs it is held against, None for a value. `lacks` says which side has no value, and why.
     """
 
     case: str
@@ -50,6 +51,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     row: RowName | None = None
     beside: str | None = None
+    lacks: str = ""
 
 
 class Sample(NamedTuple):
@@ -88,6 +90,7 @@ class Selection:
         self._table: Table = tabulate(campaign, foms)
         self._campaign = campaign
         self._reference = reference
+        self._lacking = Lacking(campaign)
 
     @functools.cached_property
     def _pairs(self) -> list[Pair]:
@@ -157,8 +160,11 @@ class Selection:
             if nothing_crosses(self._plan, pair):
                 below, above, note = np.full_like(below, np.nan), np.full_like(above, np.nan), NOTHING_CROSSED
             row = _row(pair, cells[0], is_point=_is_pointwise(call, case))
+            lacks = self._lacking.words(pair, below, above)
             yield _Side(
-                msgspec.structs.replace(match, reference=reference, note=note, row=row, beside=beside),
+                msgspec.structs.replace(
+                    match, reference=reference, note=note, row=row, beside=beside, lacks=lacks
+                ),
                 below,
                 above,
                 rounding,
@@ -167,7 +173,9 @@ class Selection:
             return
         nothing = np.full(len(self._table.values), np.nan)
         for absent in self._unmeasured(case, at, call, quoted):
-            yield _Side(msgspec.structs.replace(absent, reference=reference, beside=beside), nothing, nothing)
+            lacks = self._lacking.words(pair, nothing, nothing)
+            absent = msgspec.structs.replace(absent, reference=reference, beside=beside, lacks=lacks)
+            yield _Side(absent, nothing, nothing)
 
     def _longer_of(self, pair: Pair) -> frozenset[FigureName]:
         """Return the figures of a pair that are elapsed times and got worse for any contender anywhere."""

@@ -234,7 +234,9 @@ def _direction_and_number(one: Headline) -> str:
 
 def _range(group: Sequence[Headline]) -> str:
     """Return ``latency up to 1 KiB of 5 workloads (+20 % to +68 %)``."""
-    ends = _ends(group) or NOT_MEASURED
+    notes = {one.note for one in group}
+    lacks = visible(notes.pop()) if len(notes) == 1 else ""  # what all of them lack alike
+    ends = _ends(group) or (lacks if lacks.startswith(NOT_MEASURED) else NOT_MEASURED)
     return f"{_whose(group)} ({ends}{_prices(group)})"
 
 
