@@ -193,7 +193,7 @@ def test_marks_of_version_0_1_0_end_at_the_users_word(tare: Tare, start: Start, 
         ({"boot": "0" * 32}, "before this host's last boot"),
         ({"namespaces": "1-1"}, "another PID namespace"),
         ({"namespaces": "-"}, "/proc does not tell"),
-        ({"uid": NOBODY}, "changed or forged"),
+        ({"uid": 54321}, "changed or forged"),
     ],
 )
 def test_what_is_not_of_this_user_host_boot_and_namespace_is_shown(
