@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from cli.conftest import Tare, lab_site
 from tare.lab.mpi import is_installed, mpi_folder
-from tare.model.attempt import Attempt, State
+from tare.model.attempt import Attempt, Proof, State
 from tare.store.campaign import read_campaign
 
 pytestmark = [
@@ -67,13 +68,13 @@ def misled_site(folder: Path, attest: str, start: str = "mgmt0") -> str:
     return text.replace("management: [mgmt0]", f"management: [{start}]") + f"attest: {attest}\n"
 
 
-def run(tare: Tare, folder: Path, site: str) -> list[tuple[str, Attempt]]:
+def run(tare: Tare, folder: Path, site: str, study: str = STUDY) -> list[tuple[str, Attempt]]:
     (folder / "site.yaml").write_text(site)
-    (folder / "study.yaml").write_text(STUDY)
+    (folder / "study.yaml").write_text(study)
     ended = tare("run", folder / "study.yaml", "--out", folder / "c")
     assert (folder / "c/plan.json").exists(), ended.stderr
     campaign = read_campaign(folder / "c")
-    assert len(campaign.attempts) == 9
+    assert len(campaign.attempts) == len(campaign.plan.cases) >= 3
     return [(campaign.cases[one.case].platform, one) for one in campaign.attempts]
 
 
@@ -92,3 +93,44 @@ def test_a_start_over_the_claimed_network_does_not_pass_for_its_payload(tare: Ta
         assert crossed["net1"].total_bytes > 0, f"{platform} did not start its ranks over net1"
         is_more = crossed["eth0"].total_bytes > crossed["net1"].total_bytes
         assert is_more or "which of them carried the data is not known" in one.reason, (platform, one.reason)
+
+
+REPEATED = STUDY[: STUDY.index("    - tare.p2p")] + (
+    "    - tare.p2p: {max_bytes: 4KiB, iterations: 2000, time_s: 0.01 s}\n"
+    + STUDY[STUDY.index("network: ") :]
+)
+A_PASS, REPETITIONS = 8191, 2000
+"""Bytes of one message of each size up to 4 KiB, and how often each is sent at least."""
+
+
+def needed(text: str) -> float:
+    """Return the bytes that the figures need, from a sentence of evidence or the reason of an invalid run."""
+    match = re.search(r"need at least ([\d.]+) (KiB|MiB)|; ([\d.]+) (KiB|MiB) were needed", text)
+    assert match, text
+    number, unit = (one for one in match.groups() if one)
+    return float(number) * {"KiB": 2**10, "MiB": 2**20}[unit]
+
+
+def test_each_repetition_counts_so_that_a_start_over_the_claimed_network_is_too_little(
+    tare: Tare, tmp_path: Path
+) -> None:
+    """The start carries more than one pass over all sizes, and far less than all repetitions of it."""
+    for platform, one in run(tare, tmp_path, misled_site(tmp_path, "placement", "net1"), REPEATED):
+        assert (one.state, one.check, one.proof) == (State.INVALID, "transport", None), (platform, one)
+        started = one.traffic[one.hosts[0]]["net1"].total_bytes
+        assert A_PASS < started < A_PASS * REPETITIONS / 2, (platform, started)
+        assert needed(one.reason) > A_PASS * REPETITIONS, (platform, one.reason)
+
+
+def test_data_over_the_management_network_are_not_set_aside(tare: Tare, tmp_path: Path) -> None:
+    """What the site calls management carries the data here, as well as the start of the ranks."""
+    for platform, one in run(tare, tmp_path, misled_site(tmp_path, "placement", "eth0"), REPEATED):
+        assert (one.state, one.check, one.proof) == (State.INVALID, "transport", None), (platform, one)
+        assert one.traffic[one.hosts[0]]["eth0"].total_bytes > A_PASS * REPETITIONS
+        assert "eth0 carried" in one.reason, (platform, one.reason)
+
+
+def test_the_right_network_carried_all_repetitions(tare: Tare, tmp_path: Path) -> None:
+    for platform, one in run(tare, tmp_path, lab_site("", "") + "attest: placement\n", REPEATED):
+        assert (one.state, one.proof) == (State.DONE, Proof.COUNTED), (platform, one)
+        assert needed(one.transport) > A_PASS * REPETITIONS, (platform, one.transport)
