@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import shlex
 import time
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -139,6 +144,77 @@ def test_variables_keep_their_names_and_lose_their_secrets() -> None:
     }
 
 
+HERE = Path(__file__).parent
+CORPUS = HERE.parents[1] / "shared" / "corpus"
+HIDDEN_OF_CORPUS = {"Cookie", "cookie"}
+"""What names the only words of real output that are hidden: iperf3's cookies, which tell a session apart."""
+
+
+def changed_lines(path: Path) -> Iterator[str]:
+    before = path.read_text(errors="replace")
+    after = redact_text(before)
+    assert before.count("\n") == after.count("\n")
+    for line, shown in zip(before.split("\n"), after.split("\n"), strict=True):
+        if line != shown:
+            yield line
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of published outputs is not here")
+def test_of_the_real_output_of_25_tools_nothing_is_hidden_but_six_cookies() -> None:
+    files = [one for one in CORPUS.rglob("*") if one.is_file()]
+    changed = [line for one in files for line in changed_lines(one)]
+    assert len(files) > 200
+    assert {re.split(r"[\s\":]+", line.strip(' \t"'))[0] for line in changed} == HIDDEN_OF_CORPUS
+    assert len(changed) == 6
+
+
+def test_of_manifests_and_of_what_mpis_say_nothing_is_hidden_but_the_key_of_a_job() -> None:
+    files = [*HERE.glob("backends/kubernetes/goldens/*.yaml"), *HERE.glob("runner/words/*.txt")]
+    changed = [line for one in files for line in changed_lines(one)]
+    assert len(files) > 30
+    assert {line.partition("Open MPI ")[2].partition(":")[0] for line in changed} == {"job key"}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda bits: urlsafe_b64encode(bits[:32]),
+        lambda bits: b64encode(bits[:32]),
+        lambda bits: b64encode(bits[:48]),
+        lambda bits: b64encode(bits[:20]),
+    ],
+    ids=["base64url of 256 bits", "base64 of 256 bits", "base64 of 384 bits", "base64 of 160 bits"],
+)
+def test_of_a_hundred_random_words_nine_in_ten_are_hidden(make: Callable[[bytes], bytes]) -> None:
+    words = [make(hashlib.sha512(bytes([n])).digest()).decode() for n in range(100)]
+    assert sum(word[:10] not in redact_text(f"sent {word} to n1") for word in words) >= 90
+
+
+NAMES = (
+    "fio_randwrite_1GB_4k_d1_th1_direct",
+    "/rds/user/x/cclake-ib-gcc9-ompi3-ucx/Openfoam_Mbike_csd3_cclake_ib_gcc9_ompi3_ucx_3136_56",
+    "set STKCASEG = ChicagoLADCO_d02_2022hc_cb6_22m",
+    "classgmx_1_1OpenClTraits_3_01cl__context_01_4",
+    "- key: prepare.sh",
+    '"key": "input-0"',
+)
+
+
+@pytest.mark.parametrize("text", NAMES)
+def test_names_made_of_words_are_none_by_chance(text: str) -> None:
+    assert redact_text(text) == text
+
+
+def test_of_a_path_only_the_random_part_is_hidden() -> None:
+    assert redact_text("/home/bob/x8Kq2Lm9Zt4Vw7Rb3Ny6Pc1Hd5Gf0Js9/out") == f"/home/bob/{HIDDEN}/out"
+
+
+def test_half_a_private_key_is_hidden_too() -> None:
+    end = "MIIEow\nIBAAK\n-----END RSA PRIVATE KEY-----\nvalue: 1"
+    assert redact_text(end) == f"{HIDDEN}\nvalue: 1"
+    assert redact_text("value: 1\n-----BEGIN RSA PRIVATE KEY-----\nMIIEow") == f"value: 1\n{HIDDEN}"
+
+
 def test_long_output_takes_no_long_time() -> None:
     for text in (
         "a" * 100_000,
@@ -146,6 +222,9 @@ def test_long_output_takes_no_long_time() -> None:
         "key=" * 25_000,
         "://" * 30_000,
         "-----BEGIN PRIVATE KEY " * 5000,
+        "-----BEGIN PRIVATE KEY-----" * 4000,
+        "A1b2C3d4/" * 12_000,
+        "a_B-1" * 20_000,
     ):
         began = time.process_time()
         redact_text(text)

@@ -59,9 +59,18 @@ _LONG = re.compile(r"(?<![\w+/.-])(?<!sha256:)(?<!SHA256:)(?<!sha512-)[A-Za-z0-9
 _PLACE = re.compile(r"[/~$({<]|\(hidden\)|\d{1,6}$|(?:true|false|yes|no|none|null|env)$", re.IGNORECASE)
 """How a value begins, or what it is, that is a path, a place for a value, or a count, and no secret."""
 
+_BARE = re.compile(r"[\"']?key[\"']?:\s*", re.IGNORECASE)
+_LIKE_A_KEY = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[^.]{12,}")
+"""``key: rank.sh`` of a manifest is a name, ``key: ccf56aa3b9383ffa`` is none."""
+
 _SHORTEST, _AWS_LENGTH = 24, 40  # the secret keys of AWS may hold slashes
 _LEAST_ENTROPY = 3.8
-_LEAST_CHANGES, _LEAST_OF_AWS = 0.45, 0.38
+_LEAST_CHANGES, _LEAST_OF_AWS = 0.42, 0.34
+_SIGN = re.compile(r"[_-]")
+_LONGEST_OF_NAMES = 12
+"""Characters between signs: names of files have shorter ones, as ``fio_randwrite_1GB_4k_d1_th1_direct``."""
+_MOST_PARTS = 4
+"""Of a word with slashes that is no path."""
 
 
 def redact_text(text: str) -> str:
@@ -73,7 +82,7 @@ def redact_text(text: str) -> str:
     for pattern in (_ASSIGNED, _OPTION):
         text = pattern.sub(_hide_value, text)
     text = _TOKEN.sub(HIDDEN, text)
-    return _LONG.sub(lambda found: HIDDEN if _is_random(found[0]) else found[0], text)
+    return _LONG.sub(_hide_random, text)
 
 
 def redact_words(argv: Sequence[str]) -> list[str]:
@@ -124,21 +133,54 @@ def _calls(before: Sequence[str], *programs: str) -> bool:
 
 def _hide_value(found: re.Match[str]) -> str:
     value = found[2].strip("\"'")
-    return found[0] if not value or _PLACE.match(value) else f"{found[1]}{HIDDEN}"
+    is_plain = (
+        not value or _PLACE.match(value) or (_BARE.fullmatch(found[1]) and not _LIKE_A_KEY.match(value))
+    )
+    return found[0] if is_plain else f"{found[1]}{HIDDEN}"
+
+
+def _hide_random(found: re.Match[str]) -> str:
+    """Return a long word without what is drawn by chance in it: of a path only that part."""
+    word = found[0]
+    if "/" not in word or _is_random(word):
+        return HIDDEN if _is_random(word) else word
+    return "/".join(HIDDEN if _is_random(part) else part for part in word.split("/"))
 
 
 def _is_random(word: str) -> bool:
-    """Return whether a word looks drawn by chance: by entropy, and how often characters change kind."""
+    """Return whether a word looks drawn by chance: by entropy, and how often characters change kind.
+
+    Names of files and jobs are words between signs, and change their kind there: signs are left out.
+    """
     word = word.rstrip("=")
-    is_aws = len(word) == _AWS_LENGTH and word.count("/") < 4 and not word.startswith("/")
-    if "/" in word and not is_aws:
-        return any(_is_random(part) for part in word.split("/") if len(part) >= _SHORTEST)
-    kinds = [
-        "a" if one.islower() else "A" if one.isupper() else "0" if one.isdigit() else "-" for one in word
-    ]
-    if not {"a", "A", "0"} <= set(kinds) or len(word) < _SHORTEST:
+    if len(word) < _SHORTEST or max(map(len, _SIGN.split(word))) < _LONGEST_OF_NAMES:
         return False
-    changes = sum(one != other for one, other in pairwise(kinds)) / (len(word) - 1)
-    counts = Counter(word).values()
-    entropy = -sum(one / len(word) * math.log2(one / len(word)) for one in counts)
-    return entropy >= _LEAST_ENTROPY and changes >= (_LEAST_OF_AWS if is_aws else _LEAST_CHANGES)
+    parts = word.split("/")
+    is_aws = len(word) == _AWS_LENGTH and len(parts) <= _MOST_PARTS and bool(parts[0])
+    if len(parts) > 1 and not is_aws and not _is_base64(word, parts):
+        return False
+    kinds = _kinds(word)
+    if not {"a", "A", "0"} <= set(kinds):
+        return False
+    counts = Counter(word.replace("/", "")).values()
+    n = sum(counts)
+    entropy = -sum(one / n * math.log2(one / n) for one in counts)
+    return entropy >= _LEAST_ENTROPY and _changes(kinds) >= (_LEAST_OF_AWS if is_aws else _LEAST_CHANGES)
+
+
+def _is_base64(word: str, parts: Sequence[str]) -> bool:
+    """Return whether a word with slashes may be base64 (RFC 4648, 4) rather than a path, which has words."""
+    is_plain = bool(parts[0]) and not _SIGN.search(word)
+    is_rare = len(parts) <= max(_MOST_PARTS - 1, len(word) / 10)
+    return is_plain and is_rare and all(_changes(_kinds(one)) >= 0.3 for one in parts if len(one) > 5)
+
+
+def _kinds(word: str) -> str:
+    return "".join(
+        "a" if one.islower() else "A" if one.isupper() else "0" if one.isdigit() else "-" for one in word
+    )
+
+
+def _changes(kinds: str) -> float:
+    pairs = [(one, other) for one, other in pairwise(kinds) if "-" not in (one, other)]
+    return sum(one != other for one, other in pairs) / max(len(pairs), 1)
