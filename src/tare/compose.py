@@ -10,6 +10,7 @@ import msgspec
 
 from tare.attest import attested, is_attested, with_files, witness_every, words_folder
 from tare.errors import UsageError
+from tare.given import open_given
 from tare.model.case import Binding, Case, Layout
 from tare.model.kubernetes import HOSTFILE, WORK, KubernetesOptions
 from tare.model.launch import Engine, Invocation, Launcher, Placement, Runtime
@@ -314,7 +315,7 @@ def _is_name(word: str) -> bool:
 def _is_script(path: str) -> bool:
     """Return whether an interpreter reads the file at `path`, which may call programs by their names."""
     try:
-        with Path(path).open("rb") as file:
+        with open_given(Path(path)) as file:
             return file.read(2) == b"#!"
     except OSError:
         return False

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from tare.errors import UsageError
+from tare.given import read_given
 
 _TIMEOUT_S = 60
 
@@ -58,6 +59,6 @@ class Server:
 
 def _first_line(path: Path) -> str:
     try:
-        return (path.read_text(encoding="ascii").splitlines() or [""])[0].strip()
+        return (read_given(path).decode("ascii").splitlines() or [""])[0].strip()
     except (OSError, UnicodeError) as error:
         raise UsageError(f"--token-file {path}: cannot be read: {error}") from error

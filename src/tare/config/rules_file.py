@@ -14,6 +14,7 @@ from tare.config.document import MapNode, Node, decode_text, find, read_document
 from tare.config.faults import Faults, format_path
 from tare.config.fields import Word
 from tare.errors import UsageError
+from tare.given import read_given
 
 
 class _RuleFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,7 +49,7 @@ class RulesFile(NamedTuple):
 def load_rules(path: Path) -> RulesFile:
     """Return the rules of the file at `path`. Raises FileFaults with every fault of it, or UsageError."""
     try:
-        raw = path.read_bytes()
+        raw = read_given(path)
     except (OSError, ValueError) as error:
         problem = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"--rules {path}: cannot be read: {problem}") from error

@@ -21,6 +21,7 @@ from tare.config.kubernetes_file import kubernetes_options, pod_network
 from tare.config.site_types import LabFile, LabNetworkFile, PlatformFile, SiteFile
 from tare.config.watching import watching
 from tare.errors import Fault, UsageError
+from tare.given import read_given
 from tare.model.bounds import Peaks
 from tare.model.kubernetes import KubernetesOptions
 from tare.model.site import (
@@ -113,7 +114,7 @@ def _read(name_or_path: str, near: Path | None) -> tuple[bytes, str]:
         return file.read_bytes(), f"<{name_or_path}>"
     try:
         path = (near or Path()) / Path(name_or_path).expanduser()
-        return path.read_bytes(), str(path)
+        return read_given(path), str(path)
     except (OSError, ValueError, RuntimeError) as error:
         problem = error.strerror if isinstance(error, OSError) else error
         raise UsageError(

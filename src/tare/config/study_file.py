@@ -22,6 +22,7 @@ from tare.config.site_file import SiteSource, read_site
 from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyFile, StudyTelemetryFile
 from tare.config.watching import watching
 from tare.errors import Fault, FileFaults, UsageError
+from tare.given import read_given
 from tare.model.case import Binding
 from tare.model.site import Site
 from tare.model.study import DESIGN_SETTINGS, Budget, Level, Repeats, Scaling, Study
@@ -46,7 +47,7 @@ def load_study(path: Path, catalogue: Catalogue, site: Path | None = None) -> tu
     """
     faults = Faults(str(path))
     try:
-        raw = path.read_bytes()
+        raw = read_given(path)
     except OSError as error:
         raise UsageError(f"study {path} cannot be read: {error.strerror}; name a study file") from error
     text = decode_text(raw, faults)

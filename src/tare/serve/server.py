@@ -16,6 +16,7 @@ import msgspec
 import uvicorn
 
 from tare.errors import UsageError
+from tare.given import read_given
 from tare.serve.access import Access, host_names
 from tare.serve.app import make_app
 from tare.serve.connections import ACCEPTED_AT_ONCE, Connections, Limits, guarded, spare_logs
@@ -131,7 +132,7 @@ def read_token(path: Path) -> str:
 def _known_token(path: Path) -> str:
     try:
         mode = path.stat().st_mode
-        token = path.read_text(encoding="ascii").strip()
+        token = read_given(path).decode("ascii").strip()
     except (OSError, UnicodeError) as error:
         raise UsageError(f"--token-file {path}: cannot be read as ASCII text: {error}") from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):

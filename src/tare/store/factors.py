@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tare.errors import Fault, FileFaults, UsageError
+from tare.given import read_given
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -61,7 +62,7 @@ def read_factors(file: Path) -> FactorTable:
 def _records(file: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the records that are not empty, with the line on which each begins."""
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        text = read_given(file).decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -14,6 +14,7 @@ import msgspec
 
 from tare.beneath import Beneath
 from tare.errors import CampaignError
+from tare.given import open_given
 from tare.model.attempt import Attempt, Source, State
 from tare.model.campaign import Campaign
 from tare.model.case import LAYOUT, Binding, Case
@@ -352,7 +353,7 @@ def _evidence_name(output: str, path: Path) -> str:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_given(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

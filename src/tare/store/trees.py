@@ -10,6 +10,8 @@ from pathlib import Path
 
 import msgspec
 
+from tare.given import open_given
+
 _DIGITS = re.compile(r"(\d+)")
 
 
@@ -31,7 +33,7 @@ def is_packed_name(path: Path) -> bool:
 
 def is_packed(path: Path) -> bool:
     """Return whether a file is compressed, by what it begins with. Raises OSError where it cannot be read."""
-    with path.open("rb") as file:
+    with open_given(path) as file:
         return file.read(6).startswith(tuple(_PACKED.values()))
 
 

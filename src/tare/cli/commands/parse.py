@@ -16,6 +16,7 @@ import msgspec
 from tare.cli.output import echo, json_option, print_long_json, print_table
 from tare.cli.told import expecting, held_against, read_settings, setting_reader
 from tare.errors import UsageError
+from tare.given import open_given
 from tare.model.case import Case
 from tare.model.values import Settings
 from tare.model.workload import Measurement, Parsed, Workload
@@ -145,7 +146,7 @@ def _parse(workload: Workload, name: str) -> Parsed:
     if name == _STDIN:
         return workload.parse(io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace"))
     try:
-        with Path(name).open(encoding="utf-8", errors="replace") as lines:
+        with io.TextIOWrapper(open_given(Path(name)), encoding="utf-8", errors="replace") as lines:
             return workload.parse(lines)
     except OSError as error:
         raise UsageError(

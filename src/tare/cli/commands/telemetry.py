@@ -12,6 +12,7 @@ from tare.cli.asking import Server
 from tare.cli.output import echo, json_option, print_json
 from tare.collectors.sysstat import Reading, UnreadableSysstat, read_sysstat
 from tare.errors import UsageError
+from tare.given import read_given
 from tare.model.campaign import Campaign
 
 if TYPE_CHECKING:
@@ -92,9 +93,12 @@ def import_(
         echo("No run has any: are clocks and --utc-offset right, and is the interval shorter than runs?")
 
 
+_MOST_BYTES = 1024 * 1024 * 1024  # a day of sar(1) as text has a few hundred MB on a large node
+
+
 def _read_file(path: Path, interface: str | None, utc_offset_s: float) -> list[Reading]:
     try:
-        return read_sysstat(path.read_text(errors="replace"), interface, utc_offset_s)
+        return read_sysstat(read_given(path, _MOST_BYTES).decode(errors="replace"), interface, utc_offset_s)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     except UnreadableSysstat as error:

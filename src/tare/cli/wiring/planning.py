@@ -13,6 +13,7 @@ from tare.beneath import Beneath
 from tare.compose import Composer
 from tare.config.site_file import SiteSource
 from tare.errors import CampaignError, Fault, FileFaults, UsageError
+from tare.given import read_given
 from tare.model.case import Case
 from tare.model.plan import MOST_RUNS, Edition, Plan
 from tare.model.site import Site
@@ -70,7 +71,7 @@ def load(
         study = msgspec.structs.replace(study, repeats=study.repeats.exactly(n_blocks))
     site = with_agent(source.site)
     composer = Composer(site, known, plugins.launcher, plugins.runtime, Signs(site.redact))
-    texts = {STUDY: study_path.read_text(encoding="utf-8-sig"), SITE: source.text}
+    texts = {STUDY: read_given(study_path).decode("utf-8-sig"), SITE: source.text}
     _require_plugins(source)
     plan = make_plan(study, site, known, _edition(like or path))
     if len(plan.cases) * plan.repeats.max > MOST_RUNS:
