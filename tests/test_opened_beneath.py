@@ -53,7 +53,6 @@ ELSEWHERE = {
     "serve/pages.py": "the package's own files",
     "serve/server.py": "the user's token",
     "serve/watch.py": "the folder of campaigns that the user names",
-    "store/factors.py": "the table that the user names",
     "store/trees.py": "the logs that the user names",
     "store/sealing.py": "a temporary folder of its own, for ssh-keygen",
     "store/imports.py": "the logs that the user names",
