@@ -84,10 +84,20 @@ class CampaignError(InfrastructureError):
     """The campaign folder cannot be read or written."""
 
     @classmethod
+    def gone(cls, folder: Path) -> CampaignError:
+        """Return what is told where the campaign in `folder` is there no more."""
+        return CampaignError(
+            f"{folder}: the campaign is gone: was it removed, or moved? 'tare run FOLDER' goes on with it "
+            "where it is now"
+        )
+
+    @classmethod
     def from_os(cls, folder: Path, error: OSError) -> CampaignError:
         """Return what `error`, met while writing below `folder`, means to the user."""
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             return DiskFull(folder)
+        if error.errno == errno.ENOENT and not folder.exists():
+            return CampaignError.gone(folder)
         return CampaignError(f"{error.filename or folder}: cannot write: {error.strerror}")
 
 

@@ -97,6 +97,23 @@ journal = Journal(Path({str(path)!r})); print('held', flush=True); time.sleep(60
     assert not is_held(path)
 
 
+@pytest.mark.parametrize("how", ["moved", "moved, and a folder made in its place", "removed"])
+def test_a_journal_that_is_gone_is_told_and_written_no_more(tmp_path: Path, how: str) -> None:
+    folder, moved = tmp_path / "campaign", tmp_path / "moved"
+    folder.mkdir()
+    with Journal(folder / "journal.jsonl") as journal:
+        journal.append(ended(1))
+        folder.rename(moved)
+        if how == "removed":
+            (moved / "journal.jsonl").unlink()
+        elif how != "moved":
+            folder.mkdir()
+        with pytest.raises(CampaignError, match="campaign: the campaign is gone: was it removed, or moved"):
+            journal.append(ended(2))
+    if how != "removed":
+        assert read_events(moved / "journal.jsonl") == (ended(1),)
+
+
 def test_a_newer_format_is_refused(path: Path) -> None:
     with Journal(path) as journal:
         journal.append(SessionBegan(1.0, "9.9", version=99))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from tare.compose import Composer
-from tare.errors import BackendError
+from tare.errors import BackendError, CampaignError
 from tare.model.attempt import Attempt, State, Traffic
 from tare.model.case import Case, Run
 from tare.model.clock import SteadyClock
@@ -84,7 +85,10 @@ class BatchCrew:
         Raises DiskFull when there is no room for its evidence.
         """
         require_room(self._setup.folder)
-        attempt = self._attempt(case, run, number)
+        with self._told():
+            self._start(self._attempt(case, run, number), case)
+
+    def _start(self, attempt: Attempt, case: Case) -> None:
         work = self._setup.folder / attempt.folder
         staged = stage_all(self._setup.composer, case, work, None, owner_of(self._setup.label, attempt))
         cache = StageCache(self._setup.folder / "cache")
@@ -109,18 +113,27 @@ class BatchCrew:
 
     def wait(self) -> Sequence[Attempt]:
         """Submit what is held, then wait for what lands next (see Crew)."""
-        self._submit()
-        if self._refused:
-            ended, self._refused = self._refused, []
-            return ended
-        landings = self._setup.scheduler.wait()
-        return [self._finish(self._flights.pop(landing.name), landing) for landing in landings]
+        with self._told():
+            self._submit()
+            if self._refused:
+                ended, self._refused = self._refused, []
+                return ended
+            landings = self._setup.scheduler.wait()
+            return [self._finish(self._flights.pop(landing.name), landing) for landing in landings]
 
     def abandon(self) -> None:
         """Cancel every job (see Crew)."""
         self._to_submit.clear()
         self._setup.scheduler.cancel(list(self._flights))
         self._flights.clear()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Raise what keeps the campaign's files from being written, such as a full disk, as CampaignError."""
+        try:
+            yield
+        except OSError as error:
+            raise CampaignError.from_os(self._setup.folder, error) from error
 
     def _attempt(self, case: Case, run: Run, number: int) -> Attempt:
         return Attempt(

@@ -137,10 +137,13 @@ class Journal:
     def append(self, event: Event, *, is_synced: bool = True) -> None:
         """Append `event`; when `is_synced` it is on the disk when this returns (fdatasync(2)).
 
-        Raises DiskFull when there is no room; the journal then ends where it did before.
+        Raises DiskFull when there is no room; the journal then ends where it did before. Raises CampaignError
+        where the campaign was moved or removed: nothing is written to what is elsewhere now.
         """
         if self._is_torn:
             raise CampaignError(f"{self.path}: cannot write: its last line could not be written")
+        if not self.path.exists():  # what is open could still be written, and be another folder's by now
+            raise CampaignError.gone(self.path.parent)
         end, line = None, write_line(event)
         try:
             end = os.fstat(self._descriptor).st_size

@@ -1,0 +1,79 @@
+"""What goes wrong in the campaign's folder while a batch system runs its attempts."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from runner.test_execution import SITE, DoubleLauncher, DoubleRuntime
+from support.doubles import DoubleWorkload
+from tare.compose import Composer
+from tare.errors import DiskFull
+from tare.model.backend import Exit
+from tare.model.case import Case, Layout, Run
+from tare.model.plan import Plan
+from tare.model.scheduler import Landing, Task
+from tare.model.telemetry import Span
+from tare.runner.batch import BatchCrew, BatchSetup
+
+CASE = Case(id="c", workload="double", platform="bare", network="host", layout=Layout(nodes=1, ranks=1))
+
+
+class PromptScheduler:
+    """Stands for a batch system whose tasks have ended well as soon as they are submitted."""
+
+    def __init__(self, *, is_full: bool = False) -> None:
+        self._names: list[str] = []
+        self._is_full = is_full
+
+    def submit(self, tasks: Sequence[Task]) -> None:
+        if self._is_full:
+            raise OSError(errno.ENOSPC, "No space left on device", "job.sh")
+        self._names += [task.name for task in tasks]
+        for task in tasks:
+            (task.folder / "stdout").write_text("value: 1.5\n")
+            (task.folder / "stderr").touch()
+
+    def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
+        return ()
+
+    def wait(self) -> Sequence[Landing]:
+        return [Landing(name=name, exit=Exit(code=0), nodes=("n1",)) for name in self._names]
+
+    def cancel(self, names: Collection[str]) -> None:
+        self._names = []
+
+
+def full(folder: Path, span: Span) -> Mapping[str, float]:
+    raise OSError(errno.ENOSPC, "No space left on device", str(folder / "telemetry.jsonl.gz"))
+
+
+def crew(folder: Path, scheduler: PromptScheduler) -> BatchCrew:
+    workloads = {"double": DoubleWorkload(argv=("true",), needs_transport=False)}
+    setup = BatchSetup(
+        folder=folder,
+        plan=Plan(study="s", site="here", cases=(CASE,)),
+        composer=Composer(SITE, workloads, lambda _: DoubleLauncher(), lambda _: DoubleRuntime()),
+        scheduler=scheduler,
+        campaign="0123456789ab",
+        traffic=lambda files: {},
+        environment=lambda case, landing: None,
+        sampler=folder / "sampler.py",
+        settle=full,
+    )
+    return BatchCrew(setup)
+
+
+def test_a_disk_that_is_full_when_a_job_has_ended_is_told_as_that(tmp_path: Path) -> None:
+    one = crew(tmp_path, PromptScheduler())
+    one.start(CASE, Run(1, "c"), 1)
+    with pytest.raises(DiskFull, match="make room"):
+        one.wait()
+
+
+def test_a_disk_that_is_full_when_a_job_is_submitted_is_told_as_that(tmp_path: Path) -> None:
+    with pytest.raises(DiskFull, match="make room"):
+        crew(tmp_path, PromptScheduler(is_full=True)).start(CASE, Run(1, "c"), 1)
