@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -47,8 +48,11 @@ Host *
 
 
 @contextlib.contextmanager
-def sshd(folder: Path) -> Iterator[tuple[str, ...]]:
-    """Yield the agent that reaches this machine under any name; skip the test where there is no OpenSSH."""
+def sshd(folder: Path, *, is_elsewhere: bool = False) -> Iterator[tuple[str, ...]]:
+    """Yield the agent that reaches this machine under any name; skip the test where there is no OpenSSH.
+
+    One that is to be as if it was `elsewhere` is no child of this process, which does not adopt its orphans.
+    """
     if _SSHD is None or shutil.which("ssh-keygen") is None:
         pytest.skip("no OpenSSH server here; apt install openssh-server openssh-client")
     if os.geteuid() == 0:
@@ -60,12 +64,19 @@ def sshd(folder: Path) -> Iterator[tuple[str, ...]]:
     (folder / "banner").write_text("authorised users only\n")
     (folder / "sshd_config").write_text(SSHD_CONFIG.format(port=port, folder=folder))
     (folder / "ssh_config").write_text(SSH_CONFIG.format(port=port, folder=folder))
-    server = subprocess.Popen([_SSHD, "-D", "-f", folder / "sshd_config", "-E", folder / "sshd.log"])
+    command: list[str | Path] = [_SSHD, "-D", "-f", folder / "sshd_config", "-E", folder / "sshd.log"]
+    if is_elsewhere:
+        pid_file = folder / "pid"
+        command = [_SSHD, "-o", f"PidFile={pid_file}", *command[2:]]
+    server = subprocess.Popen(command)
     try:
         _wait_for(port)
         yield ("ssh", "-F", str(folder / "ssh_config"))
     finally:
-        server.terminate()
+        if is_elsewhere:
+            os.kill(int(pid_file.read_text()), signal.SIGTERM)
+        else:
+            server.terminate()
         server.wait()
 
 

@@ -124,6 +124,55 @@ def test_a_time_out_ends_what_runs_on_the_host(run: Run, prefix: str, tmp_path: 
     assert marks.marked(prefix) == []
 
 
+class TestLeftOnAHost:
+    """By a job that has ended as it should, on a host whose orphans do not come to this process."""
+
+    LEAVES = "setsid sleep 60 >/dev/null 2>&1 & echo value: 1"
+
+    @pytest.fixture
+    def run(self, prefix: str, tmp_path: Path) -> Iterator[Callable[[str], Exit]]:
+        (tmp_path / "ssh").mkdir()
+        with (
+            sshd(tmp_path / "ssh", is_elsewhere=True) as agent,
+            ProcessBackend(label=prefix, agent=agent, hosts=["one"]) as backend,
+        ):
+
+            def run(script: str) -> Exit:
+                command = Invocation(argv=("sh", "-c", script))
+                job = Job(
+                    label=f"{prefix}case/1.1;", invocation=command, host="one", folder=tmp_path, timeout_s=20
+                )
+                return backend.run(job)
+
+            yield run
+            marks.end_marked(prefix)
+
+    def test_it_ends_with_its_job(self, run: Callable[[str], Exit], prefix: str) -> None:
+        ended = run(self.LEAVES)
+        assert (ended.code, ended.survivors) == (0, ())
+        assert marks.marked(prefix) == []
+
+    def test_it_is_named_with_its_host_where_it_does_not_end(
+        self, run: Callable[[str], Exit], prefix: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As one that waits for a dead disk."""
+        script = marks.remote_sweep_script
+        monkeypatch.setattr(
+            marks, "remote_sweep_script", lambda label: script(label).replace("kill -", ": -")
+        )
+        ended = run(self.LEAVES)
+        (pid,) = marks.marked(prefix)
+        assert ended.survivors == (f"{pid} (sleep 60) on one",)
+        assert ended.code == 0
+
+    def test_what_another_job_runs_there_lives(self, run: Callable[[str], Exit], prefix: str) -> None:
+        other = subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: f"{prefix}case/1.10;"})
+        assert run(self.LEAVES).survivors == ()
+        assert other.poll() is None
+        other.kill()
+        other.wait()
+
+
 def test_connections_are_shared_and_closed_at_the_end(
     agent: tuple[str, ...], prefix: str, tmp_path: Path
 ) -> None:

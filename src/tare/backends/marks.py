@@ -190,6 +190,20 @@ def remote_end_script(scope: str, signal_name: str = "KILL") -> str:
     )
 
 
+def remote_sweep_script(label: str) -> str:
+    """Return shell text that kills what a job of this label, which is over, has left on another host.
+
+    It looks once where nothing is left, and prints pid and command of what does not end within a second.
+    """
+    look = f"grep -lzs -e {shlex.quote(f'^{VARIABLE}={_literal(label)}$')} /proc/[0-9]*/environ"
+    return (
+        f"for n in 1 2 3 4 5 6 7 8 9 10; do left=; for f in $({look}); do "
+        'p=${f#/proc/}; p=${p%/*}; left="$left $p"; kill -KILL "$p" 2>/dev/null; done; '
+        '[ -n "$left" ] || break; sleep 0.1 2>/dev/null || sleep 1; done; '
+        "for p in $left; do printf '%s ' \"$p\"; tr '\\0\\n' '  ' <\"/proc/$p/cmdline\"; echo; done; true"
+    )
+
+
 def _literal(text: str) -> str:
     """Return the basic regular expression that matches `text` alone (grep(1))."""
     return re.sub(r"[][.*^$\\]", r"\\\g<0>", text)

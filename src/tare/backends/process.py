@@ -211,6 +211,9 @@ class ProcessBackend:
         said = _read(log)
         if log is not None:
             log.unlink(missing_ok=True)
+        if frame.has_begun and not self._reach.forwards_signals:
+            left = self._reach.sweep(job.hosts or (str(job.host),), job.label)
+            agent = msgspec.structs.replace(agent, survivors=(*agent.survivors, *left))
         if agent.is_timeout or agent.excess or agent.fault is not None:
             return msgspec.structs.replace(agent, code=None)  # which is the agent's own
         if frame.code is not None:

@@ -94,15 +94,28 @@ class Reach:
 
     def labels(self, hosts: Sequence[str], campaign: str) -> set[str]:
         """Return the marks that processes of a campaign carry on `hosts`, without those that are away."""
-        script = marks.remote_list_script(campaign)
+        return set().union(
+            *map(marks.labels_in, self._told(hosts, marks.remote_list_script(campaign)).values())
+        )
+
+    def sweep(self, hosts: Sequence[str], label: str) -> list[str]:
+        """Kill what a job that is over has left on `hosts`; return each process there that does not end."""
+        told = self._told(hosts, marks.remote_sweep_script(label))
+        lines = [
+            (host, *line.partition(" ")[::2]) for host, said in told.items() for line in said.splitlines()
+        ]
+        return [f"{pid} ({command.strip()[:120]}) on {host}" for host, pid, command in lines]
+
+    def _told(self, hosts: Sequence[str], script: str) -> dict[str, str]:
+        """Return what a script prints on `hosts`, without those that are away."""
         asked = {host: self._ask(host, f"echo {_BEGIN}; {script}", subprocess.PIPE) for host in hosts}
-        found: set[str] = set()
+        told = {}
         for host, process in asked.items():
             with contextlib.suppress(BackendError):
-                found |= marks.labels_in(_answer(host, process))
+                told[host] = _answer(host, process)
             process.kill()
             process.communicate()
-        return found
+        return told
 
     def end(self, hosts: Sequence[str], scope: str, signal: str = "KILL") -> None:
         """Signal every process within `scope` on `hosts`; one that is away cannot be cleaned from here."""
