@@ -74,7 +74,7 @@ def run(tare: Tare, folder: Path, site: str, study: str = STUDY) -> list[tuple[s
     ended = tare("run", folder / "study.yaml", "--out", folder / "c")
     assert (folder / "c/plan.json").exists(), ended.stderr
     campaign = read_campaign(folder / "c")
-    assert len(campaign.attempts) == len(campaign.plan.cases) >= 3
+    assert len(campaign.attempts) == len(campaign.plan.cases) >= 2
     return [(campaign.cases[one.case].platform, one) for one in campaign.attempts]
 
 
@@ -123,8 +123,9 @@ def test_each_repetition_counts_so_that_a_start_over_the_claimed_network_is_too_
 
 
 def test_data_over_the_management_network_are_not_set_aside(tare: Tare, tmp_path: Path) -> None:
-    """What the site calls management carries the data here, as well as the start of the ranks."""
-    for platform, one in run(tare, tmp_path, misled_site(tmp_path, "placement", "eth0"), REPEATED):
+    """The claimed network carries the start, and what the site calls management the data."""
+    study = REPEATED.replace(", openmpi]", "]")  # whose ranks start over one of several only
+    for platform, one in run(tare, tmp_path, misled_site(tmp_path, "placement", "net1, eth0"), study):
         assert (one.state, one.check, one.proof) == (State.INVALID, "transport", None), (platform, one)
         assert one.traffic[one.hosts[0]]["eth0"].total_bytes > A_PASS * REPETITIONS
         assert "eth0 carried" in one.reason, (platform, one.reason)
