@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from soak.campaigns import SANE, Session
-from soak.places import call, end_server, processes, wait_until
+from soak.places import call, end_server, processes, start_server, wait_until
 from tare.store.journal import is_held
 
 _KILLED, _INTERRUPTED, _INFRASTRUCTURE = -signal.SIGKILL, 130, 3
@@ -214,10 +213,9 @@ def _in_lab(session: Session, host: str, *words: str) -> None:
 def sshd_restarted(session: Session) -> None:
     """Kill the server with its sessions, and start it again after a moment."""
     folder = Path(session.campaign.place.own[0]).parent
-    words = end_server(folder)
+    end_server(folder)
     time.sleep(session.campaign.chance.uniform(0, 1))
-    if words:
-        subprocess.Popen(words)
+    start_server(folder)
 
 
 @fault("connections killed", _INFRASTRUCTURE, places=("ssh",))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,18 +78,20 @@ def ssh(folder: Path, env: Mapping[str, str]) -> Iterator[Place]:
         raise Absent(str(error)) from None
 
 
-def end_server(folder: Path) -> list[str]:
-    """Kill the sshd whose files are in `folder`, its sessions too, and return its command."""
+def end_server(folder: Path) -> None:
+    """Kill the sshd whose files are in `folder`, and its sessions, which have titles for command lines."""
     config = str(folder / "sshd_config")
-    words: list[str] = []
-    for pid, command in processes().items():
-        if config in command and "sshd" in command[0]:
-            words = command
-            os.kill(pid, 9)
-    for pid, command in processes().items():
-        if command[0].startswith("sshd: ") or command[0].startswith("sshd-session: "):
-            os.kill(pid, 9)
-    return words
+    for pid, words in processes().items():
+        if words[0].startswith(("sshd:", "sshd-session:")) or ("sshd" in words[0] and config in words):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def start_server(folder: Path) -> None:
+    """Start the sshd whose files are in `folder` again."""
+    program = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if program is not None:
+        subprocess.Popen([program, "-D", "-f", folder / "sshd_config", "-E", folder / "sshd.log"])
 
 
 _QUEUE = """\
