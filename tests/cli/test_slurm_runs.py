@@ -213,12 +213,12 @@ def test_clean_cancels_no_job_that_may_be_somebody_s(
     controller: Controller, tare: Tare, tmp_path: Path
 ) -> None:
     """Not by its name alone, not without its journal, and not from another head node."""
-    submit = ["sbatch", "--parsable", "--overcommit", "--output=/dev/null", "--wrap=sleep 100"]
+    submit = ["sbatch", "--parsable", "--overcommit", "--output=/dev/null", "--wrap=sleep 600"]
     backup = controller.call(*submit, "--job-name=tare-home-backup").strip()
     named = controller.call(*submit, "--job-name=tare-0123456789ab-c-1.1").strip()
     path = controller.call(*submit, "--job-name=tare-0123456789ab-c-1.2", f"--comment={tmp_path}").strip()
     campaign = tmp_path / "c"
-    runner = start(write_study(tmp_path, "sleep 60; echo value: 1"), campaign)
+    runner = start(write_study(tmp_path, "sleep 600; echo value: 1", timeout="1200 s"), campaign)
     wait_for(lambda: len(controller.jobs()) == 5)
     runner.kill()
     runner.wait()
@@ -230,7 +230,7 @@ def test_clean_cancels_no_job_that_may_be_somebody_s(
     ).stdout
     for job in own:
         assert f"Slurm job {job} of {campaign}: it is of host" in elsewhere
-    campaign.rename(tmp_path / "moved")
+    journal = (campaign / JOURNAL).rename(tmp_path / "journal")
     unread = tare("clean").stdout
     for job in own:
         assert f"Slurm job {job} of {campaign}: whether its campaign goes on cannot be read" in unread
@@ -241,7 +241,7 @@ def test_clean_cancels_no_job_that_may_be_somebody_s(
     assert f"job {backup} " not in unread
     assert {*controller.jobs()} == {*own, backup, named, path}
 
-    (tmp_path / "moved").rename(campaign)
+    journal.rename(campaign / JOURNAL)
     assert tare("clean").stdout.count("cancelled Slurm job") == 2
     wait_for(lambda: {*controller.jobs()} == {backup, named, path})
 

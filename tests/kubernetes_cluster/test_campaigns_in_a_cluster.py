@@ -64,7 +64,7 @@ def test_an_interrupted_campaign_leaves_nothing(campaign: Campaign) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes another host of a namespace")
 def test_clean_deletes_nothing_that_may_be_alive(campaign: Campaign, tare: Tare) -> None:
     """As seen from another head node, without the journal, or with objects that no session has marked."""
-    with campaign.write(launcher={"runs-for": "60s"}).start() as runner:
+    with campaign.write(launcher={"runs-for": "600s"}).start() as runner:
         until(lambda: campaign.n_created() == 3)
         os.kill(runner.pid, signal.SIGKILL)
     elsewhere = subprocess.run(
