@@ -303,3 +303,10 @@ def test_there_is_no_heavy_output() -> None:
     assert list(GLOBE.faults(msgspec.structs.replace(case(), io="none"))) == []
     (fault,) = GLOBE.faults(msgspec.structs.replace(case(), io="heavy"))
     assert fault.endswith("leave out io")
+
+
+def test_the_mean_up_to_an_earlier_step_does_not_stand_for_the_last() -> None:
+    assert [one.value for one in GLOBE.parse(io.StringIO(SOLVER_LOG)).measurements] == [0.1435, 143.625]
+    parsed = GLOBE.parse(io.StringIO(SOLVER_LOG.replace("   0.1435\n", "\n")))
+    assert "step_time" not in {one.fom for one in parsed.measurements}
+    assert "lacks the mean time of a step" in "".join(parsed.problems)

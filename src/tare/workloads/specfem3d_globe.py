@@ -275,6 +275,7 @@ class _Log:
         self._awaited: str | None = None
         self._read: tuple[str, float] | None = None
         self._last_words = ""
+        self._lacks_mean = False
 
     def read(self, line: str) -> None:
         """Take in a line."""
@@ -282,9 +283,13 @@ class _Log:
             # A figure counts once another line follows: its digits are known to be all there.
             fom, value = self._read
             self._program(fom).open.figures[fom] = value
+            self._lacks_mean &= fom != "step_time"
             self._read = None
         if "lapsed" in line or self._awaited is not None:
             self._read_figure(line)
+        elif "Time step #" in line:  # begins a block of its own, with the mean up to that step
+            self._program("step_time").open.figures.pop("step_time", None)
+            self._lacks_mean = True
         elif "End of " in line:
             self._read_end(line.strip())
         elif "Specfem3D MPI " in line:
@@ -335,6 +340,8 @@ class _Log:
                 complete.append(has_time)
         if not complete:
             self._findings.problem("the output holds no run of SPECFEM3D_GLOBE")
+        if self._lacks_mean:
+            self._findings.problem("the output lacks the mean time of a step up to the last that it tells of")
         is_complete = bool(complete) and all(complete)
         self.ending.report(self._findings, is_complete=is_complete)
         return self._findings.parsed(is_complete=is_complete)
