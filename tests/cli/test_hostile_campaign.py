@@ -12,6 +12,8 @@ import pytest
 
 from cli.conftest import Tare
 from support.journals import unsummed
+from tare.model.attempt import Attempt, State
+from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, write_line
 
 SECRET = "-----BEGIN OPENSSH PRIVATE KEY-----"
 STUDY = """\
@@ -212,3 +214,35 @@ def _unpacked(page: Path) -> str:
             except zlib.error:
                 continue
     return text
+
+
+def _lasting(elapsed_s: float) -> AttemptEnded:
+    ended = Attempt(case="c", block=1, attempt=1, state=State.DONE, started_at=1.0, elapsed_s=elapsed_s)
+    return AttemptEnded(ended)
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        (BlockBegan(1, ["nobody"]), "tells of the case nobody"),
+        (AttemptBegan("nobody", 1, 1, 1.0), "tells of the case nobody"),
+        (
+            AttemptEnded(Attempt(case="nobody", block=1, attempt=1, state=State.DONE, started_at=1.0)),
+            "nobody",
+        ),
+        (_lasting(1e18), "this line is damaged"),
+        (_lasting(-1e18), "this line is damaged"),
+    ],
+)
+def test_a_journal_of_other_cases_or_of_no_time_is_refused_in_a_sentence(
+    tare: Tare, campaign: Path, event: Event, told: str
+) -> None:
+    path = campaign / "journal.jsonl"
+    last = path.read_bytes().splitlines(keepends=True)[-1]
+    with path.open("ab") as journal:
+        journal.write(write_line(event) + last)  # a last line that is damaged is one that was cut
+    for words in (["status"], ["report", "--format", "markdown"], ["compare"]):
+        ended = tare(words[0], str(campaign), *words[1:])
+        assert told in ended.stderr
+        assert "Traceback" not in ended.stderr
+        assert ended.returncode

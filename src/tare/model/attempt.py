@@ -10,7 +10,7 @@ import msgspec
 from tare.model.backend import Counters
 from tare.model.case import Pass
 from tare.model.telemetry import FIGURES, PREFIX, TelemetryFigure
-from tare.model.values import CaseId, EpochSeconds, Ordinal, Scalar
+from tare.model.values import CaseId, Elapsed, EpochSeconds, Ordinal, Scalar
 from tare.model.workload import Better, Measurement
 
 
@@ -123,7 +123,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     check: str = ""
     is_infrastructure: bool = False
     started_at: EpochSeconds | None
-    elapsed_s: float = 0.0
+    elapsed_s: Elapsed = 0.0
     exit_code: int | None = None
     signal: int | None = None
     hosts: list[str] = []

@@ -21,8 +21,11 @@ CaseId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,127
 Ordinal = Annotated[int, msgspec.Meta(ge=-1_000_000, le=1_000_000_000)]
 """The number of a block, a session or an attempt."""
 
-EpochSeconds = Annotated[float, msgspec.Meta(ge=-62_135_596_800, le=253_402_300_799)]
-"""Seconds since the epoch (time(2)), of the years 1 to 9999, which calendars can show."""
+EpochSeconds = Annotated[float, msgspec.Meta(ge=-58_000_000_000, le=250_000_000_000)]
+"""Seconds since the epoch (time(2)), which calendars can show, also after a while from then."""
+
+Elapsed = Annotated[float, msgspec.Meta(ge=-3_000_000_000, le=3_000_000_000)]
+"""Seconds that something took, no more than a century; below zero where a clock was set back meanwhile."""
 
 
 def is_written(value: Scalar, text: str) -> bool:

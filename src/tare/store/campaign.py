@@ -85,6 +85,13 @@ def read_campaign(folder: Path) -> Campaign:
     plan = read_plan(folder)
     is_running = is_held(folder / JOURNAL)
     events = read_events(folder / JOURNAL) if Beneath(folder, JOURNAL).exists() else ()
+    if _unknown_case(plan, events) is not None:
+        plan = read_plan(folder)  # a session that has just begun made it longer
+    if (unknown := _unknown_case(plan, events)) is not None:
+        raise CampaignError(
+            f"{folder / JOURNAL}: tells of the case {unknown}, which {PLAN} does not have; restore both from "
+            "one copy"
+        )
     attempts = attempts_of(events, is_running=is_running)
     attempts = with_passes(attempts)
     if means := read_means(folder):
@@ -98,6 +105,14 @@ def read_campaign(folder: Path) -> Campaign:
         environments=_read_environments(folder),
         is_running=is_running,
     )
+
+
+def _unknown_case(plan: Plan, events: tuple[Event, ...]) -> str | None:
+    """Return a case that runs are told of and that the plan does not have; None where there is none."""
+    told = {event.case for event in events if isinstance(event, AttemptBegan)}
+    told |= {event.attempt.case for event in events if isinstance(event, AttemptEnded)}
+    told |= {case for event in events if isinstance(event, BlockBegan) for case in event.order}
+    return min(told - {case.id for case in plan.cases}, default=None)
 
 
 def attempts_of(events: tuple[Event, ...], *, is_running: bool = False) -> tuple[Attempt, ...]:
