@@ -112,8 +112,7 @@ def describe(case: Case, plan: Plan) -> str:
 
 def _case(progress: Progress, plan: Plan) -> str:
     """Return the case of the run under way as `plan` has it, which may show less of it than is run."""
-    shown = next((one for one in plan.cases if one.id == progress.case.id), progress.case)
-    return describe(shown, plan)
+    return describe(plan.cases_by_id.get(progress.case.id, progress.case), plan)
 
 
 def _block(progress: Progress) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import msgspec
@@ -14,6 +15,7 @@ Hide = Callable[[str], str]
 
 def without_secrets(attempt: Attempt, hide: Hide) -> Attempt:
     """Return `attempt` with reason, words among coordinates and what is `printed` as `hide` makes them."""
+    hide = functools.cache(hide)  # a column has the same few words, perhaps a million times
     return msgspec.structs.replace(
         attempt,
         reason=hide(attempt.reason),

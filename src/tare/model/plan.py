@@ -160,6 +160,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return written(value, self.kind(name, workload))
 
     @property
+    def cases_by_id(self) -> Mapping[str, Case]:
+        """Return the cases by their ids."""
+        index: dict[str, Case] | None = self.__dict__.get("_cases_by_id")
+        if index is None:
+            index = self.__dict__["_cases_by_id"] = {case.id: case for case in self.cases}
+        return index
+
+    @property
     def _references(self) -> dict[str, list[Case]]:
         found: dict[str, list[Case]] | None = self.__dict__.get("_references_by_workload")
         if found is None:
