@@ -60,6 +60,29 @@ def test_statistics_of_a_site_are_cut_to_the_runs(tare: Tare, tmp_path: Path) ->
     assert track.values["cpu_user"] == (11.0, 12.0)
 
 
+def test_each_run_is_shown_with_what_it_took_and_what_others_took(tare_here: Tare, tmp_path: Path) -> None:
+    campaign = make_campaign(blocks=2)
+    took = [{"run_cpu": 2.5, "cpu_others": 31.0, "run_memory_peak": 3e6}, {"run_cpu": 4.0, "cpu_others": 0.0}]
+    freeze(tmp_path / "c", campaign.plan, {})
+    runs = [
+        msgspec.structs.replace(one, telemetry=found)
+        for one, found in zip(campaign.attempts, [*took, {"cpu_system": 1.0}], strict=False)
+    ]
+    with open_journal(tmp_path / "c") as journal:
+        for one in runs:
+            journal.append(AttemptBegan(one.case, one.block, one.attempt, NOON))
+            journal.append(AttemptEnded(one))
+    head, *rows = tare_here("telemetry", "show", "c").stdout.splitlines()
+    assert head.split("  ")[0] == "run"
+    assert "throttled" not in head
+    assert [row.split() for row in rows] == [
+        [runs[0].folder.removeprefix("attempts/"), "2.50", "s", "31.0", "%", "3.00", "MB"],
+        [runs[1].folder.removeprefix("attempts/"), "4.00", "s", "0", "%"],
+    ]
+    told = json.loads(tare_here("telemetry", "show", "c", "--json").stdout)
+    assert told["runs"] == [{"attempt": one.folder, **one.telemetry} for one in runs[:2]]
+
+
 def test_importing_twice_changes_nothing(tare: Tare, tmp_path: Path) -> None:
     first, _ = write_campaign(tmp_path / "c", NOON)
     (tmp_path / "n1.json").write_text(SADF % (STATISTIC % (2, 2)))

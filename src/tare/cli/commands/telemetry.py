@@ -1,4 +1,4 @@
-"""`tare telemetry`: bring in what a site records of its nodes anyway."""
+"""`tare telemetry`: what each run took, and what a site records of its nodes anyway."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from tare.cli.asking import Server
-from tare.cli.output import echo, json_option, print_json
+from tare.cli.output import echo, json_option, plain, print_json, print_table
 from tare.collectors.sysstat import Reading, UnreadableSysstat, read_sysstat
 from tare.errors import UsageError
 from tare.given import read_given
 from tare.model.campaign import Campaign
+from tare.model.telemetry import FIGURES
 
 if TYPE_CHECKING:
     from tare.store.telemetry import Means
@@ -21,7 +22,57 @@ if TYPE_CHECKING:
 
 @click.group()
 def command() -> None:
-    """Bring in what a site records of its nodes anyway: sysstat's files, or Prometheus."""
+    """Show what each run took, or bring in what a site records anyway: sysstat's files, or Prometheus."""
+
+
+_SHOWN = {
+    "run_cpu": "CPU",
+    "cpu_others": "CPU of others",
+    "run_cpu_pressure": "waits for CPU",
+    "run_throttled": "throttled",
+    "run_memory_peak": "memory",
+    "run_memory_pressure": "waits for memory",
+    "run_io_pressure": "waits for I/O",
+}
+"""The columns of `show`, by the name of their figure."""
+
+
+@command.command("show")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@json_option
+def show(folder: Path, as_json: bool) -> None:
+    """Show what each run of the campaign in DIR took itself, and what others took beside it.
+
+    Runs without a control group of their own, as over ssh and in Slurm, are left out, and so is what no run
+    has: the kernel counts memory and throttling only where these controllers are on (docs/telemetry.md).
+
+    \b
+    Examples:
+      tare telemetry show campaigns/demo
+    """
+    from tare.report.words.numbers import scaled
+    from tare.store.campaign import read_campaign
+
+    runs = [one for one in read_campaign(folder).measured() if "run_cpu" in one.telemetry]
+    if as_json:
+        figures = [{name: one.telemetry[name] for name in _SHOWN if name in one.telemetry} for one in runs]
+        attempts = [one.folder for one in runs]
+        body = {"runs": [{"attempt": a, **found} for a, found in zip(attempts, figures, strict=True)]}
+        print_json("tare.telemetry.show/1", body)
+        return
+    if not runs:
+        echo("No run has figures of its own: see docs/telemetry.md on where runs have control groups.")
+        return
+    known = [name for name in _SHOWN if any(name in one.telemetry for one in runs)]
+    rows = [
+        [
+            one.folder.removeprefix("attempts/"),
+            *(plain(scaled(one.telemetry[n], FIGURES[n].unit)) if n in one.telemetry else "" for n in known),
+        ]
+        for one in runs
+    ]
+    columns = [_SHOWN[name] for name in known]
+    print_table(["run", *columns], rows, frozenset(columns))
 
 
 @command.command("import")
