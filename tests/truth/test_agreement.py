@@ -30,6 +30,7 @@ from truth.campaigns import write
 from truth.test_sentences import mixed
 
 _SIGNS = {"▲": "worse", "▼": "better", "≈": "equivalent", "?": "undecided"}
+_NO_RATIO = {"–": "undecided"}
 _VERDICT = re.compile(r"([▲▼≈?]) (?:worse|better|equivalent|undecided)(?:: needs ~(\d+) more)?")
 
 Told = tuple[str, str, int | None]
@@ -66,7 +67,7 @@ def of_heat_map(found: Campaign) -> dict[tuple[str, str, str], Told]:
     page = content(found, ReportAnswers.of(found))
     return {
         (row.side.name, column.place.label, column.fom): (
-            _SIGNS[cell.sign],
+            (_SIGNS | _NO_RATIO)[cell.sign],
             plain(f"{cell.number} {cell.interval}".removesuffix(" no interval")),
             int(match[1]) if (match := re.match(r"\+(\d+) block", cell.settling)) else None,
         )
