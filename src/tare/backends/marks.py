@@ -8,6 +8,7 @@ it after its parent is gone.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -151,10 +152,25 @@ def _end_keepers(is_ours: Callable[[int], bool], proc: Path = Path("/proc")) -> 
             break
         time.sleep(0.02)
     for keeper in keepers:
-        for child in _children(keeper, proc):
-            _kill(child, lambda pid: pid in _children(keeper, proc))  # noqa: B023  # called at once
-        _kill(keeper, is_ours)
+        _end_keeper(keeper, is_ours, proc)
     return len(keepers)
+
+
+def _end_keeper(keeper: int, is_ours: Callable[[int], bool], proc: Path) -> None:
+    """Kill a conmon, and then its children: it would see them end, and end by itself."""
+    held: dict[int, int] = {}
+    try:
+        for child in _children(keeper, proc):
+            with contextlib.suppress(OSError):
+                held[child] = os.pidfd_open(child)
+        own = _children(keeper, proc)  # what is still among them is what its descriptor stands for
+        if _kill(keeper, is_ours):
+            for child in held.keys() & set(own):
+                with contextlib.suppress(OSError):
+                    signal.pidfd_send_signal(held[child], signal.SIGKILL)
+    finally:
+        for descriptor in held.values():
+            os.close(descriptor)
 
 
 def _children(pid: int, proc: Path) -> list[int]:
