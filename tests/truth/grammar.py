@@ -60,7 +60,7 @@ _CHANGE = (
 _LACKS = r"[^():;]+ has none, since (?:it has not been run|no run has it|no run counts \([^()]*\))"
 _UNMEASURED = rf"not measured on both sides(?:: {_LACKS}(?: and {_LACKS})?)?"
 _NO_CHANGE = (
-    rf"(?:{_NUMBER} in \d+ blocks?, no interval|{_UNMEASURED}|"
+    rf"(?:{_NUMBER} in \d+ blocks?, no interval|not measured together|{_UNMEASURED}|"
     r"\d+ of \d+ (?:cases|points) left out: too few blocks, or zero or less)"
 )
 _SEPARATOR = re.compile(r", (?!in |and in )| and ")

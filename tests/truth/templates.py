@@ -227,6 +227,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"figures or sizes their median)?\)\.",
         r"Not known: no case has two measured blocks\.",
         r"The load of the machine was not recorded\.",
+        r"No two runs were made in one pass over the cases\.",
         r"No measured run (?:spans several nodes over a named network; there was nothing to prove|had "
         r"to prove "
         r"which network its data took between nodes)\.",
