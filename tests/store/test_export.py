@@ -94,6 +94,14 @@ def test_a_setting_that_differs_in_type_between_workloads_is_text() -> None:
     assert frame["fast"].to_list() == [True, None, False]
 
 
+def test_numbers_that_64_bits_do_not_hold_are_kept_as_text() -> None:
+    levels: list[Settings] = [{"seed": 10**20, "cut": 10**400}, {"seed": 7, "cut": 1.5}]
+    cases = [make_case(f"n{number}", parameters=parameters) for number, parameters in enumerate(levels)]
+    frame = tidy(make_campaign(cases, blocks=1, sizes=(1,))).filter(fom="latency").sort("network")
+    assert frame["seed"].to_list() == ["100000000000000000000", "7"]
+    assert frame["cut"].to_list() == [f"1{'0' * 400}", "1.5"]
+
+
 def test_a_coordinate_is_absent_where_a_fom_lacks_it() -> None:
     campaign = make_campaign(blocks=1, sizes=(1, 2))
     [one, *_] = campaign.attempts

@@ -119,11 +119,19 @@ def _renamed(names: Iterable[str], prefix: str, taken: set[str]) -> dict[str, st
     return {name: prefix + name if name in taken else name for name in names}
 
 
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
+
 def _column(name: str, values: Sequence[Scalar | None]) -> pl.Series:
-    """Return values as one column: of their own type if they have one, numbers as numbers, else text."""
+    """Return values as one column: of their own type if they have one, numbers as numbers, else text.
+
+    Whole numbers that 64 bits do not hold are text, so that none is changed.
+    """
     import polars as pl
 
     types = {type(value) for value in values} - {type(None)}
+    if any(isinstance(value, int) and not _LEAST <= value <= _MOST for value in values):
+        types = {str}
     if types == {bool}:
         return pl.Series(name, values, pl.Boolean)
     if types == {int}:
