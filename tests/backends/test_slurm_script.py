@@ -196,7 +196,7 @@ def test_a_step_takes_as_long_as_it_takes_when_the_wall_clock_is_set_meanwhile(
 
 
 def test_steps_of_jobs_that_an_older_version_submitted_are_still_read(tmp_path: Path) -> None:
-    (tmp_path / "landed").write_text("job 7 n1\nbegan 1e9\nstep run 0 1000000000,5 1000000002,75\n")
+    (tmp_path / "landed").write_text("job 7 n1\nbegan 1000000000\nstep run 0 1000000000,5 1000000002,75\n")
     landed = read_landed(tmp_path)
     assert landed is not None
     assert (landed.began_at, landed.elapsed_s) == (1e9, 2.25)

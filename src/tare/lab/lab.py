@@ -26,6 +26,10 @@ from tare.model.site import LabSpec
 AGENT = Path(__file__).with_name("agent")
 """The command that starts another on a host of a lab, called as ssh is; needs `Lab.env`."""
 
+_OPEN_MPI_SESSIONS = "PRTE_MCA_prte_tmpdir_base"
+"""Where PRRTE keeps its sessions, by pid. In a lab pids come again soon, and what a killed run had left in /tmp
+failed the next with its pid: "The PMIx server's listener thread failed to start"."""
+
 _HAS_SLURM = "has-slurm"  # in its folder, as seen from outside
 _HAS_CONTAINERS = "has-containers"
 _HAS_DOCKER = "has-docker"  # a folder, with a file for each host that has a daemon
@@ -67,7 +71,7 @@ class Lab:
     @property
     def env(self) -> dict[str, str]:
         """Return the environment variables that the agent needs, and what runs in the lab."""
-        env = {"TARE_LAB_DIR": str(self.folder)}
+        env = {"TARE_LAB_DIR": str(self.folder), _OPEN_MPI_SESSIONS: str(self.folder / "prte")}
         if self.has_slurm:
             env["SLURM_CONF"] = str(slurm.conf_path(self.folder))
         if self.has_containers:
