@@ -27,7 +27,7 @@ AGENT = Path(__file__).with_name("agent")
 """The command that starts another on a host of a lab, called as ssh is; needs `Lab.env`."""
 
 _OPEN_MPI_SESSIONS = "PRTE_MCA_prte_tmpdir_base"
-"""Where PRRTE keeps its sessions, by pid. In a lab pids come again soon, and what a killed run had left in /tmp
+"""Where PRRTE keeps its sessions, by pid. In a lab pids come again soon: what a killed run had left in /tmp
 failed the next with its pid: "The PMIx server's listener thread failed to start"."""
 
 _HAS_SLURM = "has-slurm"  # in its folder, as seen from outside
