@@ -77,7 +77,8 @@ def test_what_the_ranks_of_all_nodes_took_is_known(attempts: dict[str, Attempt])
         pytest.skip("no control group may be made here: run as root, or by systemd-run --user --scope")
     for one in attempts.values():
         assert 0 < one.telemetry["run_cpu"] <= 2 * (os.cpu_count() or 1) * one.elapsed_s
-        assert 0 <= one.telemetry["cpu_others"] <= 100
+        assert ("cpu_others" in one.telemetry) or one.elapsed_s < 1  # ticks are too coarse for less
+        assert 0 <= one.telemetry.get("cpu_others", 0) <= 100
 
 
 @pytest.mark.parametrize("network", ["host", "overlay"])

@@ -18,6 +18,7 @@ from tare.beneath import Beneath
 from tare.collectors.sampler import read
 from tare.collectors.sampler.figures import derive
 from tare.collectors.sampler.recording import Head, HostRecording, Recording, Sample
+from tare.collectors.sampler.run_figures import others_share
 from tare.collectors.sampler.sources import run
 from tare.model.attempt import Attempt
 from tare.model.telemetry import FIGURES, Epoch, Host, Span
@@ -90,6 +91,12 @@ def test_what_others_took_is_what_the_node_did_without_the_run() -> None:
     """Of two cores for 10 s, 12 s were spent in programs, and 9 s of these by the run."""
     found = figures(sample(100, 0, 0, []), sample(110, 1200, 800, lines()))
     assert found["cpu_others"] == pytest.approx(15.0)
+
+
+def test_of_a_run_shorter_than_what_ticks_can_tell_nothing_is_said_of_others() -> None:
+    """In 70 ms of two cores one tick of a stranger would be 7 %, and may be nobody's."""
+    assert others_share(0.0, {"cpu.user": 1, "cpu.idle": 13}) is None
+    assert others_share(0.0, {"cpu.user": 1, "cpu.idle": 99}) == pytest.approx(1.0)
 
 
 def test_what_an_earlier_stage_took_is_not_what_this_one_did() -> None:

@@ -8,6 +8,7 @@ Counters = dict[str, float]
 
 _TICKS_A_SECOND = 100.0  # USER_HZ, in which /proc/stat counts (proc_stat(5), time(7))
 _OF_PROGRAMS = ("user", "nice", "system")  # interrupts come for whoever runs: they are nobody's
+_LEAST_TICKS = 100  # of all cores: of fewer, the one tick by which a counter may be wrong is more than 1 %
 _KINDS = (*_OF_PROGRAMS, "idle", "iowait", "irq", "softirq", "steal")
 
 _PLAIN = {
@@ -52,10 +53,13 @@ def run_figures(read: Sequence[Counters], counted: Counters, seconds: float) -> 
 
 
 def others_share(run_cpu_s: float, counted: Counters) -> float | None:
-    """Return the percentage of the time of all cores that programs beside the run took; None if not known."""
+    """Return the percentage of the time of all cores that programs beside the run took; None if not known.
+
+    Nor is it of a run so short that the ticks of the counters are coarser than one percent.
+    """
     ticks = {kind: counted.get(f"cpu.{kind}") for kind in _KINDS}
     total = sum(one or 0.0 for one in ticks.values())
-    if not total or ticks["idle"] is None:
+    if total < _LEAST_TICKS or ticks["idle"] is None:
         return None
     taken_s = sum(ticks[kind] or 0.0 for kind in _OF_PROGRAMS) / _TICKS_A_SECOND
     return 100 * max(taken_s - run_cpu_s, 0.0) / (total / _TICKS_A_SECOND)
