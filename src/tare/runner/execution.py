@@ -77,9 +77,10 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
             with self._own_storage(attempt, case):
                 attempt, end = self._carry_out(attempt, case)
         except StorageError as error:
-            return msgspec.structs.replace(
+            failed = msgspec.structs.replace(
                 attempt, state=State.FAILED, reason=self._told(error), check="storage"
             )
+            return self._owned(failed, case, 0)
         except BackendError as error:
             return msgspec.structs.replace(
                 attempt, state=State.FAILED, reason=self._told(error), is_infrastructure=True
@@ -100,7 +101,9 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
         network = self.composer.site.networks.get(case.network) if case.network else None
         interface = network.interface if network and case.layout.nodes > 1 else None
         hosts: list[str | None] = list(attempt.hosts) if head else [None]
-        return owned(attempt, self.backend, hosts, interface, n_killed if self._is_here(head) else 0)
+        storage = self.composer.storage_path(case) if self.composer.needs_own_storage(case) else ""
+        n_here = n_killed if self._is_here(head) else 0
+        return owned(attempt, self.backend, hosts, interface, n_here, storage)
 
     @contextmanager
     def _own_storage(self, attempt: Attempt, case: Case) -> Iterator[None]:

@@ -14,10 +14,14 @@ import msgspec
 from tare.errors import BackendError
 from tare.model.attempt import Attempt, State
 from tare.model.backend import Backend
+from tare.runner.storage_room import lacking, room_script
 
 _IFF_UP = 0x1  # netdevice(7)
 _CHECKS = {"", "timeout", "exit code", "transport"}
 """What a link that is down, or a host that is silent, looks like to whoever judges the run."""
+
+_WRITERS_CHECKS = {*_CHECKS, "storage", "stage", "output", "complete"}
+"""What a storage path without room looks like, of a run that writes there."""
 
 _SCRIPT = """\
 d=/sys/class/net/{interface}
@@ -26,32 +30,42 @@ if [ -e "$d/flags" ]; then echo "$(cat "$d/flags") $(cat "$d/carrier" 2>/dev/nul
 
 
 def owned(
-    attempt: Attempt, backend: Backend, hosts: Sequence[str | None], interface: str | None, n_killed: int = 0
+    attempt: Attempt,
+    backend: Backend,
+    hosts: Sequence[str | None],
+    interface: str | None,
+    n_killed: int = 0,
+    storage: str = "",
 ) -> Attempt:
     """Return `attempt` as the infrastructure's failure where its link is down by now, or a host silent.
 
     `interface` is that of its network on `hosts`. `n_killed` is how many processes the kernel ended meanwhile
-    since memory ran out, which is told with the failure: the program itself may have taken it.
+    since memory ran out, which is told with the failure: the program itself may have taken it. `storage` is
+    the storage path that it wrote to, which is the infrastructure's where it takes no files.
     """
-    if attempt.state not in {State.FAILED, State.INVALID} or attempt.check not in _CHECKS:
+    if attempt.state not in {State.FAILED, State.INVALID} or attempt.is_infrastructure:
         return attempt
-    if attempt.is_infrastructure:
-        return attempt
-    if fault := _fault(backend, hosts, interface):
-        reason = f"{fault}; {attempt.reason}"
-        return msgspec.structs.replace(
-            attempt,
-            state=State.FAILED,
-            reason=reason,
-            check="infrastructure",
-            is_infrastructure=True,
-            series=[],
-        )
-    if n_killed:
+    fault = _fault(backend, hosts, interface) if attempt.check in _CHECKS else ""
+    if storage and not fault and attempt.check in _WRITERS_CHECKS:
+        fault = _storage_fault(backend, hosts, storage, attempt.reason)
+    if fault:
+        return _blamed(attempt, fault)
+    if n_killed and attempt.check in _CHECKS:
         told = "a process" if n_killed == 1 else f"{n_killed} processes"
         said = f"{attempt.reason}; meanwhile the kernel ended {told} of this machine, since memory ran out"
         return msgspec.structs.replace(attempt, reason=said)
     return attempt
+
+
+def _blamed(attempt: Attempt, fault: str) -> Attempt:
+    return msgspec.structs.replace(
+        attempt,
+        state=State.FAILED,
+        reason=f"{fault}; {attempt.reason}",
+        check="infrastructure",
+        is_infrastructure=True,
+        series=[],
+    )
 
 
 def n_oom_kills(record: Path = Path("/proc/vmstat")) -> int:
@@ -72,6 +86,18 @@ def _fault(backend: Backend, hosts: Sequence[str | None], interface: str | None)
         return f"when the run had ended, {error}"
     down = [host or "this machine" for host, text in said.items() if _is_down(text)]
     return f"when the run had ended, {interface} was down on {', '.join(down)}" if down else ""
+
+
+def _storage_fault(backend: Backend, hosts: Sequence[str | None], storage: str, reason: str) -> str:
+    """Return what the storage path `storage` lacks on the hosts; empty where it takes files."""
+    try:
+        said = backend.ask(hosts, room_script(storage))
+    except BackendError as error:
+        return f"when the run had ended, {error}"
+    for host, text in said.items():
+        if lack := lacking(text, reason):
+            return f"when the run had ended, storage path {storage} {lack}{f' on {host}' if host else ''}"
+    return ""
 
 
 def _is_down(text: str) -> bool:
