@@ -24,6 +24,7 @@ class SimulatedSlurm:
         self.cancelled: list[int] = []
         self.removed: list[str] = []
         self.node_states: dict[str, str] = {}
+        self.daemons: dict[str, float] = {}
         self.accounts: dict[int, QueuedJob] = {}
 
     def submit(self, script: Path) -> int:
@@ -52,6 +53,9 @@ class SimulatedSlurm:
 
     def states(self, nodes: Collection[str]) -> dict[str, str]:
         return {node: self.node_states.get(node, "mixed") for node in nodes}
+
+    def daemons_started(self, nodes: Collection[str]) -> dict[str, float]:
+        return {node: self.daemons.get(node, 1.0) for node in nodes}
 
     def forget(self, number: int, state: str = "") -> None:
         """Let the controller forget a job, as after MinJobAge; accounting has it where `state` is given."""

@@ -216,6 +216,26 @@ def test_an_outage_that_lasts_is_an_error(
         wait_for_ever()
 
 
+def test_an_outage_is_told_once_and_that_it_is_over(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    told: list[tuple[tuple[str, ...], str]] = []
+    scheduler.tell_waits(lambda names, reason: told.append((tuple(names), reason)))
+    scheduler.submit([task(tmp_path)])
+    slurm.n_outages = 3
+    slurm.run(1)
+    wait_for_one(scheduler)
+    names = {names for names, _ in told}
+    assert names <= {("tare-abc-1",)}
+    slurm.n_outages = 4
+    scheduler.submit([task(tmp_path, 2)])
+    reasons = [reason for names, reason in told if "tare-abc-2" in names]
+    assert len(reasons) == 2
+    assert "Slurm does not answer (" in reasons[0]
+    assert "Unable to contact" in reasons[0]
+    assert reasons[1] == "", "it goes on"
+
+
 def test_a_submission_during_an_outage_is_made_once_it_is_over(
     scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
@@ -377,6 +397,49 @@ def test_a_time_out_on_a_node_that_is_out_is_slurms_fault(
     slurm.forget(1, "TIMEOUT")
     fault = wait_for_one(scheduler).exit.fault
     assert fault == (f"it came to its time-out, and by sinfo node n1 is {state}" if is_fault else None)
+
+
+@pytest.mark.parametrize(("at", "is_fault"), [(99.0, False), (112.0, True)])
+def test_a_time_out_while_slurmd_was_started_again_is_slurms_failure(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, at: float, is_fault: bool
+) -> None:
+    one = task(tmp_path)
+    scheduler.submit([one])
+    (one.folder / "progress").write_text("began 100.5\n")
+    (one.folder / "before.n1").write_text("\x1e/proc/net/dev\x1eeth0\n")
+    slurm.daemons["n1"] = at
+    slurm.forget(1, "TIMEOUT")
+    fault = wait_for_one(scheduler).exit.fault
+    said = "it came to its time-out, and slurmd of node n1 was started again 12 s after it began"
+    assert fault == (said if is_fault else None)
+
+
+def test_a_job_that_came_to_its_limit_after_the_program_had_ended_is_no_time_out_of_the_program(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    one = task(tmp_path)
+    scheduler.submit([one])
+    (one.folder / "progress").write_text("began 100.5\nstep run 0 101.0 101.3\n")
+    slurm.forget(1, "TIMEOUT")
+    ended = wait_for_one(scheduler).exit
+    assert not ended.is_timeout
+    assert ended.fault == (
+        "Slurm's job 1 is TIMEOUT, though the run's programs had ended: what is done after them did not"
+    )
+
+
+def test_a_job_that_still_runs_for_a_controller_that_was_killed_is_cancelled_at_the_end(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+) -> None:
+    for number in (1, 2, 3):
+        scheduler.submit([task(tmp_path, number)])
+    for number in (1, 2):
+        slurm.run(number)
+    slurm.set_state(1, "RUNNING")
+    while len(slurm.jobs) - len(scheduler._flights) < 2:
+        scheduler.wait()
+    scheduler.close()
+    assert slurm.cancelled == [1], "2 has ended, and 3 has not landed"
 
 
 def test_accounting_of_another_job_with_the_same_number_is_not_believed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,10 +12,11 @@ from runner.test_execution import SITE, DoubleLauncher, DoubleRuntime
 from support.doubles import DoubleWorkload
 from tare.compose import Composer
 from tare.errors import DiskFull
+from tare.model.attempt import Attempt
 from tare.model.backend import Exit
 from tare.model.case import Case, Layout, Run
 from tare.model.plan import Plan
-from tare.model.scheduler import Landing, Task
+from tare.model.scheduler import Landing, OnWait, Task
 from tare.model.telemetry import Span
 from tare.runner.batch import BatchCrew, BatchSetup
 
@@ -28,6 +29,9 @@ class PromptScheduler:
     def __init__(self, *, is_full: bool = False) -> None:
         self._names: list[str] = []
         self._is_full = is_full
+
+    def tell_waits(self, on_wait: OnWait) -> None:
+        self.on_wait = on_wait
 
     def submit(self, tasks: Sequence[Task]) -> None:
         if self._is_full:
@@ -51,7 +55,11 @@ def full(folder: Path, span: Span) -> Mapping[str, float]:
     raise OSError(errno.ENOSPC, "No space left on device", str(folder / "telemetry.jsonl.gz"))
 
 
-def crew(folder: Path, scheduler: PromptScheduler) -> BatchCrew:
+def crew(
+    folder: Path,
+    scheduler: PromptScheduler,
+    on_wait: Callable[[Attempt, str], None] = lambda attempt, reason: None,
+) -> BatchCrew:
     workloads = {"double": DoubleWorkload(argv=("true",), needs_transport=False)}
     setup = BatchSetup(
         folder=folder,
@@ -63,6 +71,7 @@ def crew(folder: Path, scheduler: PromptScheduler) -> BatchCrew:
         environment=lambda case, landing: None,
         sampler=folder / "sampler.py",
         settle=full,
+        on_wait=on_wait,
     )
     return BatchCrew(setup)
 
@@ -77,3 +86,14 @@ def test_a_disk_that_is_full_when_a_job_has_ended_is_told_as_that(tmp_path: Path
 def test_a_disk_that_is_full_when_a_job_is_submitted_is_told_as_that(tmp_path: Path) -> None:
     with pytest.raises(DiskFull, match="make room"):
         crew(tmp_path, PromptScheduler(is_full=True)).start(CASE, Run(1, "c"), 1)
+
+
+def test_what_attempts_wait_for_is_told_of_those_that_are_under_way(tmp_path: Path) -> None:
+    told: list[tuple[Attempt, str]] = []
+    scheduler = PromptScheduler()
+    one = crew(tmp_path, scheduler, lambda attempt, reason: told.append((attempt, reason)))
+    one.start(CASE, Run(1, "c"), 2)
+    scheduler.on_wait(["tare-0123456789ab-c-1.2", "another"], "the controller does not answer")
+    ((attempt, reason),) = told
+    assert (attempt.case, attempt.block, attempt.attempt) == ("c", 1, 2)
+    assert reason == "the controller does not answer"

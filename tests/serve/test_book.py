@@ -17,7 +17,7 @@ from tare.model.case import Run
 from tare.report.sections.accounting import account
 from tare.serve.watch import Hub, Watched
 from tare.store.campaign import JOURNAL, PLAN, read_campaign
-from tare.store.journal import AttemptBegan, AttemptEnded, Journal
+from tare.store.journal import AttemptBegan, AttemptEnded, AttemptWaits, Journal
 
 
 def only(hub: Hub) -> Watched:
@@ -49,8 +49,14 @@ def test_after_each_event_the_book_is_the_campaign(tmp_path: Path, is_held: bool
             holder.append(event, is_synced=False)
             if is_held:
                 check()
+    case = whole.attempts[0].case
     with holder:
-        holder.append(AttemptBegan(whole.attempts[0].case, 2, 9, 1.0))  # never ends: it is lost
+        holder.append(AttemptBegan(case, 2, 9, 1.0))  # never ends: it is lost
+        holder.append(AttemptWaits(case, 2, 9, 1.5, "Slurm does not answer"))
+        check()
+        assert "Slurm does not answer" in {one.reason for one in read_campaign(folder).attempts}
+        holder.append(AttemptWaits(case, 2, 9, 1.6))
+        check()
     check()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +16,9 @@ from tare.model.telemetry import Epoch
 
 NodeFiles = Mapping[str, Mapping[str, str]]
 """Small files of nodes, such as /proc/net/dev: their text by node and path."""
+
+OnWait = Callable[[Collection[str], str], None]
+"""Is called with names of tasks and what they wait for, in a sentence; an empty one when they go on."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +101,10 @@ class Landing(msgspec.Struct, frozen=True, kw_only=True):
 
 class Scheduler(Protocol):
     """Queues tasks on nodes of its own choice, many at a time. One object serves one campaign."""
+
+    def tell_waits(self, on_wait: OnWait) -> None:
+        """Call `on_wait` from now on whenever what tasks wait for changes: a place in a queue, an outage."""
+        ...
 
     def submit(self, tasks: Sequence[Task]) -> None:
         """Submit `tasks` as one job, in which they run one after the other on the same nodes.

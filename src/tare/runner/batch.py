@@ -44,6 +44,7 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     nodes lies, None where nothing does, and `settle` makes figures of what it saw. So does `counter` for what
     counts packets; `gather` keeps in an attempt's folder what was counted on its nodes. `label` is this
     session's, by which attempts' folders on storage paths are named; they stay where it `keeps_storage`.
+    `on_wait` is told what an attempt waits for, and of an empty reason when it goes on.
     """
 
     folder: Path
@@ -61,6 +62,7 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     gather: Callable[[Path, Collection[str]], None] = lambda folder, nodes: None
     label: str = ""
     keeps_storage: bool = False
+    on_wait: Callable[[Attempt, str], None] = lambda attempt, reason: None
 
 
 class BatchCrew:
@@ -71,6 +73,7 @@ class BatchCrew:
         self._flights: dict[str, _Flight] = {}
         self._to_submit: list[Task] = []
         self._refused: list[Attempt] = []
+        setup.scheduler.tell_waits(self._wait_for)
 
     def has_room(self, case: Case) -> bool:
         """Return whether another job may be in flight; a packed one takes what comes (see Crew)."""
@@ -120,6 +123,11 @@ class BatchCrew:
                 return ended
             landings = self._setup.scheduler.wait()
             return [self._finish(self._flights.pop(landing.name), landing) for landing in landings]
+
+    def _wait_for(self, names: Collection[str], reason: str) -> None:
+        for name in names:
+            if name in self._flights:
+                self._setup.on_wait(self._flights[name].attempt, self._setup.composer.signs.text(reason))
 
     def abandon(self) -> None:
         """Cancel every job (see Crew)."""

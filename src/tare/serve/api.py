@@ -63,7 +63,7 @@ def runs(request: Request) -> Response:
                 "block": one.block,
                 "attempt": one.attempt,
                 "state": book.state_of(one),
-                "reason": "" if book.state_of(one) is State.RUNNING else one.reason,
+                "reason": book.reason_of(one),
                 "check": one.check,
                 "started_at": one.started_at,
                 "elapsed_s": one.elapsed_s,
@@ -86,7 +86,7 @@ def run(request: Request) -> Response:
         one = find_attempt(book, request)
         state = book.state_of(one)
         if state is not one.state:
-            one = msgspec.structs.replace(one, state=state, reason="")
+            one = msgspec.structs.replace(one, state=state, reason=book.reason_of(one))
         return _json("tare.serve.run/1", {"attempt": one})
 
 

@@ -14,7 +14,7 @@ from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
 from tare.model.case import Pass, Run
 from tare.model.plan import Plan
-from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Event
+from tare.store.journal import AttemptBegan, AttemptEnded, AttemptWaits, BlockBegan, Event
 from tare.store.sessions import SessionReader, with_passes
 
 Key = tuple[str, int, int]
@@ -59,7 +59,7 @@ class Book:
         self.changed: dict[Run, int] = {}
         self.ended_revision = revision
         self.is_running = False
-        self._open: dict[Key, None] = {}  # ordered, as they began
+        self._open: dict[Key, str] = {}  # ordered, as they began: with what each waits for, if it does
         self._progress: tuple[int, Progress] | None = None
         self.replan(plan, revision)
 
@@ -98,8 +98,13 @@ class Book:
                 started_at=event.at,
                 session=session,
             )
-            self._open[_key(lost)] = None
+            self._open[_key(lost)] = ""
             self._keep(lost, revision)
+        elif isinstance(event, AttemptWaits):
+            key = (event.case, event.block, event.attempt)
+            if key in self._open:
+                self._open[key] = event.reason
+                self._touch(Run(event.block, event.case), revision)
         elif isinstance(event, AttemptEnded):
             self._open.pop(_key(event.attempt), None)
             self._keep(msgspec.structs.replace(event.attempt, session=session), revision)
@@ -122,6 +127,12 @@ class Book:
         """Return the state of an attempt: those without an end are RUNNING while the campaign is run."""
         return State.RUNNING if self.is_running and _key(attempt) in self._open else attempt.state
 
+    def reason_of(self, attempt: Attempt) -> str:
+        """Return why an attempt does not count; of one under way, what it waits for, if it does."""
+        if self.state_of(attempt) is State.RUNNING:
+            return self._open.get(_key(attempt), "")
+        return attempt.reason
+
     def changed_since(self, revision: int) -> Iterator[Run]:
         """Yield the runs that changed after `revision`, the latest first."""
         for run in reversed(self.changed):
@@ -132,8 +143,8 @@ class Book:
     def campaign(self) -> Campaign:
         """Return it all as a value, as `read_campaign` would; without environments."""
         attempts = dict(self.attempts)
-        for key in self._open if self.is_running else ():
-            attempts[key] = msgspec.structs.replace(attempts[key], state=State.RUNNING, reason="")
+        for key, waits_for in self._open.items() if self.is_running else ():
+            attempts[key] = msgspec.structs.replace(attempts[key], state=State.RUNNING, reason=waits_for)
         return Campaign(
             folder=self.folder,
             plan=self.plan,

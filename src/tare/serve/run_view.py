@@ -66,7 +66,7 @@ def run_page(name: str, book: Book, sides: Sides, attempt: Attempt, signs: Signs
         block=block_name(attempt.block),
         state=state,
         is_live=state is State.RUNNING,
-        reason="" if state in (State.DONE, State.RUNNING) else visible(reason(attempt)),
+        reason="" if state is State.DONE else visible(reason(book, attempt)),
         facts=tuple(_facts(attempt, state)),
         siblings=tuple(_siblings(name, book, attempt)),
         streams=_streams(run_url(name, attempt), folder, signs),

@@ -257,7 +257,7 @@ def _line(name: str, book: Book, sides: Sides, one: Attempt | Run) -> RunLine:
         return RunLine("", block_name(one.block), label, State.PENDING, "", "", "")
     state = book.state_of(one)
     again = f", attempt {one.attempt}" if one.attempt > 1 else ""
-    remark = one.transport_told if state is State.DONE else "" if state is State.RUNNING else reason(one)
+    remark = one.transport_told if state is State.DONE else reason(book, one)
     return RunLine(
         url=run_url(name, one),
         block=block_name(one.block) + again,
@@ -269,9 +269,10 @@ def _line(name: str, book: Book, sides: Sides, one: Attempt | Run) -> RunLine:
     )
 
 
-def reason(one: Attempt) -> str:
-    """Return why an attempt does not count, with the check that it failed."""
-    return f"{one.reason} (check: {one.check})" if one.check else one.reason
+def reason(book: Book, one: Attempt) -> str:
+    """Return why an attempt does not count, with the check that it failed; or what it waits for."""
+    why = book.reason_of(one)
+    return f"{why} (check: {one.check})" if one.check else why
 
 
 def elapsed(one: Attempt, state: State, clock: float | None = None) -> str:

@@ -16,7 +16,16 @@ from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign, Environment, Session
 from tare.model.case import Pass
 from tare.model.plan import MOST_RUNS, Plan
-from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, Journal, is_held, read_events
+from tare.store.journal import (
+    AttemptBegan,
+    AttemptEnded,
+    AttemptWaits,
+    BlockBegan,
+    Event,
+    Journal,
+    is_held,
+    read_events,
+)
 from tare.store.reading import read_json
 from tare.store.sessions import SessionReader, with_passes
 from tare.store.telemetry import read_means
@@ -109,7 +118,7 @@ def read_campaign(folder: Path) -> Campaign:
 
 def _unknown_case(plan: Plan, events: tuple[Event, ...]) -> str | None:
     """Return a case that runs are told of and that the plan does not have; None where there is none."""
-    told = {event.case for event in events if isinstance(event, AttemptBegan)}
+    told = {event.case for event in events if isinstance(event, AttemptBegan | AttemptWaits)}
     told |= {event.attempt.case for event in events if isinstance(event, AttemptEnded)}
     told |= {case for event in events if isinstance(event, BlockBegan) for case in event.order}
     return min(told - {case.id for case in plan.cases}, default=None)
@@ -118,13 +127,13 @@ def _unknown_case(plan: Plan, events: tuple[Event, ...]) -> str | None:
 def attempts_of(events: tuple[Event, ...], *, is_running: bool = False) -> tuple[Attempt, ...]:
     """Return the attempts that `events` tell of, those without an end as LOST (or RUNNING)."""
     attempts: dict[tuple[str, int, int], Attempt] = {}
-    under_way: set[tuple[str, int, int]] = set()
+    under_way: dict[tuple[str, int, int], str] = {}
     reader = SessionReader()
     for event in events:
         session = reader.take(event)
         if isinstance(event, AttemptBegan):
             key = (event.case, event.block, event.attempt)
-            under_way.add(key)
+            under_way[key] = ""
             attempts[key] = Attempt(
                 case=event.case,
                 block=event.block,
@@ -134,14 +143,18 @@ def attempts_of(events: tuple[Event, ...], *, is_running: bool = False) -> tuple
                 started_at=event.at,
                 session=session,
             )
+        elif isinstance(event, AttemptWaits):
+            key = (event.case, event.block, event.attempt)
+            if key in under_way:
+                under_way[key] = event.reason
         elif isinstance(event, AttemptEnded):
             ended = event.attempt
             key = (ended.case, ended.block, ended.attempt)
-            under_way.discard(key)
+            under_way.pop(key, None)
             attempts[key] = ended if ended.session == session else _of_session(ended, session)
     if is_running:
-        for key in under_way:
-            attempts[key] = msgspec.structs.replace(attempts[key], state=State.RUNNING, reason="")
+        for key, waits_for in under_way.items():
+            attempts[key] = msgspec.structs.replace(attempts[key], state=State.RUNNING, reason=waits_for)
     return tuple(attempts.values())
 
 

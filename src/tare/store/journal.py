@@ -65,13 +65,23 @@ class AttemptBegan(msgspec.Struct, frozen=True, tag="started", tag_field="event"
     at: EpochSeconds
 
 
+class AttemptWaits(msgspec.Struct, frozen=True, tag="waits", tag_field="event"):
+    """An attempt under way waits for what `reason` says; it goes on where that is empty."""
+
+    case: CaseId
+    block: Ordinal
+    attempt: Ordinal
+    at: EpochSeconds
+    reason: str = ""
+
+
 class AttemptEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="event"):
     """An attempt ended, with everything that is known of it."""
 
     attempt: Attempt
 
 
-Event = SessionBegan | BlockBegan | AttemptBegan | AttemptEnded
+Event = SessionBegan | BlockBegan | AttemptBegan | AttemptWaits | AttemptEnded
 
 MOST_BYTES = 1024 * 1024 * 1024
 """What is read of a journal: 100,000 runs of a page of figures each take less."""

@@ -32,7 +32,7 @@ from tare.backends.kubernetes.watching import Change, News, Silence, Snapshot, W
 from tare.errors import BackendError, UsageError
 from tare.model.backend import Exit
 from tare.model.kubernetes import KubernetesOptions
-from tare.model.scheduler import Landing, Task
+from tare.model.scheduler import Landing, OnWait, Task
 from tare.model.site import Platform
 
 _Answer = TypeVar("_Answer")
@@ -76,6 +76,11 @@ class KubernetesScheduler:
         self._delete_by: float | None = None
         self._silent_since: float | None = None
         self._nodes = NodeFacts(cluster, clock)
+        self._on_wait: OnWait = lambda names, reason: None
+
+    def tell_waits(self, on_wait: OnWait) -> None:
+        """Tell of outages of the API server (see model.Scheduler)."""
+        self._on_wait = on_wait
 
     def submit(self, tasks: Sequence[Task]) -> None:
         """Create the objects of `tasks`, one job each (see model.Scheduler)."""
@@ -208,7 +213,7 @@ class KubernetesScheduler:
         if isinstance(news, Silence):
             self._bear(news.error, is_final=news.is_final)
             return
-        self._silent_since = None
+        self._answered()
         if isinstance(news, Change):
             self._take_one(news.resource, news.content, is_deleted=news.is_deleted)
             return
@@ -386,12 +391,22 @@ class KubernetesScheduler:
                 self._bear(outage, is_final=False)
                 self._sleep(_RETRY_S)
             else:
-                self._silent_since = None
+                self._answered()
                 return answer
+
+    def _answered(self) -> None:
+        """Take note that the API server answers."""
+        if self._silent_since is not None:
+            self._silent_since = None
+            self._on_wait([flight.task.name for flight in self._flights.values()], "")
 
     def _bear(self, error: BackendError, *, is_final: bool) -> None:
         """Wait out an outage of the API server, during which jobs go on; raise `error` when it lasts."""
         now = self._clock()
-        self._silent_since = self._silent_since or now
+        if self._silent_since is None:
+            self._silent_since = now
+            names = [flight.task.name for flight in self._flights.values()]
+            asked = f"it is asked again for {_OUTAGE_S / 60:.0f} minutes"
+            self._on_wait(names, f"the API server does not answer ({error}); {asked}")
         if is_final or now - self._silent_since > _OUTAGE_S:
             raise error

@@ -19,6 +19,7 @@ _MOST_IDS = 500  # in one command line of scancel
 _FORMAT = "%i|%T|%j|%k"
 _NO_ACCOUNTING = ("accounting storage is disabled", "is Slurm installed here?", "not found")
 _NOT_OVER = {Phase.QUEUED, Phase.ACTIVE, Phase.SUSPENDED, Phase.UNKNOWN}
+_STARTED = re.compile(r"NodeName=(?P<node>\S+).*\bSlurmdStartTime=(?P<at>[0-9]{1,12})\b")
 _JOB_ID = re.compile(r"\s*([0-9]{1,18})(?:;\S+)?\s*")
 
 
@@ -102,6 +103,18 @@ class Slurm:
         said = self._call(["sinfo", "--Node", "--noheader", "--format=%N|%T", wanted])
         rows = (line.strip().partition("|") for line in said.split())
         return {name: state for name, _, state in rows}
+
+    def daemons_started(self, nodes: Collection[str]) -> dict[str, float]:
+        """Return when the slurmd of each of `nodes` was started, in seconds since the epoch by its own clock.
+
+        A node of which Slurm does not know it is left out (scontrol(1), SLURM_TIME_FORMAT).
+
+        Raises BackendError.
+        """
+        wanted = ",".join(sorted(nodes))
+        said = self._call(["env", "SLURM_TIME_FORMAT=%s", "scontrol", "show", "node", "--oneliner", wanted])
+        found = {match["node"]: match["at"] for match in map(_STARTED.search, said.splitlines()) if match}
+        return {node: float(at) for node, at in found.items()}
 
     def cancel(self, ids: Collection[int]) -> None:
         """Cancel jobs; those that are over already are no error. Raises BackendError in an outage."""

@@ -105,6 +105,9 @@ def land_without_end(task: Task, progress: Progress | None, phase: Phase, why: s
             ended, reason = Exit(elapsed_s=elapsed_s), f"{why}: cancelled from outside (scancel)"
         case Phase.OUT_OF_MEMORY:
             ended, reason = Exit(elapsed_s=elapsed_s), f"{why}: it took more memory than the job had"
+        case Phase.TIMED_OUT if progress and len(progress.steps) >= len(task.steps):
+            fault = f"{why}, though the run's programs had ended: what is done after them did not"
+            ended, reason = Exit(fault=fault, elapsed_s=elapsed_s), ""
         case Phase.TIMED_OUT if progress:
             ended, reason = Exit(is_timeout=True, elapsed_s=elapsed_s), ""
         case Phase.PREEMPTED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,12 +15,13 @@ from tare.backends.slurm import landing, script
 from tare.backends.slurm.commands import QueuedJob, Slurm
 from tare.backends.slurm.states import Phase, is_out, phase_of
 from tare.errors import BackendError
-from tare.model.scheduler import Landing, Task
+from tare.model.scheduler import Landing, OnWait, Task
 from tare.model.site import Platform, SlurmOptions
 
 _FIRST_POLL_S, _LAST_POLL_S, _GROWTH = 0.2, 10.0, 1.5
 _LOOK_S, _MOST_WATCHED = 0.1, 16  # at records, between polls: a stat(2) each
 _OUTAGE_S = 600.0  # a controller that restarts, fails over or is overloaded is back within minutes
+_JOB_ENDS_S = 3.0  # from its task's record to the end of its script, on a busy machine
 _FILES_APPEAR_S = 20.0  # a shared file system may show a file to other nodes later (nfs(5), acdirmax)
 
 
@@ -56,8 +57,14 @@ class SlurmScheduler:
         self._clock = clock
         self._sleep = sleep
         self._flights: dict[str, _Flight] = {}
+        self._over: dict[int, str] = {}  # the jobs whose tasks have landed, with their names
         self._poll_s = _FIRST_POLL_S
         self._silent_since: float | None = None
+        self._on_wait: OnWait = lambda names, reason: None
+
+    def tell_waits(self, on_wait: OnWait) -> None:
+        """Tell of outages of the controller (see model.Scheduler)."""
+        self._on_wait = on_wait
 
     def submit(self, tasks: Sequence[Task]) -> None:
         """Submit `tasks` as one job, with the options of the first one's platform (see model.Scheduler).
@@ -70,7 +77,7 @@ class SlurmScheduler:
         self._poll_s = _FIRST_POLL_S
         while True:
             with interrupts_deferred():
-                job = self._try_to_submit(path, tasks[0].name)
+                job = self._try_to_submit(path, tasks)
                 if job is not None:
                     self._record(job, tasks)
                     return
@@ -107,26 +114,36 @@ class SlurmScheduler:
         if not landings:
             landings = self._poll()
         for one in landings:
-            del self._flights[one.name]
+            flight = self._flights.pop(one.name)
+            self._over[flight.job] = flight.job_name
         self._poll_s = _FIRST_POLL_S if landings else min(self._poll_s * _GROWTH, _LAST_POLL_S)
         return [self._owned(one) for one in landings]
 
     def _owned(self, landed: Landing) -> Landing:
-        """Return a task that came to its time-out as Slurm's failure where a node of it is out by now.
+        """Return a task that came to its time-out as Slurm's failure where a node was away meanwhile.
 
         Without its slurmd a node starts no step any more, and the job waits for it.
         """
         if not landed.exit.is_timeout or not landed.nodes:
             return landed
         try:
-            states = self._slurm.states(landed.nodes)
+            away = ", ".join(self._away(landed.nodes, landed.started_at))
         except BackendError:
             return landed
-        out = ", ".join(f"node {node} is {state}" for node, state in states.items() if is_out(state))
-        if not out:
+        if not away:
             return landed
-        fault = f"it came to its time-out, and by sinfo {out}"
+        fault = f"it came to its time-out, and {away}"
         return msgspec.structs.replace(landed, exit=msgspec.structs.replace(landed.exit, fault=fault))
+
+    def _away(self, nodes: Collection[str], began_at: float | None) -> Iterator[str]:
+        """Yield of which of `nodes` Slurm says that they are out, or were started again after `began_at`."""
+        for node, state in self._slurm.states(nodes).items():
+            if is_out(state):
+                yield f"by sinfo node {node} is {state}"
+        if began_at is not None:
+            for node, at in self._slurm.daemons_started(nodes).items():
+                if at > began_at:
+                    yield f"slurmd of node {node} was started again {at - began_at:.0f} s after it began"
 
     def _watch(self) -> list[Landing]:
         """Look for records of the oldest tasks until it is time to poll; return what has landed."""
@@ -148,7 +165,7 @@ class SlurmScheduler:
         except BackendError as error:
             self._bear(error)
             return []
-        self._silent_since = None
+        self._hear()
         lost = {flight.job for flight in self._flights.values() if not _is_in(queue, flight)}
         queue |= {job.id: job for job in self._slurm.account(lost)}
         return [found for flight in self._flights.values() if (found := self._look(flight, queue))]
@@ -161,24 +178,48 @@ class SlurmScheduler:
         for name in names:
             self._flights.pop(name, None)
 
-    def _try_to_submit(self, path: Path, name: str) -> int | None:
+    def close(self) -> None:
+        """Cancel what Slurm still takes for running though it has landed: a controller that was killed may.
+
+        A job is over a moment after its task, which is waited for.
+        """
+        deadline = self._clock() + _JOB_ENDS_S
+        while left := self._still_running():
+            if self._clock() > deadline:
+                self._slurm.cancel(left)
+                return
+            self._sleep(_LOOK_S)
+
+    def _still_running(self) -> set[int]:
+        under_way = {flight.job for flight in self._flights.values()}
+        over = {number: name for number, name in self._over.items() if number not in under_way}
+        return {
+            job.id
+            for job in (self._slurm.queue() if over else ())
+            if over.get(job.id) == job.name and job.state == "RUNNING"
+        }
+
+    def _try_to_submit(self, path: Path, tasks: Sequence[Task]) -> int | None:
         """Return the id of the job, also where sbatch failed after the controller had taken it.
 
         The queue tells that by the job's name. While it cannot be asked, the controller is away: None.
         A refusal is final only from a controller that answers.
         """
+        names = [task.name for task in tasks]
         try:
-            return self._slurm.submit(path)
+            job = self._slurm.submit(path)
         except BackendError as refusal:
             try:
-                taken = [job.id for job in self._slurm.queue() if job.name == name]
+                taken = [job.id for job in self._slurm.queue() if job.name == names[0]]
             except BackendError as outage:
-                self._bear(outage)
+                self._bear(outage, names)
                 return None
-            self._silent_since = None
+            self._hear(names)
             if taken:
                 return taken[0]
             raise refusal from None
+        self._hear(names)
+        return job
 
     def _record(self, job: int, tasks: Sequence[Task]) -> None:
         for task in tasks:
@@ -222,12 +263,26 @@ class SlurmScheduler:
             if landing.is_own_folder(task, folder) and self._slurm.remove(folder):
                 record.unlink()
 
-    def _bear(self, error: BackendError) -> None:
-        """Wait out an outage of the controller, during which jobs go on; raise `error` when it lasts."""
+    def _bear(self, error: BackendError, submitted: Collection[str] = ()) -> None:
+        """Wait out an outage of the controller, during which jobs go on; raise `error` when it lasts.
+
+        What waits is said once: what is under way, and what is being `submitted`.
+        """
         now = self._clock()
-        self._silent_since = self._silent_since or now
+        if self._silent_since is None:
+            self._silent_since = now
+            self._on_wait(
+                [*self._flights, *submitted],
+                f"Slurm does not answer ({error}); it is asked again for {_OUTAGE_S / 60:.0f} minutes",
+            )
         if now - self._silent_since > _OUTAGE_S:
             raise error
+
+    def _hear(self, submitted: Collection[str] = ()) -> None:
+        """Take note that the controller answers."""
+        if self._silent_since is not None:
+            self._silent_since = None
+            self._on_wait([*self._flights, *submitted], "")
 
     @staticmethod
     def _recorded_job(task: Task) -> int | None:

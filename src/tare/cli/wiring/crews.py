@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -21,8 +21,8 @@ from tare.collectors.images import container_facts
 from tare.collectors.interfaces import read_traffic
 from tare.collectors.probe import read_records
 from tare.compose import Composer
-from tare.errors import UsageError
-from tare.model.attempt import Traffic
+from tare.errors import BackendError, UsageError
+from tare.model.attempt import Attempt, Traffic
 from tare.model.backend import Backend
 from tare.model.campaign import Environment
 from tare.model.case import Case
@@ -35,6 +35,9 @@ from tare.runner.several import Several
 from tare.runner.telemetry import Watching
 from tare.store.campaign import store_environment
 from tare.traffic import traffic_script
+
+OnWait = Callable[[Attempt, str], None]
+"""Is told what an attempt waits for, and of an empty reason when it goes on."""
 
 
 class Manner(NamedTuple):
@@ -85,16 +88,25 @@ def boost_tries(site: Site, boost: str) -> int:
 
 @contextmanager
 def make_crew(
-    folder: Path, loaded: Loaded, lab: Mapping[str, str] | None = None, manner: Manner = DEFAULT
+    folder: Path,
+    loaded: Loaded,
+    lab: Mapping[str, str] | None = None,
+    manner: Manner = DEFAULT,
+    on_wait: OnWait = lambda attempt, reason: None,
 ) -> Iterator[Crew]:
     """Bring up what the plan's runs need (the lab, where the site is one) and yield who carries them out.
 
-    `lab` is the environment of one that is up already.
+    `lab` is the environment of one that is up already. `on_wait` is told what an attempt in a batch system
+    waits for, and of an empty reason when it goes on.
     """
     platforms = loaded.composer.site.platforms
     used = dict.fromkeys(case.platform for case in loaded.plan.cases)
     makers: dict[str, Callable[[Path, Loaded, Mapping[str, str], Manner], AbstractContextManager[Crew]]]
-    makers = {"process": _processes, "slurm": _slurm, "kubernetes": _kubernetes}
+    makers = {
+        "process": _processes,
+        "slurm": partial(_slurm, on_wait=on_wait),
+        "kubernetes": partial(_kubernetes, on_wait=on_wait),
+    }
     with ExitStack() as stack:
         env = lab
         if env is None:
@@ -207,7 +219,9 @@ def _crew_of(executor: Executor, jobs: int) -> Crew:
 
 
 @contextmanager
-def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner) -> Iterator[Crew]:
+def _slurm(
+    folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner, on_wait: OnWait
+) -> Iterator[Crew]:
     """Yield a crew that works through Slurm's queue."""
     from tare.backends.sessions import new_session
     from tare.backends.slurm.commands import Slurm
@@ -224,11 +238,12 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner)
     if len(logins) > 1:
         raise UsageError("platforms of one study name different Slurm login hosts; give them the same one")
     slurm = Slurm(site.agent, logins.pop(), {**os.environ, **env})
+    scheduler = SlurmScheduler(slurm, fact_scripts(loaded))
     setup = BatchSetup(
         folder=folder.resolve(),
         plan=loaded.plan,
         composer=loaded.composer,
-        scheduler=SlurmScheduler(slurm, fact_scripts(loaded)),
+        scheduler=scheduler,
         campaign=campaign_mark(folder),
         traffic=_traffic,
         environment=lambda case, landing: _record(folder, loaded.composer, case, landing.before),
@@ -239,8 +254,11 @@ def _slurm(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner)
         gather=gathering("slurm"),
         label=str(new_session(campaign_mark(folder))),
         keeps_storage=manner.keeps_storage,
+        on_wait=on_wait,
     )
     yield BatchCrew(setup)
+    with suppress(BackendError):  # what cannot be asked now is told by `tare clean`
+        scheduler.close()
 
 
 def _lay_sampler(folder: Path) -> Path:
@@ -253,7 +271,9 @@ def _lay_sampler(folder: Path) -> Path:
 
 
 @contextmanager
-def _kubernetes(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner) -> Iterator[Crew]:
+def _kubernetes(
+    folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner, on_wait: OnWait
+) -> Iterator[Crew]:
     """Yield a crew that works through a cluster, and leaves nothing there."""
     from tare.backends.kubernetes.cluster import Cluster
     from tare.backends.kubernetes.scheduler import KubernetesScheduler
@@ -279,6 +299,7 @@ def _kubernetes(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Ma
         gather=gathering("kubernetes"),
         label=str(new_session(campaign)),
         keeps_storage=manner.keeps_storage,
+        on_wait=on_wait,
     )
     try:
         yield BatchCrew(setup)

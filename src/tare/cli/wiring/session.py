@@ -38,7 +38,15 @@ from tare.store.campaign import (
     read_plan,
     with_untold,
 )
-from tare.store.journal import VERSION, AttemptBegan, AttemptEnded, BlockBegan, Journal, SessionBegan
+from tare.store.journal import (
+    VERSION,
+    AttemptBegan,
+    AttemptEnded,
+    AttemptWaits,
+    BlockBegan,
+    Journal,
+    SessionBegan,
+)
 from tare.store.manifest import write_manifest
 from tare.store.shown import Shower, read_shown
 from tare.store.signs import keep_signs
@@ -133,7 +141,12 @@ def _run(
     session = past.n_sessions + (not continues)
     log.began(SessionBegan(now, __version__, VERSION, continues, loaded.plan.repeats.max, is_retrying_failed))
     with (
-        make_crew(folder, loaded, manner=_rehearsing(manner, loaded, past.attempts)) as crew,
+        make_crew(
+            folder,
+            loaded,
+            manner=_rehearsing(manner, loaded, past.attempts),
+            on_wait=_Waits(log),
+        ) as crew,
         display as progress,
     ):
         Loop(
@@ -195,9 +208,28 @@ class _JournalLog:
     def attempt_began(self, case: str, block: int, attempt: int, at: float) -> None:
         self._journal.append(AttemptBegan(case, block, attempt, at), is_synced=False)
 
+    def attempt_waits(self, attempt: Attempt, reason: str, at: float) -> None:
+        self._journal.append(
+            AttemptWaits(attempt.case, attempt.block, attempt.attempt, at, reason), is_synced=False
+        )
+
     def attempt_ended(self, attempt: Attempt) -> None:
         evidence = write_manifest(Beneath(self._folder, attempt.folder))
         self._journal.append(AttemptEnded(msgspec.structs.replace(attempt, evidence=evidence)))
+
+
+class _Waits:
+    """Records what attempts wait for, and says it once for all that wait for the same."""
+
+    def __init__(self, log: _JournalLog) -> None:
+        self._log = log
+        self._said = ""
+
+    def __call__(self, attempt: Attempt, reason: str) -> None:
+        self._log.attempt_waits(attempt, reason, time.time())
+        if reason and reason != self._said:
+            echo(f"waiting: {reason}")
+        self._said = reason
 
 
 _MOST_CHANGES = 5
