@@ -17,7 +17,8 @@ from backends.kubernetes.conftest import (
     wait_for,
     wait_until,
 )
-from backends.kubernetes.simulated_api import Doc, SimulatedApiServer, packed
+from backends.kubernetes.simulated_api import Doc, SimulatedApiServer, packed, probe
+from backends.kubernetes.situations import Situation
 from tare.backends.kubernetes.scheduler import KubernetesScheduler
 from tare.model.scheduler import Task
 
@@ -155,7 +156,7 @@ def test_a_worker_whose_sshd_ends_is_no_fault_of_the_infrastructure_and_its_log_
     assert b"Address already in use" in (one.folder / f"{name}.log").read_bytes()
 
 
-def test_a_launcher_killed_for_its_memory_says_so(
+def test_a_launcher_killed_for_its_memory_says_so_with_its_limit(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
 ) -> None:
     scheduler.submit([task()])
@@ -163,8 +164,74 @@ def test_a_launcher_killed_for_its_memory_says_so(
     api.logs[happen.launcher()] = b"half a lo"
     happen.launcher(**over(137, "OOMKilled"))
     (landed,) = wait_for(scheduler)
-    assert "took more memory" in landed.reason
+    assert "took more memory than it may (OOMKilled): the container's limit is 512Mi" in landed.reason
     assert landed.exit.fault is None
+
+
+@pytest.mark.parametrize(
+    "counters",
+    [
+        ("/sys/fs/cgroup/memory.events", "low 0\noom 4\noom_kill 2\n", "max 1\noom 5\noom_kill 3\n"),
+        (
+            "/sys/fs/cgroup/memory/memory.oom_control",
+            "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n",
+            "oom_kill 1\n",
+        ),
+    ],
+)
+def test_a_rank_killed_for_memory_whose_container_lives_is_told_from_one_that_somebody_killed(
+    scheduler: KubernetesScheduler, happen: Happenings, situation: Situation, task: Make,
+    counters: tuple[str, str, str],
+) -> None:  # fmt: skip
+    name, before, after = counters
+    files = {
+        "before.1": probe("w2", files={name: before}),
+        "after.0": probe("w1", {0: "w1", 1: "w1"}, {name: before}),
+        "after.1": probe("w2", {2: "w2", 3: "w2"}, {name: after}),
+        "before.0": probe("w1", files={name: before}),
+    }
+    scheduler.submit([task(of=situation.with_options(memory_bytes=2**29))])
+    happen.succeed(code=137, files=files)
+    (landed,) = wait_for(scheduler)
+    assert "killed a process of the pod on w2 for memory" in landed.reason
+    assert "the container's limit is 536870912" in landed.reason
+    assert landed.exit.fault is None
+
+
+def test_a_worker_killed_for_memory_is_named_where_the_launcher_only_says_137(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    one = task()
+    begin(scheduler, happen, one)
+    name = f"{api.names('mpijobs')[0]}-launcher-x7k2p"
+    api.logs[name] = packed(record(code=137))
+    happen.workers(**over(137, "OOMKilled"))
+    happen.launcher(**over(137))
+    (landed,) = wait_for(scheduler)
+    assert "-worker-0 took more memory than it may (OOMKilled)" in landed.reason
+
+
+@pytest.mark.parametrize("reason", ["UnexpectedAdmissionError", "OutOfcpu", "NodeAffinity", "Preempting"])
+def test_a_pod_that_its_kubelet_does_not_take_is_the_infrastructures_fault(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, reason: str
+) -> None:
+    scheduler.submit([task()])
+    happen.workers(phase="Failed", reason=reason, message="Allocate failed", containerStatuses=[])
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert f"{reason}: Allocate failed" in landed.exit.fault
+
+
+def test_an_eviction_for_what_the_pod_itself_wrote_is_not_tried_again(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make
+) -> None:
+    said = 'Usage of EmptyDir volume "shm" exceeds the limit "64Mi". '
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+    scheduler.submit([task()])
+    happen.workers(**{**over(137), "reason": "Evicted", "message": said, "conditions": [condition]})
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is None
+    assert 'Usage of EmptyDir volume "shm" exceeds the limit "64Mi".' in landed.reason
 
 
 def test_a_log_that_cannot_be_read_is_the_infrastructures_fault(

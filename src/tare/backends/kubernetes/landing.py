@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tare.backends.kubernetes import attachments, naming, phases, truth
+from tare.backends.kubernetes import attachments, memory, naming, phases, truth
 from tare.backends.kubernetes.observed import SeenJob, SeenPod
 from tare.backends.slurm import landing as record
 from tare.model.backend import Exit
@@ -36,7 +36,8 @@ def land(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, log_fault: st
     if landed.exit.code == 0:
         problems = (*twins, *truth.untruths(task, before, after, nodes, landed.exit.elapsed_s))
         return msgspec.structs.replace(landed, problems=problems)
-    return msgspec.structs.replace(landed, reason=twins[0]) if twins else landed
+    reason = memory.why_killed(before, after, pods) or next(iter(twins), "")
+    return msgspec.structs.replace(landed, reason=reason) if reason else landed
 
 
 def _twins(task: Task, pods: Sequence[SeenPod]) -> tuple[str, ...]:
@@ -61,7 +62,7 @@ def _without_record(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, lo
             return Landing(name=task.name, exit=Exit(fault=said))
     for pod in pods:
         said = phases.ended_badly(pod)
-        if said and "OOMKilled" in said:
+        if said and (phases.OOM_KILLED in said or phases.own_limit(pod)):
             return Landing(name=task.name, exit=Exit(), reason=said)
     if log_fault:
         return Landing(name=task.name, exit=Exit(fault=f"its log could not be read: {log_fault}"))

@@ -131,8 +131,10 @@ def _mpi_job(task: Task, options: KubernetesOptions, maker: PodMaker) -> MpiJob:
         active_deadline_seconds=deadline_s(task),
     )
     replicas = ReplicaSpecs(
-        launcher=ReplicaSpec(replicas=1, restart_policy="Never", template=maker.launcher()),
-        worker=ReplicaSpec(replicas=task.layout.nodes, restart_policy="Never", template=maker.worker()),
+        launcher=ReplicaSpec(replicas=1, restart_policy="Never", template=_unruled(maker.launcher())),
+        worker=ReplicaSpec(
+            replicas=task.layout.nodes, restart_policy="Never", template=_unruled(maker.worker())
+        ),
     )
     return MpiJob(
         metadata=_meta(task),
@@ -145,6 +147,11 @@ def _mpi_job(task: Task, options: KubernetesOptions, maker: PodMaker) -> MpiJob:
             mpi_replica_specs=replicas,
         ),
     )
+
+
+def _unruled(template: PodTemplate) -> PodTemplate:
+    """Return a template without a restart policy, of which the operator warns: it takes the replicas' own."""
+    return msgspec.structs.replace(template, spec=msgspec.structs.replace(template.spec, restart_policy=""))
 
 
 def _job(task: Task, options: KubernetesOptions, maker: PodMaker) -> Job:

@@ -73,10 +73,25 @@ class ContainerStatus(_Seen, frozen=True, kw_only=True):
     state: ContainerState = ContainerState()
 
 
+class ResourcesSeen(_Seen, frozen=True, kw_only=True):
+    """What a container asks for, and may take at most, in Kubernetes' quantities."""
+
+    requests: dict[str, str] = {}
+    limits: dict[str, str] = {}
+
+
+class ContainerSeen(_Seen, frozen=True, kw_only=True):
+    """A container, as it is asked for."""
+
+    resources: ResourcesSeen = ResourcesSeen()
+
+
 class PodSpecSeen(_Seen, frozen=True, kw_only=True):
-    """Where a pod is."""
+    """Where a pod is, who places it, and what it asks for."""
 
     node_name: str = ""
+    scheduler_name: str = ""
+    containers: list[ContainerSeen] = []
 
 
 class PodStatus(_Seen, frozen=True, kw_only=True):
@@ -107,6 +122,11 @@ class SeenPod(_Seen, frozen=True, kw_only=True):
         """Return the state of its one container."""
         statuses = self.status.container_statuses
         return statuses[0].state if statuses else ContainerState()
+
+    @property
+    def memory_limit(self) -> str:
+        """Return how much memory its one container may take; empty where that is not limited."""
+        return self.spec.containers[0].resources.limits.get("memory", "") if self.spec.containers else ""
 
     @property
     def is_over(self) -> bool:

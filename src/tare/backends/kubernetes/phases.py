@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterable, Sequence
 
 from tare.backends.kubernetes import naming
@@ -21,10 +22,23 @@ class Phase(enum.Enum):
     RUNNING = "its end"
 
 
+OOM_KILLED = "OOMKilled"
+"""The reason of a container that was ended for its memory."""
 _EVICTIONS = frozenset(
     {"Evicted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "Preempting", "Preempted"}
 )
 """Reasons of a pod that ended by no doing of its own (kubelet, pkg/kubelet/eviction and nodeshutdown)."""
+_REJECTIONS = frozenset(
+    {"UnexpectedAdmissionError", "TopologyAffinityError", "NodeAffinity", "NodeName", "NodePorts",
+     "NodeUnschedulable", "TaintToleration"}
+)  # fmt: skip
+"""Reasons of a kubelet that does not take a pod that the scheduler gave to it; ``OutOfcpu`` and the like are
+others (pkg/kubelet/lifecycle/predicate.go, pkg/kubelet/cm/topologymanager)."""
+_OWN_LIMIT = re.compile(
+    r"exceeded its local ephemeral storage limit|local storage usage exceeds the total limit"
+    r"|Usage of EmptyDir volume .* exceeds the limit"
+)
+"""What a kubelet says of a pod that it evicts for what the pod wrote (pkg/kubelet/eviction/helpers.go)."""
 _PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ErrImageNeverPull"})
 _HOPELESS = frozenset({"InvalidImageName", "CreateContainerConfigError", "CreateContainerError"})
 
@@ -108,13 +122,24 @@ def disruption(pod: SeenPod) -> str:
     """Return what the cluster did to a pod that ended by no doing of its own; empty where it did nothing."""
     target = pod.condition("DisruptionTarget")
     where = f"pod {pod.metadata.name} on {pod.spec.node_name or 'no node'}"
+    if own_limit(pod):
+        return ""
+    if pod.status.reason in _EVICTIONS:  # before the condition, which says less of it
+        return f"{where}: {_sentence(pod.status.reason, pod.status.message)}"
     if target is not None and target.status == "True":
         return f"{where}: {_sentence(target.reason, target.message)}"
-    if pod.status.reason in _EVICTIONS:
-        return f"{where}: {_sentence(pod.status.reason, pod.status.message)}"
+    if pod.status.reason in _REJECTIONS or pod.status.reason.startswith("OutOf"):
+        return f"{where} was not taken by its kubelet: {_sentence(pod.status.reason, pod.status.message)}"
     if pod.status.phase == "Unknown":
         return f"{where}: its node does not answer"
     return ""
+
+
+def own_limit(pod: SeenPod) -> str:
+    """Return the limit of its own for which a pod was evicted; empty where it was for nothing of its own."""
+    if pod.status.reason != "Evicted" or not _OWN_LIMIT.search(pod.status.message):
+        return ""
+    return f"pod {pod.metadata.name} was evicted for what it wrote: {' '.join(pod.status.message.split())}"
 
 
 def is_pull(pod: SeenPod) -> bool:
@@ -125,10 +150,13 @@ def is_pull(pod: SeenPod) -> bool:
 def ended_badly(pod: SeenPod) -> str:
     """Return how a pod's container ended that should not have ended; empty where it has not."""
     state = pod.state.terminated
+    if evicted := own_limit(pod):
+        return evicted
     if state is None:
         return ""
-    if state.reason == "OOMKilled":
-        return f"pod {pod.metadata.name} took more memory than it had asked for (OOMKilled)"
+    if state.reason == OOM_KILLED:
+        limit = f"the container's limit is {pod.memory_limit}" if pod.memory_limit else "it has no limit"
+        return f"pod {pod.metadata.name} took more memory than it may ({OOM_KILLED}): {limit}"
     return f"pod {pod.metadata.name} ended with exit code {state.exit_code} ({state.reason or 'no reason'})"
 
 
