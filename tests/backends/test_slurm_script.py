@@ -133,6 +133,21 @@ def test_a_failed_step_stops_its_task_and_not_the_next_one(tmp_path: Path, fake_
     assert "step run 0 " in (folders[1] / "landed").read_text()
 
 
+def test_a_job_that_outlives_its_record_changes_nothing_of_it(
+    tmp_path: Path, fake_srun: dict[str, str]
+) -> None:
+    work = tmp_path / "late"
+    work.mkdir()
+    steps = [
+        Step(name="a", invocation=Invocation(argv=("sh", "-c", "touch SHA256SUMS"))),
+        Step(name="b", invocation=Invocation(argv=("touch", "never"))),
+    ]
+    run(render([task(work, *steps)], SlurmOptions()), fake_srun, tmp_path)
+    assert "step" not in (work / "progress").read_text()
+    assert not (work / "landed").exists()
+    assert not (work / "never").exists()
+
+
 def test_steps_share_the_time_of_their_task(tmp_path: Path, fake_srun: dict[str, str]) -> None:
     work = tmp_path / "slow"
     work.mkdir()

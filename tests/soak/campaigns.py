@@ -57,6 +57,7 @@ class Soaked:
         self.study = self.home / "study.yaml"
         self.gone: set[str] = set()
         self.damaged: set[str] = set()
+        self.lost_daemons = False
         self.history: list[str] = []
         self.n_sessions = 0
         self._known: dict[str, float | None] = {}

@@ -237,6 +237,7 @@ def controller_restarted(session: Session) -> None:
 @fault("slurmd restarted", _INFRASTRUCTURE, places=("slurm",))
 def slurmd_restarted(session: Session) -> None:
     """Kill the daemon of a node with its steps, and start it again."""
+    session.campaign.lost_daemons = True
     _restart_daemon(session, "slurmd", session.campaign.chance.choice(("n1", "n2")))
 
 
