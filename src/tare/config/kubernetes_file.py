@@ -12,6 +12,7 @@ from tare.config.faults import Path as KeyPath
 from tare.config.faults import nearest, shown
 from tare.config.kubernetes_types import AttachmentFile, KubernetesFile, PodNetworkFile
 from tare.model.kubernetes import (
+    SSHD_CONFIG,
     Addressing,
     Attachment,
     AttachmentKind,
@@ -37,7 +38,7 @@ def kubernetes_options(
     _check_names(file, path, storage, fault)
     user = None if file.user == "cluster" else file.user
     _check_user(file, user, path, fault)
-    sshd = tuple(file.sshd) or (_SSHD if user == 0 else (*_SSHD, "-f", f"{file.home}/.sshd_config"))
+    sshd = tuple(file.sshd) or (_SSHD if user == 0 else (*_SSHD, "-f", SSHD_CONFIG))
     values = msgspec.structs.asdict(file) | {
         "image": expand(file.image, (*path, "image")),
         "kubeconfig": expand(file.kubeconfig, (*path, "kubeconfig")) if file.kubeconfig else None,

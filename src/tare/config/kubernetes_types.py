@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from tare.config.fields import Bytes, Count, Labels, Name, Seconds, Word
-from tare.model.kubernetes import Addressing, AttachmentKind, CleanPods, LauncherCreation
+from tare.model.kubernetes import Addressing, AttachmentKind, CleanPods, LauncherCreation, Seccomp
 
 Port = Annotated[int, Meta(ge=1, le=65535, examples=[2222])]
 
@@ -138,8 +138,25 @@ class KubernetesFile(_File, frozen=True, kw_only=True):
         Meta(description="User id of the programs; cluster leaves it to OpenShift.", examples=[1000]),
     ] = 1000
     home: Annotated[Word, Meta(description="That user's home.", examples=["/home/mpiuser"])] = "/home/mpiuser"
+    passwd: Annotated[
+        bool | None,
+        Meta(
+            description="An init container gives that user a line in /etc/passwd, as ssh wants it; "
+            "default: with 'user: cluster'."
+        ),
+    ] = None
+    seccomp: Annotated[
+        Seccomp,
+        Meta(description="seccompProfile of the pods; cluster sets none, as OpenShift's anyuid wants it."),
+    ] = Seccomp.RUNTIME_DEFAULT
     ssh_port: Annotated[Port, Meta(description="Port of the workers' sshd.")] = 2222
-    sshd: Annotated[list[Word], Meta(description="How it is started; '-p PORT' follows.")] = []
+    sshd: Annotated[
+        list[Word],
+        Meta(
+            description="How it is started; '-p PORT' follows. Default: with a configuration of Tare's, "
+            "and for root with the image's."
+        ),
+    ] = []
     shares_nodes: Annotated[bool, Meta(description="Workers may be together on a node.")] = False
     storage: Annotated[
         dict[Name, Word],

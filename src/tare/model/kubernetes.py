@@ -8,6 +8,10 @@ import msgspec
 
 SCRIPTS = "/tare/scripts"
 """Where a pod finds the scripts of Tare."""
+RUN = "/tare/run"
+"""What a pod knows of itself; it is its own, and gone with it."""
+SSHD_CONFIG = f"{RUN}/sshd_config"
+"""The configuration of sshd that prepare.sh writes, for users other than root."""
 WORK = "/tare/work"
 """The working folder of an attempt, in each of its pods."""
 HOSTFILE = "/etc/mpi/hostfile"
@@ -29,6 +33,14 @@ class CleanPods(enum.StrEnum):
     NONE = "None"
     RUNNING = "Running"
     ALL = "All"
+
+
+class Seccomp(enum.StrEnum):
+    """The profile of system calls that pods ask for (core/v1, SeccompProfile); CLUSTER asks for none."""
+
+    RUNTIME_DEFAULT = "RuntimeDefault"
+    UNCONFINED = "Unconfined"
+    CLUSTER = "cluster"
 
 
 class AttachmentKind(enum.StrEnum):
@@ -114,6 +126,7 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
     asks for no memory. `storage` are claims, ReadWriteMany, by the storage path's name; `work` the claim in
     which campaigns lie. `user` is the id that programs run as, 0 is root, None leaves it to the cluster, as
     OpenShift's restricted-v2 does; root has `capabilities` besides those that the runtime gives.
+    `passwd` says whether an init container gives that user an account (see `writes_passwd`).
     `sshd` starts the daemon on the port that follows it. `merge` is merged into the job's manifest as
     RFC 7386 says, in JSON.
     """
@@ -140,7 +153,9 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
     user: int | None = 1000
     home: str = "/home/mpiuser"
     ssh_port: int = 2222
-    sshd: tuple[str, ...] = ("/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config")
+    passwd: bool | None = None
+    seccomp: Seccomp = Seccomp.RUNTIME_DEFAULT
+    sshd: tuple[str, ...] = ("/usr/sbin/sshd", "-De", "-f", SSHD_CONFIG)
     shares_nodes: bool = False
     storage: dict[str, str] = {}
     work: WorkVolume | None = None
@@ -150,6 +165,11 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
     in_flight: int = 1
     timeouts: PhaseTimeouts = PhaseTimeouts()
     merge: str = ""
+
+    @property
+    def writes_passwd(self) -> bool:
+        """Return whether an init container writes the user's account: by default one that no image knows."""
+        return self.user is None if self.passwd is None else self.passwd
 
     @property
     def ssh_mount(self) -> str:

@@ -32,7 +32,7 @@ def shown(documents: list[Json]) -> str:
         assert isinstance(one, dict)
         data = one.get("data")
         if one["kind"] == "ConfigMap" and isinstance(data, dict):
-            for name in ("probe.sh", "prepare.sh", "rank.sh"):
+            for name in ("account.sh", "probe.sh", "prepare.sh", "rank.sh"):
                 data[name] = f"(scripts/{name})"
             data |= {name: f"({SCRIPT})" for name, text in data.items() if text == attest}
             script = str(data["task.sh"])

@@ -66,7 +66,7 @@ def pods(tmp_path: Path) -> Pods:
     found = Pods(tmp_path / "pod")
     for name in ("run/ranks", "work", "scripts", "bin"):
         (found.root / name).mkdir(parents=True)
-    for name in ("probe.sh", "prepare.sh", "rank.sh"):
+    for name in ("account.sh", "probe.sh", "prepare.sh", "rank.sh"):
         text = probe_script() if name == "probe.sh" else (SCRIPTS / name).read_text()
         (found.root / "scripts" / name).write_text(found.located(text))
     (found.root / "scripts" / "facts.sh").write_text("printf '\\036facts\\036here'\n")

@@ -8,6 +8,7 @@ import msgspec
 
 from tare.backends.kubernetes import attachments, memory, naming, phases, truth
 from tare.backends.kubernetes.observed import SeenJob, SeenPod
+from tare.backends.kubernetes.ssh_words import Unreached
 from tare.backends.slurm import landing as record
 from tare.model.backend import Exit
 from tare.model.scheduler import Landing, NodeFiles, Task
@@ -66,9 +67,12 @@ def _without_record(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, lo
             return Landing(name=task.name, exit=Exit(), reason=said)
     if log_fault:
         return Landing(name=task.name, exit=Exit(fault=f"its log could not be read: {log_fault}"))
-    unreached = _unreachable(task)
-    if unreached:
-        return Landing(name=task.name, exit=Exit(fault=f"no ssh to {unreached} within 120 s"))
+    unreached = _unreached(task)
+    if unreached is not None:
+        said = str(unreached)
+        if unreached.is_final:
+            return Landing(name=task.name, exit=Exit(), reason=said)
+        return Landing(name=task.name, exit=Exit(fault=said))
     failure = job.failure if job else None
     if failure is not None and failure.reason == "DeadlineExceeded":
         return Landing(name=task.name, exit=Exit(is_timeout=True, elapsed_s=task.timeout_s))
@@ -79,12 +83,15 @@ def _without_record(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, lo
     return Landing(name=task.name, exit=Exit(), reason=f"{said}; it left no record of how far it came")
 
 
-def _unreachable(task: Task) -> str:
+def _unreached(task: Task) -> Unreached | None:
     try:
         text = (task.folder / "landed").read_text(errors="replace")
     except OSError:
-        return ""
-    return next((line.removeprefix(_UNREACHABLE) for line in text.splitlines() if _UNREACHABLE in line), "")
+        return None
+    told = (line.removeprefix(_UNREACHABLE) for line in text.splitlines() if line.startswith(_UNREACHABLE))
+    line = "".join(one if one.isprintable() else "?" for one in next(told, ""))
+    host, _, said = line.partition(" ")
+    return Unreached(host, said) if host else None
 
 
 def _by_node(files: NodeFiles) -> dict[str, dict[str, str]]:

@@ -234,6 +234,7 @@ class PodSpec(_Object, frozen=True, kw_only=True):
     """A pod."""
 
     containers: tuple[Container, ...]
+    init_containers: tuple[Container, ...] = ()
     volumes: tuple[Volume, ...] = ()
     restart_policy: str = ""
     node_selector: dict[str, str] = {}

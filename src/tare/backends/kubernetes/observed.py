@@ -103,6 +103,7 @@ class PodStatus(_Seen, frozen=True, kw_only=True):
     pod_ip: str = msgspec.field(name="podIP", default="")
     conditions: list[Condition] = []
     container_statuses: list[ContainerStatus] = []
+    init_container_statuses: list[ContainerStatus] = []
 
 
 class SeenPod(_Seen, frozen=True, kw_only=True):
@@ -119,7 +120,12 @@ class SeenPod(_Seen, frozen=True, kw_only=True):
 
     @property
     def state(self) -> ContainerState:
-        """Return the state of its one container."""
+        """Return the state of its one container, or of the init container that it waits for."""
+        for init in self.status.init_container_statuses:
+            if init.state.running is not None:
+                return ContainerState()
+            if init.state.terminated is None or init.state.terminated.exit_code != 0:
+                return init.state
         statuses = self.status.container_statuses
         return statuses[0].state if statuses else ContainerState()
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tare.backends.kubernetes import attachments, naming
+from tare.backends.kubernetes import account, attachments, naming
 from tare.backends.kubernetes.objects import (
     Affinity,
     Capabilities,
@@ -41,10 +41,10 @@ from tare.backends.kubernetes.objects import (
     Volume,
 )
 from tare.backends.kubernetes.script import COUNTER, SAMPLER, input_keys
-from tare.model.kubernetes import SCRIPTS, WORK, KubernetesOptions
+from tare.model.kubernetes import RUN, SCRIPTS, WORK, KubernetesOptions, Seccomp
 from tare.model.scheduler import Task
 
-_RUN, _INPUTS, _SHM = "/tare/run", "/tare/inputs", "/dev/shm"  # noqa: S108  # paths in the pod
+_INPUTS, _SHM = "/tare/inputs", "/dev/shm"  # noqa: S108  # paths in the pod
 _HOSTNAME = "kubernetes.io/hostname"
 _LAUNCHER_CPUS, _LAUNCHER_MEMORY = "1", "512Mi"
 _TASK = ("bash", f"{SCRIPTS}/task.sh")
@@ -179,9 +179,10 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
             image_pull_secrets=tuple(NameRef(name=name) for name in options.pull_secrets),
             priority_class_name=options.priority_class or "",
             scheduler_name=options.scheduler or "",
-            security_context=_identity(options.user),
+            security_context=_identity(options),
             tolerations=self._tolerations(),
         )
+        spec = account.with_account(spec, options)
         return self._placed(spec) if is_user else spec
 
     def _placed(self, spec: PodSpec) -> PodSpec:
@@ -204,13 +205,13 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
 
     def _volumes(self) -> tuple[Volume, ...]:
         options, keys = self.options, input_keys(self.inputs)
-        names = ["facts.sh", "prepare.sh", "probe.sh", "rank.sh", "task.sh"]
+        names = ["account.sh", "facts.sh", "prepare.sh", "probe.sh", "rank.sh", "task.sh"]
         names += [SAMPLER] if self.task.sampler else []
         names += [COUNTER] if self.task.counter else []
         scripts = tuple(KeyPath(key=name, path=name) for name in names)
         found = [
             Volume(name="scripts", config_map=ConfigMapSource(name=self.config, items=scripts)),
-            Volume(name="run", empty_dir=EmptyDir()),
+            Volume(name=account.VOLUME, empty_dir=EmptyDir()),
         ]
         if options.work is not None:
             found.append(_claim("work", options.work.claim))
@@ -230,7 +231,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         options = self.options
         found = [
             Mount(name="scripts", mount_path=SCRIPTS, read_only=True),
-            Mount(name="run", mount_path=_RUN),
+            Mount(name=account.VOLUME, mount_path=RUN),
         ]
         if options.work is not None:
             within = self.task.folder.relative_to(options.work.path)
@@ -255,9 +256,10 @@ def _guaranteed(cpus: str, memory: str) -> Resources:
     return Resources(requests=asked, limits=asked)
 
 
-def _identity(user: int | None) -> SecurityContext:
-    """Return as whom a pod runs. With None the cluster chooses, as OpenShift does."""
-    profile = SeccompProfile(type="RuntimeDefault")
+def _identity(options: KubernetesOptions) -> SecurityContext:
+    """Return as whom a pod runs. With no user the cluster chooses, as OpenShift does."""
+    is_told = options.seccomp is not Seccomp.CLUSTER
+    profile, user = SeccompProfile(type=options.seccomp.value) if is_told else None, options.user
     if user == 0:
         return SecurityContext(seccomp_profile=profile)
     return SecurityContext(run_as_user=user, run_as_group=user, run_as_non_root=True, seccomp_profile=profile)

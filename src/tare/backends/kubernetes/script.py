@@ -63,7 +63,7 @@ def config_map(task: Task, options: KubernetesOptions, facts: str, inputs: Mappi
 
     `facts` is a shell script that each pod runs before the task, to print records (see landing).
     """
-    data = {name: (_SCRIPTS / name).read_text() for name in ("prepare.sh", "rank.sh")}
+    data = {name: (_SCRIPTS / name).read_text() for name in ("account.sh", "prepare.sh", "rank.sh")}
     data["probe.sh"] = probe_script()
     data |= {"facts.sh": facts, "task.sh": render(task, options)}
     if task.sampler is not None:

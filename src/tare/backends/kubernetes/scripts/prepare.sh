@@ -1,6 +1,17 @@
 # Make a pod ready, then become the given command: its node is told to the ranks, which ssh starts without the
-# container's environment, and input files are put into the working folder.
+# container's environment, and input files are put into the working folder. sshd gets a configuration that asks for
+# nothing of the image: keys are those that the MPI Operator mounts, whose folder anybody may write to (StrictModes).
 mkdir -p /tare/run/ranks
 printf '%s' "${TARE_NODE:-}" >/tare/run/node
 [ -d /tare/inputs ] && cp -rL /tare/inputs/* /tare/work/
+sh /tare/scripts/account.sh
+cat >/tare/run/sshd_config <<END
+HostKey "${HOME:-}/.ssh/id_rsa"
+AuthorizedKeysFile "${HOME:-}/.ssh/authorized_keys"
+AuthenticationMethods publickey
+PidFile none
+StrictModes no
+UsePAM no
+MaxStartups 100
+END
 exec "$@"

@@ -35,17 +35,26 @@ probe() { # probe NAME SCRIPT…: keep what scripts print in each pod as NAME.<n
 }
 
 reach() { # wait for the sshd of each worker, and for the names that the cluster's DNS learns late
-  local host patience=$((SECONDS + 120))
+  local host patience=$((SECONDS + 120)) said
   for host in "${hosts[@]}"; do
-    until on "$host" true 2>"$run/ssh.log"; do
-      if [ "$SECONDS" -ge "$patience" ]; then
-        printf 'unreachable %s\n' "$host" >>progress
-        cat "$run/ssh.log" >&2
+    until said=$(on "$host" true 2>&1); do # nologin(8) speaks to stdout
+      said=${said##*$'\n'} said=${said//$'\r'/}
+      if [ "$SECONDS" -ge "$patience" ] || is_final "$said"; then
+        printf 'unreachable %s %s\n' "$host" "${said:0:300}" >>progress
+        printf '%s\n' "$said" >&2
         return 1
       fi
       sleep 1
     done
   done
+}
+
+is_final() { # is_final WORDS: whether ssh would say them for ever; a sshd that ends may still be there of a run before
+  case $1 in
+    *'No user exists for uid'* | *'account is currently not available'*) return 0 ;;
+    *'Permission denied ('* | *'Host key verification failed'*) [ "$SECONDS" -ge 15 ] ;;
+    *) return 1 ;;
+  esac
 }
 
 beside() { # beside NAME INPUT COMMAND: run a command in each pod, that ends with its input, until 'unwatch'
