@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from lab.calls import Hosts
+from tare.backends.orphans import set_subreaper
 from tare.errors import LabError, UsageError
 from tare.lab import Lab, find, start, state
 from tare.model.site import LabNetwork, LabNetworkKind, LabSpec
@@ -118,6 +119,26 @@ def test_a_lab_that_lost_a_host_ends_instead_of_limping(busy: Lab) -> None:
     os.kill(busy.record.pids["n2"], signal.SIGKILL)
 
     assert eventually(trace.has_vanished)
+
+
+def test_a_lab_whose_orphans_came_to_us_ends_at_once(two_nodes: LabSpec, run_folder: Path) -> None:
+    """A process is not gone from its PID namespace before its parent took leave of it (pid_namespaces(7))."""
+    was = set_subreaper(True)
+    try:
+        lab = start(two_nodes, owned=True)
+        outside = subprocess.Popen(lab.command("n1", ["sleep", "600"]))
+        (children,) = Path(f"/proc/{outside.pid}/task").glob("*/children")
+        assert eventually(lambda: bool(children.read_text()))
+        orphan = int(children.read_text())
+        outside.kill()
+        outside.wait()
+        assert eventually(lambda: f"PPid:\t{os.getpid()}\n" in Path(f"/proc/{orphan}/status").read_text())
+        began = time.monotonic()
+        lab.stop()
+        assert time.monotonic() - began < PATIENCE_S / 2, "it waited for what this process had to do"
+        assert not Path(f"/proc/{orphan}").exists()
+    finally:
+        set_subreaper(was)
 
 
 def test_asking_the_holder_to_end_ends_everything_in_it(busy: Lab) -> None:

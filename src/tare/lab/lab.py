@@ -20,6 +20,7 @@ import msgspec
 from tare.errors import LabError, UsageError
 from tare.lab import containers, docker, slurm, state
 from tare.lab.holder import Report, Request
+from tare.lab.reaping import wait_reaping
 from tare.lab.topology import Topology, lay_out
 from tare.model.site import LabSpec
 
@@ -268,8 +269,7 @@ def _kill(mark: state.ProcessMark) -> None:
     try:
         if mark.is_alive():  # so the descriptor is of this very process
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-            ended, _, _ = select.select([descriptor], [], [], _STOP_TIMEOUT_S)
-            if not ended:
+            if not wait_reaping(descriptor, _STOP_TIMEOUT_S):
                 raise LabError(
                     f"the lab's process {mark.pid} does not end; some process in it hangs in the kernel"
                 )
