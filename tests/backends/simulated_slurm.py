@@ -57,6 +57,9 @@ class SimulatedSlurm:
     def daemons_started(self, nodes: Collection[str]) -> dict[str, float]:
         return {node: self.daemons.get(node, 1.0) for node in nodes}
 
+    def set_reason(self, number: int, reason: str) -> None:
+        self.jobs[number] = self.jobs[number]._replace(reason=reason)
+
     def forget(self, number: int, state: str = "") -> None:
         """Let the controller forget a job, as after MinJobAge; accounting has it where `state` is given."""
         job = self.jobs.pop(number)

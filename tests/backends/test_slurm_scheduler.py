@@ -118,7 +118,7 @@ def test_what_the_nodes_or_the_queue_did_is_the_infrastructures_fault(
 
 
 @pytest.mark.parametrize(
-    ("state", "says"), [("CANCELLED by 0", "cancelled from outside"), ("OUT_OF_MEMORY", "more memory")]
+    ("state", "says"), [("CANCELLED by 0", "cancelled by scancel"), ("OUT_OF_MEMORY", "more memory")]
 )
 def test_what_somebody_or_the_program_did_is_told_and_is_no_fault_of_the_infrastructure(
     scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, says: str
@@ -360,7 +360,7 @@ def test_a_job_that_the_controller_forgot_may_still_land(
     [
         ("NODE_FAIL", "a node failed"),
         ("PREEMPTED", "preempted"),
-        ("CANCELLED by 0", "cancelled from outside"),
+        ("CANCELLED by 0", "cancelled by scancel"),
         ("OUT_OF_MEMORY", "more memory"),
         ("COMPLETED", "is COMPLETED"),
     ],
@@ -397,6 +397,40 @@ def test_a_time_out_on_a_node_that_is_out_is_slurms_fault(
     slurm.forget(1, "TIMEOUT")
     fault = wait_for_one(scheduler).exit.fault
     assert fault == (f"it came to its time-out, and by sinfo node n1 is {state}" if is_fault else None)
+
+
+@pytest.mark.parametrize(("state", "is_fault"), [("mixed", False), ("drained", True), ("draining", True)])
+def test_a_job_that_is_cancelled_on_a_node_that_is_drained_is_tried_again(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, is_fault: bool
+) -> None:
+    """A controller that was killed starts jobs twice: slurmd refuses the second, drains and cancels."""
+    one = task(tmp_path)
+    scheduler.submit([one])
+    (one.folder / "progress").write_text("began 100.5\n")
+    (one.folder / "before.n1").write_text("\x1e/proc/net/dev\x1eeth0\n")
+    slurm.node_states["n1"] = state
+    slurm.forget(1, "CANCELLED by 0")
+    landed = wait_for_one(scheduler)
+    why = "Slurm's job 1 is CANCELLED by 0: cancelled by scancel, or by Slurm itself"
+    assert landed.reason == ("" if is_fault else why)
+    assert landed.exit.fault == (f"{why}, and by sinfo node n1 is {state}" if is_fault else None)
+
+
+def test_why_a_job_waits_in_the_queue_is_told_in_slurms_words(
+    scheduler: SlurmScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
+) -> None:
+    told: list[tuple[tuple[str, ...], str]] = []
+    scheduler.tell_waits(lambda names, reason: told.append((tuple(names), reason)))
+    scheduler.submit([task(tmp_path)])
+    slurm.set_reason(1, "ReqNodeNotAvail, UnavailableNodes:n[1-2]")
+    while clock.now < 60:
+        scheduler.wait()
+    slurm.set_state(1, "RUNNING")
+    while clock.now < 120:
+        scheduler.wait()
+    names = ("tare-abc-1",)
+    said = "queued by Slurm: ReqNodeNotAvail, UnavailableNodes:n[1-2]"
+    assert told == [(names, said), (names, "")]
 
 
 @pytest.mark.parametrize(("at", "is_fault"), [(99.0, False), (112.0, True)])

@@ -268,7 +268,7 @@ def test_what_somebody_cancels_is_on_record_as_that_and_not_tried_again(
     controller.call("scancel", controller.jobs()[0])
     assert end(runner) == 1
     (cancelled,) = attempts_by(campaign, lambda one: one.state is not State.DONE)
-    assert "cancelled from outside" in cancelled.reason
+    assert "cancelled by scancel" in cancelled.reason
     assert states(campaign) == {State.DONE: 1, State.FAILED: 1}
 
 

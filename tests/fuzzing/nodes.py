@@ -89,7 +89,7 @@ def of_nodes() -> Iterator[Target]:
 
 def of_batch_systems() -> Iterator[Target]:
     """Yield what Slurm and a cluster say, and what jobs leave behind."""
-    queue = (b"17|RUNNING|tare-x|/home/u/campaign\n18|CANCELLED by 0|y|\n19_[1-3]|PENDING|z|a|b\n",)
+    queue = (b"17|RUNNING|tare-x|None|/home/u/campaign\n18|CANCELLED by 0|y||\n19_[1-3]|PENDING|z|a|b\n",)
     yield Target("squeue", _queue, queue + files_of(CORPUS / "slurm", "*.txt"), ())
     yield Target("landed", _landed, _STEPS, ())
     pod = json.dumps(_POD).encode()

@@ -230,8 +230,17 @@ def connections_killed(session: Session) -> None:
 
 @fault("slurmctld restarted", _INFRASTRUCTURE, places=("slurm",))
 def controller_restarted(session: Session) -> None:
-    """Kill Slurm's controller, and start it again from what it has saved."""
+    """Kill Slurm's controller, and start it again from what it has saved.
+
+    Of jobs that began since, it starts a second time those that it had not saved: slurmd refuses, and the
+    node is drained, which somebody must mend.
+    """
     _restart_daemon(session, "slurmctld", "n1")
+    for _ in range(20):
+        if wait_until(lambda: session.is_over, 5):
+            break
+        _resume_nodes(session)
+    _resume_nodes(session)
 
 
 @fault("slurmd restarted", _INFRASTRUCTURE, places=("slurm",))
@@ -239,6 +248,13 @@ def slurmd_restarted(session: Session) -> None:
     """Kill the daemon of a node with its steps, and start it again."""
     session.campaign.lost_daemons = True
     _restart_daemon(session, "slurmd", session.campaign.chance.choice(("n1", "n2")))
+
+
+def _resume_nodes(session: Session) -> None:
+    found = call(session.campaign.env, "lab", "exec", "n1", "--", "sinfo", "--noheader", "-N", "-o", "%N %T")
+    for node, state in (line.split() for line in found.stdout.splitlines()):
+        if state.startswith("drain"):
+            _in_lab(session, "n1", "scontrol", "update", f"nodename={node}", "state=resume")
 
 
 def _restart_daemon(session: Session, name: str, host: str) -> None:

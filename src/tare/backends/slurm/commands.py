@@ -16,7 +16,7 @@ from tare.units import whole_number
 
 _TIMEOUT_S = 60.0
 _MOST_IDS = 500  # in one command line of scancel
-_FORMAT = "%i|%T|%j|%k"
+_FORMAT = "%i|%T|%j|%r|%k"
 _NO_ACCOUNTING = ("accounting storage is disabled", "is Slurm installed here?", "not found")
 _NOT_OVER = {Phase.QUEUED, Phase.ACTIVE, Phase.SUSPENDED, Phase.UNKNOWN}
 _STARTED = re.compile(r"NodeName=(?P<node>\S+).*\bSlurmdStartTime=(?P<at>[0-9]{1,12})\b")
@@ -26,12 +26,14 @@ _JOB_ID = re.compile(r"\s*([0-9]{1,18})(?:;\S+)?\s*")
 class QueuedJob(NamedTuple):
     """What squeue says of a job, which may be over for as long as MinJobAge (slurm.conf(5)).
 
-    `comment` is, for Tare's own jobs, what `leftovers.comment` makes.
+    `reason` is why it waits, in squeue's words. `comment` is, for Tare's own jobs, what `leftovers.comment`
+    makes.
     """
 
     id: int
     state: str
     name: str
+    reason: str = ""
     comment: str = ""
 
 
@@ -162,7 +164,7 @@ class Slurm:
 def _parse_queue(text: str) -> Iterator[QueuedJob]:
     """Yield the jobs; a line of another form, such as a job array's range, is none of ours."""
     for line in text.splitlines():
-        parts = line.strip().split("|", 3)
+        parts = line.strip().split("|", 4)
         number = whole_number(parts[0])
         if len(parts) >= 3 and number is not None:
             yield QueuedJob(number, *parts[1:])

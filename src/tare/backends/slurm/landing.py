@@ -14,6 +14,9 @@ from tare.model.scheduler import Landing, NodeFiles, Task
 from tare.model.telemetry import Epoch
 from tare.units import whole_number
 
+CANCELLED = "cancelled by scancel, or by Slurm itself"
+"""What is said of a job that somebody, or Slurm itself, cancelled."""
+
 _RECORD = "\x1e"  # what job.sh puts around the path of each file
 _TIMED_OUT = {124, 137}  # timeout(1): on SIGTERM, and when it took SIGKILL
 _SIGNAL_BASE, _LAST_SIGNAL = 128, 64
@@ -102,7 +105,7 @@ def land_without_end(task: Task, progress: Progress | None, phase: Phase, why: s
     elapsed_s = progress.elapsed_s if progress else 0.0
     match phase:
         case Phase.CANCELLED:
-            ended, reason = Exit(elapsed_s=elapsed_s), f"{why}: cancelled from outside (scancel)"
+            ended, reason = Exit(elapsed_s=elapsed_s), f"{why}: {CANCELLED}"
         case Phase.OUT_OF_MEMORY:
             ended, reason = Exit(elapsed_s=elapsed_s), f"{why}: it took more memory than the job had"
         case Phase.TIMED_OUT if progress and len(progress.steps) >= len(task.steps):

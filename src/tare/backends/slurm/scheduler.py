@@ -21,6 +21,7 @@ from tare.model.site import Platform, SlurmOptions
 _FIRST_POLL_S, _LAST_POLL_S, _GROWTH = 0.2, 10.0, 1.5
 _LOOK_S, _MOST_WATCHED = 0.1, 16  # at records, between polls: a stat(2) each
 _OUTAGE_S = 600.0  # a controller that restarts, fails over or is overloaded is back within minutes
+_QUEUED_S = 5.0  # a job that waits no longer is not worth a word
 _JOB_ENDS_S = 3.0  # from its task's record to the end of its script, on a busy machine
 _FILES_APPEAR_S = 20.0  # a shared file system may show a file to other nodes later (nfs(5), acdirmax)
 
@@ -29,6 +30,7 @@ class _Flight(msgspec.Struct):
     """A task on its way in the job of this id and name.
 
     `over_since` is when that was first seen over; it `was_suspended` if it was seen so while the task ran.
+    `queued_since` is when it was first seen in the queue, and `waits_for` what was told of why it is.
     """
 
     task: Task
@@ -36,6 +38,8 @@ class _Flight(msgspec.Struct):
     job_name: str
     over_since: float | None = None
     was_suspended: bool = False
+    queued_since: float | None = None
+    waits_for: str = ""
 
 
 class SlurmScheduler:
@@ -120,25 +124,30 @@ class SlurmScheduler:
         return [self._owned(one) for one in landings]
 
     def _owned(self, landed: Landing) -> Landing:
-        """Return a task that came to its time-out as Slurm's failure where a node was away meanwhile.
+        """Return a task that came to its time-out, or was cancelled, as Slurm's failure if a node was away.
 
-        Without its slurmd a node starts no step any more, and the job waits for it.
+        Without its slurmd a node starts no step any more, and the job waits for it. Slurm drains nodes on
+        which its books are wrong, and cancels their jobs; so do those who mend nodes.
         """
-        if not landed.exit.is_timeout or not landed.nodes:
+        is_cancelled = landed.reason.endswith(landing.CANCELLED)
+        if not landed.nodes or not (landed.exit.is_timeout or is_cancelled):
             return landed
         try:
-            away = ", ".join(self._away(landed.nodes, landed.started_at))
+            away = ", ".join(self._away(landed.nodes, landed.started_at, is_drained_away=is_cancelled))
         except BackendError:
             return landed
         if not away:
             return landed
-        fault = f"it came to its time-out, and {away}"
-        return msgspec.structs.replace(landed, exit=msgspec.structs.replace(landed.exit, fault=fault))
+        fault = f"{landed.reason if is_cancelled else 'it came to its time-out'}, and {away}"
+        ended = msgspec.structs.replace(landed.exit, fault=fault)
+        return msgspec.structs.replace(landed, exit=ended, reason="")
 
-    def _away(self, nodes: Collection[str], began_at: float | None) -> Iterator[str]:
+    def _away(
+        self, nodes: Collection[str], began_at: float | None, *, is_drained_away: bool
+    ) -> Iterator[str]:
         """Yield of which of `nodes` Slurm says that they are out, or were started again after `began_at`."""
         for node, state in self._slurm.states(nodes).items():
-            if is_out(state):
+            if is_out(state) or (is_drained_away and state.lower().startswith("drain")):
                 yield f"by sinfo node {node} is {state}"
         if began_at is not None:
             for node, at in self._slurm.daemons_started(nodes).items():
@@ -168,7 +177,25 @@ class SlurmScheduler:
         self._hear()
         lost = {flight.job for flight in self._flights.values() if not _is_in(queue, flight)}
         queue |= {job.id: job for job in self._slurm.account(lost)}
+        self._tell_queued(queue)
         return [found for flight in self._flights.values() if (found := self._look(flight, queue))]
+
+    def _tell_queued(self, queue: dict[int, QueuedJob]) -> None:
+        """Tell why jobs wait, once they have for some time, and that they wait no more."""
+        now = self._clock()
+        changed: dict[str, list[str]] = {}
+        for name, flight in self._flights.items():
+            job = queue[flight.job] if _is_in(queue, flight) else None
+            is_queued = job is not None and phase_of(job.state) is Phase.QUEUED
+            flight.queued_since = (flight.queued_since or now) if is_queued else None
+            if flight.queued_since is not None and now - flight.queued_since < _QUEUED_S:
+                continue
+            said = f"queued by Slurm: {job.reason or job.state}" if job and is_queued else ""
+            if said != flight.waits_for:
+                flight.waits_for = said
+                changed.setdefault(said, []).append(name)
+        for said, names in changed.items():
+            self._on_wait(names, said)
 
     def cancel(self, names: Collection[str]) -> None:
         """End the jobs of these tasks (see model.Scheduler)."""
@@ -248,6 +275,12 @@ class SlurmScheduler:
         ):
             return None
         self._remove_storage(flight.task)
+        return self._end(flight, progress, phase, job)
+
+    def _end(
+        self, flight: _Flight, progress: landing.Progress | None, phase: Phase, job: QueuedJob | None
+    ) -> Landing:
+        """Return how a task ended whose job is over without a record of its own."""
         why = f"Slurm's job {flight.job} is {job.state}" if job else f"Slurm no longer has job {flight.job}"
         return landing.land_without_end(flight.task, progress, phase, why)
 
