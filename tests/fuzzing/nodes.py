@@ -15,7 +15,17 @@ import msgspec
 
 from fuzzing.target import CORPUS, TESTS, Target, as_text, files_of
 from tare.backends import sessions
-from tare.backends.kubernetes import attachments, bringing, nodes, phases, truth
+from tare.backends.kubernetes import (
+    attachments,
+    bringing,
+    node_watch,
+    nodes,
+    phases,
+    queueing,
+    quota,
+    refusals,
+    truth,
+)
 from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
 from tare.backends.slurm import commands, landing
 from tare.backends.slurm.states import Phase, is_out, phase_of
@@ -219,7 +229,13 @@ def _pods(data: bytes) -> None:
     nodes.node_facts(node)
     nodes.neighbours(node, [other])
     phases.why_pending([pod], [" Warning x"])
-    phases.hopeless([pod])
+    job, event = msgspec.json.decode(data, type=SeenJob), msgspec.json.decode(data, type=SeenEvent)
+    list(refusals.obstacles([pod], [event], dict, lacks_workers=True, has_starter=False))
+    quota.never(f"exceeded quota: q, {event.message}", {})
+    queueing.place([pod], job, [event])
+    watched = node_watch.Nodes()
+    watched.take(msgspec.Raw(data))
+    list(watched.losses([pod]))
     phases.disruption(pod)
     phases.ended_badly(pod)
     phases.is_pull(pod)

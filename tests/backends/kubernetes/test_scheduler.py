@@ -79,7 +79,7 @@ def test_only_what_is_missing_is_asked_for_once(
     wait_for(scheduler, 20)
     scheduler.close()
     watches = [one for one in api.requests if one.endswith("?watch")]
-    assert len(watches) == 4
+    assert len(watches) == 5
     assert len(api.requests) - len(watches) < 3 * len(tasks)
     assert api.objects == {}
 

@@ -25,7 +25,7 @@ from tare.model.scheduler import Task
 Make = Callable[..., Task]
 
 
-def unscheduled(message: str = "0/2 nodes are available: 2 Insufficient cpu.") -> Doc:
+def unscheduled(message: str = "0/2 nodes are available: 2 node(s) had untolerated taint {bench: }.") -> Doc:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
     return {"node": "", "phase": "Pending", "conditions": [condition], "containerStatuses": []}
 
@@ -47,7 +47,7 @@ def test_a_pod_without_a_node_is_waited_for_and_then_the_reason_is_said(
     clock.ahead += 601
     (landed,) = wait_for(scheduler)
     assert "waited 600 s for nodes: pod" in landed.reason
-    assert "Unschedulable: 0/2 nodes are available: 2 Insufficient cpu." in landed.reason
+    assert "Unschedulable: 0/2 nodes are available: 2 node(s) had untolerated taint" in landed.reason
     assert landed.exit.fault is None
 
 

@@ -213,11 +213,17 @@ class Cluster:
         """Merge `change` into an object. Raises Refusal or Outage."""
         self._request("PATCH", self._path(resource, name), {}, change, "application/merge-patch+json")
 
-    def delete_all(self, resource: Resource, selector: str) -> None:
-        """Delete the objects that `selector` selects, and what they own. Raises Refusal or Outage."""
-        self._request(
-            "DELETE", self._path(resource), {"labelSelector": selector, "propagationPolicy": "Background"}
-        )
+    def delete_all(
+        self, resource: Resource, selector: str, fields: str = "", grace_s: int | None = None
+    ) -> None:
+        """Delete the objects that both select, and what they own. Raises Refusal or Outage.
+
+        With a `grace_s` of 0 a pod's object goes at once, whatever becomes of its containers.
+        """
+        query = _selection(selector, fields) | {"propagationPolicy": "Background"}
+        if grace_s is not None:
+            query["gracePeriodSeconds"] = str(grace_s)
+        self._request("DELETE", self._path(resource), query)
 
     def post(self, path: str, body: Json) -> bytes:
         """Post to the API what is no object to keep, such as a review. Raises Refusal or Outage."""

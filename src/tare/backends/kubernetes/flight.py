@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 
 import msgspec
 
-from tare.backends.kubernetes import attachments, naming, phases
-from tare.backends.kubernetes.manifests import Rendered, deadline_s
-from tare.backends.kubernetes.observed import SeenJob, SeenPod
+from tare.backends.kubernetes import attachments, naming, phases, queueing, refusals
+from tare.backends.kubernetes.manifests import Rendered, deadline_s, to_json
+from tare.backends.kubernetes.node_watch import Nodes
+from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
 from tare.backends.kubernetes.phases import Phase
+from tare.backends.kubernetes.refusals import Standing
 from tare.model.backend import Exit
 from tare.model.kubernetes import KubernetesOptions, LauncherCreation
 from tare.model.scheduler import Task
 
 _MOST_EVENTS = 200
+_SLOW_S = 15.0  # until it is told what a task waits for
 _GONE_S = 10.0  # for the rest of what the cluster has to say of a pod that is gone
 
 
 class Flight(msgspec.Struct):
-    """A task, with what was last seen of it. `since` is when its phase began."""
+    """A task, with what was last seen of it. `since` is when its phase began; a queue is no part of it.
+
+    `waits_for` is what it waits for by now, in a sentence; `lost` are the nodes that were lost under it.
+    """
 
     task: Task
     options: KubernetesOptions
@@ -29,10 +36,19 @@ class Flight(msgspec.Struct):
     pods: dict[str, SeenPod] = {}
     raw: dict[str, msgspec.Raw] = {}
     job: SeenJob | None = None
-    events: deque[str] = msgspec.field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
+    heard: deque[SeenEvent] = msgspec.field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
+    refused: Standing = msgspec.field(default_factory=Standing)
+    losing: Standing = msgspec.field(default_factory=Standing)
+    waits_for: str = ""
+    lost: frozenset[str] = frozenset()
     has_client: bool = False
     is_server_told: bool = False
     gone_since: float | None = None
+
+    @property
+    def events(self) -> list[str]:
+        """Return what the cluster has said of it, a line each."""
+        return [event.line for event in self.heard]
 
     @property
     def n_workers(self) -> int:
@@ -52,10 +68,15 @@ class Flight(msgspec.Struct):
         """Return the pod that serves the other, of a pair."""
         return next((pod for pod in self.pods.values() if pod.role == naming.SERVER), None)
 
-    def see(self, pod: SeenPod, raw: msgspec.Raw, now: float) -> None:
+    def see(self, pod: SeenPod, raw: msgspec.Raw, now: float, *, is_deleted: bool = False) -> None:
         """Take note of what became of a pod, and of the phase that it means."""
         self.pods[pod.metadata.name] = pod
         self.raw[pod.metadata.name] = raw
+        is_before = pod.role == naming.WORKER and self.starter is None
+        if is_deleted and is_before and not phases.disruption(pod):
+            del self.pods[pod.metadata.name]  # another one is made in its place
+        elif is_deleted:
+            self.gone_since = self.gone_since or now
         waits = self.options.launcher_creation is LauncherCreation.WAIT_FOR_WORKERS or self.rendered.is_pair
         phase = phases.phase_of(list(self.pods.values()), self.n_workers, has_launcher_last=waits)
         if phase is not self.phase:
@@ -73,19 +94,63 @@ class Flight(msgspec.Struct):
             return network.address_of(server.spec.node_name)
         return server.status.pod_ip or None
 
-    def end(self, now: float) -> tuple[Exit, str] | None:
-        """Return how it ends without having come to its end, if it does: too late, or hopeless."""
-        said = phases.hopeless(self.pods.values())
-        if said:
+    def end(self, now: float, nodes: Nodes) -> tuple[Exit, str] | None:
+        """Return how it ends without having come to its end, if it does: lost, hopeless, or too late."""
+        losses = list(nodes.losses(list(self.pods.values())))
+        if lost := self.losing.final(losses, now):
+            self.lost = frozenset(one.key for one in losses)
+            return Exit(fault=lost), ""
+        obstacles = list(self._obstacles())
+        if said := self.refused.final(obstacles, now):
             return Exit(), said
         broken = next((found for pod in self.pods.values() if (found := self._broken(pod))), None)
         if broken:
             return broken
-        run_s = float(deadline_s(self.task))
-        limit = phases.limit_s(self.phase, self.options.timeouts, run_s)
-        if now - self.since <= limit:
+        if self._is_queued(next((one.words for one in obstacles if one.certain_s is None), ""), now):
             return None
-        return phases.overdue(self.phase, limit, phases.why_pending(list(self.pods.values()), self.events))
+        return self._overdue(now)
+
+    def _obstacles(self) -> Iterator[refusals.Obstacle]:
+        workers = sum(pod.role in {naming.WORKER, naming.SERVER} for pod in self.pods.values())
+        yield from refusals.obstacles(
+            list(self.pods.values()),
+            self.heard,
+            lambda: to_json(self.rendered.job, self.options.merge),
+            lacks_workers=workers < self.n_workers,
+            has_starter=self.starter is not None,
+        )
+
+    def _is_queued(self, passing: str, now: float) -> bool:
+        """Return whether it waits for its turn, without limit; say so, or what else it waits for.
+
+        A task with some of its pods on nodes is in no queue: what it holds, others may wait for.
+        """
+        pods = list(self.pods.values())
+        place = queueing.place(pods, self.job, self.heard)
+        words = place.words if place else passing
+        holds = any(pod.spec.node_name for pod in pods)
+        if words and not holds and (place is None or place.may_come):
+            self.since, self.waits_for = now, f"queued: {words}"
+            return True
+        limit_s = phases.limit_s(self.phase, self.options.timeouts, float(deadline_s(self.task)))
+        self.waits_for = ""
+        if self.phase is not Phase.RUNNING and (place is not None or now - self.since > _SLOW_S):
+            why = phases.why_pending(pods, self.events)
+            self.waits_for = f"waits for {self.phase.value}, for {limit_s:g} s at most: {why}"
+        return False
+
+    def _overdue(self, now: float) -> tuple[Exit, str] | None:
+        """Return its end when it has been in its phase for too long."""
+        limit_s = phases.limit_s(self.phase, self.options.timeouts, float(deadline_s(self.task)))
+        if now - self.since <= limit_s:
+            return None
+        pods = list(self.pods.values())
+        ended, reason = phases.overdue(self.phase, limit_s, phases.why_pending(pods, self.events))
+        place = queueing.place(pods, self.job, self.heard)
+        is_starved = place is not None and place.may_come  # by what others hold, while it holds nodes itself
+        if reason and (is_starved or any(map(phases.is_pull, pods))):
+            return Exit(fault=reason), ""
+        return ended, reason
 
     def _broken(self, pod: SeenPod) -> tuple[Exit, str] | None:
         """Return how it ends when a pod has ended that should not have: a worker, before the launcher has."""

@@ -149,6 +149,19 @@ class SeenPod(_Seen, frozen=True, kw_only=True):
         return next((one for one in self.status.conditions if one.type == kind), None)
 
 
+class RunPolicySeen(_Seen, frozen=True, kw_only=True):
+    """The part of an MPIJob that says whether it waits."""
+
+    suspend: bool | None = None
+
+
+class JobSpecSeen(_Seen, frozen=True, kw_only=True):
+    """Whether a Job, or an MPIJob by its policy, waits."""
+
+    suspend: bool | None = None
+    run_policy: RunPolicySeen = RunPolicySeen()
+
+
 class JobStatus(_Seen, frozen=True, kw_only=True):
     """How a job is."""
 
@@ -159,7 +172,13 @@ class SeenJob(_Seen, frozen=True, kw_only=True):
     """An MPIJob or Job as it is now."""
 
     metadata: SeenMeta
+    spec: JobSpecSeen = JobSpecSeen()
     status: JobStatus = JobStatus()
+
+    @property
+    def is_suspended(self) -> bool:
+        """Return whether it is to wait until somebody, such as Kueue, resumes it."""
+        return bool(self.spec.suspend or self.spec.run_policy.suspend)
 
     @property
     def failure(self) -> Condition | None:

@@ -40,7 +40,8 @@ _OWN_LIMIT = re.compile(
 )
 """What a kubelet says of a pod that it evicts for what the pod wrote (pkg/kubelet/eviction/helpers.go)."""
 _PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ErrImageNeverPull"})
-_HOPELESS = frozenset({"InvalidImageName", "CreateContainerConfigError", "CreateContainerError"})
+_NOTHING = "SetPodTemplateRestartPolicy"
+"""What the MPI Operator warns of in templates that name a restart policy: it keeps nothing from running."""
 
 
 def phase_of(pods: Sequence[SeenPod], n_workers: int, *, has_launcher_last: bool) -> Phase:
@@ -88,7 +89,7 @@ def why_pending(pods: Sequence[SeenPod], events: Iterable[str]) -> str:
         if waiting is not None and waiting.reason not in {"", "ContainerCreating", "PodInitializing"}:
             said = _sentence(waiting.reason, waiting.message)
             return f"pod {pod.metadata.name} on {pod.spec.node_name} waits: {said}"
-    last = [line for line in events if " Warning " in line][-1:]
+    last = [line for line in events if " Warning " in line and f" {_NOTHING} " not in line][-1:]
     if last:
         return last[0].partition(" Warning ")[2]
     unready = [pod.metadata.name for pod in pods if not pod.is_ready and not pod.is_over]
@@ -107,15 +108,6 @@ def overdue(phase: Phase, after_s: float, why: str) -> tuple[Exit, str]:
             return Exit(is_timeout=True, elapsed_s=after_s), ""
         case _:
             return Exit(), said
-
-
-def hopeless(pods: Iterable[SeenPod]) -> str:
-    """Return why pods will never run, if the cluster says so; empty where they may."""
-    for pod in pods:
-        waiting = pod.state.waiting
-        if waiting is not None and waiting.reason in _HOPELESS:
-            return f"pod {pod.metadata.name}: {_sentence(waiting.reason, waiting.message)}"
-    return ""
 
 
 def disruption(pod: SeenPod) -> str:

@@ -16,6 +16,7 @@ from tare.backends.kubernetes.cluster import (
     EVENTS,
     JOBS,
     MPI_JOBS,
+    NODES,
     PODS,
     Cluster,
     Outage,
@@ -25,9 +26,11 @@ from tare.backends.kubernetes.cluster import (
 from tare.backends.kubernetes.flight import Flight
 from tare.backends.kubernetes.landing import land
 from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
+from tare.backends.kubernetes.node_watch import Nodes
 from tare.backends.kubernetes.nodes import NodeFacts
 from tare.backends.kubernetes.objects import Manifest
 from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
+from tare.backends.kubernetes.waits import Waits
 from tare.backends.kubernetes.watching import Change, News, Silence, Snapshot, Watch
 from tare.errors import BackendError, UsageError
 from tare.model.backend import Exit
@@ -75,7 +78,9 @@ class KubernetesScheduler:
         self._to_delete: dict[Resource, list[str]] = {}
         self._delete_by: float | None = None
         self._silent_since: float | None = None
-        self._nodes = NodeFacts(cluster, clock)
+        self._facts_of_nodes = NodeFacts(cluster, clock)
+        self._nodes = Nodes()
+        self._waits = Waits(clock)
         self._on_wait: OnWait = lambda names, reason: None
 
     def tell_waits(self, on_wait: OnWait) -> None:
@@ -138,7 +143,9 @@ class KubernetesScheduler:
             if landing is not None:
                 landings.append(landing)
                 del self._flights[name]
-                self._delete_later(name)
+                self._delete_later(name) if not flight.lost else self._delete_lost(name, flight.lost)
+        for names, reason in self._waits.news({f.task.name: f.waits_for for f in self._flights.values()}):
+            self._on_wait(names, reason)
         self._delete_due()
         return landings
 
@@ -189,12 +196,13 @@ class KubernetesScheduler:
 
     def _watch(self, tasks: Sequence[Task]) -> None:
         """Begin to watch, the kinds that there are: one watch each, however many tasks there will be."""
-        kinds = [PODS, EVENTS, JOBS]
+        kinds = [PODS, EVENTS, JOBS, NODES]
         if any(task.layout.nodes > 1 and not task.steps[-1].is_pair for task in tasks):
             kinds.append(MPI_JOBS)
         known = {watch.name for watch in self._watches}
         for resource in kinds:
-            selector = "" if resource is EVENTS else self._selector  # events have no labels of their objects
+            is_ours = resource not in {EVENTS, NODES}  # which have no labels of what they are about
+            selector = self._selector if is_ours else ""
             watch = Watch(self._cluster, resource, selector, self._news)
             if watch.name not in known:
                 self._watches.append(watch)
@@ -211,11 +219,16 @@ class KubernetesScheduler:
 
     def _take(self, news: News) -> None:
         if isinstance(news, Silence):
+            if news.is_final and news.resource is NODES:
+                return  # they may not be watched, and pods tell less of them
             self._bear(news.error, is_final=news.is_final)
             return
         self._answered()
         if isinstance(news, Change):
             self._take_one(news.resource, news.content, is_deleted=news.is_deleted)
+            return
+        if news.resource is NODES:
+            self._nodes.take_all(news.items)
             return
         for item in news.items:
             self._take_one(news.resource, item, is_deleted=False)
@@ -225,13 +238,13 @@ class KubernetesScheduler:
         now = self._clock()
         if resource is EVENTS:
             self._take_event(msgspec.json.decode(content, type=SeenEvent))
+        elif resource is NODES:
+            self._nodes.take(content, is_deleted=is_deleted)
         elif resource is PODS:
             pod = msgspec.json.decode(content, type=SeenPod)
             flight = self._flights.get(pod.metadata.task)
             if flight is not None:
-                flight.see(pod, content, now)
-                if is_deleted and pod.role in {naming.LAUNCHER, naming.CLIENT, naming.SERVER}:
-                    flight.gone_since = flight.gone_since or now
+                flight.see(pod, content, now, is_deleted=is_deleted)
         else:
             job = msgspec.json.decode(content, type=SeenJob)
             flight = self._flights.get(job.metadata.task)
@@ -244,9 +257,18 @@ class KubernetesScheduler:
         about = event.involved_object.name
         flight = self._flights.get(about)
         if flight is None:  # a pod's: the names of pods begin with their job's
-            flight = next((one for name, one in self._flights.items() if about.startswith(f"{name}-")), None)
+            inside = f"-{about}-"  # and Kueue's Workloads are called KIND-NAME-…
+            is_of_queue = event.involved_object.kind == "Workload"
+            flight = next(
+                (
+                    one
+                    for name, one in self._flights.items()
+                    if about.startswith(f"{name}-") or (is_of_queue and f"-{name}-" in inside)
+                ),
+                None,
+            )
         if flight is not None:
-            flight.events.append(event.line)
+            flight.heard.append(event)
 
     def _miss(self, snapshot: Snapshot) -> None:
         """Take note of tasks whose pods have gone while no watch told of it."""
@@ -270,7 +292,7 @@ class KubernetesScheduler:
             return self._give_up(flight, Exit(), f"{failure.reason}: {failure.message}")
         if flight.is_gone(now):
             return self._give_up_gone(flight)
-        ended = flight.end(now)
+        ended = flight.end(now, self._nodes)
         return self._give_up(flight, *ended) if ended is not None else None
 
     def _is_server_over(self, flight: Flight) -> bool:
@@ -322,14 +344,14 @@ class KubernetesScheduler:
         """Return the end of a task that did not come to its own, with the logs of its pods kept."""
         logs: dict[str, bytes] = {}
         for name, pod in flight.pods.items():
-            if pod.state.running is not None or pod.state.terminated is not None:
+            if pod.spec.node_name in flight.lost:
+                logs[name] = f"(not read: node {pod.spec.node_name} was lost)\n".encode()
+            elif pod.state.running is not None or pod.state.terminated is not None:
                 try:
                     logs[name] = self._cluster.log(name)
                 except BackendError as error:
                     logs[name] = f"(not read: {error})\n".encode()
         self._keep(flight, logs)
-        if not ended.fault and not ended.is_timeout and any(phases.is_pull(p) for p in flight.pods.values()):
-            ended, reason = Exit(fault=reason), ""
         return self._with_facts(flight, Landing(name=flight.task.name, exit=ended, reason=reason))
 
     def _give_up_gone(self, flight: Flight) -> Landing:
@@ -337,6 +359,8 @@ class KubernetesScheduler:
             said = phases.disruption(pod)
             if said:
                 return self._give_up(flight, Exit(fault=said), "")
+        if flight.job is not None and flight.job.is_suspended:  # as Kueue does to make room
+            return self._give_up(flight, Exit(fault="its job was suspended while it ran"), "")
         return self._give_up(flight, Exit(), "its pods were deleted from outside")
 
     def _keep(self, flight: Flight, logs: dict[str, bytes]) -> None:
@@ -349,13 +373,26 @@ class KubernetesScheduler:
     def _with_facts(self, flight: Flight, landing: Landing) -> Landing:
         pods = (pod for pod in flight.pods.values() if pod.role != naming.LAUNCHER)
         nodes = landing.nodes or sorted({pod.spec.node_name for pod in pods if pod.spec.node_name})
-        return msgspec.structs.replace(landing, nodes=tuple(nodes), facts=self._nodes.of(nodes))
+        return msgspec.structs.replace(landing, nodes=tuple(nodes), facts=self._facts_of_nodes.of(nodes))
 
     def _delete_later(self, name: str) -> None:
         for resource in (MPI_JOBS, JOBS, PODS):
             if any(watch.name == f"watch {resource.plural}" for watch in self._watches):
                 self._to_delete.setdefault(resource, []).append(name)
         self._delete_by = self._delete_by or self._clock() + _TOGETHER_S
+
+    def _delete_lost(self, name: str, nodes: Collection[str]) -> None:
+        """Delete the objects of a task; its pods on lost nodes at once, since no kubelet ends them."""
+        self._delete_now([name])
+        for node in sorted(nodes):
+            ask = partial(
+                self._cluster.delete_all,
+                PODS,
+                f"{self._selector},{naming.TASK}={name}",
+                fields=f"spec.nodeName={node}",
+                grace_s=0,
+            )
+            self._patiently(ask)
 
     def _delete_due(self, *, is_last: bool = False) -> None:
         """Delete what has landed, many together."""
@@ -398,6 +435,7 @@ class KubernetesScheduler:
         """Take note that the API server answers."""
         if self._silent_since is not None:
             self._silent_since = None
+            self._waits.forget()
             self._on_wait([flight.task.name for flight in self._flights.values()], "")
 
     def _bear(self, error: BackendError, *, is_final: bool) -> None:

@@ -1,0 +1,311 @@
+"""What can never work ends at once, in Kubernetes' words; what waits for its turn waits, and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+
+from backends.kubernetes.conftest import Clock, Happenings, seen, wait_for, wait_until
+from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
+from backends.kubernetes.situations import SITUATIONS, Situation
+from backends.kubernetes.test_scheduler_faults import unscheduled, waiting
+from tare.backends.kubernetes import quota
+from tare.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.model.scheduler import Task
+
+Make = Callable[..., Task]
+Tell = Callable[..., None]
+_numbers = count(1)
+FULL = (
+    "0/4 nodes are available: 4 Insufficient cpu. no new claims to deallocate, preemption: 0/4 nodes are "
+    "available: 4 No preemption victims found for incoming pod."
+)
+TOO_SMALL = (
+    "0/4 nodes are available: 4 Insufficient cpu. no new claims to deallocate, preemption: 0/4 nodes are "
+    "available: 4 Preemption is not helpful for scheduling."
+)
+NO_MATCH = (
+    "0/4 nodes are available: 4 node(s) didn't match Pod's node affinity/selector. no new claims to "
+    "deallocate, preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."
+)
+
+
+@pytest.fixture
+def tell(api: SimulatedApiServer) -> Tell:
+    """Let an event happen, about the one job unless another thing is named."""
+
+    def tell_one(
+        reason: str, message: str, kind: str = "MPIJob", name: str = "", of: str = "Warning"
+    ) -> None:
+        job = (api.names("mpijobs") or api.names("jobs"))[0]
+        about = {"kind": kind, "name": name or job}
+        meta = {"name": f"{job}.{next(_numbers)}"}
+        event: Doc = {"metadata": meta, "type": of, "reason": reason, "message": message}
+        api.apply("events", {**event, "involvedObject": about})
+
+    return tell_one
+
+
+@pytest.fixture
+def told(scheduler: KubernetesScheduler) -> list[str]:
+    found: list[str] = []
+    scheduler.tell_waits(lambda names, reason: found.append(reason))
+    return found
+
+
+def forbidden(why: str) -> str:
+    return f'worker pod created failed: pods "x-worker-0" is forbidden: {why}'
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        'violates PodSecurity "restricted:latest": host namespaces (hostNetwork=true)',
+        "unable to validate against any security context constraint: [provider anyuid: Forbidden]",
+        "[maximum cpu usage per Container is 1, but limit is 2]",
+        'error looking up service account bench/no: serviceaccount "no" not found',
+        "no PriorityClass with name high was found",
+        'pod rejected: RuntimeClass "kata" not found',
+        "failed quota: q: must specify limits.memory for: worker",
+        "exceeded quota: few, requested: cpu=2, used: cpu=0, limited: cpu=1",
+        "exceeded quota: few, requested: pods=1, used: pods=2, limited: pods=2",
+        "exceeded quota: few, requested: limits.cpu=2, used: limits.cpu=2, limited: limits.cpu=4",
+    ],
+)
+def test_a_pod_that_will_never_be_let_in_ends_its_run_at_once_with_the_words(
+    scheduler: KubernetesScheduler, task: Make, tell: Tell, clock: Clock, why: str
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    tell("MPIJobFailed", forbidden(why))
+    wait_until(scheduler, lambda: seen(scheduler, one).events)
+    clock.ahead += 6
+    (landed,) = wait_for(scheduler)
+    assert why in landed.reason
+    assert landed.exit.fault is None, "another try would come to the same"
+
+
+def test_a_job_whose_pods_are_refused_ends_at_once_too(
+    scheduler: KubernetesScheduler, task: Make, tell: Tell, clock: Clock
+) -> None:
+    one = task(of=SITUATIONS["one-node"])
+    scheduler.submit([one])
+    said = 'Error creating: pods "x-abc" is forbidden: violates PodSecurity "baseline:latest"'
+    tell("FailedCreate", said, kind="Job")
+    wait_until(scheduler, lambda: seen(scheduler, one).events)
+    clock.ahead += 6
+    (landed,) = wait_for(scheduler)
+    assert "FailedCreate" in landed.reason
+    assert 'violates PodSecurity "baseline:latest"' in landed.reason
+
+
+def test_a_refusal_that_passes_costs_nothing(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, tell: Tell, clock: Clock
+) -> None:
+    """As of an account that is made a moment after its namespace."""
+    one = task()
+    scheduler.submit([one])
+    tell("MPIJobFailed", forbidden('error looking up service account bench/a: serviceaccount "a" not found'))
+    wait_until(scheduler, lambda: seen(scheduler, one).events)
+    happen.workers()
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
+    clock.ahead += 20
+    happen.succeed()
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.code == 0
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "after_s"),
+    [
+        ("ErrImageNeverPull", 'Container image "i" is not present with pull policy of Never', 1),
+        ("CreateContainerConfigError", 'secret "no" not found', 6),
+        ("ErrImagePull", "quay.io/me/mpi:1: reading manifest 1: manifest unknown", 31),
+        ("ImagePullBackOff", 'Back-off pulling image "i": ErrImagePull: i:1: not found', 31),
+        ("ImagePullBackOff", "unauthorized: access to the requested resource is not authorized", 31),
+    ],
+)
+def test_a_container_that_will_never_start_ends_its_run(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock,
+    reason: str, message: str, after_s: int,
+) -> None:  # fmt: skip
+    one = task()
+    scheduler.submit([one])
+    happen.workers(**waiting(reason, message))
+    if after_s > 1:
+        wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
+    clock.ahead += after_s
+    (landed,) = wait_for(scheduler)
+    assert f"{reason}: {message}" in landed.reason
+    assert landed.exit.fault is None
+
+
+def test_a_volume_of_what_is_not_there_ends_its_run(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, tell: Tell,
+    clock: Clock,
+) -> None:  # fmt: skip
+    one = task()
+    scheduler.submit([one])
+    happen.workers(**waiting("ContainerCreating"))
+    said = 'MountVolume.SetUp failed for volume "licence" : secret "licence" not found'
+    tell("FailedMount", said, kind="Pod", name=api.names("pods")[0])
+    wait_until(scheduler, lambda: seen(scheduler, one).events and len(seen(scheduler, one).pods) == 2)
+    clock.ahead += 31
+    (landed,) = wait_for(scheduler)
+    assert f"FailedMount: {said}" in landed.reason
+
+
+@pytest.mark.parametrize("message", [FULL, "0/2 nodes are available: 2 Too many pods."])
+def test_a_pod_that_waits_for_others_to_leave_is_queued_without_limit_and_says_so(
+    scheduler: KubernetesScheduler,
+    happen: Happenings,
+    task: Make,
+    clock: Clock,
+    told: list[str],
+    message: str,
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers(**unscheduled(message))
+    wait_until(scheduler, lambda: told)
+    for _ in range(3):
+        clock.ahead += 86_400
+        assert scheduler.wait() == []
+    assert told == [f"queued: Unschedulable: {message}"]
+    happen.succeed()
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.code == 0
+
+
+@pytest.mark.parametrize("message", [TOO_SMALL, NO_MATCH])
+def test_a_pod_that_no_node_can_take_is_told_at_once_and_ends_in_time(
+    scheduler: KubernetesScheduler,
+    happen: Happenings,
+    task: Make,
+    clock: Clock,
+    told: list[str],
+    message: str,
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers(**unscheduled(message))
+    wait_until(scheduler, lambda: told)
+    assert told[0].startswith("waits for nodes, for 600 s at most: pod ")
+    assert message in told[0]
+    clock.ahead += 601
+    (landed,) = wait_for(scheduler)
+    assert message in landed.reason
+
+
+def test_a_run_that_holds_a_node_while_it_waits_for_another_lets_go_in_time_and_tries_again(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    """Two such runs would wait for each other for ever."""
+    one = task()
+    scheduler.submit([one])
+    happen.workers()
+    job = happen.job()
+    template = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
+    api.remove("pods", f"{job['metadata']['name']}-worker-1")
+    api.pod(f"{job['metadata']['name']}-worker-1", job, template, **unscheduled(FULL))
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
+    clock.ahead += 601
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert "Insufficient cpu" in landed.exit.fault
+
+
+def test_gates_and_other_schedulers_are_queues(
+    scheduler: KubernetesScheduler, happen: Happenings, situation: Situation, task: Make, told: list[str],
+    clock: Clock, tell: Tell,
+) -> None:  # fmt: skip
+    one = task(of=situation.with_options(scheduler="volcano"))
+    scheduler.submit([one])
+    tell("Unschedulable", "2/2 tasks in gang unschedulable: pod group is not ready", kind="PodGroup")
+    wait_until(scheduler, lambda: seen(scheduler, one).events)
+    happen.workers(**unscheduled("pod group is not ready, 2 Pending, 2 minAvailable"))
+    wait_until(scheduler, lambda: told)
+    clock.ahead += 86_400
+    assert scheduler.wait() == []
+    assert told[-1].startswith("queued: Unschedulable: pod group is not ready, 2 Pending, 2 minAvailable")
+    assert "PodGroup says Unschedulable: 2/2 tasks in gang" in told[-1]
+    gated = unscheduled("Scheduling is blocked due to non-empty scheduling gates")
+    gated["conditions"][0]["reason"] = "SchedulingGated"
+    happen.workers(**gated)
+    wait_until(scheduler, lambda: "SchedulingGated" in told[-1])
+
+
+def test_a_suspended_job_is_queued_by_kueue_whose_words_are_told(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, told: list[str],
+    clock: Clock, tell: Tell,
+) -> None:  # fmt: skip
+    one = task()
+    scheduler.submit([one])
+    job = happen.job()
+    said = "couldn't assign flavors to pod set worker: insufficient unused quota for cpu in flavor default"
+    tell("SetPodTemplateRestartPolicy", "Restart policy in pod template overridden")
+    tell("Pending", said, kind="Workload", name=f"mpijob-{job['metadata']['name']}-1a2b3")
+    wait_until(scheduler, lambda: len(seen(scheduler, one).events) == 2)
+    job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "benchmarks"
+    job["spec"]["runPolicy"]["suspend"] = True
+    api.apply("mpijobs", job)
+    wait_until(scheduler, lambda: told)
+    clock.ahead += 86_400
+    assert scheduler.wait() == []
+    assert told == [f"queued: suspended in Kueue's queue benchmarks; Workload says Pending: {said}"]
+    job["spec"]["runPolicy"]["suspend"] = False
+    api.apply("mpijobs", job)
+    happen.succeed()
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.code == 0
+
+
+def test_a_run_that_is_suspended_while_it_runs_is_tried_again(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers()
+    launcher = happen.launcher()
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 3)
+    job = happen.job()
+    job["spec"]["runPolicy"]["suspend"] = True
+    api.apply("mpijobs", job)
+    for name in api.names("pods"):
+        api.remove("pods", name)
+    assert launcher not in api.names("pods")
+    wait_until(scheduler, lambda: seen(scheduler, one).gone_since is not None)
+    wait_until(scheduler, lambda: (job := seen(scheduler, one).job) and job.is_suspended)
+    clock.ahead += 11
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault == "its job was suspended while it ran"
+
+
+def test_a_quota_that_others_use_is_waited_for(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, tell: Tell, told: list[str], clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    why = "exceeded quota: all, requested: limits.cpu=2, used: limits.cpu=7, limited: limits.cpu=8"
+    tell("MPIJobFailed", forbidden(why))
+    wait_until(scheduler, lambda: told)
+    clock.ahead += 86_400
+    assert scheduler.wait() == []
+    assert "queued: " in told[0]
+    assert why in told[0]
+    happen.succeed()
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"), [("250m", "0.25"), ("2", "2"), ("1Gi", str(2**30)), ("5k", "5000"), ("1e3", "1000")]
+)
+def test_quantities_are_those_of_kubernetes(text: str, amount: str) -> None:
+    assert str(quota.quantity(text).normalize().__format__("f")) == amount  # type: ignore[union-attr]  # one
+
+
+def test_what_is_no_quantity_is_none() -> None:
+    assert [quota.quantity(one) for one in ("", "2 Gi", "x", "-1", "9" * 40)] == [None] * 5
