@@ -12,7 +12,8 @@ import yaml
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import HOST, MACVLAN, Situation
 from tare.backends.kubernetes.cluster import Cluster
-from tare.backends.kubernetes.doctor import RIGHTS, Finding, check_cluster, is_usable
+from tare.backends.kubernetes.doctor import RIGHTS, check_cluster, is_usable
+from tare.backends.kubernetes.finding import Finding
 from tare.backends.kubernetes.leftovers import leftovers, remove
 from tare.backends.kubernetes.scheduler import KubernetesScheduler
 from tare.model.kubernetes import PodNetwork, WorkVolume

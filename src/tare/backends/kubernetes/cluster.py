@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import weakref
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 30.0
 _WATCH_S = 300  # how long the server keeps a watch before it ends it, well
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')  # RFC 7234, as the API server uses it
 _FORBIDDEN, _NOT_FOUND, _CONFLICT, _GONE = 403, 404, 409, 410
 _OF_KUBELET = {500, 502, 504}  # what the API server says of a log whose node does not answer
 _MAY_PASS = {429, 500, 502, 503, 504}
@@ -124,13 +126,13 @@ class Cluster:
             raise UsageError(f"the cluster's configuration cannot be used: {error}") from error
         return cls(http, options.namespace)
 
-    def create(self, manifest: Json, *, is_dry: bool = False) -> bool:
+    def create(self, manifest: Json) -> bool:
         """Create an object; return False when there is one of its name already.
 
         Fields that the API does not know are refused, not dropped. Raises Refusal or Outage.
         """
         kind, namespace = _kind_of(manifest), _namespace_of(manifest) or self.namespace
-        query = {"fieldValidation": "Strict"} | ({"dryRun": "All"} if is_dry else {})
+        query = {"fieldValidation": "Strict"}
         try:
             self._request("POST", self._path(WRITTEN[kind], namespace=namespace), query, manifest)
         except Refusal as refusal:
@@ -141,6 +143,18 @@ class Cluster:
                 raise Refusal(refusal.status, f"{refusal}; {cure}") from refusal
             raise
         return True
+
+    def try_out(self, manifest: Json) -> tuple[bytes, list[str]]:
+        """Return an object as it would be made, and what the API server warns of; nothing is made.
+
+        Raises Refusal or Outage.
+        """
+        kind, namespace = _kind_of(manifest), _namespace_of(manifest) or self.namespace
+        query = {"fieldValidation": "Strict", "dryRun": "All"}
+        path = self._path(WRITTEN[kind], namespace=namespace)
+        answer = self._answer("POST", path, query, manifest)
+        warnings = _WARNING.findall(answer.headers.get("Warning", ""))
+        return bytes(answer.content), [re.sub(r"\\(.)", r"\1", one) for one in warnings]
 
     def list_all(
         self, resource: Resource, selector: str = "", fields: str = ""
@@ -253,6 +267,11 @@ class Cluster:
     def _request(
         self, method: str, path: str, query: dict[str, str], body: Json = None, form: str = "application/json"
     ) -> bytes:
+        return bytes(self._answer(method, path, query, body, form).content)
+
+    def _answer(
+        self, method: str, path: str, query: dict[str, str], body: Json = None, form: str = "application/json"
+    ) -> httpx2.Response:
         import httpx2
 
         self.n_requests += 1
@@ -264,7 +283,7 @@ class Cluster:
             raise Outage(f"the API server does not answer: {type(error).__name__} {error}") from error
         if answer.status_code >= 400:
             raise _failure(answer.status_code, answer.content)
-        return bytes(answer.content)
+        return answer
 
 
 def _failure(status: int, content: bytes) -> BackendError:

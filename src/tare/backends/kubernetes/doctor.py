@@ -17,13 +17,14 @@ from tare.backends.kubernetes.cluster import (
     MPI_JOBS,
     NODES,
     PODS,
-    QUOTAS,
     Cluster,
     Refusal,
     Resource,
 )
-from tare.backends.kubernetes.lint import lint
+from tare.backends.kubernetes.finding import ROLE, Finding
+from tare.backends.kubernetes.job_check import check_job
 from tare.backends.kubernetes.manifests import Json
+from tare.backends.kubernetes.quotas import check_quotas
 from tare.errors import BackendError
 from tare.model.kubernetes import KubernetesOptions
 from tare.model.site import Network
@@ -37,16 +38,6 @@ RIGHTS: tuple[tuple[Resource, tuple[str, ...]], ...] = (
 )
 """Every verb that a campaign uses, as deploy/kubernetes/role.yaml grants them."""
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_ROLE = "apply deploy/kubernetes, or ask for a Role with that right"
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What one check found. `is_met` is None where it cannot be told; `cure` is for what is not met."""
-
-    name: str
-    is_met: bool | None
-    found: str
-    cure: str = ""
 
 
 class _Version(msgspec.Struct, frozen=True, rename="camel"):
@@ -92,14 +83,8 @@ class _Name(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-class _QuotaStatus(msgspec.Struct, frozen=True):
-    hard: dict[str, str] = {}
-    used: dict[str, str] = {}
-
-
-class _Quota(msgspec.Struct, frozen=True):
+class _Named(msgspec.Struct, frozen=True):
     metadata: _Name
-    status: _QuotaStatus = _QuotaStatus()
 
 
 class _Kubelet(msgspec.Struct, frozen=True, rename="camel"):
@@ -131,10 +116,10 @@ def check_cluster(
     yield from _check_rights(cluster, options.namespace)
     yield from _check_networks(cluster, options, networks)
     yield from _check_claims(cluster, options)
-    yield from _check_quota(cluster)
+    yield from check_quotas(cluster)
     yield _check_cpu_manager(cluster)
     for network, manifests in (jobs or {}).items():
-        yield from _check_job(cluster, network, manifests)
+        yield from check_job(cluster, network, manifests, options.in_flight)
 
 
 def _check_operator(cluster: Cluster) -> Finding:
@@ -158,12 +143,12 @@ def _check_rights(cluster: Cluster, namespace: str) -> Iterator[Finding]:
     missing = [one for one in wanted if not _may(cluster, namespace, *one)]
     for resource, part, verb in missing:
         name = resource.plural + (f"/{part}" if part else "")
-        yield Finding(name=f"right to {verb} {name}", is_met=False, found="no", cure=_ROLE)
+        yield Finding(name=f"right to {verb} {name}", is_met=False, found="no", cure=ROLE)
     if not missing:
         yield Finding(name=f"rights in {namespace}", is_met=True, found=f"all {len(wanted)}")
     if not _may(cluster, "", NODES, "", "list") or not _may(cluster, "", PODS, "", "list"):
         found = "nodes, or pods of all namespaces, cannot be listed: what else ran stays unknown"
-        yield Finding(name="right to see neighbours", is_met=None, found=found, cure=_ROLE)
+        yield Finding(name="right to see neighbours", is_met=None, found=found, cure=ROLE)
 
 
 def _may(cluster: Cluster, namespace: str, resource: Resource, part: str, verb: str) -> bool:
@@ -191,7 +176,7 @@ def _check_networks(
         try:
             found = cluster.get(ATTACHMENTS, attachment, namespace=home)
         except Refusal as refusal:
-            yield Finding(name=what, is_met=None, found=str(refusal), cure=_ROLE)
+            yield Finding(name=what, is_met=None, found=str(refusal), cure=ROLE)
             continue
         is_made = network.pod.definition is not None
         said = "is there" if found else "is to be made" if is_made else "is not there"
@@ -220,23 +205,11 @@ def _check_claims(cluster: Cluster, options: KubernetesOptions) -> Iterator[Find
         )
 
 
-def _check_quota(cluster: Cluster) -> Iterator[Finding]:
-    try:
-        quotas = [msgspec.json.decode(one, type=_Quota) for one in cluster.list_all(QUOTAS)[0]]
-    except Refusal as refusal:
-        yield Finding(name="quota", is_met=None, found=str(refusal), cure=_ROLE)
-        return
-    for quota in quotas:
-        status = quota.status
-        shown = ", ".join(f"{key} {status.used.get(key, '0')} of {most}" for key, most in status.hard.items())
-        yield Finding(name=f"quota {quota.metadata.name}", is_met=True, found=shown)
-
-
 def _check_cpu_manager(cluster: Cluster) -> Finding:
     """Return whether kubelets give CPUs of their own to pods, where they may be asked (nodes/proxy)."""
     name, cure = "CPU manager", "set cpuManagerPolicy: static on the kubelets of the nodes to measure"
     try:
-        nodes = [msgspec.json.decode(one, type=_Quota).metadata.name for one in cluster.list_all(NODES)[0]]
+        nodes = [msgspec.json.decode(one, type=_Named).metadata.name for one in cluster.list_all(NODES)[0]]
         policies = [
             msgspec.json.decode(content, type=_Configz).kubeletconfig.cpu_manager_policy
             for node in nodes[:3]
@@ -246,20 +219,6 @@ def _check_cpu_manager(cluster: Cluster) -> Finding:
         return Finding(name=name, is_met=None, found=str(error), cure=cure)
     found = ", ".join(sorted(set(policies))) or "not told"
     return Finding(name=name, is_met=True if set(policies) == {"static"} else None, found=found, cure=cure)
-
-
-def _check_job(cluster: Cluster, network: str, manifests: Sequence[Json]) -> Iterator[Finding]:
-    """Yield the traps that a job would walk into, and whether the API server, policies and all, takes it."""
-    for trap in lint(manifests):
-        yield Finding(name=f"a job on {network}: {trap.rule}", is_met=False, found=trap.what, cure=trap.cure)
-    name = f"a job on {network}, tried without making it"
-    try:
-        cluster.create(manifests[-1], is_dry=True)
-    except BackendError as error:
-        cure = "mend what it names: an unknown field, a quota, or a policy of the namespace"
-        yield Finding(name=name, is_met=False, found=str(error), cure=cure)
-    else:
-        yield Finding(name=name, is_met=True, found="is taken")
 
 
 def is_usable(findings: Sequence[Finding]) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import msgspec
 import yaml
 
-from tare.backends.kubernetes.doctor import Finding
+from tare.backends.kubernetes.finding import Finding
 from tare.backends.kubernetes.leftovers import Leftover
 from tare.backends.kubernetes.lint import lint
 from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
@@ -71,29 +71,52 @@ def check_clusters(source: SiteSource, names: Sequence[str]) -> Iterator[Finding
 
 
 def _jobs(source: SiteSource, name: str) -> dict[str, list[Json]]:
-    """Return the manifests of a small job of a platform on each network of its site."""
+    """Return the manifests of small jobs of a platform, of each kind that it can have on each network."""
     has_mpi = source.site.platforms[name].launcher != "none"
+    several = min(2, len(source.site.nodes))
+    kinds = [("a job of one node", _HOSTNAME, 1, has_mpi), ("a server and a client", _PAIR, several, False)]
+    if has_mpi and several > 1:
+        kinds.insert(0, ("a job", _HOSTNAME, several, True))
+    found: dict[str, list[Json]] = {}
+    for kind, workload, nodes, is_mpi in kinds:
+        for case, documents in _rendered(source, name, workload, nodes, is_mpi=is_mpi):
+            found[f"{kind} on {case.network or 'the pod network'}"] = documents
+    return found
+
+
+_HOSTNAME: dict[str, dict[str, object]] = {
+    "hostname": {
+        "command": ["hostname"],
+        "needs_transport": False,
+        "foms": [{"name": "lines", "unit": "1", "better": "higher", "regex": "(.+)"}],
+    }
+}
+_PAIR: dict[str, dict[str, object]] = {"iperf3": {}}
+
+
+def _rendered(
+    source: SiteSource, name: str, workload: Mapping[str, Mapping[str, object]], nodes: int, *, is_mpi: bool
+) -> Iterator[tuple[Case, list[Json]]]:
+    """Yield the cases of a workload, one on each network of the site, with their manifests."""
     networks = list(source.site.networks)
+    own = {
+        key: {**value, "mpi": is_mpi} for key, value in workload.items() if isinstance(value, dict) and value
+    }
     study = {
         "study": "doctor",
         "platform": name,
-        "workloads": {
-            "hostname": {
-                "command": ["hostname"],
-                "mpi": has_mpi,
-                "needs_transport": False,
-                "foms": [{"name": "lines", "unit": "1", "better": "higher", "regex": "(.+)"}],
-            }
-        },
-        "factors": {"workload": ["hostname"], **({"network": networks} if networks else {})},
-        "nodes": min(2, len(source.site.nodes)) if has_mpi else 1,
+        **({"workloads": own} if own else {}),
+        "factors": {"workload": list(workload), **({"network": networks} if networks else {})},
+        "nodes": nodes,
+        **({} if own or nodes > 1 else {"ranks": 2}),
         "repeats": 1,
     }
     with tempfile.TemporaryDirectory(prefix="tare-doctor.") as folder:
         Path(folder, wiring.STUDY).write_text(yaml.safe_dump(study))
         Path(folder, wiring.SITE).write_text(source.text)
         loaded = wiring.load(Path(folder))
-    return {case.network or "the pod network": case_manifests(loaded, case) for case in loaded.plan.cases}
+        for case in loaded.plan.cases:
+            yield case, case_manifests(loaded, case)
 
 
 def left_in_cluster(options: KubernetesOptions) -> Iterator[tuple[Leftover, Callable[[], bool]]]:

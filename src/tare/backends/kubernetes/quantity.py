@@ -1,0 +1,36 @@
+"""Quantities of Kubernetes: ``250m`` CPUs, ``64Gi`` of memory (k8s.io/apimachinery, resource.Quantity)."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+_FORM = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,9})?)(?:[eE]([+-]?[0-9]{1,2})|([KMGTPE]i|[numkMGTPE]))?")
+_UNITS = {
+    "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 10**3),
+    "k": Fraction(10**3), "M": Fraction(10**6), "G": Fraction(10**9), "T": Fraction(10**12),
+    "P": Fraction(10**15), "E": Fraction(10**18),
+    "Ki": Fraction(2**10), "Mi": Fraction(2**20), "Gi": Fraction(2**30), "Ti": Fraction(2**40),
+    "Pi": Fraction(2**50), "Ei": Fraction(2**60),
+}  # fmt: skip
+
+
+def parse_quantity(text: str) -> Fraction | None:
+    """Return how much a quantity is, in CPUs, bytes or pieces; None for what is none."""
+    found = _FORM.fullmatch(text)
+    if found is None:
+        return None
+    number, exponent, unit = found.groups()
+    return Fraction(number) * (Fraction(10) ** int(exponent) if exponent else _UNITS.get(unit, Fraction(1)))
+
+
+def show_quantity(amount: Fraction) -> str:
+    """Return an amount as Kubernetes would write it: whole pieces, binary units, or thousandths."""
+    if amount.denominator != 1:
+        return f"{float(amount * 1000):g}m"
+    whole = int(amount)
+    for unit in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki"):
+        size = int(_UNITS[unit])
+        if whole and whole % size == 0:
+            return f"{whole // size}{unit}"
+    return str(whole)
