@@ -5,18 +5,48 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import click
 
-from kubelab import pod_lab
-from kubelab.build import build, folder, versions
+from kubelab import build, pod_lab
 from kubelab.control_plane import ControlPlane
+from kubelab.operators import operator
+from kubelab.prebuilt import option, variable
 from kubelab.processes import KubelabError
 from kubelab.simulated_nodes import SimulatedNodes
 
 _PID = pod_lab.PID
+_PREBUILT = {
+    "binaries": "A folder with Kubernetes' own programs, kwok and coredns, which are then not built.",
+    "operator": "A real MPI Operator.",
+    "operator_crd": "The definition of MPIJobs that comes with it.",
+    "multus": "A real Multus, the thin plug-in.",
+    "whereabouts": "A real whereabouts.",
+    "whereabouts_crd": "The definitions that come with it: a file, or a folder.",
+}
+_Command = Callable[..., Any]
+
+
+def _takes_prebuilt(*names: str) -> Callable[[_Command], _Command]:
+    """Give a command the options for what is prebuilt; the environment passes them on."""
+
+    def keep(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            os.environ[variable(str(parameter.name))] = value
+
+    def decorate(command: _Command) -> _Command:
+        for name in reversed(names):
+            command = click.option(
+                option(name), metavar="PATH", envvar=variable(name), show_envvar=True, expose_value=False,
+                callback=keep, help=_PREBUILT[name],
+            )(command)  # fmt: skip
+        return command
+
+    return decorate
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -38,23 +68,31 @@ def main() -> None:
 @main.command("build")
 def build_programs() -> None:
     """Build the programs from their sources, once: with Go, which fetches modules from its proxy."""
-    build()
-    click.echo(f"kubelab: {folder()}")
-    for module, version in versions().items():
+    build.build()
+    click.echo(f"kubelab: {build.folder()}")
+    for module, version in build.versions().items():
         click.echo(f"{module} {version}")
 
 
 @main.command()
 @click.argument("place", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER")
 @click.option("--nodes", default=3, show_default=True, help="How many nodes to simulate.")
+@_takes_prebuilt("binaries", "operator", "operator_crd")
 def up(place: Path, nodes: int) -> None:
     """Hold a cluster with simulated nodes, its state and logs in FOLDER, until Ctrl-C or `down`.
 
-    Its API is real, and so are controllers and scheduler; pods run nothing. There is no MPI Operator.
+    Its API is real, and so are controllers and scheduler; pods run nothing. There is no MPI Operator,
+    unless one is given.
     """
     place.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with ControlPlane(place) as cluster, SimulatedNodes(cluster, nodes, _write_log):
+    with ExitStack() as stack:
+        cluster = stack.enter_context(ControlPlane(place))
+        stack.enter_context(SimulatedNodes(cluster, nodes, _write_log))
+        if cluster.prebuilt.operator is not None:
+            daemon = operator(cluster)
+            daemon.start()
+            stack.callback(daemon.kill)
         (place / _PID).write_text(str(os.getpid()))
         click.echo(f"export KUBECONFIG={cluster.kubeconfig}")
         try:
@@ -73,6 +111,7 @@ def _write_log(namespace: str, pod: str) -> bytes:
 @click.argument("place", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER")
 @click.option("--nodes", default=pod_lab.NODES, show_default=True, help="How many nodes to make.")
 @click.option("--rate", default=pod_lab.RATE, show_default=True, help="What a node's uplink sends at most.")
+@_takes_prebuilt(*_PREBUILT)
 def pods(place: Path, nodes: int, rate: str) -> None:
     """Hold a cluster with real nodes, in which pods run, until Ctrl-C or `down`. Needs root.
 
@@ -123,8 +162,8 @@ def down(place: Path) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kubectl(place: Path, arguments: tuple[str, ...]) -> None:
     """Run kubectl against the cluster in FOLDER."""
-    binary = str(folder() / "kubelab")
-    os.execv(binary, [binary, "kubectl", f"--kubeconfig={place / 'admin.kubeconfig'}", *arguments])
+    words = [*build.command("kubectl"), f"--kubeconfig={place / 'admin.kubeconfig'}", *arguments]
+    os.execv(words[0], words)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from kubelab.prebuilt import Prebuilt
 from kubelab.processes import KubelabError
 
 KUBERNETES = "1.34.4"
 CURE = "build them with 'make kubelab', which needs Go 1.26 or newer (go.dev/dl) and takes ten minutes once"
 _SOURCES = Path(__file__).with_name("go")
 _VERSION = "k8s.io/component-base/version"
+_KUBERNETES = (
+    "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet",
+)  # fmt: skip
 
 
 class _Source(NamedTuple):
@@ -61,13 +65,35 @@ class Programs(NamedTuple):
     coredns: Path
 
 
+def command(name: str) -> list[str]:
+    """Return what runs a program: of Kubernetes, such as kubectl, or kwok or coredns. Raises KubelabError."""
+    given = Prebuilt.of(os.environ).binaries
+    if given is not None:
+        return [str(given / name)]
+    return [str(programs().kubelab), name] if name in _KUBERNETES else [str(folder() / name)]
+
+
+def check() -> None:
+    """Raise KubelabError where a program is missing."""
+    given = Prebuilt.of(os.environ).binaries
+    if given is None:
+        programs()
+        return
+    missing = [name for name in (*_KUBERNETES, "kwok", "coredns") if not (given / name).exists()]
+    if missing:
+        raise KubelabError(f"{given}: {', '.join(missing)} are missing")
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tare"
+
+
 def folder() -> Path:
     """Return where the programs belong: a folder for each state of their sources."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     digest = hashlib.blake2b(repr(sorted(_PROGRAMS.items())).encode(), digest_size=8)
     for path in sorted(one for one in _SOURCES.rglob("*") if one.is_file()):
         digest.update(str(path.relative_to(_SOURCES)).encode() + b"\0" + path.read_bytes())
-    return cache / "tare" / "kubelab" / digest.hexdigest()
+    return _cache() / "kubelab" / digest.hexdigest()
 
 
 def programs() -> Programs:
@@ -101,6 +127,11 @@ def versions() -> dict[str, str]:
     return found
 
 
+def _caches() -> dict[str, str]:
+    """Return where Go keeps modules, and what it compiled: beside the programs, in one cache."""
+    return {"GOMODCACHE": str(_cache() / "go" / "mod"), "GOCACHE": str(_cache() / "go" / "build")}
+
+
 def _build(source: _Source, target: Path) -> None:
     if shutil.which("go") is None:
         raise KubelabError("Go is missing: install 1.26 or newer from go.dev/dl")
@@ -108,13 +139,13 @@ def _build(source: _Source, target: Path) -> None:
         output = Path(made) / target.name
         flags = f"-s -w {source.flags}".rstrip()
         command = ["go", "build", "-trimpath", "-ldflags", flags, "-o", str(output)]
-        folder, env = _SOURCES / source.module, {**os.environ, **_GO}
+        folder, env = _SOURCES / source.module, {**os.environ, **_GO, **_caches()}
         if subprocess.run([*command, source.package], cwd=folder, env=env, check=False).returncode:
             raise KubelabError(f"{target.name} could not be built; what Go says is above")
         # Go holds what it downloads against go.sum, but not what lies in its cache since.
         if subprocess.run(["go", "mod", "verify"], cwd=folder, env=env, check=False).returncode:
             raise KubelabError(
                 f"{target.name} was built of sources that are not those of go.sum any more, and is thrown "
-                "away; what Go says is above; cure: go clean -modcache"
+                f"away; what Go says is above; cure: GOMODCACHE={_cache() / 'go/mod'} go clean -modcache"
             )
         output.rename(target)

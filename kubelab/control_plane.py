@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import socket
@@ -14,9 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from kubelab.build import programs
+from kubelab import build
 from kubelab.definitions import definitions
 from kubelab.pki import Authority
+from kubelab.prebuilt import Prebuilt
 from kubelab.processes import Daemon, KubelabError
 
 SERVICE_NETWORK, FIRST_SERVICE = "10.96.0.0/16", "10.96.0.1"
@@ -28,8 +30,8 @@ class ControlPlane:
 
     It listens at `address`, on free ports; `inside` is put before each command, such as the nsenter of a
     network namespace that has this address. MPIJobs and NetworkAttachmentDefinitions are defined unless it
-    `is_bare`. Requests of the users `audited` are written to `audit_log`.
-    Of the controllers, by their names, some may be left `out`.
+    `is_bare`; what is prebuilt, as the environment tells, brings its own definitions. Requests of the users
+    `audited` are written to `audit_log`. Of the controllers, by their names, some may be left `out`.
     Raises KubelabError where it is not built, or does not come up.
     """
 
@@ -48,7 +50,8 @@ class ControlPlane:
         self.inside = tuple(inside)
         self._is_bare = is_bare
         self.authority = Authority(self.folder / "pki")
-        self._binaries = programs()
+        self.prebuilt = Prebuilt.of(os.environ)
+        build.check()
         etcd_port, peer_port, self.port = _free_ports(3)
         self.url = f"https://{address}:{self.port}"
         self.audit_log = self.folder / "audit.log"
@@ -133,7 +136,7 @@ class ControlPlane:
 
     def _define(self) -> None:
         """Define what is no part of Kubernetes, and wait until the API server serves it."""
-        for manifest in definitions(self.kubectl("get", "--raw", "/openapi/v3/api/v1")):
+        for manifest in definitions(self.kubectl("get", "--raw", "/openapi/v3/api/v1"), self.prebuilt):
             self.apply(manifest)
         self._api_server.wait_until(self._has_definitions, "serving what was defined")
 
@@ -145,13 +148,12 @@ class ControlPlane:
         return all(self._kubectl("get", kind).returncode == 0 for kind in kinds)
 
     def _kubectl(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        command = [*self.inside, str(self._binaries.kubelab), "kubectl", f"--kubeconfig={self.kubeconfig}"]
+        command = [*self.inside, *build.command("kubectl"), f"--kubeconfig={self.kubeconfig}"]
         command += [f"--cache-dir={self.folder / 'kubectl'}", *arguments]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
 
     def _daemon(self, name: str, *options: str) -> Daemon:
-        command = [str(self._binaries.kubelab), name, *options]
-        return Daemon(name, command, self.folder / f"{name}.log", self.inside)
+        return Daemon(name, [*build.command(name), *options], self.folder / f"{name}.log", self.inside)
 
     def _etcd_options(self, port: int, peer_port: int) -> list[str]:
         shutil.rmtree(self.folder / "etcd", ignore_errors=True)  # of a cluster that is gone

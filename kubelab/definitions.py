@@ -9,6 +9,8 @@ from typing import cast
 
 import yaml
 
+from kubelab.prebuilt import Prebuilt
+
 Schema = dict[str, object]
 
 _MANIFESTS = Path(__file__).with_name("manifests")
@@ -26,15 +28,24 @@ _EMBEDDED_META: Schema = {
 }
 
 
-def definitions(core: str) -> Iterator[str]:
-    """Yield them as manifests, JSON. `core` is what the API server answers at /openapi/v3/api/v1."""
+def definitions(core: str, prebuilt: Prebuilt) -> Iterator[str]:
+    """Yield them as manifests: kubelab's own, unless the program that is `prebuilt` came with one.
+
+    `core` is what the API server answers at /openapi/v3/api/v1.
+    """
     yield json.dumps(yaml.safe_load((_MANIFESTS / "network-attachment-definitions.yaml").read_text()))
+    yield from prebuilt.definitions()
+    if prebuilt.operator_crd is None:
+        yield _mpi_jobs(core)
+
+
+def _mpi_jobs(core: str) -> str:
     definition = yaml.safe_load((_MANIFESTS / "mpijobs.yaml").read_text())
     schemas = json.loads(core)["components"]["schemas"]
     spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     replicas = spec["properties"]["mpiReplicaSpecs"]["additionalProperties"]
     replicas["properties"]["template"] = _structural({"$ref": f"/{_TEMPLATE}"}, schemas)
-    yield json.dumps(definition)
+    return json.dumps(definition)
 
 
 def _structural(schema: Schema, known: dict[str, Schema]) -> Schema:

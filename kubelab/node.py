@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
 
-from kubelab import control_groups, fabric, images
-from kubelab.build import programs
+from kubelab import build, control_groups, fabric, images
 from kubelab.control_plane import ControlPlane
+from kubelab.plugins import ETC, lay_plugins, lay_whereabouts, pod_network
 from kubelab.processes import Daemon, KubelabError
 
-_PLUGINS = Path("/usr/lib/cni")
-_DOUBLES = ("multus", "whereabouts")
 _TUNED = {
     "vm/overcommit_memory": 1,
     "vm/panic_on_oom": 0,
@@ -35,6 +32,7 @@ mount -t tmpfs tmpfs /run
 mount -t tmpfs -o mode=755 tmpfs /var/lib
 mkdir /var/lib/kubelet
 mount --bind {folder}/log /var/log
+[ ! -d {folder}/cni ] || mount --bind {folder}/cni {etc_cni}
 cd {folder}/sysctl
 for file in */* */*/*; do [ ! -f $file ] || mount --bind $file /proc/sys/$file; done
 cd /
@@ -74,7 +72,7 @@ class Node:
         self._folder = cluster.folder / self.name
         self._group = f"{group}/{self.name}"
         holding = ["unshare", "--net", "--mount", "--uts", "--propagation", "private", "sh", "-c"]
-        script = _SETTLE.format(name=self.name, folder=self._folder)
+        script = _SETTLE.format(name=self.name, folder=self._folder, etc_cni=ETC)
         self._holder = Daemon(self.name, [*holding, script], cluster.folder / f"{self.name}.log")
         self._daemons: list[Daemon] = []
 
@@ -101,7 +99,7 @@ class Node:
         """Start the kubelet, which makes it a node of the cluster."""
         config = self._cluster.kubeconfig_for(f"system:node:{self.name}", ["system:nodes"])
         kubelet = self._daemon(
-            "kubelet", str(programs().kubelab), "kubelet", f"--config={self._folder / 'kubelet.yaml'}",
+            "kubelet", *build.command("kubelet"), f"--config={self._folder / 'kubelet.yaml'}",
             f"--kubeconfig={config}", f"--hostname-override={self.name}",
             f"--node-ip={fabric.address(self._number)}",
         )  # fmt: skip
@@ -149,39 +147,14 @@ class Node:
             path = self._folder / "sysctl" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{value}\n")
-        (self._folder / "plugins").symlink_to(lay_plugins(self._cluster.folder))
-        (self._folder / "networks/10-pods.conflist").write_text(json.dumps(self._pod_network()))
+        (self._folder / "plugins").symlink_to(lay_plugins(self._cluster))
+        lay_whereabouts(self._cluster, self._folder / "cni", self.name)
+        pods = pod_network(self._cluster, fabric.pod_subnet(self._number))
+        (self._folder / "networks/10-pods.conflist").write_text(json.dumps(pods))
         text = _CONTAINERD.format(pause=images.PAUSE, folder=self._folder)
         (self._folder / "containerd.toml").write_text(text)
         (self._folder / "resolv.conf").write_text(f"nameserver {fabric.HOST}\n")
         (self._folder / "kubelet.yaml").write_text(yaml.safe_dump(self._kubelet_config()))
-
-    def _pod_network(self) -> dict[str, object]:
-        admin = self._cluster.authority.issue("admin", "admin", ["system:masters"])
-        pods = {
-            "cniVersion": "0.4.0",
-            "name": "pods",
-            "type": "bridge",
-            "bridge": "cni0",
-            "isGateway": True,
-            "hairpinMode": True,
-            "mtu": 1450,  # as where the packets of pods travel in others (VXLAN)
-            "ipam": {
-                "type": "host-local",
-                "ranges": [[{"subnet": fabric.pod_subnet(self._number)}]],
-                "routes": [{"dst": "0.0.0.0/0"}],
-            },
-        }
-        multus = {
-            "type": "multus",
-            "delegate": pods,
-            "server": self._cluster.url,
-            "ca": str(self._cluster.authority.certificate),
-            "certificate": str(admin.certificate),
-            "key": str(admin.key),
-            "state": "/var/lib/multus",
-        }
-        return {"cniVersion": "0.4.0", "name": "pods", "plugins": [multus]}
 
     def _kubelet_config(self) -> dict[str, object]:
         own = fabric.address(self._number)
@@ -217,20 +190,3 @@ class Node:
             },
             "serializeImagePulls": False,
         }
-
-
-def lay_plugins(folder: Path) -> Path:
-    """Put the plug-ins of pod networks into a folder that all nodes share; return it."""
-    plugins = folder / "plugins"
-    if not _PLUGINS.is_dir():
-        raise KubelabError(f"{_PLUGINS} is missing; on Debian: apt install containernetworking-plugins")
-    plugins.mkdir(exist_ok=True)
-    for program in _PLUGINS.iterdir():
-        (plugins / program.name).unlink(missing_ok=True)
-        (plugins / program.name).symlink_to(program)
-    for name in _DOUBLES:
-        text = Path(__file__).with_name(f"{name}.py").read_text()
-        (plugins / name).write_text(f"#!{sys.executable}\n{text}")
-        (plugins / name).chmod(0o755)
-    (plugins / "whereabouts.json").unlink(missing_ok=True)
-    return plugins

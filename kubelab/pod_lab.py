@@ -15,11 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from kubelab import control_groups, fabric
-from kubelab.build import programs
+from kubelab import build, control_groups, fabric
 from kubelab.control_plane import ControlPlane
 from kubelab.images import images
 from kubelab.node import Node
+from kubelab.operators import operator
 from kubelab.processes import Daemon, KubelabError
 
 NODES, RATE = 2, "200mbit"
@@ -66,7 +66,7 @@ def pod_lab(folder: Path, n_nodes: int = NODES, rate: str = RATE) -> Iterator[Co
     with ExitStack() as stack:
         fabric.lay_switches()
         cluster = stack.enter_context(ControlPlane(folder, address=fabric.HOST))
-        for daemon in (_dns(cluster), _operator(cluster)):
+        for daemon in (_dns(cluster), operator(cluster)):
             daemon.start()
             stack.callback(daemon.kill)
         nodes = [Node(cluster, number, n_nodes, rate, group) for number in range(n_nodes)]
@@ -88,7 +88,7 @@ def hold(folder: Path, n_nodes: int, rate: str) -> int:
     Raises KubelabError where this machine lacks something.
     """
     check()
-    programs()
+    build.check()
     images()
     words = [str(folder), "--nodes", str(n_nodes), "--rate", rate]
     command = isolated([sys.executable, "-m", "kubelab", "hold-pods", *words])
@@ -142,9 +142,4 @@ def check() -> None:
 def _dns(cluster: ControlPlane) -> Daemon:
     path = cluster.folder / "Corefile"
     path.write_text(_COREFILE.format(host=fabric.HOST, kubeconfig=cluster.kubeconfig))
-    return Daemon("coredns", [str(programs().coredns), "-conf", str(path)], cluster.folder / "coredns.log")
-
-
-def _operator(cluster: ControlPlane) -> Daemon:
-    command = [sys.executable, "-m", "kubelab.operator", "--kubeconfig", str(cluster.kubeconfig)]
-    return Daemon("mpi-operator", command, cluster.folder / "mpi-operator.log")
+    return Daemon("coredns", [*build.command("coredns"), "-conf", str(path)], cluster.folder / "coredns.log")

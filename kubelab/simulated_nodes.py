@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
-from kubelab.build import programs
+from kubelab import build
 from kubelab.control_plane import ControlPlane
 from kubelab.processes import Daemon
 from kubelab.simulated_logs import SimulatedLogs
@@ -36,7 +36,7 @@ class SimulatedNodes:
         self._labels = dict(labels or {})
         self._logs = SimulatedLogs(cluster.authority, write_log)
         command = [
-            str(programs().kwok), f"--kubeconfig={cluster.kubeconfig}", f"--config={_STAGES}",
+            *build.command("kwok"), f"--kubeconfig={cluster.kubeconfig}", f"--config={_STAGES}",
             f"--manage-nodes-with-annotation-selector={_MINE}=fake", "--node-lease-duration-seconds=40",
             "--cidr=10.99.0.0/16",
         ]  # fmt: skip

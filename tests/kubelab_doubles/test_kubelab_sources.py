@@ -13,6 +13,7 @@ from kubelab.processes import KubelabError
 MODULES = sorted((Path(build.__file__).parent / "go").glob("*/go.mod"))
 GO = """#!/bin/sh
 echo "$1 $2 GOFLAGS=$GOFLAGS GOTOOLCHAIN=$GOTOOLCHAIN GOWORK=$GOWORK" >>"$LOG"
+echo "$GOMODCACHE $GOCACHE" >>"$LOG.caches"
 [ "$1" != mod ] || exit "$VERIFIED"
 while [ "$1" != -o ]; do shift; done
 echo built >"$2"
@@ -74,3 +75,13 @@ def test_the_version_that_kubernetes_tells_of_itself_is_the_one_that_it_is_built
 
     assert versions["k8s.io/kubernetes"] == f"v{build.KUBERNETES}"
     assert set(versions) == {"k8s.io/kubernetes", "sigs.k8s.io/kwok", "github.com/coredns/coredns"}
+
+
+def test_modules_are_kept_beside_the_programs(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERIFIED", "0")
+
+    build.build()
+
+    cache = build.folder().parents[1] / "go"
+    said = Path(f"{log}.caches").read_text().splitlines()
+    assert set(said) == {f"{cache / 'mod'} {cache / 'build'}"}

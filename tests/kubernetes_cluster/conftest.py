@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
@@ -17,7 +16,8 @@ import yaml
 
 from cli.conftest import TARE, Tare, tare
 from kubelab.control_plane import ControlPlane
-from kubelab.processes import Daemon, KubelabError
+from kubelab.operators import operator
+from kubelab.processes import KubelabError
 from kubelab.simulated_nodes import SimulatedNodes
 from kubernetes_cluster.simulated_pods import RANKS_PER_NODE, SimulatedPods
 
@@ -99,12 +99,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with control_plane:
         pods = SimulatedPods(control_plane.kubeconfig)
         pods.start()
-        command = [sys.executable, "-m", "kubelab.operator", "--kubeconfig", str(control_plane.kubeconfig)]
-        operator = Daemon("operator", command, folder / "operator.log")
-        operator.start()
+        daemon = operator(control_plane)
+        daemon.start()
         with SimulatedNodes(control_plane, _N_NODES, pods.write_log) as nodes:
             yield Lab(control_plane, nodes, pods)
-        operator.kill()
+        daemon.kill()
 
 
 _numbers = count(1)

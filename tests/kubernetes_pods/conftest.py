@@ -47,7 +47,7 @@ class PodLab:
 
     def kubectl(self, *arguments: str) -> str:
         """Return what kubectl prints."""
-        done = self.run(build.programs().kubelab, "kubectl", *arguments)
+        done = self.run(*build.command("kubectl"), *arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -63,7 +63,7 @@ def pods(request: pytest.FixtureRequest) -> Iterator[PodLab]:
         pytest.skip("real pods take minutes; 'make test-kubernetes' runs them, as root")
     try:
         pod_lab.check()
-        build.programs()
+        build.check()
         images()  # here, since they come from the network
     except KubelabError as error:
         pytest.skip(str(error))
