@@ -188,7 +188,7 @@ def remote_end_script(scope: str, signal_name: str = "KILL") -> str:
     second. Other signals are a request, to which an ssh would answer by leaving what it has started; so it
     gets none.
     """
-    label = f"{VARIABLE}={_literal(scope)}"
+    label = f"{VARIABLE}={literal(scope)}"
     starting = f"exec env '\\{{0,1\\}}{label}"  # see remote.remote_command
     if not scope.endswith(":"):
         label, starting = f"{label}$", f"{starting}'\\{{0,1\\}} "
@@ -206,28 +206,14 @@ def remote_end_script(scope: str, signal_name: str = "KILL") -> str:
     )
 
 
-def remote_sweep_script(label: str) -> str:
-    """Return shell text that kills what a job of this label, which is over, has left on another host.
-
-    It looks once where nothing is left, and prints pid and command of what does not end within a second.
-    """
-    look = f"grep -lzs -e {shlex.quote(f'^{VARIABLE}={_literal(label)}$')} /proc/[0-9]*/environ"
-    return (
-        f"for n in 1 2 3 4 5 6 7 8 9 10; do left=; for f in $({look}); do "
-        'p=${f#/proc/}; p=${p%/*}; left="$left $p"; kill -KILL "$p" 2>/dev/null; done; '
-        '[ -n "$left" ] || break; sleep 0.1 2>/dev/null || sleep 1; done; '
-        "for p in $left; do printf '%s ' \"$p\"; tr '\\0\\n' '  ' <\"/proc/$p/cmdline\"; echo; done; true"
-    )
-
-
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """Return the basic regular expression that matches `text` alone (grep(1))."""
     return re.sub(r"[][.*^$\\]", r"\\\g<0>", text)
 
 
 def remote_list_script(campaign: str) -> str:
     """Return shell text that prints the marks of a campaign on another host, for `labels_in` to read."""
-    found = shlex.quote(f"{VARIABLE}={_literal(campaign)}:[0-9][[:alnum:]_.:/;-]*")
+    found = shlex.quote(f"{VARIABLE}={literal(campaign)}:[0-9][[:alnum:]_.:/;-]*")
     return f"grep -ahosz -e {found} /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'; true"
 
 

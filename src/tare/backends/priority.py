@@ -11,6 +11,13 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+
+from tare.backends import marks
+from tare.model.backend import Job
+
+_RANKS_S, _LOOK_AGAIN_S = 4.0, 0.03  # ranks wait for 3 s (see attest.sh); each look takes some 2 ms
 
 BOOST = -20
 """The nice value of a session that goes before all others."""
@@ -45,3 +52,22 @@ def may_boost() -> bool:
         check=False,
     )
     return tried.returncode == 0
+
+
+def boost_ranks(job: Job, wait: Callable[[float], bool]) -> None:
+    """Boost the sessions that a job starts until all its ranks have said that they begin, or for a while.
+
+    `wait` waits so many seconds for the end of the job. Launchers start ranks of other nodes in sessions of
+    their own, and in the lab these have no right to it.
+    """
+    deadline = time.monotonic() + _RANKS_S
+    known: set[int] = set()
+    while time.monotonic() < deadline and not wait(_LOOK_AGAIN_S):
+        if sum(1 for _ in (job.folder / job.ranks).glob("*.*")) >= job.n_boosted:
+            return
+        for pid in marks.marked(job.label):
+            with contextlib.suppress(OSError):
+                session = os.getsid(pid)
+                if session not in known:
+                    boost(pid)
+                    known.add(session)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +21,7 @@ import msgspec
 from tare.backends import control_groups, marks, priority, sessions
 from tare.backends.control_groups import ControlGroup
 from tare.backends.excess import bound_in, cut, wait_within
+from tare.backends.held_up import HeldUp
 from tare.backends.interrupts import interrupts_deferred
 from tare.backends.lingering import Lingering
 from tare.backends.openssh import explain
@@ -34,7 +35,6 @@ from tare.model.backend import Exit, Job
 
 _GRACE_S = 2.0  # between SIGTERM, on which an MPI launcher takes its remote ranks down, and SIGKILL
 _SIGNAL_BASE, _LAST_SIGNAL = 128, 64  # as a shell tells of a signal (dash(1))
-_RANKS_S, _LOOK_AGAIN_S = 4.0, 0.03  # ranks wait for 3 s (see attest.sh); each look takes some 2 ms
 _HOST_LACKS = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 
 
@@ -114,15 +114,17 @@ class ProcessBackend:
         if job.host is None:
             return self._run(job, job.invocation.argv)
         command, log = self._reach.job(job.host, remote_command(job))
+        began = time.monotonic()
         if job.place is None:
-            return self._conclude(job, self._run(job, command), log)
+            return self._conclude(job, self._run(job, command), log, began)
         hosts = job.hosts or (job.host,)
         transfer = self._reach.transfer(hosts, job.place)
         staged = Staged(label=job.label, agent=self._agent, hosts=hosts, place=str(job.place))
         with on_record(staged, transfer.remove):
             try:
                 transfer.send(job.folder)
-                ended = self._conclude(job, self._run(job, command), log)
+                began = time.monotonic()
+                ended = self._conclude(job, self._run(job, command), log, began)
                 if ended.fault is None:
                     transfer.fetch(job.folder)
             except BackendError as error:
@@ -162,11 +164,12 @@ class ProcessBackend:
         try:
             try:
                 if job.n_boosted and self._boosts and self._reach.folder is None:
-                    _boost_ranks(process, job)
+                    priority.boost_ranks(job, partial(_wait, process))
                 members = partial(self._members, process, job, group)
                 lingering = Lingering(partial(_wait, process), process.pid, members)
+                held_up = self._held_up(job, process, lingering, started)
                 waited = wait_within(
-                    lingering,
+                    held_up,
                     job.folder,
                     (job.stdout, job.stderr),
                     bound,
@@ -195,7 +198,7 @@ class ProcessBackend:
             is_timeout=waited.is_timeout,
             elapsed_s=elapsed_s,
             survivors=survivors,
-            lingerers=lingering.found,
+            lingerers=lingering.found + held_up.found,
             excess=waited.excess,
         )
 
@@ -205,14 +208,26 @@ class ProcessBackend:
             return set(group.pids())
         return {*marks.marked(job.label), *self._orphans.of(process.pid)}
 
-    def _conclude(self, job: Job, agent: Exit, log: Path | None) -> Exit:
+    def _held_up(
+        self, job: Job, process: subprocess.Popen[bytes], wait: Callable[[float], bool], began: float
+    ) -> HeldUp:
+        """Return what waits for `process`, and ends what holds it up though its job has ended."""
+        is_over_ssh = job.host is not None and not self._reach.forwards_signals
+        return HeldUp(
+            wait,
+            job.folder / job.stderr if is_over_ssh else None,
+            sweep=partial(self._reach.sweep, job, began, spared="ssh"),  # its own may be on the same host
+            give_up=partial(self._end_group, process),
+        )
+
+    def _conclude(self, job: Job, agent: Exit, log: Path | None, began: float) -> Exit:
         """Return how `job` ended on its host, from how the agent did and what the job's outputs tell."""
         frame = unframe(job.folder / job.stdout, job.folder / job.stderr)
         said = _read(log)
         if log is not None:
             log.unlink(missing_ok=True)
         if frame.has_begun and not self._reach.forwards_signals:
-            left = self._reach.sweep(job.hosts or (str(job.host),), job.label)
+            left = self._reach.sweep(job, began, frame.began_up_s).left
             agent = msgspec.structs.replace(agent, survivors=(*agent.survivors, *left))
         if agent.is_timeout or agent.excess or agent.fault is not None:
             return msgspec.structs.replace(agent, code=None)  # which is the agent's own
@@ -334,24 +349,6 @@ class ProcessBackend:
         """Return whether `pid` is one of ssh's shared connections, which come to this process and stay."""
         folder = self._reach.folder
         return folder is not None and str(folder) in command_of(pid)
-
-
-def _boost_ranks(process: subprocess.Popen[bytes], job: Job) -> None:
-    """Boost the sessions that a job starts until all its ranks have said that they begin, or for a while.
-
-    Launchers start ranks of other nodes in sessions of their own, and in the lab these have no right to it.
-    """
-    deadline = time.monotonic() + _RANKS_S
-    known: set[int] = set()
-    while time.monotonic() < deadline and not _wait(process, _LOOK_AGAIN_S):
-        if sum(1 for _ in (job.folder / job.ranks).glob("*.*")) >= job.n_boosted:
-            return
-        for pid in marks.marked(job.label):
-            with contextlib.suppress(OSError):
-                session = os.getsid(pid)
-                if session not in known:
-                    priority.boost(pid)
-                    known.add(session)
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> bool:

@@ -6,13 +6,16 @@ import contextlib
 import itertools
 import shlex
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tare.backends import marks
 from tare.backends.openssh import OpenSsh, explain, is_openssh
+from tare.backends.strays import Swept, sweep_script, swept
 from tare.backends.transfer import Transfer
 from tare.errors import BackendError
+from tare.model.backend import Job
 
 _QUERY_S = 30.0
 _BEGIN = "tare-begins"
@@ -94,21 +97,27 @@ class Reach:
 
     def labels(self, hosts: Sequence[str], campaign: str) -> set[str]:
         """Return the marks that processes of a campaign carry on `hosts`, without those that are away."""
-        return set().union(
-            *map(marks.labels_in, self._told(hosts, marks.remote_list_script(campaign)).values())
-        )
+        script = marks.remote_list_script(campaign)
+        return set().union(*map(marks.labels_in, self._told(dict.fromkeys(hosts, script)).values()))
 
-    def sweep(self, hosts: Sequence[str], label: str) -> list[str]:
-        """Kill what a job that is over has left on `hosts`; return each process there that does not end."""
-        told = self._told(hosts, marks.remote_sweep_script(label))
-        lines = [
-            (host, *line.partition(" ")[::2]) for host, said in told.items() for line in said.splitlines()
-        ]
-        return [f"{pid} ({command.strip()[:120]}) on {host}" for host, pid, command in lines]
+    def sweep(self, job: Job, began: float, began_up_s: float | None = None, spared: str = "") -> Swept:
+        """End what `job`, which is over, has left on its hosts (see strays).
 
-    def _told(self, hosts: Sequence[str], script: str) -> dict[str, str]:
-        """Return what a script prints on `hosts`, without those that are away."""
-        asked = {host: self._ask(host, f"echo {_BEGIN}; {script}", subprocess.PIPE) for host in hosts}
+        It began at `began` here (time.monotonic), and at `began_up_s` by the uptime of its own host.
+        """
+        place, since_s = str(job.place or job.folder), time.monotonic() - began
+        scripts = {
+            host: sweep_script(job.label, place, since_s, began_up_s if host == job.host else None, spared)
+            for host in job.hosts or (str(job.host),)
+        }
+        return swept(self._told(scripts))
+
+    def _told(self, scripts: Mapping[str, str]) -> dict[str, str]:
+        """Return what a script prints on each host, without those that are away."""
+        asked = {
+            host: self._ask(host, f"echo {_BEGIN}; {script}", subprocess.PIPE)
+            for host, script in scripts.items()
+        }
         told = {}
         for host, process in asked.items():
             with contextlib.suppress(BackendError):

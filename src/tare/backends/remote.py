@@ -7,7 +7,9 @@ begins, and one with its exit code at the end of its error output. What is not i
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -16,11 +18,13 @@ from typing import NamedTuple
 from tare.backends import marks
 from tare.model.backend import Job
 
-_BEGIN, _END = b"\x1etare begins\x1e", b"\x1etare ends "
+_BEGIN, _END = re.compile(rb"\x1etare begins(?: ([0-9]{1,9}\.[0-9]{2}))?\x1e"), b"\x1etare ends "
 _NO_FOLDER = b"nowhere"
 _NOISE_BYTES = 1 << 20  # more than any login script prints
+_TAIL_BYTES = 64 << 10
 _SCRIPT = (
-    "printf '\\036tare begins\\036' && printf '\\036tare begins\\036' >&2 || exit 1; "
+    "read -r up _ </proc/uptime; "
+    "printf '\\036tare begins\\036' && printf '\\036tare begins %s\\036' \"$up\" >&2 || exit 1; "
     'if cd -- "$1" 2>/dev/null; then shift; trap : TERM INT HUP; "$@"; code=$?; else code=nowhere; fi; '
     "printf '\\036tare ends %s\\036' \"$code\" >&2; "
     '[ "$code" != nowhere ] && exit "$code"; exit 1'
@@ -30,11 +34,15 @@ SIGTERM before this shell ends."""
 
 
 class Frame(NamedTuple):
-    """What the outputs of a job tell: whether it began, and its exit code where it came to its end."""
+    """What the outputs of a job tell: whether it began, and its exit code where it came to its end.
+
+    `began_up_s` is when it began, in seconds since the start of its host (proc(5), uptime).
+    """
 
     has_begun: bool
     code: int | None = None
     has_folder: bool = True
+    began_up_s: float | None = None
 
 
 def remote_command(job: Job) -> str:
@@ -52,10 +60,32 @@ def remote_command(job: Job) -> str:
 def unframe(stdout: Path, stderr: Path) -> Frame:
     """Return what the frame tells, and leave the job's own output in the files."""
     end = _cut_end(stderr)
-    has_begun = [_cut_beginning(path) for path in (stdout, stderr)]
+    begun = [_cut_beginning(path) for path in (stdout, stderr)]
+    up_s = _up_s(begun[1])
     if end is None:
-        return Frame(any(has_begun))
-    return Frame(True, None, False) if end == _NO_FOLDER else Frame(True, int(end))
+        return Frame(any(begun), began_up_s=up_s)
+    return Frame(True, None, False) if end == _NO_FOLDER else Frame(True, int(end), began_up_s=up_s)
+
+
+def has_ended(stderr: Path) -> bool:
+    """Return whether a job that still has its outputs has told its end."""
+    try:
+        with stderr.open("rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
+            return _END in file.read()
+    except OSError:
+        return False
+
+
+def began_up_s(stderr: Path) -> float | None:
+    """Return when the job began by its host's uptime, as its error output tells; None where it does not."""
+    with contextlib.suppress(OSError), stderr.open("rb") as file:
+        return _up_s(_BEGIN.search(file.read(_NOISE_BYTES)))
+    return None
+
+
+def _up_s(begun: re.Match[bytes] | None) -> float | None:
+    return float(begun[1]) if begun and begun[1] else None
 
 
 def _cut_end(path: Path) -> bytes | None:
@@ -77,15 +107,15 @@ def _cut_end(path: Path) -> bytes | None:
         return tail[at + len(_END) : close]
 
 
-def _cut_beginning(path: Path) -> bool:
-    """Drop what stands before the job's own output; return whether the job began."""
+def _cut_beginning(path: Path) -> re.Match[bytes] | None:
+    """Drop what stands before the job's own output; return what tells that the job began."""
     with path.open("rb") as file:
-        at = file.read(_NOISE_BYTES).find(_BEGIN)
-        if at < 0:
-            return False
-        file.seek(at + len(_BEGIN))
+        found = _BEGIN.search(file.read(_NOISE_BYTES))
+        if found is None:
+            return None
+        file.seek(found.end())
         rest = path.with_name(f"{path.name}.own")
         with rest.open("wb") as own:
             shutil.copyfileobj(file, own)
     rest.replace(path)
-    return True
+    return found
