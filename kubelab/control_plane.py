@@ -184,6 +184,8 @@ class ControlPlane:
             f"--service-account-signing-key-file={accounts.key}",
             f"--service-cluster-ip-range={SERVICE_NETWORK}", "--authorization-mode=Node,RBAC",
             "--allow-privileged=true", "--enable-priority-and-fairness=false",
+            "--feature-gates=MutatingAdmissionPolicy=true",
+            "--runtime-config=admissionregistration.k8s.io/v1beta1=true",
             f"--audit-policy-file={self.folder / 'audit-policy.yaml'}", f"--audit-log-path={self.audit_log}",
         ]  # fmt: skip
 

@@ -7,37 +7,29 @@ import hashlib
 import io
 import json
 import os
-import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from kubelab import image_mpis
 from kubelab.processes import KubelabError
-from tare.lab.mpi import install, installed_version, pinned_version
 
 PAUSE, MPI = "docker.io/kubelab/pause:1", "docker.io/kubelab/mpi:1"
-INTEL_MPI = "/opt/intelmpi"
-"""Where the image has Intel MPI, and its benchmarks."""
 
 _SUITE = "bookworm"
 _PACKAGES = ("openmpi-bin", "openssh-server", "openssh-client", "hpcc", "iperf3", "iproute2", "python3")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SOURCES = Path(__file__).parent
 _UNUSED = ("usr/share/man", "usr/share/doc", "usr/share/locale")
-_INTEL_PROGRAMS = ("IMB-MPI1", "mpiexec.hydra", "hydra_bstrap_proxy", "hydra_pmi_proxy")
-_INTEL_LIBRARIES = ("libmpi.so.12", "libfabric.so.1", "libtcp-fi.so", "librxm-fi.so", "libshm-fi.so")
 _RECORD = "mpi.packages.txt"
 _SETTINGS = {
     "etc/ssh/ssh_config.d/mpi.conf": (
         "Host *\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n"
     ),
     "etc/ssh/sshd_config.d/mpi.conf": "StrictModes no\nPermitRootLogin yes\n",
-    "sshd_config": (
-        "Port 2222\nHostKey /home/mpiuser/.ssh/id_rsa\nPidFile /home/mpiuser/sshd.pid\nStrictModes no\n"
-    ),
 }
 
 
@@ -51,9 +43,9 @@ class Images(NamedTuple):
 def folder() -> Path:
     """Return where the images belong: a folder for each state of what they are made of."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    content = (_SUITE, _PACKAGES, _UNUSED, _INTEL_PROGRAMS, _INTEL_LIBRARIES, _SETTINGS)
+    content = (_SUITE, _PACKAGES, _UNUSED, _SETTINGS, *image_mpis.identity())
     digest = hashlib.blake2b(repr(content).encode(), digest_size=8)
-    digest.update(pinned_version("intelmpi").encode() + b"\0" + (_SOURCES / "pause.c").read_bytes())
+    digest.update((_SOURCES / "pause.c").read_bytes())
     return cache / "tare" / "kubelab" / f"images-{digest.hexdigest()}"
 
 
@@ -86,13 +78,12 @@ def _build_pause(scratch: Path) -> Path:
 
 
 def _build_mpi(scratch: Path) -> Path:
-    """Build it with mmdebstrap(1). Programs run as root or as mpiuser, 1000, whose sshd needs no rights."""
+    """Build it with mmdebstrap(1). Programs run as root, as mpiuser, 1000, or as anybody."""
     _stage(scratch)
     hooks = [
         'chroot "$1" useradd --uid 1000 --create-home --shell /bin/bash mpiuser',
         f'copy-in "{scratch}/opt" /',
         f'copy-in "{scratch}/etc" /',
-        f'upload "{scratch}/sshd_config" /home/mpiuser/.sshd_config',
         'chroot "$1" chown -R mpiuser:mpiuser /home/mpiuser',
         'mkdir -p "$1/run/sshd"',
         f'chroot "$1" dpkg-query --show >"{scratch}/{_RECORD}"',
@@ -107,29 +98,11 @@ def _build_mpi(scratch: Path) -> Path:
 
 
 def _stage(scratch: Path) -> None:
-    """Lay out what Debian does not have: the settings of ssh, and what is needed of Intel MPI."""
+    """Lay out what Debian does not have: the settings of ssh, and the MPIs of PyPI."""
     for path, text in _SETTINGS.items():
         (scratch / path).parent.mkdir(parents=True, exist_ok=True)
         (scratch / path).write_text(text)
-    [prefix] = install(["intelmpi"])
-    version, pinned = installed_version("intelmpi", prefix.parent), pinned_version("intelmpi")
-    if version != pinned:
-        raise KubelabError(
-            f"{prefix} is Intel MPI {version or 'of an unknown version'}, and {pinned} is locked; "
-            f"cure: rm -r {prefix}, then tare lab setup"
-        )
-    within = scratch / INTEL_MPI.lstrip("/")
-    for source in _parts(prefix):
-        target = within / source.relative_to(prefix)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(source, target)
-
-
-def _parts(prefix: Path) -> Iterator[Path]:
-    yield from (prefix / "bin" / name for name in _INTEL_PROGRAMS)
-    yield from (prefix / "lib" / name for name in _INTEL_LIBRARIES)
-    yield from (prefix / "opt/mpi/etc").glob("tuning_generic*")
-    yield from prefix.glob("lib/python3*/site-packages/impi_rt-*.dist-info/METADATA")  # a fact of each run
+    image_mpis.stage(scratch)
 
 
 def _archive(name: str, layer: Path, path: Path, command: Sequence[str]) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from kubelab.control_plane import ControlPlane
 from kubelab.plugins import ETC, lay_plugins, lay_whereabouts, pod_network
 from kubelab.processes import Daemon, KubelabError
 
+_CRI_O = Path(__file__).with_name("cri_o.py")
+"""What runs containers of the RuntimeClass cri-o."""
 _TUNED = {
     "vm/overcommit_memory": 1,
     "vm/panic_on_oom": 0,
@@ -54,6 +57,12 @@ version = 2
     runtime_type = "io.containerd.runc.v2"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
       SystemdCgroup = false
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.cri-o]
+    runtime_type = "io.containerd.runc.v2"
+    pod_annotations = ["kubelab/*"]
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.cri-o.options]
+      SystemdCgroup = false
+      BinaryName = "{folder}/cri-o"
 """
 
 
@@ -153,6 +162,9 @@ class Node:
         (self._folder / "networks/10-pods.conflist").write_text(json.dumps(pods))
         text = _CONTAINERD.format(pause=images.PAUSE, folder=self._folder)
         (self._folder / "containerd.toml").write_text(text)
+        runtime = self._folder / "cri-o"
+        runtime.write_text(f"#!{sys.executable}\n{_CRI_O.read_text()}")
+        runtime.chmod(0o755)
         (self._folder / "resolv.conf").write_text(f"nameserver {fabric.HOST}\n")
         (self._folder / "kubelet.yaml").write_text(yaml.safe_dump(self._kubelet_config()))
 

@@ -26,6 +26,7 @@ NODES, RATE = 2, "200mbit"
 PID = "kubelab.pid"
 _INSIDE = "inside.pid"
 _PATIENCE_S = 20
+_CONSTRAINTS = Path(__file__).parent / "manifests" / "security-context-constraints.yaml"
 _PROGRAMS = ("containerd", "runc", "ip", "tc", "nsenter", "unshare", "setpriv", "ssh-keygen")
 _TRIAL = """\
 ip link add name cable0 type veth peer name cable1
@@ -66,6 +67,7 @@ def pod_lab(folder: Path, n_nodes: int = NODES, rate: str = RATE) -> Iterator[Co
     with ExitStack() as stack:
         fabric.lay_switches()
         cluster = stack.enter_context(ControlPlane(folder, address=fabric.HOST))
+        cluster.apply(_CONSTRAINTS.read_text())
         for daemon in (_dns(cluster), operator(cluster)):
             daemon.start()
             stack.callback(daemon.kill)
