@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tare.backends.kubernetes import attachments, memory, naming, phases, truth
+from tare.backends.kubernetes import attachments, memory, naming, phases, processes, truth
 from tare.backends.kubernetes.observed import SeenJob, SeenPod
 from tare.backends.kubernetes.ssh_words import Unreached
 from tare.backends.slurm import landing as record
@@ -37,7 +37,8 @@ def land(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, log_fault: st
     if landed.exit.code == 0:
         problems = (*twins, *truth.untruths(task, before, after, nodes, landed.exit.elapsed_s))
         return msgspec.structs.replace(landed, problems=problems)
-    reason = memory.why_killed(before, after, pods) or next(iter(twins), "")
+    reason = memory.why_killed(before, after, pods) or processes.why_refused(before, after)
+    reason = reason or next(iter(twins), "")
     return msgspec.structs.replace(landed, reason=reason) if reason else landed
 
 
