@@ -7,12 +7,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import yaml
 
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import HOST, MACVLAN, Situation
 from tare.backends.kubernetes.cluster import Cluster
-from tare.backends.kubernetes.doctor import RIGHTS, check_cluster, is_usable
+from tare.backends.kubernetes.doctor import check_cluster, is_usable
 from tare.backends.kubernetes.finding import Finding
 from tare.backends.kubernetes.leftovers import leftovers, remove
 from tare.backends.kubernetes.scheduler import KubernetesScheduler
@@ -130,34 +129,3 @@ def test_what_each_campaign_has_is_told_with_who_made_it_and_goes_alone(
     remove(cluster, found["dead"])
     assert api.names("mpijobs") == ["tare-alive-ab-2-1", "tare-elsewhere-ab-3-1"]
     assert len(api.names("configmaps")) == 2
-
-
-def test_the_role_that_ships_grants_what_campaigns_use_and_nothing_else() -> None:
-    role = next(
-        one for one in yaml.safe_load_all((DEPLOY / "role.yaml").read_text()) if one["kind"] == "Role"
-    )
-    granted = {
-        (group, resource, verb)
-        for rule in role["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-    used = {
-        ("" if resource.group == "api/v1" else resource.group.split("/")[1], resource.plural, verb)
-        for resource, verbs in RIGHTS
-        for verb in verbs
-    }
-    for_doctor = {
-        ("", "pods/log", "get"), ("", "persistentvolumeclaims", "get"), ("", "resourcequotas", "list"),
-        ("k8s.cni.cncf.io", "network-attachment-definitions", "get"),
-        ("k8s.cni.cncf.io", "network-attachment-definitions", "create"),
-    }  # fmt: skip
-    assert granted == used | for_doctor
-
-
-def test_all_that_ships_is_named_in_the_kustomization() -> None:
-    kustomization = yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())
-    (generator,) = kustomization["configMapGenerator"]
-    named = {*kustomization["resources"], *generator["files"], "kustomization.yaml"}
-    assert named == {path.name for path in DEPLOY.iterdir()}
