@@ -227,7 +227,7 @@ def _pods(data: bytes) -> None:
     node = msgspec.json.decode(data, type=nodes._Node)
     other = msgspec.json.decode(data, type=nodes._Pod)
     nodes.node_facts(node)
-    nodes.neighbours(node, [other])
+    nodes.neighbours([other])
     phases.why_pending([pod], [" Warning x"])
     job, event = msgspec.json.decode(data, type=SeenJob), msgspec.json.decode(data, type=SeenEvent)
     list(refusals.obstacles([pod], [event], dict, lacks_workers=True, has_starter=False))

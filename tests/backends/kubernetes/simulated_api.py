@@ -111,7 +111,9 @@ class SimulatedApiServer:
         """Make or change a pod of a job."""
         old = self.objects.get(("pods", name), {})
         labels = template.get("metadata", {}).get("labels", {})
-        meta = {"name": name, "labels": labels, "annotations": old.get("metadata", {}).get("annotations", {})}
+        annotations = old.get("metadata", {}).get("annotations", {})
+        meta = {"name": name, "labels": labels, "annotations": annotations}
+        meta["namespace"] = owner["metadata"]["namespace"]
         node = status.pop("node", old.get("spec", {}).get("nodeName", ""))
         spec = {**template.get("spec", {}), **({"nodeName": node} if node else {})}
         self.apply("pods", {"metadata": meta, "spec": spec, "status": {**old.get("status", {}), **status}})

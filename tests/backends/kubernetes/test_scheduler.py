@@ -18,6 +18,7 @@ from backends.kubernetes.conftest import (
 )
 from backends.kubernetes.simulated_api import SimulatedApiServer, packed, probe
 from backends.kubernetes.situations import PAIR, SITUATIONS, Situation
+from tare.backends.kubernetes.naming import object_name
 from tare.backends.kubernetes.scheduler import KubernetesScheduler
 from tare.errors import BackendError
 from tare.model.case import Layout
@@ -322,6 +323,39 @@ def test_the_facts_of_a_run_tell_what_else_ran_on_its_nodes(
     assert landed.facts["w2"]["kubernetes.neighbours"] == "none"
     assert landed.facts["w2"]["kubernetes.labels"] == "bench=only"
     assert landed.facts["w2"]["kubernetes.taints"] == "bench=:NoSchedule"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "none"),
+        ({"namespace": "others"}, "1 of others"),
+        ({"tare/campaign": "another"}, "1 of bench"),
+        ({"tare/task": "tare-ca-of-one-that-landed"}, "none"),
+        ({"app.kubernetes.io/managed-by": "helm", "tare/campaign": "", "tare/task": ""}, "1 of bench"),
+    ],
+)
+def test_neighbours_are_all_pods_that_are_not_the_run_s_own(
+    scheduler: KubernetesScheduler,
+    api: SimulatedApiServer,
+    happen: Happenings,
+    task: Make,
+    changes: dict[str, str],
+    expected: str,
+) -> None:
+    """Another campaign of Tare's is a neighbour too."""
+    api.apply("nodes", {"metadata": {"name": "w1"}})
+    one = task()
+    own = {"app.kubernetes.io/managed-by": "tare", "tare/campaign": "ca", "tare/task": object_name(one)}
+    labels = own | {name: value for name, value in changes.items() if name != "namespace"}
+    meta = {"name": "other", "namespace": changes.get("namespace", "bench"), "labels": labels}
+    scheduler.submit([one])
+    happen.workers()
+    pod = {"metadata": meta, "spec": {"nodeName": "w1"}, "status": {"phase": "Running"}}
+    api.apply("pods", pod)
+    happen.succeed()
+    (landed,) = wait_for(scheduler)
+    assert landed.facts["w1"]["kubernetes.neighbours"] == expected
 
 
 def test_facts_that_tare_may_not_ask_for_cost_no_run(

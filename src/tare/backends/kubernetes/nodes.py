@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
+from tare.backends.kubernetes import naming
 from tare.backends.kubernetes.cluster import NODES, PODS, Cluster
-from tare.backends.kubernetes.naming import MANAGED_BY
 from tare.errors import BackendError
 
-_FRESH_S = 60.0
+_FRESH_S, _RECENT_S = 60.0, 10.0
 _QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?(?:[eE][+-]?[0-9]{1,2})?)([numk]?)")
 _MILLI = {"n": 1e-6, "u": 1e-3, "m": 1.0, "": 1e3, "k": 1e6}
 """Thousandths of a CPU in each unit that a quantity may have (k8s.io/apimachinery, resource.Quantity)."""
@@ -79,29 +80,79 @@ class _Pod(msgspec.Struct, frozen=True):
 Facts = Mapping[str, Mapping[str, str]]
 
 
+class Own(NamedTuple):
+    """A run, whose pods are no neighbours of its own: where, whose, and what it is called.
+
+    `beside` are the other tasks of its campaign that are in the cluster still: what was listed of a task
+    that has landed since is no neighbour.
+    """
+
+    namespace: str
+    campaign: str
+    task: str
+    beside: Collection[str] = ()
+
+    def is_neighbour(self, pod: _Pod) -> bool:
+        """Return whether a pod is none of the run's, and may have run beside it."""
+        meta = pod.metadata
+        if pod.status.phase not in {"Running", "Pending"}:
+            return False
+        if meta.namespace != self.namespace or meta.labels.get(naming.CAMPAIGN) != self.campaign:
+            return True
+        return meta.labels.get(naming.TASK) in self.beside
+
+
 class NodeFacts:
-    """Asks the cluster about all of its nodes at once, at most once a minute, however many runs land."""
+    """Asks the cluster about all of its nodes at once, however many runs land."""
 
     def __init__(self, cluster: Cluster, clock: Callable[[], float]) -> None:
         self._cluster = cluster
         self._clock = clock
-        self._facts: dict[str, dict[str, str]] = {}
+        self._nodes: dict[str, _Node] = {}
+        self._pods: dict[str, list[_Pod]] = {}
+        self._refusal = ""
         self._asked_at: float | None = None
 
-    def of(self, nodes: Iterable[str]) -> Facts:
-        """Return the facts of `nodes`; one that may not be asked says so in place of them."""
-        now = self._clock()
-        if self._asked_at is None or now - self._asked_at > _FRESH_S:
-            self._asked_at, self._facts = now, self._ask()
-        return {node: self._facts.get(node, self._facts.get("", {})) for node in nodes}
+    def of(self, nodes: Iterable[str], own: Own, began: float) -> Facts:
+        """Return the facts of `nodes` for a run of which `began` is the start, by the clock.
 
-    def _ask(self) -> dict[str, dict[str, str]]:
+        Nodes that may not be asked about say so in place of them. What is told was so after the run began,
+        or within ten seconds before.
+        """
+        now = self._clock()
+        age = None if self._asked_at is None else now - self._asked_at
+        if age is None or age > _FRESH_S or (age > _RECENT_S and now - age < began):
+            self._asked_at = now
+            self._ask()
+        if self._refusal:
+            return {node: {"kubernetes.neighbours": self._refusal} for node in nodes}
+        known = {name: self._nodes[name] for name in nodes if name in self._nodes}
+        return {
+            name: node_facts(node) | neighbours(filter(own.is_neighbour, self._pods.get(name, ())))
+            for name, node in known.items()
+        }
+
+    def _ask(self) -> None:
+        self._nodes, self._pods, self._refusal = {}, {}, ""
         try:
-            nodes = [msgspec.json.decode(one, type=_Node) for one in self._cluster.list_all(NODES)[0]]
-            pods = [msgspec.json.decode(one, type=_Pod) for one in self._cluster.list_everywhere(PODS)]
+            self._nodes = {node.metadata.name: node for node in read_nodes(self._cluster)}
+            self._pods = read_pods(self._cluster)
         except BackendError as error:
-            return {"": {"kubernetes.neighbours": f"not known: {error}"}}
-        return {node.metadata.name: node_facts(node) | neighbours(node, pods) for node in nodes}
+            self._refusal = f"not known: {error}"
+
+
+def read_nodes(cluster: Cluster) -> list[_Node]:
+    """Return all nodes. Raises Refusal or Outage."""
+    return [msgspec.json.decode(one, type=_Node) for one in cluster.list_all(NODES)[0]]
+
+
+def read_pods(cluster: Cluster) -> dict[str, list[_Pod]]:
+    """Return the pods of all namespaces by their node. Raises Refusal or Outage."""
+    found: dict[str, list[_Pod]] = {}
+    for one in cluster.list_everywhere(PODS):
+        pod = msgspec.json.decode(one, type=_Pod)
+        found.setdefault(pod.spec.node_name, []).append(pod)
+    return found
 
 
 def node_facts(node: _Node) -> dict[str, str]:
@@ -119,15 +170,13 @@ def node_facts(node: _Node) -> dict[str, str]:
     }
 
 
-def neighbours(node: _Node, pods: Iterable[_Pod]) -> dict[str, str]:
-    """Return what else runs on a node: pods by namespace, and the CPUs that they asked for."""
+def neighbours(pods: Iterable[_Pod]) -> dict[str, str]:
+    """Return what else runs on a node: `pods` by namespace, and the CPUs that they asked for."""
     counts: Counter[str] = Counter()
     milli = 0
     for pod in pods:
-        is_here = pod.spec.node_name == node.metadata.name and pod.status.phase in {"Running", "Pending"}
-        if is_here and not MANAGED_BY.items() <= pod.metadata.labels.items():
-            counts[pod.metadata.namespace] += 1
-            milli += sum(milli_cpus(one.resources.requests.get("cpu", "0")) for one in pod.spec.containers)
+        counts[pod.metadata.namespace] += 1
+        milli += sum(milli_cpus(one.resources.requests.get("cpu", "0")) for one in pod.spec.containers)
     shown = ", ".join(f"{count} of {namespace}" for namespace, count in sorted(counts.items()))
     return {"kubernetes.neighbours": shown or "none", "kubernetes.neighbours_cpus": f"{milli / 1000:g}"}
 

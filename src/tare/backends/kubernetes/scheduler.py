@@ -27,7 +27,7 @@ from tare.backends.kubernetes.flight import Flight
 from tare.backends.kubernetes.landing import land
 from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
 from tare.backends.kubernetes.node_watch import Nodes
-from tare.backends.kubernetes.nodes import NodeFacts
+from tare.backends.kubernetes.nodes import NodeFacts, Own
 from tare.backends.kubernetes.objects import Manifest
 from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
 from tare.backends.kubernetes.waits import Waits
@@ -373,7 +373,11 @@ class KubernetesScheduler:
     def _with_facts(self, flight: Flight, landing: Landing) -> Landing:
         pods = (pod for pod in flight.pods.values() if pod.role != naming.LAUNCHER)
         nodes = landing.nodes or sorted({pod.spec.node_name for pod in pods if pod.spec.node_name})
-        return msgspec.structs.replace(landing, nodes=tuple(nodes), facts=self._facts_of_nodes.of(nodes))
+        meta = flight.rendered.job.metadata
+        beside = self._flights.keys() - {meta.labels[naming.TASK]}
+        own = Own(meta.namespace, meta.labels.get(naming.CAMPAIGN, ""), meta.labels[naming.TASK], beside)
+        facts = self._facts_of_nodes.of(nodes, own, self._clock() - landing.exit.elapsed_s)
+        return msgspec.structs.replace(landing, nodes=tuple(nodes), facts=facts)
 
     def _delete_later(self, name: str) -> None:
         for resource in (MPI_JOBS, JOBS, PODS):
