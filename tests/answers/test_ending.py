@@ -31,7 +31,8 @@ def simulate(budget: Budget, *, until: float | None = 0.02, most: int = 12) -> C
 
     def execute(case: Case, run: Run, number: int) -> Attempt:
         factor = float(np.exp(random.normal(0, NOISE[str(case.network)])))
-        return make_attempt(case, run.block, [20 * factor] * len(SIZES))
+        began_at = 1e9 + len(log.ended)
+        return make_attempt(case, run.block, [20 * factor] * len(SIZES), started_at=began_at)
 
     log = MemoryLog()
     rule = StoppingRule(plan) if until is not None else None

@@ -17,8 +17,8 @@ from tare.model.backend import Exit
 from tare.model.case import Case, Layout, Run
 from tare.model.plan import Plan
 from tare.model.scheduler import Landing, OnWait, Task
-from tare.model.telemetry import Span
-from tare.runner.batch import BatchCrew, BatchSetup
+from tare.model.telemetry import Epoch, Span
+from tare.runner.batch import BatchCrew, BatchSetup, _spans
 
 CASE = Case(id="c", workload="double", platform="bare", network="host", layout=Layout(nodes=1, ranks=1))
 
@@ -97,3 +97,27 @@ def test_what_attempts_wait_for_is_told_of_those_that_are_under_way(tmp_path: Pa
     ((attempt, reason),) = told
     assert (attempt.case, attempt.block, attempt.attempt) == ("c", 1, 2)
     assert reason == "the controller does not answer"
+
+
+def landed(began_at: float, queued_s: float | None = None) -> Landing:
+    """Return a task that was on its nodes for 3 s before its program ran for 10 s."""
+    program = Epoch("run", began_at + 3, began_at + 13)
+    ended = Exit(elapsed_s=10.0)
+    return Landing(name="t", exit=ended, started_at=began_at, epochs=(program,), queued_s=queued_s)
+
+
+@pytest.mark.parametrize(
+    ("landing", "spans"),
+    [
+        pytest.param(landed(105.0), (5, 3, 2), id="its nodes tell when it began"),
+        pytest.param(landed(105.0, queued_s=2.0), (2, 6, 2), id="the batch system tells when it had nodes"),
+        pytest.param(landed(3705.0), (10, 0, 0), id="the clock of its node is ahead"),
+        pytest.param(landed(-3500.0), (0, 0, 10), id="the clock of its node is behind"),
+        pytest.param(Landing(name="t", exit=Exit()), (20, 0, 0), id="it never began"),
+    ],
+)
+def test_what_a_batch_system_takes_beside_a_program_is_told_apart(
+    landing: Landing, spans: tuple[float, float, float]
+) -> None:
+    found = _spans(100.0, 120.0, landing)
+    assert (found["queued_s"], found["starting_s"], found["ending_s"]) == spans

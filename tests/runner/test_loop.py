@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Sequence
 from functools import partial
 
@@ -34,6 +35,10 @@ def make_plan(repeats: Repeats = Repeats(min=3, max=3), *, warmup: int = 0, retr
     )
 
 
+_SECONDS = itertools.count()
+"""When runs begin, each a second after the one before."""
+
+
 def attempt(
     case: Case, run: Run, number: int, state: State = State.DONE, *, is_infrastructure: bool = False
 ) -> Attempt:
@@ -44,7 +49,7 @@ def attempt(
         state=state,
         is_infrastructure=is_infrastructure,
         reason="" if state is State.DONE else "because",
-        started_at=0.0,
+        started_at=float(next(_SECONDS)),
         elapsed_s=1.0,
         hosts=["n1", "n2"],
     )

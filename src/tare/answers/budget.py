@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable
 
+from tare.answers.clock import Covered
 from tare.model.attempt import Attempt
 from tare.model.case import Pass
 from tare.model.study import Budget
@@ -16,13 +17,16 @@ _HOUR = 3600.0
 class Spending:
     """What the attempts of a campaign have cost so far, and what the next will.
 
-    Every attempt takes time, whatever came of it; only measured runs count as runs. The clock is that
-    of the attempts: what Tare itself needs between them, and pauses, are not in it.
+    Every attempt takes time, whatever came of it; only measured runs count as runs. `elapsed_s` is by the
+    clock while attempts are under way, however many at a time: in a queue if the budget counts that, being
+    started, running, ending. What Tare itself needs between them, and pauses, are not in it.
     """
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
-        self.elapsed_s = 0.0
+        self._clock = Covered()
+        self._untimed_s = 0.0
+        self._taken_s = 0.0
         self.node_s = 0.0
         self._measured_s: dict[tuple[Pass, str], float] = {}
         self._durations: dict[str, list[float]] = {}
@@ -30,13 +34,29 @@ class Spending:
 
     def add(self, attempt: Attempt, *, is_settled: bool) -> None:
         """Take the cost of an attempt into account; `is_settled` says that its run needs no other."""
-        self.elapsed_s += attempt.elapsed_s
-        self.node_s += attempt.elapsed_s * len(attempt.hosts)
+        taken_s = attempt.held_s + (attempt.queued_s if self._budget.counts_queue else 0.0)
+        self._taken_s += taken_s
+        if attempt.started_at is None:
+            self._untimed_s += taken_s
+        else:
+            end = attempt.started_at + attempt.elapsed_s + attempt.ending_s
+            self._clock.add(end - taken_s, end)
+        self.node_s += attempt.held_s * len(attempt.hosts)
         if is_settled and attempt.block >= 1:
-            self._measured_s[attempt.together, attempt.case] = attempt.elapsed_s
+            self._measured_s[attempt.together, attempt.case] = taken_s
         if is_settled:
-            self._durations.setdefault(attempt.case, []).append(attempt.elapsed_s)
+            self._durations.setdefault(attempt.case, []).append(taken_s)
             self._n_hosts[attempt.case] = len(attempt.hosts)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Return how much time has gone by the clock."""
+        return self._clock.seconds + self._untimed_s
+
+    @property
+    def _pace(self) -> float:
+        """Return how much time by the clock a second of an attempt takes: less than 1 beside others."""
+        return self.elapsed_s / self._taken_s if self._taken_s > 0 else 1.0
 
     def has_room(self, cases: Iterable[str], *, is_measured: bool = True) -> bool:
         """Return whether one more run of each of `cases` is expected to fit.
@@ -50,7 +70,7 @@ class Spending:
             return True
         cases = list(cases)
         expected = {case: self.expected_s(case) or 0.0 for case in cases}
-        more_s = sum(expected[case] for case in cases)
+        more_s = sum(expected[case] for case in cases) * self._pace
         more_node_s = sum(expected[case] * self._n_hosts.get(case, 0) for case in cases)
         return (
             (budget.runs is None or self.n_runs + len(cases) * is_measured <= budget.runs)
@@ -71,11 +91,11 @@ class Spending:
     def left_s(self, n_runs: int) -> float | None:
         """Return what `n_runs` more are expected to take, or what the budget leaves; None before the first.
 
-        The runs are one after the other, each as long as those before it in the mean.
+        They take as long as those before in the mean, and as many of them at a time.
         """
         if not self._measured_s:
             return None
-        left = [sum(self._measured_s.values()) / self.n_runs * n_runs]
+        left = [sum(self._measured_s.values()) / self.n_runs * n_runs * self._pace]
         if self._budget.hours is not None:
             left.append(self._budget.hours * _HOUR - self.elapsed_s)
         if self._budget.node_hours is not None and self.node_s:

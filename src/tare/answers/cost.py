@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
 from tare.model.plan import Plan
 
@@ -15,11 +16,15 @@ _Number = TypeVar("_Number", int, float)
 
 
 class Amount(msgspec.Struct, frozen=True, kw_only=True):
-    """Measured runs, and the hours and node-hours that they and the warm-up take; None where unknown."""
+    """Measured runs, and the hours and node-hours that they and the warm-up take; None where unknown.
+
+    `program_hours` are the hours of their programs alone; the others also hold what a batch system takes.
+    """
 
     runs: int
     hours: float | None = None
     node_hours: float | None = None
+    program_hours: float | None = None
 
 
 class CaseCost(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,42 +63,60 @@ def cost(plan: Plan, n_hosts: Mapping[str, int], like: Campaign | None = None) -
     repeats = plan.repeats
     ids = [case.id for case in plan.cases]
     most = _sum(plan, n_hosts, dict.fromkeys(ids, repeats.max), dict.fromkeys(ids, plan.timeout_s))
-    past_s = _past_s(plan, like) if like else {}
-    if like is None or not past_s:
+    past = _past(plan, like) if like else {}
+    if like is None or not past:
         return Cost(least=Amount(runs=len(ids) * repeats.min), most=most)
-    elapsed_s = _completed(plan, past_s, statistics.median)
+
+    def known(of: Callable[[Attempt], float]) -> dict[str, float]:
+        own = {case: statistics.median(map(of, found)) for case, found in past.items()}
+        return _completed(plan, own, statistics.median)
+
+    taken_s, held_s, program_s = (
+        known(lambda one: one.taken_s),
+        known(lambda one: one.held_s),
+        known(lambda one: one.elapsed_s),
+    )
     past_blocks = _past_blocks(plan, like) or dict.fromkeys(ids, repeats.max)
     blocks = _with_references(plan, _completed(plan, past_blocks, statistics.median_high))
     return Cost(
-        least=_sum(plan, n_hosts, dict.fromkeys(ids, repeats.min), elapsed_s),
+        least=_sum(plan, n_hosts, dict.fromkeys(ids, repeats.min), taken_s, held_s, program_s),
         most=most,
-        expected=_sum(plan, n_hosts, blocks, elapsed_s),
+        expected=_sum(plan, n_hosts, blocks, taken_s, held_s, program_s),
         cases=tuple(
-            CaseCost(case=case, blocks=blocks[case], elapsed_s=elapsed_s[case], is_measured=case in past_s)
+            CaseCost(case=case, blocks=blocks[case], elapsed_s=taken_s[case], is_measured=case in past)
             for case in ids
         ),
     )
 
 
 def _sum(
-    plan: Plan, n_hosts: Mapping[str, int], blocks: Mapping[str, int], elapsed_s: Mapping[str, float]
+    plan: Plan,
+    n_hosts: Mapping[str, int],
+    blocks: Mapping[str, int],
+    taken_s: Mapping[str, float],
+    held_s: Mapping[str, float] | None = None,
+    program_s: Mapping[str, float] | None = None,
 ) -> Amount:
-    seconds = {case: (blocks[case] + plan.warmup) * elapsed_s[case] for case in blocks}
+    """Return what so many blocks take; `held_s` is for how long a run has its nodes, if not all the time."""
+    n_runs = {case: blocks[case] + plan.warmup for case in blocks}
+    held_s = held_s or taken_s
+    programs = sum(n * program_s[case] for case, n in n_runs.items()) / 3600 if program_s else None
     return Amount(
         runs=sum(blocks.values()),
-        hours=sum(seconds.values()) / 3600,
-        node_hours=sum(seconds[case] * n_hosts[case] for case in seconds) / 3600,
+        hours=sum(n * taken_s[case] for case, n in n_runs.items()) / 3600,
+        node_hours=sum(n * held_s[case] * n_hosts[case] for case, n in n_runs.items()) / 3600,
+        program_hours=programs,
     )
 
 
-def _past_s(plan: Plan, like: Campaign) -> dict[str, float]:
-    """Return the median time of each case that `like` ran; what was imported tells no time of its own."""
+def _past(plan: Plan, like: Campaign) -> dict[str, list[Attempt]]:
+    """Return the runs of each case that `like` made; what was imported tells no time of its own."""
     known = {case.id for case in plan.cases}
-    times: dict[str, list[float]] = {}
+    found: dict[str, list[Attempt]] = {}
     for one in like.measured():
         if one.case in known and one.source is None:
-            times.setdefault(one.case, []).append(one.elapsed_s)
-    return {case: statistics.median(found) for case, found in times.items()}
+            found.setdefault(one.case, []).append(one)
+    return found
 
 
 def _past_blocks(plan: Plan, like: Campaign) -> dict[str, int]:

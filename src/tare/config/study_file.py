@@ -229,7 +229,9 @@ class _StudyReader:
         if file is None:
             return Budget()
         if isinstance(file, BudgetFile):
-            return Budget(runs=file.runs, hours=file.hours, node_hours=file.node_hours)
+            return Budget(
+                runs=file.runs, hours=file.hours, node_hours=file.node_hours, counts_queue=file.queue
+            )
         budget = _parse_budget(file)
         if budget is None:
             node = child(repeats, "budget") or repeats

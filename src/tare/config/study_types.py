@@ -50,8 +50,23 @@ class BudgetFile(_File, frozen=True, kw_only=True):
     """What a campaign may spend; whichever limit is reached first ends it."""
 
     runs: Annotated[Count | None, Meta(description="Runs, warm-up not counted.")] = None
-    hours: Annotated[Amount | None, Meta(description="Hours by the clock.", examples=[12])] = None
-    node_hours: Annotated[Amount | None, Meta(description="Nodes × hours.", examples=[400])] = None
+    hours: Annotated[
+        Amount | None,
+        Meta(
+            description="Hours by the clock while runs are under way: queued, being started, or running.",
+            examples=[12],
+        ),
+    ] = None
+    node_hours: Annotated[
+        Amount | None,
+        Meta(
+            description="Nodes × hours for which runs have them, from before their programs begin.",
+            examples=[400],
+        ),
+    ] = None
+    queue: Annotated[
+        bool, Meta(description="Whether 'hours' go on while nothing but waiting in a queue is under way.")
+    ] = True
 
 
 class RepeatsFile(_File, frozen=True, kw_only=True):

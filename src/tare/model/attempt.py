@@ -112,7 +112,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     they tell what ran beside it. `printed` is what its program said of itself
     (workload.Parsed). `suspended_s` is for how long the machine of `tare run` was suspended meanwhile, and
     `clock_set_s` by how much its wall clock was set, forward above 0. `evidence` is the SHA-256 of the list
-    of checksums of what it left behind (store.manifest); empty where there is none.
+    of checksums of what it left behind (store.manifest); empty where there is none. In a batch system it was
+    `queued_s` without nodes, `starting_s` on them before its program began, and `ending_s` after that until
+    its results were home; elsewhere these are 0.
     """
 
     case: CaseId
@@ -144,6 +146,19 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     evidence: str = ""
     suspended_s: float = 0.0
     clock_set_s: float = 0.0
+    queued_s: Elapsed = 0.0
+    starting_s: Elapsed = 0.0
+    ending_s: Elapsed = 0.0
+
+    @property
+    def held_s(self) -> float:
+        """Return for how long it had its nodes: until its program began, while that ran, and after it."""
+        return self.starting_s + self.elapsed_s + self.ending_s
+
+    @property
+    def taken_s(self) -> float:
+        """Return how long it took in all, from its place in a queue to its results."""
+        return self.queued_s + self.held_s
 
     @property
     def telemetry_series(self) -> list[Series]:

@@ -81,11 +81,12 @@ class Exclusion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """What a campaign may spend; None means no limit."""
+    """What a campaign may spend; None means no limit. `counts_queue` says that hours go on in a queue."""
 
     runs: int | None = None
     hours: float | None = None
     node_hours: float | None = None
+    counts_queue: bool = True
 
 
 class Repeats(msgspec.Struct, frozen=True, kw_only=True):

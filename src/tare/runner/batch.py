@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import msgspec
 
@@ -245,6 +245,7 @@ class BatchCrew:
             environment=setup.environment(case, landing) if landing.before or landing.facts else None,
             telemetry=self._telemetry(flight, landing),
             clock_set_s=landing.clock_set_s,
+            **_spans(flight.attempt.started_at or 0.0, setup.clock(), landing),
         )
         if landing.reason:
             reason = setup.composer.signs.text(landing.reason)
@@ -262,6 +263,30 @@ class BatchCrew:
                 series=[],
             )
         return judged
+
+
+class _Spans(TypedDict):
+    queued_s: float
+    starting_s: float
+    ending_s: float
+
+
+def _spans(submitted_at: float, landed_at: float, landing: Landing) -> _Spans:
+    """Return what a task took besides its program, between two moments of this machine's clock.
+
+    When the program began is told by its node, whose clock may be another: what is before and after it lies
+    within the whole, and only its parts are off by the difference of the clocks.
+    """
+    whole_s = max(landed_at - submitted_at, 0.0)
+    besides_s = max(whole_s - landing.exit.elapsed_s, 0.0)
+    began_at = landing.epochs[0].began_at if landing.epochs else landing.started_at
+    before_s = besides_s if began_at is None else min(max(began_at - submitted_at, 0.0), besides_s)
+    placed_at = landing.started_at if landing.started_at is not None else began_at
+    queued_s = landing.queued_s
+    if queued_s is None:
+        queued_s = before_s if placed_at is None else max(placed_at - submitted_at, 0.0)
+    queued_s = min(queued_s, before_s)
+    return _Spans(queued_s=queued_s, starting_s=before_s - queued_s, ending_s=besides_s - before_s)
 
 
 def make_task(

@@ -317,9 +317,7 @@ class Loop:
 
     def _report(self, run: Run, last: Attempt | None) -> None:
         n_done = self._spent.n_runs
-        n_at_a_time = max(len(self._under_way), 1)
-        left_s = self._spent.left_s(self._n_left)
-        eta_s = None if left_s is None else left_s / n_at_a_time
+        eta_s = self._spent.left_s(self._n_left)
         n_runs = n_done + max(self._n_left, 0)
         self._on_progress(Progress(n_done, n_runs, eta_s, self._cases[run.case], run, last))
 

@@ -174,7 +174,7 @@ class Book:
         return Progress(
             counts=dict(counts),
             n_planned=len(self.planned),
-            eta_s=None if left_s is None else left_s / max(len(under_way), 1),
+            eta_s=left_s,
             under_way=under_way,
             started_at=min(started, default=None),
             last_at=max(started, default=None),

@@ -18,6 +18,7 @@ from tare.serve.view import block_name, campaign_url, elapsed, reason, run_url, 
 from tare.signs import NO_SIGNS, Signs
 from tare.store.campaign import read_environment
 from tare.store.shown import Shower
+from tare.units import format_seconds
 
 _MOST_FIGURES = 200
 
@@ -88,6 +89,9 @@ def _facts(one: Attempt, state: State) -> list[tuple[str, str]]:
         ("Run", f"{block_name(one.block)}, attempt {one.attempt} of case {visible(one.case)}"),
         ("Started", when(one.started_at)),
         ("Took", elapsed(one, state)),
+        ("In the queue", format_seconds(one.queued_s) if one.queued_s else ""),
+        ("Until its program began", format_seconds(one.starting_s) if one.starting_s else ""),
+        ("Until its results were home", format_seconds(one.ending_s) if one.ending_s else ""),
         ("Exit code", "" if one.exit_code is None else str(one.exit_code)),
         ("Signal", "" if one.signal is None else str(one.signal)),
         ("Hosts", visible(listed(one.hosts))),

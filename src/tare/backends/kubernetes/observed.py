@@ -20,6 +20,7 @@ class SeenMeta(_Seen, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     resource_version: str = ""
+    creation_timestamp: str = ""
     deletion_timestamp: str | None = None
 
     @property
@@ -35,6 +36,7 @@ class Condition(_Seen, frozen=True, kw_only=True):
     status: str = ""
     reason: str = ""
     message: str = ""
+    last_transition_time: str | None = None
 
 
 class Waiting(_Seen, frozen=True, kw_only=True):

@@ -30,6 +30,7 @@ from tare.backends.kubernetes.node_watch import Nodes
 from tare.backends.kubernetes.nodes import NodeFacts, Own
 from tare.backends.kubernetes.objects import Manifest
 from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
+from tare.backends.kubernetes.queueing_time import queued_s
 from tare.backends.kubernetes.waits import Waits
 from tare.backends.kubernetes.watching import Change, News, Silence, Snapshot, Watch
 from tare.errors import BackendError, UsageError
@@ -377,7 +378,8 @@ class KubernetesScheduler:
         beside = self._flights.keys() - {meta.labels[naming.TASK]}
         own = Own(meta.namespace, meta.labels.get(naming.CAMPAIGN, ""), meta.labels[naming.TASK], beside)
         facts = self._facts_of_nodes.of(nodes, own, self._clock() - landing.exit.elapsed_s)
-        return msgspec.structs.replace(landing, nodes=tuple(nodes), facts=facts)
+        waited_s = queued_s(flight.pods.values(), flight.job)
+        return msgspec.structs.replace(landing, nodes=tuple(nodes), facts=facts, queued_s=waited_s)
 
     def _delete_later(self, name: str) -> None:
         for resource in (MPI_JOBS, JOBS, PODS):

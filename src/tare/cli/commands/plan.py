@@ -195,10 +195,18 @@ def _print_cost(plan: Plan, cost: Cost, like: Path | None) -> None:
         echo(f"it ends where the budget of {describe_budget(plan.repeats.budget)} is spent")
 
 
+_NEARLY = 1.01
+"""What a batch system takes is told from one hundredth of what programs take on."""
+
+
 def _hours(amount: Amount) -> str:
     if amount.hours is None or amount.node_hours is None:
         return "an unknown time"
-    return f"{format_seconds(amount.hours * 3600)}, {amount.node_hours:.3g} node-hours"
+    text = f"{format_seconds(amount.hours * 3600)}, {amount.node_hours:.3g} node-hours"
+    if amount.program_hours is not None and amount.hours > amount.program_hours * _NEARLY:
+        programs = format_seconds(amount.program_hours * 3600)
+        text += f"; of that, {programs} in programs, the rest in queues and in starting and ending them"
+    return text
 
 
 def _print_order(plan: Plan) -> None:

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from tare.answers.budget import describe_budget
+from tare.answers.spans import spans_of
 from tare.cli.output import echo, json_option, print_json, print_table
 from tare.cli.progress import describe
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
 from tare.model.case import Run
+from tare.units import format_seconds
 
 _VAGUE = 10.0
 """Of an interval, half: what is not known better is not told to the last digit."""
@@ -51,7 +54,7 @@ def command(folder: Path, is_all: bool, as_json: bool) -> None:
         print_json("tare.status/1", _body(campaign, rows, counts, end))
         return
     echo(summary_line(campaign, counts))
-    for line in (*_session_lines(campaign), *ending_lines(campaign, end)):
+    for line in (*_session_lines(campaign), *_span_lines(campaign), *ending_lines(campaign, end)):
         echo(line)
     shown = [row for row in rows if is_all or row[1] not in {State.DONE, State.PENDING}]
     if shown:
@@ -82,6 +85,17 @@ def _session_lines(campaign: Campaign) -> Iterator[str]:
         n_done = sum(attempt.session == one.number for attempt in campaign.measured())
         runs = f"{n_done} run{'' if n_done == 1 else 's'} done"
         yield f"session {one.number}, begun {began:%Y-%m-%d %H:%M} UTC: {runs}"
+
+
+def _span_lines(campaign: Campaign) -> Iterator[str]:
+    """Yield how much time went into queues, starts and ends, where runs were in a batch system."""
+    spent = spans_of(campaign.attempts)
+    if spent.besides_s > 0:
+        yield (
+            f"time of all runs: {format_seconds(spent.program_s)} in programs, "
+            f"{format_seconds(spent.queued_s)} in queues, {format_seconds(spent.starting_s)} in starting and "
+            f"{format_seconds(spent.ending_s)} in ending them"
+        )
 
 
 def account(campaign: Campaign) -> list[tuple[Run, State, Attempt | None]]:
@@ -157,6 +171,7 @@ def _body(
         "is_running": campaign.is_running,
         "counts": {str(state): counts[state] for state in State},
         "budget_spent": end.is_budget_spent,
+        "time": msgspec.to_builtins(spans_of(campaign.attempts)),
         "sessions": [
             {
                 "number": one.number,
@@ -188,6 +203,9 @@ def _body(
                 "session": attempt.session if attempt else None,
                 "folder": attempt.folder if attempt else None,
                 "elapsed_s": attempt.elapsed_s if attempt and not attempt.source else None,
+                "queued_s": attempt.queued_s if attempt and not attempt.source else None,
+                "starting_s": attempt.starting_s if attempt and not attempt.source else None,
+                "ending_s": attempt.ending_s if attempt and not attempt.source else None,
                 "transport": attempt.transport if attempt else "",
                 "proof": attempt.proof if attempt else None,
                 "chosen": attempt.chosen if attempt else "",

@@ -112,7 +112,7 @@ def _medians(attempts: Sequence[Attempt]) -> dict[str, float]:
     by_case: dict[str, list[float]] = {}
     for one in attempts:
         if one.state is State.DONE:
-            by_case.setdefault(one.case, []).append(one.elapsed_s)
+            by_case.setdefault(one.case, []).append(one.taken_s)
     return {case: statistics.median(found) for case, found in by_case.items()}
 
 

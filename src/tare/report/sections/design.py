@@ -14,6 +14,7 @@ from tare.model.campaign import Campaign
 from tare.report.sections.ending import ending_sentences
 from tare.report.sections.imported import imported_sentences
 from tare.report.sections.runs import moment
+from tare.report.sections.spans import span_sentences
 from tare.report.sides import lay_out
 from tare.report.words.between import changes_words
 from tare.report.words.numbers import count, listed, visible
@@ -44,6 +45,7 @@ def design(campaign: Campaign) -> tuple[str, ...]:
             *_changes(campaign),
             *_counted(found),
             *ending_sentences(campaign, found),
+            *span_sentences(campaign),
             *_watched(found),
         ]
     return tuple(sentences)

@@ -1,0 +1,26 @@
+"""What a batch system takes beside the programs, in a sentence for each platform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tare.answers.spans import Quartiles, platform_spans
+from tare.model.campaign import Campaign
+from tare.report.words.numbers import count, visible
+from tare.units import format_seconds
+
+
+def span_sentences(campaign: Campaign) -> Iterator[str]:
+    """Yield what runs took before, in and after their programs, of platforms with a queue."""
+    for one in platform_spans(campaign):
+        yield (
+            f"On {visible(one.platform)} the median (quartiles) of {count(one.program.n, 'run')} was "
+            f"{_told(one.queued)} in the queue, {_told(one.starting)} from there until the program began, "
+            f"{_told(one.program)} in the program, and {_told(one.ending)} until the results were home."
+        )
+
+
+def _told(one: Quartiles) -> str:
+    if one.upper <= 0:
+        return "no time"
+    return f"{format_seconds(one.median)} ({format_seconds(one.lower)} to {format_seconds(one.upper)})"
