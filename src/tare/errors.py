@@ -8,6 +8,7 @@ TareError                      3
     ├── BackendError               processes could not be started or watched
     ├── StorageError               a storage path could not take a run's files
     └── CampaignError              the campaign folder cannot be read or written
+        ├── NoCampaign             2   the folder that was named holds none
         ├── CampaignLocked             another process is running it
         └── DiskFull                   no room left; what is recorded is safe
 """
@@ -99,6 +100,15 @@ class CampaignError(InfrastructureError):
         if error.errno == errno.ENOENT and not folder.exists():
             return CampaignError.gone(folder)
         return CampaignError(f"{error.filename or folder}: cannot write: {error.strerror}")
+
+
+class NoCampaign(CampaignError):
+    """The folder that was named holds no campaign, and never did."""
+
+    exit_code = 2
+
+    def __init__(self, folder: Path, why: str) -> None:
+        super().__init__(f"{folder}: not a campaign folder: {why}; 'tare run STUDY' makes one")
 
 
 class CampaignLocked(CampaignError):

@@ -117,10 +117,19 @@ def test_the_order_that_is_planned_is_the_order_that_is_run(tare: Tare, study: S
 
 def test_a_folder_that_is_no_campaign_is_named(tare: Tare, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    for command in ("status", "compare", "report", "export"):
-        done = tare(command, "empty")
-        assert done.returncode == 3
-        assert "not a campaign folder" in done.stderr
+    for command in ("status", "compare", "report", "export", "scaling", "curves"):
+        for folder in ("empty", "nowhere"):
+            done = tare(command, folder)
+            assert done.returncode == 2
+            assert "not a campaign folder" in done.stderr
+
+
+def test_a_campaign_whose_plan_was_lost_is_damaged(tare: Tare, study: Study, tmp_path: Path) -> None:
+    tare("run", study(repeats=1, levels="[1]"), "--out", "c")
+    (tmp_path / "c/plan.json").unlink()
+    done = tare("status", "c")
+    assert done.returncode == 3
+    assert "c/plan.json: No such file or directory; restore it from a copy" in done.stderr
 
 
 def test_a_spent_budget_is_told_and_is_no_failure(tare: Tare, study: Study, tmp_path: Path) -> None:

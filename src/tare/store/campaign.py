@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from tare.beneath import Beneath
-from tare.errors import CampaignError
+from tare.errors import CampaignError, NoCampaign
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign, Environment, Session
 from tare.model.case import Pass
@@ -66,13 +67,13 @@ def freeze(folder: Path, plan: Plan, texts: dict[str, str]) -> None:
 
 
 def read_plan(folder: Path) -> Plan:
-    """Return the frozen plan of the campaign in `folder`."""
+    """Return the frozen plan of the campaign in `folder`. Raises NoCampaign where none was ever there."""
     try:
         plan = read_json(Beneath(folder, PLAN), Plan, "restore it from a copy")
     except OSError as error:
-        raise CampaignError(
-            f"{folder}: not a campaign folder: {PLAN}: {error.strerror}; 'tare run STUDY' makes one"
-        ) from error
+        if error.errno in {errno.ENOENT, errno.ENOTDIR} and not Beneath(folder, JOURNAL).exists():
+            raise NoCampaign(folder, f"{PLAN}: {error.strerror}") from error
+        raise CampaignError(f"{folder / PLAN}: {error.strerror}; restore it from a copy") from error
     _require_few(folder, plan)
     return plan
 
