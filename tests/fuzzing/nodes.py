@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import gzip
 import importlib
-import io
 import json
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
+from backends.kubernetes.simulated_api import packed
 from fuzzing.target import CORPUS, TESTS, Target, as_text, files_of
 from tare.backends import sessions
 from tare.backends.kubernetes import (
     attachments,
-    bringing,
     node_watch,
     nodes,
     phases,
@@ -26,7 +26,10 @@ from tare.backends.kubernetes import (
     refusals,
     truth,
 )
-from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
+from tare.backends.kubernetes.following import lines
+from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod, Terminated
+from tare.backends.kubernetes.receiving import Receiver
+from tare.backends.kubernetes.results import keep_failure
 from tare.backends.slurm import commands, landing
 from tare.backends.slurm.states import Phase, is_out, phase_of
 from tare.beneath import Beneath
@@ -249,21 +252,28 @@ def _limits(data: bytes) -> None:
 
 
 def _packed() -> bytes:
-    held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode="w:gz") as archive:
-        for name, text in (("./landed", _STEPS[0]), ("./stdout", b"1.5 us\n")):
-            member = tarfile.TarInfo(name)
-            member.size = len(text)
-            archive.addfile(member, io.BytesIO(text))
-    packed = base64.encodebytes(held.getvalue())
-    return b"hello\n-----BEGIN TARE-----\n" + packed + b"-----END TARE-----\n"
+    piece = base64.b64encode(gzip.compress(b"1.5 us\n")).decode()
+    return f"hello\n\x1etare piece stdout 0 {piece}\n".encode() + packed({"landed": _STEPS[0].decode()})
 
 
 def _log(data: bytes) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        bringing.bring_home(data, Path(folder), "launcher")
-        bringing.keep_message(as_text(data), Path(folder))
-        landing.read_landed(Path(folder))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name, "folder")
+        folder.mkdir()
+        for role in ("launcher", "server"):
+            receiver = Receiver(folder, role, {"stdout"}, 2**20)
+            for line in lines([data[:50], data[50:]]):
+                receiver.take(line)
+            with contextlib.suppress(ValueError):
+                if receiver.lacks() == []:
+                    receiver.keep_record()
+            receiver.problem()
+        keep_failure(Terminated(message=as_text(data)), folder)
+        landing.read_landed(folder)
+        if sum(one.stat().st_size for one in folder.rglob("*")) > 2**22 or [*Path(name).iterdir()] != [
+            folder
+        ]:
+            raise ValueError("more was written than is allowed")
 
 
 def _transport(data: bytes) -> None:

@@ -44,6 +44,7 @@ def kubernetes_options(
         "kubeconfig": expand(file.kubeconfig, (*path, "kubeconfig")) if file.kubeconfig else None,
         "memory_bytes": file.memory,
         "shm_bytes": file.shm,
+        "results_bytes": file.results,
         "is_memlock_unlimited": file.memlock == "unlimited",
         "capabilities": tuple(file.capabilities),
         "user": user,
@@ -56,7 +57,11 @@ def kubernetes_options(
         "merge": msgspec.json.encode(file.merge, order="sorted").decode() if file.merge else "",
     }
     return KubernetesOptions(
-        **{name: value for name, value in values.items() if name not in {"memory", "shm", "memlock"}}
+        **{
+            name: value
+            for name, value in values.items()
+            if name not in {"memory", "shm", "memlock", "results"}
+        }
     )
 
 

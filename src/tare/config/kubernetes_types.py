@@ -89,6 +89,10 @@ class TimeoutsFile(_File, frozen=True, kw_only=True):
     pulled: Annotated[Seconds, Meta(description="Until their images are there.", examples=["15 min"])] = 900
     ready: Annotated[Seconds, Meta(description="Until workers are ready.", examples=["5 min"])] = 300
     started: Annotated[Seconds, Meta(description="Until the launcher runs.", examples=["2 min"])] = 120
+    fetched: Annotated[
+        Seconds,
+        Meta(description="Until results that the pod's log cannot carry are fetched.", examples=["30 min"]),
+    ] = 1800
 
 
 class KubernetesFile(_File, frozen=True, kw_only=True):
@@ -163,6 +167,10 @@ class KubernetesFile(_File, frozen=True, kw_only=True):
         Meta(description="ReadWriteMany claim of each storage path.", examples=[{"scratch": "scratch-pvc"}]),
     ] = {}
     work: Annotated[WorkFile | None, Meta(description="The claim in which campaigns lie.")] = None
+    results: Annotated[
+        Bytes,
+        Meta(description="The most that comes home of a run's files; more is invalid.", examples=["1GiB"]),
+    ] = 2**30
     launcher_creation: Annotated[
         LauncherCreation, Meta(description="launcherCreationPolicy of the operator.")
     ] = LauncherCreation.WAIT_FOR_WORKERS

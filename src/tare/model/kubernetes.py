@@ -100,12 +100,16 @@ class WorkVolume(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PhaseTimeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a run may stay in each phase, in seconds; its own time-out counts from when it runs."""
+    """How long a run may stay in each phase, in seconds; its own time-out counts from when it runs.
+
+    `fetched_s` is how long a pod whose results its log cannot carry waits for them to be fetched.
+    """
 
     scheduled_s: float = 600.0
     pulled_s: float = 900.0
     ready_s: float = 300.0
     started_s: float = 120.0
+    fetched_s: float = 1800.0
 
 
 class Toleration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -124,11 +128,11 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
     `memory_bytes`, as much as it may take at most: then it is Guaranteed, and a kubelet with the policy
     ``static`` gives it CPUs of its own; None asks for a CPU for each thread of each rank. `memory_bytes` None
     asks for no memory. `storage` are claims, ReadWriteMany, by the storage path's name; `work` the claim in
-    which campaigns lie. `user` is the id that programs run as, 0 is root, None leaves it to the cluster, as
-    OpenShift's restricted-v2 does; root has `capabilities` besides those that the runtime gives.
-    `passwd` says whether an init container gives that user an account (see `writes_passwd`).
-    `sshd` starts the daemon on the port that follows it. `merge` is merged into the job's manifest as
-    RFC 7386 says, in JSON.
+    which campaigns lie; without it, at most `results_bytes` of a run's files come home. `user` is the id that
+    programs run as, 0 is root, None leaves it to the cluster, as OpenShift's restricted-v2 does; root has
+    `capabilities` besides those that the runtime gives. `passwd` says whether an init container gives that
+    user an account (see `writes_passwd`). `sshd` starts the daemon on the port that follows it. `merge` is
+    merged into the job's manifest as RFC 7386 says, in JSON.
     """
 
     image: str
@@ -159,6 +163,7 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
     shares_nodes: bool = False
     storage: dict[str, str] = {}
     work: WorkVolume | None = None
+    results_bytes: int = 2**30
     launcher_creation: LauncherCreation = LauncherCreation.WAIT_FOR_WORKERS
     clean_pods: CleanPods = CleanPods.RUNNING
     start_interface: str = POD_INTERFACE

@@ -6,9 +6,12 @@ It stands at the outermost seam, a socket, so that the same client and the same 
 from __future__ import annotations
 
 import base64
+import gzip
+import hashlib
 import io
 import json
 import re
+import sys
 import tarfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -42,6 +45,8 @@ class SimulatedApiServer:
         self.is_down = False
         self.loses_answers = False
         self.is_stopped = False
+        self.log_cuts: dict[str, list[int]] = {}
+        self.log_begins: dict[str, int] = {}
         self.forbidden: set[tuple[str, str]] = set()
         self.oldest = 0
         self.version = 100
@@ -93,6 +98,12 @@ class SimulatedApiServer:
         with self.changed:
             self._record(plural, "DELETED", self.objects.pop((plural, name)))
 
+    def is_over(self, pod: str) -> bool:
+        """Return whether a pod's container has ended, or the pod is gone."""
+        with self.changed:
+            status = self.objects.get(("pods", pod), {}).get("status", {"phase": "Failed"})
+        return status.get("phase") in {"Succeeded", "Failed"}
+
     def forget(self) -> None:
         """Forget what happened, as etcd's compaction does, and end all watches."""
         with self.changed:
@@ -134,8 +145,6 @@ class SimulatedApiServer:
             asked = json.loads(body)["spec"]["resourceAttributes"]
             what = asked["resource"] + (f"/{asked['subresource']}" if asked["subresource"] else "")
             return 201, {"status": {"allowed": (asked["verb"], what) not in self.forbidden}}
-        if found["sub"] == "log":
-            return (200, self.logs[name]) if name in self.logs else (404, {"message": f"no log of {name}"})
         if method == "POST":
             document = json.loads(body)
             if (plural, document["metadata"]["name"]) in self.objects:
@@ -153,7 +162,9 @@ class SimulatedApiServer:
             return 200, {"metadata": {"resourceVersion": version}, "items": items}
         if method == "PATCH":
             document = self.objects[plural, name]
-            document["spec"] |= json.loads(body)["spec"]
+            change = json.loads(body)
+            document["spec"] |= change.get("spec", {})
+            document["metadata"]["labels"] |= change.get("metadata", {}).get("labels", {})
             self.apply(plural, document)
             return 200, document
         for document in items:
@@ -197,6 +208,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, {"message": f"no such path {url.path}"})
         elif "watch" in query:
             self._watch(found["plural"], query)
+        elif found["sub"] == "log":
+            self._log(found["name"], query)
         else:
             self._send(*self.api.serve(self.command, found, query, body))
 
@@ -208,6 +221,40 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+
+    def _log(self, name: str, query: dict[str, str]) -> None:
+        """Send a log as kubelets do: from a rotation or a time on; if followed, while the container runs.
+
+        A proxy may cut it, after as many bytes as a test says, with an end that HTTP takes for one.
+        """
+        if name not in self.api.logs:
+            self._send(404, {"message": f"no log of {name}"})
+            return
+        self.send_response(200)
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        cuts = self.api.log_cuts.get(name) or [sys.maxsize]
+        left, n_sent = cuts.pop(0), 0
+        try:
+            while left > 0 and not self.api.is_down:
+                is_over = self.api.is_over(name) or "follow" not in query
+                lines = stamped(self.api.logs[name])
+                first = self.api.log_begins.get(name, 0)
+                for number, (stamp, line) in enumerate(lines):
+                    if number < max(n_sent, first) or stamp < query.get("sinceTime", ""):
+                        continue
+                    data = (f"{stamp} ".encode() if "timestamps" in query else b"") + line
+                    self.wfile.write(data[:left])
+                    left = max(left - len(data), 0)
+                n_sent = len(lines)
+                self.wfile.flush()
+                if is_over:
+                    return
+                with self.api.changed:
+                    self.api.changed.wait(0.1)
+        except OSError:
+            return  # the client went away
 
     def _watch(self, plural: str, query: dict[str, str]) -> None:
         at = int(query["resourceVersion"])
@@ -250,16 +297,40 @@ def selects(selector: str, document: Doc) -> bool:
 
 
 def packed(files: dict[str, str]) -> bytes:
-    """Return the log of a pod that brings `files` home, as task.sh writes it."""
+    """Return the log of a pod that brings `files` home, as home.sh writes it."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         for name, text in files.items():
             info = tarfile.TarInfo(f"./{name}")
             info.size = len(text.encode())
             archive.addfile(info, io.BytesIO(text.encode()))
-    return (
-        b"words\n\n-----BEGIN TARE-----\n" + base64.encodebytes(buffer.getvalue()) + b"-----END TARE-----\n"
+    return b"words\n" + told(listed({name: text.encode() for name, text in files.items()}), buffer.getvalue())
+
+
+def listed(files: dict[str, bytes]) -> bytes:
+    """Return the list of files that home.sh makes, packed."""
+    sizes = b"".join(f"{len(data)} ./{name}\0".encode() for name, data in files.items())
+    sums = b"".join(
+        f"{hashlib.sha256(data).hexdigest()}  ./{name}\0".encode() for name, data in files.items()
     )
+    return gzip.compress(sizes + b"\0" + sums)
+
+
+def told(manifest: bytes, archive: bytes, waits: str = "no") -> bytes:
+    """Return the lines by which home.sh carries a list and an archive of files, and their end."""
+    lines = [
+        f"\x1etare part {name} {at} {base64.b64encode(data[at : at + 9000]).decode()}\n"
+        for name, data in (("manifest", manifest), ("archive", archive))
+        for at in range(0, len(data), 9000)
+    ]
+    sums = " ".join(f"{len(data)} {hashlib.sha256(data).hexdigest()}" for data in (manifest, archive))
+    return "".join([*lines, f"\x1etare end {waits} {sums}\n"]).encode()
+
+
+def stamped(log: bytes) -> list[tuple[str, bytes]]:
+    """Return the lines of a log, each with the time that the kubelet tells of it."""
+    lines = log.splitlines(keepends=True)
+    return [(f"2026-01-01T00:00:{n // 100:02d}.{n % 100:09d}Z", line) for n, line in enumerate(lines)]
 
 
 def probe(node: str, ranks: dict[int, str] | None = None, files: dict[str, str] | None = None) -> str:

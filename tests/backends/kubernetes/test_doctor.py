@@ -45,7 +45,7 @@ def test_a_cluster_with_everything_is_usable(
     findings = found(cluster, situation, host=HOST)
     assert findings["API server"].found == "v1.34.4"
     assert findings["MPI Operator"].found == "MPIJob v2beta1"
-    assert findings["rights in bench"].found == "all 19"
+    assert findings["rights in bench"].found == "all 21"
     assert is_usable(list(findings.values()))
 
 

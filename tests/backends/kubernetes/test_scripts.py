@@ -16,12 +16,15 @@ import pytest
 from backends.kubernetes.situations import BASE, Situation
 from tare.attest import ASKED, attested, with_files
 from tare.backends.kubernetes.attachments import STATUS
-from tare.backends.kubernetes.bringing import bring_home
+from tare.backends.kubernetes.following import lines
+from tare.backends.kubernetes.framing import Sum
 from tare.backends.kubernetes.landing import land
 from tare.backends.kubernetes.observed import SeenMeta, SeenPod
+from tare.backends.kubernetes.receiving import Lack, Receiver
 from tare.backends.kubernetes.script import probe_script, render
 from tare.collectors.sampler import program, settle
 from tare.model.case import Case, Layout
+from tare.model.kubernetes import PhaseTimeouts
 from tare.model.launch import Invocation
 from tare.model.scheduler import SharedCounter, SharedSampler, Step, Task
 from tare.model.telemetry import Host, Span
@@ -33,13 +36,27 @@ SCRIPTS = Path(__file__).parents[3] / "src" / "tare" / "backends" / "kubernetes"
 HOSTILE = ("$(touch pwned)", "it's", 'a "b"', "`id`", "; exit 9", "ünï", "")
 
 
+def bring_home(log: bytes, folder: Path, role: str) -> list[Lack]:
+    """Take in a whole log; return what is not home then."""
+    receiver = Receiver(folder, role, {"stdout", "stderr"}, 2**30)
+    for line in lines([log]):
+        receiver.take(line)
+    if receiver.end is None:
+        return [Lack("end", 0, Sum(1, None))]
+    if lacks := receiver.lacks():
+        return lacks
+    receiver.keep_record()
+    return []
+
+
 class Pods(NamedTuple):
     """Folders that stand for the file systems of a launcher and two workers."""
 
     root: Path
 
-    def start(self, task: Task, **env: str) -> subprocess.Popen[bytes]:
-        script = self.located(render(task, BASE.options))
+    def start(self, task: Task, fetched_s: float = 60, **env: str) -> subprocess.Popen[bytes]:
+        options = msgspec.structs.replace(BASE.options, timeouts=PhaseTimeouts(fetched_s=fetched_s))
+        script = self.located(render(task, options))
         (self.root / "scripts" / "task.sh").write_text(script)
         environment = {
             "PATH": f"{self.root}/bin:{os.environ['PATH']}",
@@ -52,8 +69,8 @@ class Pods(NamedTuple):
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
         )  # fmt: skip
 
-    def run(self, task: Task, **env: str) -> tuple[int, bytes]:
-        with self.start(task, **env) as process:
+    def run(self, task: Task, fetched_s: float = 60, **env: str) -> tuple[int, bytes]:
+        with self.start(task, fetched_s, **env) as process:
             log, _ = process.communicate(timeout=30)
         return process.returncode, log
 
@@ -109,9 +126,8 @@ def step(*argv: str, name: str = "run", **fields: object) -> Step:
 def test_a_task_of_one_pod_brings_its_files_and_exit_code_home(pods: Pods, tmp_path: Path) -> None:
     one = task_of(tmp_path / "home", step("sh", "-c", 'mkdir d; echo "$VALUE" | tee d/made; exit 3'))
     code, log = pods.run(one)
-    rest = bring_home(log, one.folder, "launcher")
+    assert bring_home(log, one.folder, "launcher") == []
     assert code == 3
-    assert b"BEGIN" not in rest
     assert (one.folder / "d" / "made").read_text() == (one.folder / "stdout").read_text() == "a b\n"
     landed = land(one, [], None)
     assert (landed.exit.code, landed.nodes, landed.step) == (3, ("w0",), "run")
@@ -269,21 +285,62 @@ def test_what_starts_no_ranks_runs_in_the_first_worker(workers: Pods, tmp_path: 
     assert (one.folder / "stdout").read_text().strip() == f"{tmp_path}/job-worker-0.job/work"
 
 
-def test_a_file_that_no_log_could_carry_stays_and_is_named(pods: Pods, tmp_path: Path) -> None:
+def test_a_file_that_no_log_could_carry_waits_in_its_pod_until_that_is_deleted(
+    pods: Pods, tmp_path: Path
+) -> None:
     one = task_of(tmp_path / "home", step("truncate", "-s", "5M", "large"))
-    _, log = pods.run(one)
-    bring_home(log, one.folder, "launcher")
-    assert not (one.folder / "large").exists()
-    assert (one.folder / "left-out").read_text() == "./large\n"
-    assert land(one, [], None).exit.code == 0
+    with pods.start(one) as process:
+        log = b""
+        while b"tare end yes " not in log:
+            log += os.read(process.stdout.fileno(), 65536)  # type: ignore[union-attr]
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+    assert process.returncode == 0
+    [lack] = bring_home(log, one.folder, "launcher")
+    assert (lack.name, lack.whole.n_bytes) == ("large", 5 * 2**20)
+    assert not (one.folder / "landed").exists()
 
 
-def test_a_log_that_was_cut_brings_nothing(pods: Pods, tmp_path: Path) -> None:
+def test_a_pod_that_nobody_fetches_from_ends_after_a_while(pods: Pods, tmp_path: Path) -> None:
+    one = task_of(tmp_path / "home", step("truncate", "-s", "5M", "large"))
+    code, log = pods.run(one, fetched_s=1)
+    assert code == 0
+    assert log.count(b"tare end yes ") > 1, "what was said once, a rotation of the log may have taken away"
+
+
+@pytest.mark.parametrize("is_random", [True, False])
+def test_what_a_program_prints_is_in_the_log_while_it_runs(
+    pods: Pods, tmp_path: Path, *, is_random: bool
+) -> None:
+    source = "/dev/urandom" if is_random else "/dev/zero"
+    program = f"head -c 700000 {source}; until [ -e go ]; do sleep 0.1; done; head -c 300000 {source}"
+    one = task_of(tmp_path / "home", step("sh", "-c", program))
+    with pods.start(one) as process:
+        log = b""
+        while b"tare piece stdout 524288 " not in log:
+            log += os.read(process.stdout.fileno(), 65536)  # type: ignore[union-attr]
+        (pods.root / "work" / "go").touch()
+        log += process.communicate(timeout=20)[0]
+    assert bring_home(log, one.folder, "launcher") == []
+    assert (one.folder / "stdout").read_bytes() == (pods.root / "work" / "stdout").read_bytes()
+    assert (one.folder / "stdout").stat().st_size == 1_000_000
+
+
+def test_nothing_is_called_home_of_a_log_that_was_cut(pods: Pods, tmp_path: Path) -> None:
     one = task_of(tmp_path / "home", step("true"))
     _, log = pods.run(one)
     for cut in (log[:-30], log[: len(log) // 2], log[40:]):
-        bring_home(cut, one.folder, "launcher")
-        assert list(one.folder.iterdir()) == []
+        assert bring_home(cut, one.folder, "launcher")
+        assert not (one.folder / "landed").exists()
+
+
+def test_names_of_every_kind_come_home(pods: Pods, tmp_path: Path) -> None:
+    names = ["a b", "new\nline", "-n", "*", "\\back", "é", "'q'"]
+    one = task_of(tmp_path / "home", step("python3", "-c", f"[open(n, 'w').write(n) for n in {names!r}]"))
+    _, log = pods.run(one)
+    assert bring_home(log, one.folder, "launcher") == []
+    assert [(one.folder / name).read_text() for name in names] == names
 
 
 def test_a_server_that_is_told_to_end_tells_its_counters(pods: Pods, tmp_path: Path) -> None:

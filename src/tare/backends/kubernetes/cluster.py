@@ -6,7 +6,7 @@ import re
 import socket
 import weakref
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -219,9 +219,42 @@ class Cluster:
         try:
             return self._request("GET", f"{self._path(PODS, pod)}/log", {})
         except Outage as outage:
-            if outage.status in _OF_KUBELET:
-                raise Refusal(outage.status, str(outage)) from outage
-            raise
+            raise _of_kubelet(outage) from outage
+
+    @contextmanager
+    def log_stream(self, pod: str, since: str, *, follows: bool, quiet_s: float) -> Iterator[Iterator[bytes]]:
+        """Yield what `pod` wrote since a time (RFC 3339), each line behind its time, in parts as they come.
+
+        When it `follows`, they come until the container ends. Raises Refusal, its kubelet's too, or Outage:
+        also after `quiet_s` without a word.
+        """
+        import httpx2
+
+        self.n_requests += 1
+        query = {"timestamps": "true"} | ({"follow": "true"} if follows else {})
+        query |= {"sinceTime": since} if since else {}
+        path, patience = f"{self._path(PODS, pod)}/log", httpx2.Timeout(_TIMEOUT_S, read=quiet_s)
+        try:
+            with self._http.stream("GET", path, params=query, timeout=patience) as answer:
+                self._sockets.add(answer.extensions["network_stream"].get_extra_info("socket"))
+                if self._is_ending:
+                    raise Outage("Tare ends")
+                if answer.status_code >= 400:
+                    answer.read()
+                    failure = _failure(answer.status_code, answer.content)
+                    raise _of_kubelet(failure) if isinstance(failure, Outage) else failure
+                yield answer.iter_bytes()
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            raise Outage(f"the log was cut: {type(error).__name__} {error}") from error
+
+    def exec_path(self, pod: str) -> str:
+        """Return where commands are run in `pod` (see executing)."""
+        return f"{self._path(PODS, pod)}/exec"
+
+    @property
+    def http(self) -> httpx2.Client:
+        """Return the client, for what is no plain request."""
+        return self._http
 
     def patch(self, resource: Resource, name: str, change: Json) -> None:
         """Merge `change` into an object. Raises Refusal or Outage."""
@@ -284,6 +317,11 @@ class Cluster:
         if answer.status_code >= 400:
             raise _failure(answer.status_code, answer.content)
         return answer
+
+
+def _of_kubelet(outage: Outage) -> BackendError:
+    """Return an outage that is the node's, not the API server's, as what it is."""
+    return Refusal(outage.status, str(outage)) if outage.status in _OF_KUBELET else outage
 
 
 def _failure(status: int, content: bytes) -> BackendError:

@@ -113,7 +113,7 @@ def check_cluster(
         return
     yield Finding(name="API server", is_met=True, found=version)
     yield _check_operator(cluster)
-    yield from _check_rights(cluster, options.namespace)
+    yield from _check_rights(cluster, options)
     yield from _check_networks(cluster, options, networks)
     yield from _check_claims(cluster, options)
     yield from check_quotas(cluster)
@@ -136,10 +136,13 @@ def _check_operator(cluster: Cluster) -> Finding:
     )
 
 
-def _check_rights(cluster: Cluster, namespace: str) -> Iterator[Finding]:
+def _check_rights(cluster: Cluster, options: KubernetesOptions) -> Iterator[Finding]:
     """Yield which rights there are; a right that is not there is a finding of its own."""
+    namespace = options.namespace
     wanted = [(resource, "", verb) for resource, verbs in RIGHTS for verb in verbs]
     wanted.append((PODS, "log", "get"))
+    if options.work is None:  # else results lie in the claim
+        wanted += [(PODS, "exec", "get"), (PODS, "exec", "create")]
     missing = [one for one in wanted if not _may(cluster, namespace, *one)]
     for resource, part, verb in missing:
         name = resource.plural + (f"/{part}" if part else "")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tare.backends.kubernetes import attachments, naming, phases, queueing, refusals
+from tare.backends.kubernetes.following import Homecoming
 from tare.backends.kubernetes.manifests import Rendered, deadline_s, to_json
 from tare.backends.kubernetes.node_watch import Nodes
 from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
@@ -44,6 +45,7 @@ class Flight(msgspec.Struct):
     has_client: bool = False
     is_server_told: bool = False
     gone_since: float | None = None
+    homecomings: dict[str, Homecoming] = {}
 
     @property
     def events(self) -> list[str]:

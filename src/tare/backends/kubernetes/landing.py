@@ -16,17 +16,16 @@ from tare.model.scheduler import Landing, NodeFiles, Task
 _UNREACHABLE = "unreachable "
 
 
-def land(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, log_fault: str = "") -> Landing:
+def land(
+    task: Task, pods: Sequence[SeenPod], job: SeenJob | None, fault: str = "", problem: str = ""
+) -> Landing:
     """Return how `task` ended, whose record lies in its folder, if it left one.
 
-    `log_fault` says why the log of its launcher could not be read.
+    `fault` says why its results are not home, `problem` why not all of them were to come.
     """
-    options = task.platform.kubernetes
-    if log_fault and options is not None and options.work is None:
-        return _without_record(task, pods, job, log_fault)  # its outputs were in the log
     progress = record.read_progress(task.folder)
-    if progress is None or not progress.is_landed:
-        return _without_record(task, pods, job, log_fault)
+    if progress is None or not progress.is_landed or (fault and progress.steps[-1].code == 0):
+        return _without_record(task, pods, job, fault)
     landed = record.land(task, progress)
     nodes = {pod.metadata.name: pod.spec.node_name for pod in pods if pod.role != naming.LAUNCHER}
     if task.layout.nodes == 1 and not task.steps[-1].is_pair:
@@ -35,7 +34,8 @@ def land(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, log_fault: st
     landed = msgspec.structs.replace(landed, nodes=tuple(sorted(before)), before=before, after=after)
     twins = _twins(task, pods)
     if landed.exit.code == 0:
-        problems = (*twins, *truth.untruths(task, before, after, nodes, landed.exit.elapsed_s))
+        wrong = truth.untruths(task, before, after, nodes, landed.exit.elapsed_s)
+        problems = (*twins, *([problem] if problem else []), *wrong)
         return msgspec.structs.replace(landed, problems=problems)
     reason = memory.why_killed(before, after, pods) or processes.why_refused(before, after)
     reason = reason or next(iter(twins), "")
@@ -56,7 +56,7 @@ def _twins(task: Task, pods: Sequence[SeenPod]) -> tuple[str, ...]:
     return (said,) if address else ()
 
 
-def _without_record(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, log_fault: str) -> Landing:
+def _without_record(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, fault: str) -> Landing:
     """Return the end of a task that left no record: the cluster's doing is tried again, nobody else's."""
     for pod in pods:
         said = phases.disruption(pod)
@@ -66,8 +66,8 @@ def _without_record(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, lo
         said = phases.ended_badly(pod)
         if said and (phases.OOM_KILLED in said or phases.own_limit(pod)):
             return Landing(name=task.name, exit=Exit(), reason=said)
-    if log_fault:
-        return Landing(name=task.name, exit=Exit(fault=f"its log could not be read: {log_fault}"))
+    if fault:
+        return Landing(name=task.name, exit=Exit(fault=fault))
     unreached = _unreached(task)
     if unreached is not None:
         said = str(unreached)

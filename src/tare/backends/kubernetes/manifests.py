@@ -114,6 +114,11 @@ def deadline_s(task: Task) -> int:
     return math.ceil(task.timeout_s) + _START_AND_END_S
 
 
+def _end_s(task: Task, options: KubernetesOptions) -> int:
+    """Return when the cluster itself ends the job of a task, which may wait for its results to be fetched."""
+    return deadline_s(task) + (0 if options.work else math.ceil(options.timeouts.fetched_s))
+
+
 def _meta(task: Task, suffix: str = "") -> Meta:
     options = task.platform.kubernetes
     return Meta(
@@ -128,7 +133,7 @@ def _mpi_job(task: Task, options: KubernetesOptions, maker: PodMaker) -> MpiJob:
     policy = RunPolicy(
         clean_pod_policy=options.clean_pods.value,
         backoff_limit=0,  # whether a run is tried again is for Tare to say, and to record
-        active_deadline_seconds=deadline_s(task),
+        active_deadline_seconds=_end_s(task, options),
     )
     replicas = ReplicaSpecs(
         launcher=ReplicaSpec(replicas=1, restart_policy="Never", template=_unruled(maker.launcher())),
@@ -155,7 +160,7 @@ def _unruled(template: PodTemplate) -> PodTemplate:
 
 
 def _job(task: Task, options: KubernetesOptions, maker: PodMaker) -> Job:
-    spec = JobSpec(backoff_limit=0, active_deadline_seconds=deadline_s(task), template=maker.alone())
+    spec = JobSpec(backoff_limit=0, active_deadline_seconds=_end_s(task, options), template=maker.alone())
     return Job(metadata=_meta(task), spec=spec)
 
 

@@ -8,6 +8,7 @@ from tare.model.scheduler import Task
 
 CAMPAIGN, CASE, RUN, TASK, ROLE = "tare/campaign", "tare/case", "tare/run", "tare/task", "tare/role"
 FOLDER, HOST, SESSION = "tare/folder", "tare/host", "tare/session"
+KEPT = "tare/kept"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "tare"}
 OPERATOR_ROLE = "training.kubeflow.org/job-role"
 LAUNCHER, WORKER, SERVER, CLIENT = "launcher", "worker", "server", "client"

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tare.backends.kubernetes import bringing, evidence, naming, phases
+from tare.backends.kubernetes import evidence, naming, phases
 from tare.backends.kubernetes.cluster import (
     CONFIG_MAPS,
     EVENTS,
@@ -24,6 +24,7 @@ from tare.backends.kubernetes.cluster import (
     Resource,
 )
 from tare.backends.kubernetes.flight import Flight
+from tare.backends.kubernetes.keeping import Kept
 from tare.backends.kubernetes.landing import land
 from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
 from tare.backends.kubernetes.node_watch import Nodes
@@ -31,8 +32,9 @@ from tare.backends.kubernetes.nodes import NodeFacts, Own
 from tare.backends.kubernetes.objects import Manifest
 from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
 from tare.backends.kubernetes.queueing_time import queued_s
+from tare.backends.kubernetes.results import ResultsReader, keep_failure
 from tare.backends.kubernetes.waits import Waits
-from tare.backends.kubernetes.watching import Change, News, Silence, Snapshot, Watch
+from tare.backends.kubernetes.watching import Arrival, Change, News, Silence, Snapshot, Watch
 from tare.errors import BackendError, UsageError
 from tare.model.backend import Exit
 from tare.model.kubernetes import KubernetesOptions
@@ -45,8 +47,6 @@ _PATIENCE_S = 1.0  # how long `wait` waits for news
 _OUTAGE_S = 600.0  # an API server that restarts, or fails over, is back within minutes
 _RETRY_S = 2.0
 _LEAVE_S = 2.0  # how long a watch may take to end
-_LOG_TRIES = 3
-_SERVER_FAULT = 500  # and more: not what was asked for is wrong, but who answers
 _TOGETHER, _TOGETHER_S = 50, 2.0  # objects are deleted so many, or so late, together: one request for all
 
 
@@ -81,6 +81,8 @@ class KubernetesScheduler:
         self._silent_since: float | None = None
         self._facts_of_nodes = NodeFacts(cluster, clock)
         self._nodes = Nodes()
+        self._results = ResultsReader(cluster, clock, lambda: self._news.put(Arrival()))
+        self._kept = Kept(cluster)
         self._waits = Waits(clock)
         self._on_wait: OnWait = lambda names, reason: None
 
@@ -128,7 +130,7 @@ class KubernetesScheduler:
                 self._flights[name] = self._make_flight(task, is_there=True)
             elif (task.folder / "landed").exists():
                 self._landed.append(land(task, [], None))
-        left = known - wanted.keys() - {""}
+        left = known - wanted.keys() - {""} - self._kept.names(self._selector)
         if left:
             self._delete_now(sorted(left))
         landed = {one.name for one in self._landed}
@@ -144,7 +146,10 @@ class KubernetesScheduler:
             if landing is not None:
                 landings.append(landing)
                 del self._flights[name]
-                self._delete_later(name) if not flight.lost else self._delete_lost(name, flight.lost)
+                if flight.lost:
+                    self._delete_lost(name, flight.lost)
+                elif name not in self._kept:
+                    self._delete_later(name)
         for names, reason in self._waits.news({f.task.name: f.waits_for for f in self._flights.values()}):
             self._on_wait(names, reason)
         self._delete_due()
@@ -161,7 +166,7 @@ class KubernetesScheduler:
     def close(self) -> None:
         """Delete what is left to delete, the campaign's files too, and end the watches."""
         self._delete_due(is_last=True)
-        if self._is_used and not self._flights:
+        if self._is_used and not self._flights and not self._kept:
             self._patiently(lambda: self._cluster.delete_all(CONFIG_MAPS, self._selector))
         self.abandon_watches()
 
@@ -170,6 +175,7 @@ class KubernetesScheduler:
         for watch in self._watches:
             watch.end()
         self._cluster.end_watches()
+        self._results.end(_LEAVE_S)
         for watch in self._watches:  # before the connections are closed that they read
             if watch.is_alive():
                 watch.join(_LEAVE_S)
@@ -219,6 +225,8 @@ class KubernetesScheduler:
             return
 
     def _take(self, news: News) -> None:
+        if isinstance(news, Arrival):
+            return
         if isinstance(news, Silence):
             if news.is_final and news.resource is NODES:
                 return  # they may not be watched, and pods tell less of them
@@ -283,8 +291,9 @@ class KubernetesScheduler:
     def _look(self, flight: Flight) -> Landing | None:
         """Return how a task ended; None while it has not. Of a pair, make the client and end the server."""
         now, starter = self._clock(), flight.starter
-        if starter is not None and starter.is_over:
+        if starter is not None and (starter.is_over or self._results.is_told(flight)):
             return self._finish(flight) if self._is_server_over(flight) else None
+        self._results.follow(flight)
         if flight.rendered.is_pair and not flight.has_client and (address := flight.address()):
             self._create(flight.rendered.client(address), flight.options)
             flight.has_client = True
@@ -310,36 +319,26 @@ class KubernetesScheduler:
             flight.is_server_told, flight.since = True, self._clock()
         return self._clock() - flight.since > flight.options.timeouts.started_s
 
-    def _finish(self, flight: Flight) -> Landing:
-        """Bring home what the pod that started the program left, and say how it ended."""
-        folder = flight.task.folder
-        fault = ""
-        logs: dict[str, bytes] = {}
-        for pod in (flight.server, flight.starter):  # the client's record comes last, and counts
-            if pod is None:
-                continue
-            try:
-                log = self._read_log(pod.metadata.name)
-            except Refusal as refusal:
-                fault = str(refusal)
-            else:
-                logs[pod.role] = bringing.bring_home(log, folder, pod.role)
-            if pod.state.terminated is not None and pod is flight.starter:
-                bringing.keep_message(pod.state.terminated.message, folder)
-        self._keep(flight, logs)
-        landing = land(flight.task, list(flight.pods.values()), flight.job, fault)
-        return self._with_facts(flight, landing)
+    def _finish(self, flight: Flight) -> Landing | None:
+        """Say how a task ended when what it left is home, or never will be; None before.
 
-    def _read_log(self, pod: str) -> bytes:
-        """Return the log of a pod; ask its node again, should it not answer. Raises Refusal."""
-        for _ in range(_LOG_TRIES - 1):
-            try:
-                return self._patiently(partial(self._cluster.log, pod))
-            except Refusal as refusal:
-                if refusal.status < _SERVER_FAULT:
-                    raise
-                self._sleep(_RETRY_S)
-        return self._patiently(partial(self._cluster.log, pod))
+        Raises BackendError where somebody must let us at it first: the pod waits, and is there to adopt.
+        """
+        results = self._results.of(flight)
+        if results is None:
+            return None
+        name, starter = naming.object_name(flight.task), flight.starter
+        self._keep(flight, results.logs)
+        if results.fault:
+            self._kept.keep(flight)
+        if results.is_curable:
+            del self._flights[name]
+            raise BackendError(f"{flight.task.name}: {results.fault}; then run the same command again")
+        if starter is not None:
+            keep_failure(starter.state.terminated, flight.task.folder)
+        pods = list(flight.pods.values())
+        landing = land(flight.task, pods, flight.job, results.fault, results.problem)
+        return self._with_facts(flight, landing)
 
     def _give_up(self, flight: Flight, ended: Exit, reason: str) -> Landing:
         """Return the end of a task that did not come to its own, with the logs of its pods kept."""

@@ -18,7 +18,7 @@ from tare.model.scheduler import Step, Task
 from tare.traffic import traffic_script
 
 MOST_KIB = 4096
-"""Larger files stay in the pod: the kubelet keeps 10 MiB of a log (containerLogMaxSize)."""
+"""Larger files are no matter for the log, of which the kubelet keeps 10 MiB (containerLogMaxSize)."""
 
 SAMPLER = "sampler.py"
 """What watches a pod, where Tare watches."""
@@ -98,6 +98,9 @@ def render(task: Task, options: KubernetesOptions) -> str:
         f"brings={'no' if options.work else 'yes'}",
         f"serves={'yes' if task.steps[-1].is_pair else 'no'}",
         f"most_kib={MOST_KIB}",
+        f"fetched_s={math.ceil(options.timeouts.fetched_s)}",
+        "",
+        (_SCRIPTS / "home.sh").read_text().rstrip(),
         "",
         (_SCRIPTS / "task.sh").read_text().rstrip(),
         "",

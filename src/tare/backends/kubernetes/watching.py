@@ -37,7 +37,11 @@ class Silence(NamedTuple):
     is_final: bool
 
 
-News = Change | Snapshot | Silence
+class Arrival(NamedTuple):
+    """The results of a task are home, or never will be."""
+
+
+News = Change | Snapshot | Silence | Arrival
 
 
 class _Event(msgspec.Struct, frozen=True):

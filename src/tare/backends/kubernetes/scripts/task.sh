@@ -149,6 +149,7 @@ step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of 
   timeout --kill-after=10 "$((left > 0 ? left : 1))" "${@//'{address0}'/${TARE_ADDRESS0:-}}" >"$out" 2>"$err" </dev/null &
   child=$!
   [ -z "$is_ended" ] || kill "$child" 2>/dev/null # the signal came while it began
+  begin_stream "$out" "$err"
   while :; do # a signal of the kubelet interrupts 'wait', and not the program
     wait "$child"
     kill -0 "$child" 2>/dev/null || break
@@ -156,6 +157,7 @@ step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of 
   wait "$child"
   code=$?
   clock
+  end_stream "$out" "$err"
   printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$now" >>progress
   return "$code"
 }
@@ -176,20 +178,17 @@ witness() { # bring home what ranks and their libraries said in the other worker
   wait
 }
 
-land() { # probe again, bring home what the first worker has, and put all of it into the pod's log
+land() { # probe again, bring home what the first worker has, and tell of all of it in the pod's log
   unwatch
   probe after "$scripts/probe.sh"
   disown_folder
   mv progress landed
   cp landed /dev/termination-log 2>/dev/null
-  [ "$brings" = yes ] || return
-  [ ${#hosts[@]} = 0 ] || on "${hosts[0]}" tar -C "$work" -cf - . 2>/dev/null | tar -C "$work" --skip-old-files -xf -
-  witness
-  find . -type f -size +"$most_kib"k >"$run/left-out"
-  [ -s "$run/left-out" ] && cp "$run/left-out" left-out
-  printf '\n-----BEGIN TARE-----\n'
-  tar -czf - --exclude-from="$run/left-out" . | base64
-  printf -- '-----END TARE-----\n'
+  if [ "$brings" = yes ]; then
+    [ ${#hosts[@]} = 0 ] || on "${hosts[0]}" tar -C "$work" -cf - . 2>/dev/null | tar -C "$work" --skip-old-files -xf -
+    witness
+  fi
+  tell
 }
 
 child=

@@ -1,0 +1,137 @@
+"""What the log of a pod carries besides words: lines of scripts/home.sh, as values. Pure.
+
+Each begins with RS and ``tare``: ``piece NAME OFFSET DATA`` of a file that grew, packed by itself; ``part
+NAME OFFSET DATA`` of the ``manifest`` or the ``archive``, which are packed as a whole; ``end WAITS`` and the
+size and SHA-256 of both. `WAITS` says whether the pod stays until what its log lacks is fetched. A program
+may have made up all of it: sizes have limits, also while something is unpacked.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import zlib
+from typing import NamedTuple
+
+MARK = b"\x1etare "
+MOST_LINE = 2 * 1024 * 1024
+"""Bytes of a line; a longer one is none of ours."""
+MANIFEST, ARCHIVE = "manifest", "archive"
+_MOST_PIECE = 1024 * 1024  # bytes unpacked; home.sh packs half of it
+_MOST_MANIFEST = 64 * 1024 * 1024  # some 400,000 files
+_MOST_OFFSET = 2**53
+_NUMBER = re.compile(rb"[0-9]{1,16}")
+_SHA256 = re.compile(rb"[0-9a-f]{64}")
+_GZIP = 31  # wbits of zlib for RFC 1952
+
+
+class Piece(NamedTuple):
+    """What a file holds from an offset on."""
+
+    name: str
+    offset: int
+    data: bytes
+
+
+class Part(NamedTuple):
+    """What the manifest or the archive, packed, holds from an offset on."""
+
+    name: str
+    offset: int
+    data: bytes
+
+
+class Sum(NamedTuple):
+    """The size of a file and its SHA-256; None where only the size is told."""
+
+    n_bytes: int
+    sha256: str | None
+
+
+class End(NamedTuple):
+    """That all is told: what manifest and archive must be, and whether the pod waits to be fetched from."""
+
+    waits: bool
+    manifest: Sum
+    archive: Sum
+
+
+def parse(line: bytes) -> Piece | Part | End | None:
+    """Return what a line of a log carries; None where that is words, or damaged."""
+    _, mark, rest = line.partition(MARK)
+    if not mark or len(line) > MOST_LINE:
+        return None
+    match rest.split():
+        case [b"piece", name, offset, packed]:
+            place, data = _number(offset), _unpacked(packed)
+            return None if place is None or data is None else Piece(_name(name), place, data)
+        case [b"part", (b"manifest" | b"archive") as name, offset, encoded]:
+            place, data = _number(offset), _decoded(encoded)
+            return None if place is None or data is None else Part(_name(name), place, data)
+        case [b"end", (b"yes" | b"no") as waits, n_manifest, manifest, n_archive, archive]:
+            sums = _sum(n_manifest, manifest), _sum(n_archive, archive)
+            return None if sums[0] is None or sums[1] is None else End(waits == b"yes", sums[0], sums[1])
+    return None
+
+
+def parse_manifest(packed: bytes) -> dict[str, Sum]:
+    """Return the files that are asked for, by their path in the working folder.
+
+    Raises ValueError where it is damaged.
+    """
+    unpacking = zlib.decompressobj(_GZIP)
+    try:
+        data = unpacking.decompress(packed, _MOST_MANIFEST)
+    except zlib.error as error:
+        raise ValueError(f"its list of files is damaged: {error}") from error
+    if not unpacking.eof:
+        raise ValueError("its list of files is cut, or too long")
+    sizes, _, sums = data.partition(b"\0\0")
+    known = {name: found for one in sums.split(b"\0") for found, name in [_checksum(one)]}
+    files = {}
+    for one in sizes.split(b"\0"):
+        size, _, name = one.partition(b" ./")
+        if name and (n_bytes := _number(size)) is not None:
+            files[_name(name)] = Sum(n_bytes, known.get(name))
+    return files
+
+
+def _checksum(line: bytes) -> tuple[str | None, bytes]:
+    sha256, _, name = line.partition(b" ")
+    return sha256.decode() if _SHA256.fullmatch(sha256) else None, name[1:].removeprefix(b"./")
+
+
+def _sum(size: bytes, sha256: bytes) -> Sum | None:
+    n_bytes = _number(size)
+    if n_bytes is None or not _SHA256.fullmatch(sha256):
+        return None
+    return Sum(n_bytes, sha256.decode())
+
+
+def _number(text: bytes) -> int | None:
+    found = int(text) if _NUMBER.fullmatch(text) else None
+    return found if found is not None and found <= _MOST_OFFSET else None
+
+
+def _name(name: bytes) -> str:
+    return name.decode(errors="surrogateescape")
+
+
+def _decoded(encoded: bytes) -> bytes | None:
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except binascii.Error:
+        return None
+
+
+def _unpacked(encoded: bytes) -> bytes | None:
+    packed = _decoded(encoded)
+    if packed is None:
+        return None
+    unpacking = zlib.decompressobj(_GZIP)
+    try:
+        data = unpacking.decompress(packed, _MOST_PIECE)
+    except zlib.error:
+        return None
+    return data if unpacking.eof else None  # which checks RFC 1952's CRC-32

@@ -1,0 +1,110 @@
+"""The results of tasks: whether they are home, and if not, why, and whether their pods must stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from tare.backends.kubernetes.cluster import Cluster
+from tare.backends.kubernetes.flight import Flight
+from tare.backends.kubernetes.following import Followers, Homecoming, Outcome
+from tare.backends.kubernetes.observed import SeenPod, Terminated
+from tare.backends.kubernetes.phases import Phase
+from tare.backends.kubernetes.receiving import RECORD, Receiver
+
+_FOLLOWED_AFTER_S = 5.0
+"""A pod that runs longer is followed; the log of any other is read once, when it is over."""
+_STEP = re.compile(r"^step \S+ ([0-9]{1,3}) ", re.MULTILINE)
+
+
+class Results(msgspec.Struct, frozen=True):
+    """What has come of a task: the words in each pod's log by its role, and why not all of it has.
+
+    `is_curable` says that the pods still have the rest; `problem` that it was not to come home.
+    """
+
+    logs: dict[str, bytes]
+    fault: str = ""
+    is_curable: bool = False
+    problem: str = ""
+
+
+class ResultsReader:
+    """Brings home what tasks made, while they run and when they are over; `on_news` as in Followers."""
+
+    def __init__(self, cluster: Cluster, clock: Callable[[], float], on_news: Callable[[], None]) -> None:
+        self._followers = Followers(cluster, on_news)
+        self._clock = clock
+
+    def end(self, patience_s: float) -> None:
+        """Stop reading; call it when the cluster's connections have been ended."""
+        self._followers.end()
+        self._followers.join(patience_s)
+
+    def follow(self, flight: Flight) -> None:
+        """Read what the pod that runs the program writes meanwhile, once it has done so for a while."""
+        starter = flight.starter
+        if starter is None or flight.phase is not Phase.RUNNING or starter.state.running is None:
+            return
+        if self._clock() - flight.since >= _FOLLOWED_AFTER_S:
+            self._followers.take(_homecoming(flight, starter))
+
+    def is_told(self, flight: Flight) -> bool:
+        """Return whether the pod that runs the program has told all, though it may not be over."""
+        one = flight.homecomings.get(flight.starter.metadata.name) if flight.starter else None
+        return one is not None and one.receiver.end is not None
+
+    def of(self, flight: Flight) -> Results | None:
+        """Return what has come of a task whose program is over; None while more is to come.
+
+        Raises OSError where it cannot be written here.
+        """
+        pods = [pod for pod in (flight.server, flight.starter) if pod is not None]  # the client's counts
+        outcomes: dict[str, Outcome] = {}
+        for pod in pods:
+            one = _homecoming(flight, pod)
+            one.is_over = one.is_over or pod.is_over
+            one.expects_end = pod.state.terminated is None or has_told(pod.state.terminated)
+            if one.outcome is None:
+                self._followers.take(one)
+                return None
+            if one.outcome.error is not None:
+                raise one.outcome.error
+            outcomes[pod.role] = one.outcome
+        faults = [one for one in outcomes.values() if one.fault]
+        return Results(
+            logs={role: one.words for role, one in outcomes.items()},
+            fault=faults[0].fault if faults else "",
+            is_curable=any(one.is_curable for one in faults),
+            problem=next((one.problem for one in outcomes.values() if one.problem), ""),
+        )
+
+
+def has_told(ended: Terminated) -> bool:
+    """Return whether a container that is over had come to its script's end, and so must have told of it."""
+    return ended.exit_code == 0 or ended.message.startswith("began ")
+
+
+def keep_failure(ended: Terminated | None, folder: Path) -> None:
+    """Keep the record that a pod left as its termination message, where its log brought none.
+
+    Only of a program that failed: of one that did well, its results are what counts, and they are not home.
+    """
+    if ended is None or not ended.message.startswith("began ") or (folder / RECORD).exists():
+        return
+    codes = _STEP.findall(ended.message)
+    if codes and int(codes[-1]) != 0:
+        (folder / RECORD).write_text(ended.message)
+
+
+def _homecoming(flight: Flight, pod: SeenPod) -> Homecoming:
+    name = pod.metadata.name
+    if name not in flight.homecomings:
+        task, options = flight.task, flight.options
+        streams = {file for step in task.steps for file in (step.stdout, step.stderr)}
+        receiver = Receiver(task.folder, pod.role, streams, options.results_bytes)
+        flight.homecomings[name] = Homecoming(name, receiver, is_shared=options.work is not None)
+    return flight.homecomings[name]
