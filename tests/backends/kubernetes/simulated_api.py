@@ -19,9 +19,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from wsproto.connection import Connection, ConnectionType
+from wsproto.events import BytesMessage, CloseConnection
+
 Doc = dict[str, Any]
+_GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455
 _PATH = re.compile(r"/(?P<group>api/v1|apis/[^/]+/[^/]+)(/namespaces/(?P<ns>[^/]+))?/(?P<plural>[^/]+)"
-                   r"(/(?P<name>[^/]+))?(/(?P<sub>log))?")  # fmt: skip
+                   r"(/(?P<name>[^/]+))?(/(?P<sub>log|exec))?")  # fmt: skip
 
 
 class Happening(NamedTuple):
@@ -45,6 +49,8 @@ class SimulatedApiServer:
         self.is_down = False
         self.loses_answers = False
         self.is_stopped = False
+        self.files: dict[str, bytes] = {}
+        self.exec_cuts: list[int] = []
         self.log_cuts: dict[str, list[int]] = {}
         self.log_begins: dict[str, int] = {}
         self.forbidden: set[tuple[str, str]] = set()
@@ -210,6 +216,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._watch(found["plural"], query)
         elif found["sub"] == "log":
             self._log(found["name"], query)
+        elif found["sub"] == "exec":
+            self._exec(parse_qs(url.query)["command"])
         else:
             self._send(*self.api.serve(self.command, found, query, body))
 
@@ -256,6 +264,28 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             return  # the client went away
 
+    def _exec(self, command: list[str]) -> None:
+        """Stand for a shell that prints part of a file, packed: over a WebSocket, which may be cut."""
+        accepted = hashlib.sha1(self.headers["Sec-WebSocket-Key"].encode() + _GUID).digest()
+        self.send_response(101)
+        self.send_header("Upgrade", "websocket")
+        self.send_header("Connection", "Upgrade")
+        self.send_header("Sec-WebSocket-Accept", base64.b64encode(accepted).decode())
+        self.send_header("Sec-WebSocket-Protocol", self.headers["Sec-WebSocket-Protocol"])
+        self.end_headers()
+        self.close_connection = True
+        start, path, length = command[-3:]
+        data = self.api.files[path][int(start) - 1 :][: int(length)]
+        packed = gzip.compress(data, 1)
+        left = self.api.exec_cuts.pop(0) if self.api.exec_cuts else len(packed)
+        session = Connection(ConnectionType.SERVER)
+        for at in range(0, min(left, len(packed)), 32768):
+            part = packed[at : min(at + 32768, left)]
+            self.wfile.write(session.send(BytesMessage(b"\x01" + part)))
+        if left >= len(packed):
+            self.wfile.write(session.send(BytesMessage(b'\x03{"status":"Success"}')))
+            self.wfile.write(session.send(CloseConnection(1000)))
+
     def _watch(self, plural: str, query: dict[str, str]) -> None:
         at = int(query["resourceVersion"])
         if at < self.api.oldest:
@@ -298,22 +328,31 @@ def selects(selector: str, document: Doc) -> bool:
 
 def packed(files: dict[str, str]) -> bytes:
     """Return the log of a pod that brings `files` home, as home.sh writes it."""
+    every = {name: text.encode() for name, text in files.items()}
+    return b"words\n" + told(listed(every), tarred(every))
+
+
+def tarred(files: dict[str, bytes]) -> bytes:
+    """Return an archive of files."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name, text in files.items():
+        for name, data in files.items():
             info = tarfile.TarInfo(f"./{name}")
-            info.size = len(text.encode())
-            archive.addfile(info, io.BytesIO(text.encode()))
-    return b"words\n" + told(listed({name: text.encode() for name, text in files.items()}), buffer.getvalue())
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
 
 
-def listed(files: dict[str, bytes]) -> bytes:
+def piece(name: str, offset: int, data: bytes) -> bytes:
+    """Return the line by which home.sh carries part of a file that grows."""
+    return f"\x1etare piece {name} {offset} {base64.b64encode(gzip.compress(data)).decode()}\n".encode()
+
+
+def listed(files: dict[str, bytes], *, has_sums: bool = True) -> bytes:
     """Return the list of files that home.sh makes, packed."""
     sizes = b"".join(f"{len(data)} ./{name}\0".encode() for name, data in files.items())
-    sums = b"".join(
-        f"{hashlib.sha256(data).hexdigest()}  ./{name}\0".encode() for name, data in files.items()
-    )
-    return gzip.compress(sizes + b"\0" + sums)
+    sums = (f"{hashlib.sha256(data).hexdigest()}  ./{name}\0".encode() for name, data in files.items())
+    return gzip.compress(sizes + b"\0" + (b"".join(sums) if has_sums else b""))
 
 
 def told(manifest: bytes, archive: bytes, waits: str = "no") -> bytes:

@@ -66,7 +66,11 @@ class Homecoming:
         """Note what became of it."""
         receiver = self.receiver
         self.outcome = Outcome(
-            receiver.words, fault, is_curable, receiver.end is not None, receiver.problem()
+            receiver.words + receiver.unfinished,
+            fault,
+            is_curable,
+            receiver.end is not None,
+            receiver.problem(),
         )
 
 
@@ -184,9 +188,13 @@ class Followers:
         n_known = one.n_since
         if not one.since:
             one.receiver.words = b""
+        one.receiver.unfinished = b""
         with self._cluster.log_stream(one.pod, one.since, follows=follows, quiet_s=quiet_s) as parts:
             for line in lines(parts):
                 stamp, text = _split(line)
+                if not line.endswith(b"\n"):  # the rest of it is still to come, or was cut off
+                    one.receiver.unfinished = text
+                    break
                 if stamp and stamp <= one.since and (stamp < one.since or n_known > 0):
                     n_known -= stamp == one.since
                     continue
@@ -253,13 +261,13 @@ def _lacking(one: Homecoming) -> str:
 
 
 def lines(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a log that comes in parts; one that is longer than any of ours is left out."""
+    """Yield the lines of a log that comes in parts, with their ends, but for lines longer than ours."""
     rest, is_too_long = b"", False
     for part in parts:
         *whole, rest = (rest + part).split(b"\n") if b"\n" in part else (rest + part,)
         for line in whole:
             if not is_too_long:
-                yield line
+                yield line + b"\n"
             is_too_long = False
         if len(rest) > framing.MOST_LINE:
             rest, is_too_long = b"", True

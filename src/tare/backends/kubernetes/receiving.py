@@ -65,7 +65,7 @@ class Receiver:
         self.end: End | None = None
         self.n_received = 0
         self.left_out: dict[str, int] = {}
-        self.words = b""
+        self.words = self.unfinished = b""
 
     def take(self, line: bytes) -> None:
         """Take in a line of the log; what carries nothing of ours are words."""
@@ -79,7 +79,7 @@ class Receiver:
                 self.end = end
             case None:
                 if framing.MARK not in line and line.strip():
-                    self.words = (self.words + line + b"\n")[-_MOST_WORDS:]
+                    self.words = (self.words + line)[-_MOST_WORDS:]
 
     def append(self, name: str, offset: int, data: bytes) -> bool:
         """Write what a file holds from `offset` on, if that goes on where it is; return whether it did."""

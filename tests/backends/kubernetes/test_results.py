@@ -1,0 +1,193 @@
+"""Whether results come home whole: over logs that are cut or rotated, outages and restarts, of any size."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from backends.kubernetes.conftest import Clock, Happenings, begin, over, record, wait_for, wait_until
+from backends.kubernetes.simulated_api import SimulatedApiServer, listed, packed, piece, tarred, told
+from backends.kubernetes.situations import Situation
+from tare.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.errors import BackendError
+from tare.model.kubernetes import WorkVolume
+from tare.model.scheduler import Task
+
+Make = Callable[..., Task]
+LARGE = os.urandom(3_000_000) + bytes(3_000_000)
+
+
+def waiting(api: SimulatedApiServer, large: dict[str, bytes]) -> bytes:
+    """Return the log of a pod that carries the record, while `large` files wait in it to be fetched."""
+    small = {name: text.encode() for name, text in record().items()}
+    api.files |= {f"/tare/work/{name}": data for name, data in large.items()}
+    return b"words\n" + told(listed(small | large), tarred(small), waits="yes")
+
+
+def outlast(scheduler: KubernetesScheduler, clock: Clock) -> None:
+    """Let the program run for long enough to be followed."""
+    scheduler.wait()
+    clock.ahead += 6
+
+
+def test_files_that_wait_in_the_pod_are_fetched_and_it_is_deleted_then(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    launcher = begin(scheduler, happen, one)
+    files = {f"out/field.{number}": LARGE[number:] for number in range(24)}
+    api.logs[launcher] = waiting(api, files)
+    outlast(scheduler, clock)
+    (landed,) = wait_for(scheduler)
+    assert (landed.exit.code, landed.problems) == (0, ())
+    assert {name: (one.folder / name).read_bytes() for name in files} == files
+    scheduler.close()
+    assert api.objects == {}
+
+
+def test_a_connection_that_is_lost_while_fetching_goes_on_where_it_was(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    launcher = begin(scheduler, happen, one)
+    api.exec_cuts = [1_000_000, 900_000, 0, 500_000]
+    api.logs[launcher] = waiting(api, {"large": LARGE})
+    outlast(scheduler, clock)
+    assert wait_for(scheduler)[0].exit.code == 0
+    assert (one.folder / "large").read_bytes() == LARGE
+    assert api.exec_cuts == []
+
+
+def test_without_the_right_to_exec_the_pod_stays_and_the_next_session_fetches(
+    make_scheduler: Callable[[], KubernetesScheduler], happen: Happenings, api: SimulatedApiServer,
+    task: Make, clock: Clock,
+) -> None:  # fmt: skip
+    one, dead = task(), make_scheduler()
+    launcher = begin(dead, happen, one)
+    api.refusals["GET .*/exec"] = (403, "pods is forbidden")
+    api.logs[launcher] = waiting(api, {"large": LARGE})
+    outlast(dead, clock)
+    with pytest.raises(BackendError, match="allow 'get' and 'create' of pods/exec"):
+        wait_for(dead)
+    dead.cancel([one.name])
+    dead.close()
+    assert launcher in api.names("pods")
+    assert not (one.folder / "landed").exists()
+
+    api.refusals.clear()
+    alive = make_scheduler()
+    assert list(alive.adopt([one])) == [one.name]
+    clock.ahead += 6
+    assert wait_for(alive)[0].exit.code == 0
+    assert (one.folder / "large").read_bytes() == LARGE
+    alive.close()
+    assert api.names("pods") == []
+
+
+def test_a_log_that_a_proxy_cuts_is_read_on_from_its_end(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    one = task()
+    launcher = begin(scheduler, happen, one)
+    noise = os.urandom(100_000).hex()
+    api.logs[launcher] = packed(record() | {"noise": noise})
+    api.log_cuts[launcher] = [30_000, 50_000, 10, 90_000]
+    happen.launcher(**over(0))
+    (landed,) = wait_for(scheduler)
+    assert (landed.exit.code, landed.exit.fault) == (0, None)
+    assert (one.folder / "noise").read_text() == noise
+
+
+@pytest.mark.parametrize("lost", ["end", "begin"])
+def test_what_no_log_holds_any_more_is_no_fault_of_the_program_and_the_pod_stays(
+    make_scheduler: Callable[[], KubernetesScheduler], happen: Happenings, api: SimulatedApiServer,
+    task: Make, lost: str,
+) -> None:  # fmt: skip
+    one, scheduler = task(), make_scheduler()
+    launcher = begin(scheduler, happen, one)
+    log = packed(record())
+    api.logs[launcher] = log[:-60] if lost == "end" else log
+    api.log_begins[launcher] = 0 if lost == "end" else 2
+    happen.launcher(**over(0, message=record()["landed"]))
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert "was cut, or rotated away" in landed.exit.fault
+    scheduler.close()
+    assert launcher in api.names("pods")
+    later = make_scheduler()
+    assert later.adopt([]) == []
+    assert launcher in api.names("pods"), "it holds the only copy"
+
+
+def test_output_is_there_while_its_program_runs(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    launcher = begin(scheduler, happen, one)
+    api.logs[launcher] = piece("stdout", 0, b"step 1\n")
+    outlast(scheduler, clock)
+    wait_until(scheduler, lambda: (one.folder / "stdout").exists())
+    api.logs[launcher] += piece("stdout", 7, b"step 2\n")
+    wait_until(scheduler, lambda: (one.folder / "stdout").read_bytes() == b"step 1\nstep 2\n")
+    api.outage(is_down=True)
+    scheduler.wait()
+    api.logs[launcher] += piece("stdout", 14, b"step 3\n")
+    api.outage(is_down=False)
+    wait_until(scheduler, lambda: (one.folder / "stdout").read_bytes().endswith(b"step 3\n"))
+    small = {name: text.encode() for name, text in record().items() if name != "stdout"}
+    every = small | {"stdout": b"step 1\nstep 2\nstep 3\n"}
+    api.logs[launcher] += told(listed(every), tarred(small))
+    happen.launcher(**over(0))
+    assert wait_for(scheduler)[0].exit.code == 0
+
+
+def test_a_gap_in_what_was_streamed_is_fetched(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    launcher = begin(scheduler, happen, one)
+    small = {name: text.encode() for name, text in record().items() if name != "stdout"}
+    api.files["/tare/work/stdout"] = LARGE
+    streamed = piece("stdout", 0, LARGE[:1000]) + piece("stdout", 500_000, LARGE[500_000:600_000])
+    api.logs[launcher] = streamed + told(listed(small | {"stdout": LARGE}), tarred(small), waits="yes")
+    outlast(scheduler, clock)
+    assert wait_for(scheduler)[0].exit.code == 0
+    assert (one.folder / "stdout").read_bytes() == LARGE
+
+
+def test_more_than_is_allowed_is_invalid_and_told(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make,
+    clock: Clock, situation: Situation,
+) -> None:  # fmt: skip
+    options = msgspec.structs.replace(situation.options, results_bytes=4_000_000)
+    one = task(of=situation._replace(options=options))
+    launcher = begin(scheduler, happen, one)
+    api.logs[launcher] = waiting(api, {"large": LARGE, "other": LARGE[:1_000_000]})
+    outlast(scheduler, clock)
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.code == 0
+    assert "large (" in landed.problems[0]
+    assert "raise it, or give a claim as 'work'" in landed.problems[0]
+    assert not (one.folder / "large").exists()
+    assert (one.folder / "other").read_bytes() == LARGE[:1_000_000]
+
+
+def test_a_claim_that_shows_less_than_the_pod_wrote_is_told(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make,
+    situation: Situation, tmp_path: Path,
+) -> None:  # fmt: skip
+    work = WorkVolume(claim="campaigns", path=str(tmp_path))
+    one = task(of=situation.with_options(work=work))
+    launcher = begin(scheduler, happen, one)
+    (one.folder / "landed").write_text(record()["landed"])
+    (one.folder / "stdout").write_text("half")
+    api.logs[launcher] = told(listed({"stdout": b"halfway"}, has_sums=False), b"")
+    happen.launcher(**over(0))
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert "the claim shows 4 of 7 bytes of stdout" in landed.exit.fault
+    assert (one.folder / "stdout").read_text() == "half"

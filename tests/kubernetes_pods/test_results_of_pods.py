@@ -1,0 +1,100 @@
+"""Whether what programs write in real pods comes home whole, whatever its size and whatever happens."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import TARE
+from kubelab import pod_lab
+from kubernetes_pods.conftest import Campaign, PodLab
+
+_OURS = "app.kubernetes.io/managed-by=tare"
+_PATIENCE_S = 120
+_FIGURE = '[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" != 0 ] || '
+_RANDOM = "head -c 50000000 /dev/urandom"
+_COMPRESSIBLE = "seq 6900000 | head -c 50000000"
+_FILES = "for i in $(seq 24); do head -c 4000000 /dev/urandom >file.$i; done"
+
+
+def _script(work: str, pause: str = "") -> str:
+    """Return a program whose first rank does `work`, and then tells the checksum of what it wrote."""
+    return f"{_FIGURE}{{ {work}; {pause} echo; echo value: 1.0; }}"
+
+
+def _home(campaign: Campaign) -> Path:
+    [attempt] = campaign.attempts()
+    assert attempt["state"] == "done", attempt["reason"]
+    [folder] = (campaign.out / "attempts").glob("*/*")
+    return folder
+
+
+def _sum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("work", [_RANDOM, _COMPRESSIBLE], ids=["random", "compressible"])
+def test_fifty_megabytes_of_stdout_come_home(campaign: Campaign, work: str) -> None:
+    script = _script(f"{work} >data; cat data; sha256sum data >sum; rm data")
+    done = campaign.write(platform="openmpi", script=script).run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    folder = _home(campaign)
+    told = (folder / "sum").read_text().split()[0]
+    data = (folder / "stdout").read_bytes()
+    assert hashlib.sha256(data[:50_000_000]).hexdigest() == told
+    assert data[50_000_000:].decode().split() == ["value:", "1.0"]
+
+
+def test_many_files_of_four_megabytes_come_home(campaign: Campaign) -> None:
+    script = _script(f"{_FILES}; sha256sum file.* >sums")
+    done = campaign.write(platform="openmpi", script=script).run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    folder = _home(campaign)
+    sums = [line.split() for line in (folder / "sums").read_text().splitlines()]
+    told = {name: sha256 for sha256, name in sums}
+    assert len(told) == 24
+    assert {name: _sum(folder / name) for name in told} == told
+
+
+def test_output_is_there_while_its_program_runs_and_after_a_kill_and_a_rotation(
+    campaign: Campaign, pods: PodLab, tmp_path: Path
+) -> None:
+    """40 MB in half a minute: more than a kubelet keeps of a log. Tare is killed in the middle of it."""
+    part = "head -c 4000000 /dev/urandom >data; cat data; cat data >>all; sleep 3"
+    script = _script(f"for i in 1 2 3 4 5 6 7 8 9 10; do {part}; done; sha256sum all >sum; rm all data")
+    campaign.write(platform="openmpi", script=script)
+    words = pod_lab.inside(
+        pods.folder, [TARE, "run", str(tmp_path / "study.yaml"), "--out", str(campaign.out)]
+    )
+    env = {**os.environ, "KUBECONFIG": str(pods.folder / "admin.kubeconfig")}
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(words, env=env, stdout=log, stderr=log)
+
+    def size() -> int:
+        return sum(one.stat().st_size for one in campaign.out.glob("attempts/*/*/stdout"))
+
+    _until(lambda: size() > 6_000_000)
+    assert "Running" in pods.kubectl("get", "pods", "-l", f"{_OURS},tare/role=launcher")
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    time.sleep(12)
+    done = campaign.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    folder = _home(campaign)
+    data = (folder / "stdout").read_bytes()
+    assert hashlib.sha256(data[:40_000_000]).hexdigest() == (folder / "sum").read_text().split()[0]
+    _until(lambda: not pods.kubectl("get", "mpijobs,jobs,pods,configmaps", "-l", _OURS, "-o", "name"))
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + _PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.3)
