@@ -81,7 +81,8 @@ def test_the_role_is_what_tare_uses_and_nothing_else() -> None:
         for one, verbs in RIGHTS
         for verb in verbs
     }
-    assert granted == used | {("", "pods/log", "get")} | _ONLY_DOCTOR_AND_NETWORKS
+    of_pods = {("", "pods/log", "get"), ("", "pods/exec", "get"), ("", "pods/exec", "create")}
+    assert granted == used | of_pods | _ONLY_DOCTOR_AND_NETWORKS
 
 
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.name)
