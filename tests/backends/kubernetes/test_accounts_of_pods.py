@@ -19,9 +19,16 @@ import pytest
 
 from backends.kubernetes.situations import BASE
 from backends.kubernetes.test_scripts import SCRIPTS, step, task_of
-from tare.backends.kubernetes import phases
+from tare.backends.kubernetes import naming, phases
 from tare.backends.kubernetes.landing import land
-from tare.backends.kubernetes.observed import SeenPod
+from tare.backends.kubernetes.observed import (
+    ContainerState,
+    ContainerStatus,
+    PodStatus,
+    SeenMeta,
+    SeenPod,
+    Terminated,
+)
 from tare.backends.kubernetes.script import render
 
 UID, GROUPS = 1000650000, 1000650000
@@ -184,3 +191,29 @@ def test_a_pod_whose_init_container_failed_is_over() -> None:
     assert pod.is_over
     assert phases.ended_badly(pod) == "pod w ended with exit code 2 (Error)"
     assert not seen('{"terminated": {"exitCode": 0}}').is_over
+
+
+def ended(role: str, message: str) -> SeenPod:
+    """Return a pod of that role that failed, and printed `message` last."""
+    state = ContainerState(terminated=Terminated(exit_code=255, reason="Error", message=message))
+    return SeenPod(
+        metadata=SeenMeta(name="w", labels={naming.ROLE: role}),
+        status=PodStatus(container_statuses=[ContainerStatus(state=state)]),
+    )
+
+
+def test_a_worker_whose_sshd_does_not_start_tells_its_last_words() -> None:
+    pod = ended("worker", "1\r\nMissing privilege separation directory: /run/sshd\r\n")
+    said = "pod w ended with exit code 255 (Error): Missing privilege separation directory: /run/sshd"
+    assert phases.ended_badly(pod) == said
+
+
+@pytest.mark.parametrize("role", ["launcher", "server", "client"])
+def test_pods_that_leave_their_record_there_have_no_last_words(role: str) -> None:
+    assert phases.ended_badly(ended(role, "began 1 2")) == "pod w ended with exit code 255 (Error)"
+
+
+def test_last_words_steer_no_terminal_and_are_short() -> None:
+    said = phases.ended_badly(ended("worker", "\x1b[31m" + "x" * 5000))
+    assert "\x1b" not in said
+    assert len(said) < 300

@@ -15,6 +15,8 @@ from tare.model.kubernetes import RUN, SCRIPTS, KubernetesOptions
 
 VOLUME = "run"
 """The volume of a pod that takes the file."""
+LAST_WORDS = "FallbackToLogsOnError"
+"""The policy by which a pod that fails tells what it printed last, such as what sshd said."""
 _NAME = "passwd"
 _PATH = "/etc/passwd"
 
@@ -32,6 +34,7 @@ def with_account(spec: PodSpec, options: KubernetesOptions) -> PodSpec:
         env=tuple(EnvVar(name="HOME", value=one.value) for one in main.env if one.name == "HOME"),
         resources=main.resources,  # a pod is Guaranteed only where init containers are, too
         security_context=main.security_context,
+        termination_message_policy=LAST_WORDS,
         volume_mounts=tuple(one for one in main.volume_mounts if one.name in {VOLUME, "scripts"}),
     )
     seen = Mount(name=VOLUME, mount_path=_PATH, sub_path=_NAME)

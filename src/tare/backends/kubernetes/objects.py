@@ -124,6 +124,7 @@ class Container(_Object, frozen=True, kw_only=True):
     resources: Resources = Resources()
     security_context: SecurityContext | None = None
     volume_mounts: tuple[Mount, ...] = ()
+    termination_message_policy: str = ""
 
 
 class KeyPath(_Object, frozen=True, kw_only=True):

@@ -40,6 +40,7 @@ _OWN_LIMIT = re.compile(
 )
 """What a kubelet says of a pod that it evicts for what the pod wrote (pkg/kubelet/eviction/helpers.go)."""
 _PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ErrImageNeverPull"})
+_MOST_WORDS = 200
 _NOTHING = "SetPodTemplateRestartPolicy"
 """What the MPI Operator warns of in templates that name a restart policy: it keeps nothing from running."""
 
@@ -149,7 +150,15 @@ def ended_badly(pod: SeenPod) -> str:
     if state.reason == OOM_KILLED:
         limit = f"the container's limit is {pod.memory_limit}" if pod.memory_limit else "it has no limit"
         return f"pod {pod.metadata.name} took more memory than it may ({OOM_KILLED}): {limit}"
-    return f"pod {pod.metadata.name} ended with exit code {state.exit_code} ({state.reason or 'no reason'})"
+    said = f"pod {pod.metadata.name} ended with exit code {state.exit_code} ({state.reason or 'no reason'})"
+    words = _last_words(state.message) if pod.role == naming.WORKER else ""  # others leave their record there
+    return f"{said}: {words}" if words else said
+
+
+def _last_words(message: str) -> str:
+    """Return the last line that a container printed, as a terminal may show it."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return "".join(one if one.isprintable() else "?" for one in lines[-1][:_MOST_WORDS]) if lines else ""
 
 
 def _sentence(reason: str, message: str) -> str:

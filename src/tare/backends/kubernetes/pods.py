@@ -72,6 +72,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
             container,
             ports=(Port(container_port=port, name=naming.INTERFACE_PORT),),
             readiness_probe=Probe(tcp_socket=TcpSocket(port=port), period_seconds=1),
+            termination_message_policy=account.LAST_WORDS,
         )
         spec = self._spec(container, is_user=True)
         if not self.options.shares_nodes:
