@@ -77,11 +77,20 @@ def test_a_user_whom_neither_image_nor_containerd_knows_is_named_by_ssh(campaign
     assert f"No user exists for uid {FIRST}" in ended(campaign)["reason"]
 
 
-@pytest.mark.parametrize("options", [{"user": FIRST, "passwd": True}, {"user": 1000}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"user": FIRST, "passwd": True}, {"user": 1000}, {"user": 0, "ssh_port": 22}], ids=str
+)
 def test_it_runs_as_whom_the_site_names(campaign: Campaign, options: Mapping[str, object]) -> None:
     done = campaign.write(platform="openmpi", script=RING.format(abi="openmpi"), options=options).run()
     assert done.returncode == 0, done.stdout + done.stderr + str(ended(campaign))
     assert f"I am {options['user']} " in kept(campaign, "stderr")
+
+
+def test_where_nobody_chooses_a_user_an_image_of_roots_is_refused_in_the_kubelets_words(
+    campaign: Campaign,
+) -> None:
+    campaign.write(platform="openmpi", options={"user": "cluster"}).run()
+    assert "image will run as root" in ended(campaign)["reason"]
 
 
 def test_restricted_v2_refuses_user_1000_in_words_that_are_told(
