@@ -58,6 +58,47 @@ def test_an_escape_sequence_that_is_not_whole_waits_for_its_end(tmp_path: Path) 
     assert read_chunk(Beneath(path.parent, path.name), first.end).text == "now"
 
 
+SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+
+
+@pytest.mark.parametrize("line", [f"export API_TOKEN={SECRET} now\n", f"using {SECRET}; done\n"])
+@pytest.mark.parametrize("is_quiet", [False, True])
+def test_a_secret_that_is_split_over_two_polls_is_shown_in_neither(
+    tmp_path: Path, line: str, is_quiet: bool
+) -> None:
+    data = f"first\n{line}".encode()
+    path = tmp_path / "stdout"
+    for cut in range(len(data)):
+        path.write_bytes(data[:cut])
+        if is_quiet:  # it is not waited for the end of the line any more
+            os.utime(path, (1, 1))
+        first = read_chunk(Beneath(tmp_path, "stdout"), 0, is_live=True)
+        path.write_bytes(data)
+        second = read_chunk(Beneath(tmp_path, "stdout"), first.end, is_live=True)
+        shown = first.text + second.text
+        assert SECRET not in shown
+        assert SECRET[-6:] not in shown, (cut, shown)
+        if not is_quiet:
+            assert SECRET[:6] not in shown, (cut, shown)
+            assert shown.startswith("first\n")
+
+
+def test_a_line_that_is_not_whole_comes_when_the_run_has_ended(tmp_path: Path) -> None:
+    path = tmp_path / "stdout"
+    path.write_bytes(b"one\ntwo")
+    first = read_chunk(Beneath(tmp_path, "stdout"), 0, is_live=True)
+    assert first.text == "one\n"
+    assert read_chunk(Beneath(tmp_path, "stdout"), first.end).text == "two"
+
+
+def test_a_secret_at_the_border_of_two_parts_is_shown_in_neither(tmp_path: Path) -> None:
+    path = tmp_path / "stdout"
+    path.write_text("x" * (CHUNK - 10) + f"\n{SECRET}\nend\n")
+    first = read_chunk(Beneath(tmp_path, "stdout"), 0)
+    second = read_chunk(Beneath(tmp_path, "stdout"), first.end)
+    assert (first.text + second.text).endswith("x\n(hidden)\nend\n")
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

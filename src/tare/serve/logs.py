@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 
 import msgspec
 from starlette.responses import FileResponse
@@ -15,6 +16,11 @@ from tare.signs import NO_SIGNS, Signs
 
 CHUNK = 64 * 1024
 """Bytes of a stream that one answer holds at most."""
+
+_LINE = 4096
+"""Bytes of a line that are looked at together, to find secrets in it."""
+_QUIET_S = 5.0
+"""How long a line without its end is waited for: it may be a question, or the last."""
 
 _STREAMS = frozenset({"stdout", "stderr"})
 _ESCAPES = re.compile(
@@ -41,16 +47,24 @@ def find_streams(folder: Beneath) -> dict[str, Beneath]:
 
 
 def read_chunk(
-    stream: Beneath, start: int | None = None, *, before: int | None = None, signs: Signs = NO_SIGNS
+    stream: Beneath,
+    start: int | None = None,
+    *,
+    before: int | None = None,
+    signs: Signs = NO_SIGNS,
+    is_live: bool = False,
 ) -> Chunk:
     """Return what `stream` holds from `start` on, what ends at `before`, or else its tail.
 
-    At most CHUNK bytes; a sign or an escape sequence that is not whole yet is left for the next time.
-    Raises OSError when it is no regular file or cannot be read.
+    At most CHUNK bytes; a sign or an escape sequence that is not whole yet is left for the next time. So is a
+    line of a stream that `is_live`, as long as it grows: half a secret does not look like one. What begins
+    within a line is shown as it is in the whole line. Raises OSError when it is no regular file or cannot be
+    read.
     """
     descriptor = stream.open()
     try:
-        size = os.fstat(descriptor).st_size
+        status = os.fstat(descriptor)
+        size = status.st_size
         end = size if before is None else min(before, size)
         if start is None or before is not None:
             start = max(end - CHUNK, 0)
@@ -59,11 +73,16 @@ def read_chunk(
         else:
             start = min(start, size)
             data = os.pread(descriptor, CHUNK, start)
+        context = os.pread(descriptor, min(start, _LINE), max(start - _LINE, 0)).rpartition(b"\n")[2]
     finally:
         os.close(descriptor)
     if before is None:
-        data = _whole(data)
-    return Chunk(start, start + len(data), size, plain(data.decode("utf-8", "replace"), signs))
+        is_growing = is_live and time.time() - status.st_mtime < _QUIET_S
+        data = _whole(_whole_lines(data, is_cut=is_growing or start + len(data) < size))
+    text = plain(data.decode("utf-8", "replace"), signs)
+    if context and data:
+        text = _behind(context.decode("utf-8", "replace"), data.decode("utf-8", "replace"), signs)
+    return Chunk(start, start + len(data), size, text)
 
 
 class OpenedFile(FileResponse):
@@ -89,6 +108,25 @@ def plain(text: str, signs: Signs = NO_SIGNS) -> str:
     """Return `text` without the escape sequences of terminals; what is hidden otherwise becomes visible."""
     text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     return visible(signs.text(text))
+
+
+def _behind(context: str, text: str, signs: Signs) -> str:
+    """Return `text` as it is shown where it stands behind `context` in its line.
+
+    What is hidden from the one into the other is hidden.
+    """
+    before, both = plain(context, signs), plain(context + text, signs)
+    differing = (number for number, pair in enumerate(zip(before, both, strict=False)) if pair[0] != pair[1])
+    return both[next(differing, min(len(before), len(both))) :]
+
+
+def _whole_lines(data: bytes, *, is_cut: bool) -> bytes:
+    """Return `data` without its last line, which `is_cut`, unless that is long for a line.
+
+    A carriage return ends one, too, as programs show their progress, unless its line feed is yet to come.
+    """
+    end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
+    return data[:end] if is_cut and len(data) - end < _LINE else data
 
 
 def _from_line(data: bytes, *, is_whole: bool) -> bytes:

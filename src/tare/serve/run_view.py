@@ -70,7 +70,7 @@ def run_page(name: str, book: Book, sides: Sides, attempt: Attempt, signs: Signs
         reason="" if state is State.DONE else visible(reason(book, attempt)),
         facts=tuple(_facts(attempt, state)),
         siblings=tuple(_siblings(name, book, attempt)),
-        streams=_streams(run_url(name, attempt), folder, signs),
+        streams=_streams(run_url(name, attempt), folder, signs, is_live=state is State.RUNNING),
         commands=tuple(read_commands(folder, signs)),
         transport=visible(attempt.transport_told),
         traffic=tuple(
@@ -108,11 +108,11 @@ def _siblings(name: str, book: Book, attempt: Attempt) -> list[tuple[str, str]]:
     return [(str(one.attempt), run_url(name, one)) for one in alike] if len(alike) > 1 else []
 
 
-def _streams(url: str, folder: Beneath, signs: Signs) -> tuple[Stream, ...]:
+def _streams(url: str, folder: Beneath, signs: Signs, *, is_live: bool) -> tuple[Stream, ...]:
     found = []
     for name, stream in find_streams(folder).items():
         try:
-            chunk = read_chunk(stream, signs=signs)
+            chunk = read_chunk(stream, signs=signs, is_live=is_live)
         except OSError:  # gone between the listing and now, or not ours to read
             continue
         address = quote(name, safe="")
