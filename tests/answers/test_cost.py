@@ -31,8 +31,14 @@ def lasting(case: Case, *seconds: float, noise: float = 1.0) -> list[Attempt]:
     ]
 
 
-def past(*attempts: Attempt) -> Campaign:
-    return msgspec.structs.replace(make_campaign([HOST, OVERLAY]), attempts=attempts)
+def past(*attempts: Attempt, n_at_a_time: int = 1) -> Campaign:
+    """Return a campaign of these attempts, so many of which run beside one another."""
+    timed, at = [], 1e9
+    for number, one in enumerate(attempts, 1):
+        timed.append(msgspec.structs.replace(one, started_at=at))
+        if number % n_at_a_time == 0:
+            at += 10_000.0
+    return msgspec.structs.replace(make_campaign([HOST, OVERLAY]), attempts=tuple(timed))
 
 
 def test_without_a_past_only_the_time_out_bounds_the_hours() -> None:
@@ -53,6 +59,26 @@ def test_a_past_tells_the_median_time_of_each_case() -> None:
         (4, 36, True),
         (4, 72, True),
     ]
+
+
+def test_runs_beside_one_another_take_less_time_by_the_clock_and_no_fewer_node_hours() -> None:
+    like = past(*lasting(HOST, 36, 36, 36, 36), *lasting(OVERLAY, 36, 36, 36, 36), n_at_a_time=4)
+    found = cost(plan_of(HOST, OVERLAY), N_HOSTS, like)
+    assert found.expected is not None
+    assert found.expected.hours == pytest.approx(8 * 0.01 / 4)
+    assert found.expected.node_hours == pytest.approx(8 * 0.02)
+
+
+def test_queues_and_starts_are_part_of_what_is_expected() -> None:
+    waited = [
+        msgspec.structs.replace(one, queued_s=7.0, starting_s=2.0, ending_s=1.0)
+        for one in (*lasting(HOST, 26, 26, 26, 26), *lasting(OVERLAY, 26, 26, 26, 26))
+    ]
+    found = cost(plan_of(HOST, OVERLAY), N_HOSTS, past(*waited))
+    assert found.expected is not None
+    assert found.expected.hours == pytest.approx(8 * 36 / 3600)
+    assert found.expected.node_hours == pytest.approx(8 * 2 * 29 / 3600)
+    assert found.expected.program_hours == pytest.approx(8 * 26 / 3600)
 
 
 def test_noise_asks_for_blocks_and_the_reference_goes_with_its_contender() -> None:

@@ -54,7 +54,7 @@ class Spending:
         return self._clock.seconds + self._untimed_s
 
     @property
-    def _pace(self) -> float:
+    def pace(self) -> float:
         """Return how much time by the clock a second of an attempt takes: less than 1 beside others."""
         return self.elapsed_s / self._taken_s if self._taken_s > 0 else 1.0
 
@@ -70,7 +70,7 @@ class Spending:
             return True
         cases = list(cases)
         expected = {case: self.expected_s(case) or 0.0 for case in cases}
-        more_s = sum(expected[case] for case in cases) * self._pace
+        more_s = sum(expected[case] for case in cases) * self.pace
         more_node_s = sum(expected[case] * self._n_hosts.get(case, 0) for case in cases)
         return (
             (budget.runs is None or self.n_runs + len(cases) * is_measured <= budget.runs)
@@ -95,7 +95,7 @@ class Spending:
         """
         if not self._measured_s:
             return None
-        left = [sum(self._measured_s.values()) / self.n_runs * n_runs * self._pace]
+        left = [sum(self._measured_s.values()) / self.n_runs * n_runs * self.pace]
         if self._budget.hours is not None:
             left.append(self._budget.hours * _HOUR - self.elapsed_s)
         if self._budget.node_hours is not None and self.node_s:

@@ -8,9 +8,11 @@ from typing import TypeVar
 
 import msgspec
 
+from tare.answers.budget import Spending
 from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
 from tare.model.plan import Plan
+from tare.model.study import Budget
 
 _Number = TypeVar("_Number", int, float)
 
@@ -79,9 +81,9 @@ def cost(plan: Plan, n_hosts: Mapping[str, int], like: Campaign | None = None) -
     past_blocks = _past_blocks(plan, like) or dict.fromkeys(ids, repeats.max)
     blocks = _with_references(plan, _completed(plan, past_blocks, statistics.median_high))
     return Cost(
-        least=_sum(plan, n_hosts, dict.fromkeys(ids, repeats.min), taken_s, held_s, program_s),
+        least=_sum(plan, n_hosts, dict.fromkeys(ids, repeats.min), taken_s, held_s, program_s, _pace(like)),
         most=most,
-        expected=_sum(plan, n_hosts, blocks, taken_s, held_s, program_s),
+        expected=_sum(plan, n_hosts, blocks, taken_s, held_s, program_s, _pace(like)),
         cases=tuple(
             CaseCost(case=case, blocks=blocks[case], elapsed_s=taken_s[case], is_measured=case in past)
             for case in ids
@@ -96,17 +98,28 @@ def _sum(
     taken_s: Mapping[str, float],
     held_s: Mapping[str, float] | None = None,
     program_s: Mapping[str, float] | None = None,
+    pace: float = 1.0,
 ) -> Amount:
-    """Return what so many blocks take; `held_s` is for how long a run has its nodes, if not all the time."""
+    """Return what so many blocks take; `held_s` is for how long a run has its nodes, if not all the time.
+
+    `pace` is how much time by the clock goes by in a second of a run: less than 1 where others run beside it.
+    """
     n_runs = {case: blocks[case] + plan.warmup for case in blocks}
     held_s = held_s or taken_s
-    programs = sum(n * program_s[case] for case, n in n_runs.items()) / 3600 if program_s else None
+    programs = sum(n * program_s[case] for case, n in n_runs.items()) * pace / 3600 if program_s else None
     return Amount(
         runs=sum(blocks.values()),
-        hours=sum(n * taken_s[case] for case, n in n_runs.items()) / 3600,
+        hours=sum(n * taken_s[case] for case, n in n_runs.items()) * pace / 3600,
         node_hours=sum(n * held_s[case] * n_hosts[case] for case, n in n_runs.items()) / 3600,
         program_hours=programs,
     )
+
+
+def _pace(like: Campaign) -> float:
+    spent = Spending(Budget())
+    for one in like.attempts:
+        spent.add(one, is_settled=one.is_settled)
+    return spent.pace
 
 
 def _past(plan: Plan, like: Campaign) -> dict[str, list[Attempt]]:
