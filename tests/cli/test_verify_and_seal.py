@@ -150,6 +150,16 @@ def test_fields_that_nobody_writes_are_named_in_journals_without_checksums(
     assert what == "holds attempt.elapsed_q, which no version of tare writes: damaged?"
 
 
+def test_a_field_that_nobody_writes_may_hold_more_digits_than_python_reads(
+    tare_here: Tare, campaign: Path
+) -> None:
+    journal = campaign / "journal.jsonl"
+    first, rest = unsummed(journal.read_text()).split("\n", 1)
+    journal.write_text(first.replace("{", '{"more":' + "9" * 5000 + ",", 1) + "\n" + rest)
+    ((where, what),) = faults(tare_here)
+    assert (where, what) == ("journal.jsonl:1", "holds more, which no version of tare writes: damaged?")
+
+
 def test_facts_of_nodes_are_held_against_their_name(tare_here: Tare, campaign: Path) -> None:
     (path,) = (campaign / "environments").glob("*.json")
     path.write_text(path.read_text().replace("performance", "powersave") + " ")

@@ -95,9 +95,12 @@ def _read_lines(journal: Beneath, faults: list[Fault]) -> tuple[list[bytes], lis
             continue
         events.append(event)
         if not has_sum(line):
+            raw = json.loads(
+                line.decode(errors="replace"), parse_int=str, parse_float=str
+            )  # names alone matter
             faults += [
                 Fault(f"{JOURNAL}:{number}", f"holds {name}, which no version of tare writes: damaged?")
-                for name in _unknown(json.loads(line.decode(errors="replace")), event)
+                for name in _unknown(raw, event)
             ]
     return lines, events
 
