@@ -24,9 +24,9 @@ _COMPRESSIBLE = "seq 6900000 | head -c 50000000"
 _FILES = "for i in $(seq 24); do head -c 4000000 /dev/urandom >file.$i; done"
 
 
-def _script(work: str, pause: str = "") -> str:
+def _script(work: str) -> str:
     """Return a program whose first rank does `work`, and then tells the checksum of what it wrote."""
-    return f"{_FIGURE}{{ {work}; {pause} echo; echo value: 1.0; }}"
+    return f"{_FIGURE}({work}; echo; echo value: 1.0)"
 
 
 def _home(campaign: Campaign) -> Path:

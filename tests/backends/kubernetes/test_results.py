@@ -12,6 +12,8 @@ import pytest
 from backends.kubernetes.conftest import Clock, Happenings, begin, over, record, wait_for, wait_until
 from backends.kubernetes.simulated_api import SimulatedApiServer, listed, packed, piece, tarred, told
 from backends.kubernetes.situations import Situation
+from tare.backends.kubernetes.cluster import Cluster
+from tare.backends.kubernetes.leftovers import leftovers
 from tare.backends.kubernetes.scheduler import KubernetesScheduler
 from tare.errors import BackendError
 from tare.model.kubernetes import WorkVolume
@@ -64,7 +66,7 @@ def test_a_connection_that_is_lost_while_fetching_goes_on_where_it_was(
 
 def test_without_the_right_to_exec_the_pod_stays_and_the_next_session_fetches(
     make_scheduler: Callable[[], KubernetesScheduler], happen: Happenings, api: SimulatedApiServer,
-    task: Make, clock: Clock,
+    task: Make, clock: Clock, situation: Situation,
 ) -> None:  # fmt: skip
     one, dead = task(), make_scheduler()
     launcher = begin(dead, happen, one)
@@ -74,6 +76,8 @@ def test_without_the_right_to_exec_the_pod_stays_and_the_next_session_fetches(
     with pytest.raises(BackendError, match="allow 'get' and 'create' of pods/exec"):
         wait_for(dead)
     dead.cancel([one.name])
+    [left] = leftovers(Cluster.connect(situation.options))
+    assert left.kept == (launcher,)
     dead.close()
     assert launcher in api.names("pods")
     assert not (one.folder / "landed").exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -98,9 +98,7 @@ class Flight(msgspec.Struct):
 
     def end(self, now: float, nodes: Nodes) -> tuple[Exit, str] | None:
         """Return how it ends without having come to its end, if it does: lost, hopeless, or too late."""
-        losses = list(nodes.losses(list(self.pods.values())))
-        if lost := self.losing.final(losses, now):
-            self.lost = frozenset(one.key for one in losses)
+        if lost := self.loss(now, nodes):
             return Exit(fault=lost), ""
         obstacles = list(self._obstacles())
         if said := self.refused.final(obstacles, now):
@@ -111,6 +109,14 @@ class Flight(msgspec.Struct):
         if self._is_queued(next((one.words for one in obstacles if one.certain_s is None), ""), now):
             return None
         return self._overdue(now)
+
+    def loss(self, now: float, nodes: Nodes, pods: Sequence[SeenPod] = ()) -> str:
+        """Return which node of `pods`, by default of all, is lost for good; empty where none is."""
+        losses = list(nodes.losses(list(pods or self.pods.values())))
+        lost = self.losing.final(losses, now)
+        if lost:
+            self.lost = frozenset(one.key for one in losses)
+        return lost
 
     def _obstacles(self) -> Iterator[refusals.Obstacle]:
         workers = sum(pod.role in {naming.WORKER, naming.SERVER} for pod in self.pods.values())

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import count
 from typing import NamedTuple
 
 from tare.backends.kubernetes import framing
@@ -24,7 +25,7 @@ N_FOLLOWERS, N_READERS = 32, 8
 _SLICE_S = 20.0  # of a pod's log, where others wait
 _QUIET_S, _QUIET_AMONG_OTHERS_S = 60.0, 5.0
 _RETRIES_S = (0.5, 1.0, 2.0, 4.0)  # after a log that ended too early, or lacked something
-_LATER_S = 1.0
+_LATER_S, _LATEST_S = 1.0, 30.0
 _OUTAGE_S = 600.0
 _FORBIDDEN, _SERVER_FAULT = 403, 500
 _STAMPED = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) ?")
@@ -59,6 +60,7 @@ class Homecoming:
         self.n_since = 0
         self.n_read = 0
         self.n_tries = 0
+        self.n_idle = 0
         self.failing_since: float | None = None
         self.is_taken = False
 
@@ -74,6 +76,10 @@ class Homecoming:
         )
 
 
+_Queue = queue.PriorityQueue[tuple[float, int, Homecoming | None]]
+"""Whose log to read next, and from when on."""
+
+
 class Followers:
     """The threads that read logs; `on_news` is called, in one of them, when an outcome is there."""
 
@@ -81,8 +87,9 @@ class Followers:
         self._cluster = cluster
         self._on_news = on_news
         self._ended = threading.Event()
-        self._running: queue.Queue[Homecoming | None] = queue.Queue()
-        self._over: queue.Queue[Homecoming | None] = queue.Queue()
+        self._running: _Queue = queue.PriorityQueue()
+        self._over: _Queue = queue.PriorityQueue()
+        self._numbers = count()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
 
@@ -99,7 +106,7 @@ class Followers:
         self._ended.set()
         for which in (self._running, self._over):
             for _ in self._threads:
-                which.put(None)
+                which.put((0.0, next(self._numbers), None))
 
     def join(self, patience_s: float) -> None:
         """Wait for the threads to end."""
@@ -107,9 +114,9 @@ class Followers:
         for one in self._threads:
             one.join(max(until - time.monotonic(), 0.0))
 
-    def _enqueue(self, one: Homecoming) -> None:
+    def _enqueue(self, one: Homecoming, later_s: float = 0.0) -> None:
         which, most = (self._over, N_READERS) if one.is_over else (self._running, N_FOLLOWERS)
-        which.put(one)
+        which.put((time.monotonic() + later_s, next(self._numbers), one))
         name = "log reader" if one.is_over else "log follower"
         with self._lock:
             if sum(thread.name == name for thread in self._threads) < min(most, which.qsize() + 1):
@@ -117,11 +124,15 @@ class Followers:
                 self._threads.append(thread)
                 thread.start()
 
-    def _run(self, which: queue.Queue[Homecoming | None]) -> None:
+    def _run(self, which: _Queue) -> None:
         while not self._ended.is_set():
-            one = which.get()
+            due, number, one = which.get()
             if one is None:
                 return
+            if due > time.monotonic():
+                which.put((due, number, one))
+                self._ended.wait(min(due - time.monotonic(), _LATER_S))
+                continue
             later_s = 0.0
             try:
                 later_s = self._advance(one)
@@ -131,8 +142,7 @@ class Followers:
                 one.is_taken = False
                 self._on_news()
                 continue
-            self._ended.wait(later_s)
-            self._enqueue(one)
+            self._enqueue(one, later_s)
 
     def _advance(self, one: Homecoming) -> float:
         """Read on; return after how many seconds to do it again, unless there is an outcome."""
@@ -144,11 +154,12 @@ class Followers:
         except Outage as outage:
             if one.receiver.end is None:
                 return self._borne(one, outage, has_come=one.n_read > n_before)
-        one.failing_since = None
         if one.receiver.end is not None:
             return self._settle(one)
+        one.failing_since = None
         if not was_over:
-            return _LATER_S if self._running.empty() else 0.0
+            one.n_idle = 0 if one.n_read > n_before else one.n_idle + 1
+            return min(_LATER_S * 2 ** min(one.n_idle, 9), _LATEST_S) if one.n_idle else 0.0
         if not one.expects_end:  # it was killed before it could tell
             one.finish()
             return 0.0
@@ -177,8 +188,9 @@ class Followers:
         """Take note of an outage; one that lasts, while the API server answers others, is the end."""
         now = time.monotonic()
         one.failing_since = now if has_come or one.failing_since is None else one.failing_since
-        if one.is_over and now - one.failing_since > _OUTAGE_S:
-            one.finish(f"its log could not be read: {outage}")
+        is_told = one.receiver.end is not None
+        if (one.is_over or is_told) and now - one.failing_since > _OUTAGE_S:
+            one.finish(f"its {'results' if is_told else 'log'} could not be read: {outage}")
         return _LATER_S
 
     def _read(self, one: Homecoming, *, follows: bool) -> None:
@@ -209,7 +221,7 @@ class Followers:
 
     def _settle(self, one: Homecoming) -> float:
         """Look whether all is home, and fetch what is not; return after how many seconds to read again."""
-        receiver, end = one.receiver, one.receiver.end
+        receiver, end, n_received = one.receiver, one.receiver.end, one.receiver.n_received
         try:
             lacks = receiver.lacks()
             if lacks and end is not None and end.waits and not one.is_over:
@@ -218,8 +230,8 @@ class Followers:
         except Refusal as refusal:
             one.finish(_refusal(one, refusal), is_curable=refusal.status == _FORBIDDEN)
             return 0.0
-        except Outage:
-            return _LATER_S
+        except Outage as outage:
+            return self._borne(one, outage, has_come=receiver.n_received > n_received)
         except ValueError as error:
             one.finish(f"its results cannot be brought home: {error}")
             return 0.0

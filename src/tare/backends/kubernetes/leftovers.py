@@ -23,11 +23,15 @@ class Origin(NamedTuple):
 
 
 class Leftover(NamedTuple):
-    """What one campaign has in the cluster: its label, the sessions that made it, and the objects."""
+    """What one campaign has in the cluster: its label, the sessions that made it, and the objects.
+
+    `kept` are the pods that hold results which are not home (see keeping).
+    """
 
     campaign: str
     origins: tuple[Origin, ...]
     objects: tuple[str, ...]
+    kept: tuple[str, ...] = ()
 
 
 def leftovers(cluster: Cluster) -> list[Leftover]:
@@ -46,6 +50,7 @@ def leftovers(cluster: Cluster) -> list[Leftover]:
             campaign,
             tuple(dict.fromkeys(filter(None, (_origin(one) for _, one in objects)))),
             tuple(f"{kind}/{one.metadata.name}" for kind, one in objects),
+            tuple(one.metadata.name for _, one in objects if naming.KEPT in one.metadata.labels),
         )
         for campaign, objects in found.items()
     ]

@@ -292,7 +292,10 @@ class KubernetesScheduler:
         """Return how a task ended; None while it has not. Of a pair, make the client and end the server."""
         now, starter = self._clock(), flight.starter
         if starter is not None and (starter.is_over or self._results.is_told(flight)):
-            return self._finish(flight) if self._is_server_over(flight) else None
+            landing = self._finish(flight) if self._is_server_over(flight) else None
+            if landing is None and not starter.is_over and (lost := flight.loss(now, self._nodes, [starter])):
+                return self._give_up(flight, Exit(fault=lost), "")  # with what waited there
+            return landing
         self._results.follow(flight)
         if flight.rendered.is_pair and not flight.has_client and (address := flight.address()):
             self._create(flight.rendered.client(address), flight.options)

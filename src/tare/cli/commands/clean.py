@@ -26,6 +26,10 @@ from tare.store.campaign import JOURNAL
 from tare.store.journal import hold_of
 
 _NOW = {"end": "ended", "remove": "removed", "cancel": "cancelled", "delete": "deleted"}
+_KEPT = (
+    "results are not home from {}: 'tare run' of the campaign fetches what still waits there; else copy what "
+    "you need (kubectl logs, kubectl cp), and delete it with kubectl"
+)
 _AGAIN = "try again when its hosts answer, or look whose it is by now"
 
 
@@ -208,6 +212,8 @@ def _in_clusters(judge_one: _Judge, name: str) -> Iterator[_Leftover]:
         for one, remove in left_in_cluster(options):
             verdicts = [_of_campaign(judge_one, *origin) for origin in one.origins] or [judge_one("", None)]
             verdict = next((known for known in verdicts if known.fate is not Fate.DEAD), verdicts[0])
+            if one.kept and verdict.fate is Fate.DEAD:
+                verdict = Verdict(Fate.UNKNOWN, _KEPT.format(", ".join(one.kept)))
             what = f"{', '.join(one.objects)} of {one.origins[0].folder if one.origins else one.campaign}"
             yield _Leftover("delete", what, verdict, remove)
 
