@@ -261,8 +261,8 @@ def _identity(options: KubernetesOptions) -> SecurityContext:
     """Return as whom a pod runs. With no user the cluster chooses, as OpenShift does."""
     is_told = options.seccomp is not Seccomp.CLUSTER
     profile, user = SeccompProfile(type=options.seccomp.value) if is_told else None, options.user
-    if user == 0:
-        return SecurityContext(seccomp_profile=profile)
+    if user == 0:  # said, since OpenShift chooses another user for who says nothing
+        return SecurityContext(run_as_user=0, seccomp_profile=profile)
     return SecurityContext(run_as_user=user, run_as_group=user, run_as_non_root=True, seccomp_profile=profile)
 
 
