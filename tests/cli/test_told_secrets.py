@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from cli.conftest import Tare
+from tare.model.attempt import Attempt, State
+from tare.model.hiding import without_secrets
+from tare.redaction import redact_text
 
 SECRET = "hunter2-X9"
 TOKEN = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
@@ -43,3 +48,80 @@ def test_a_password_of_a_command_is_in_no_record_and_no_report(tare_here: Tare, 
     for text in (*told, *(one.read_text() for one in records)):
         assert SECRET not in text
         assert TOKEN not in text
+
+
+SITE = """\
+site: away
+nodes: [n1]
+agent: {agent}
+platforms: {{bare: {{}}}}
+storage: {{scratch: /nowhere}}
+"""
+SAYS = f"""\
+#!/bin/sh
+echo "mount --password {SECRET} of https://bob:{SECRET}@host failed, token {TOKEN}" >&2
+"""
+AGENT = """\
+#!/bin/sh
+# Stands for ssh to a host whose mkdir says a secret.
+export PATH={bin}:$PATH
+shift
+exec sh -c "$*"
+"""
+STUDY = {
+    "study": "s",
+    "site": "site.yaml",
+    "workload": "say",
+    "retries": 0,
+    "repeats": 1,
+    "workloads": {
+        "say": {
+            "command": ["sh", "-c", "true", "{storage}"],
+            "foms": [{"name": "v", "unit": "s", "better": "lower", "regex": "value: (.*)"}],
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("who", ["ssh", "mkdir"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["doctor", "--site", "site.yaml"],
+        ["doctor", "--site", "site.yaml", "--json"],
+        ["run", "study.yaml", "--out", "c"],
+        ["run", "study.yaml", "--out", "c", "--no-rehearsal"],
+    ],
+)
+def test_what_hosts_say_is_told_without_secrets(
+    tare_here: Tare, tmp_path: Path, words: list[str], who: str
+) -> None:
+    agent = tmp_path / "agent"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/mkdir").write_text(f"{SAYS}exit 1\n")
+    (tmp_path / "bin/mkdir").chmod(0o700)
+    agent.write_text(f"{SAYS}exit 255\n" if who == "ssh" else AGENT.format(bin=tmp_path / "bin"))
+    agent.chmod(0o700)
+    (tmp_path / "site.yaml").write_text(SITE.format(agent=agent))
+    (tmp_path / "study.yaml").write_text(json.dumps(STUDY))
+    done = tare_here(*words)
+    texts = [done.stdout, done.stderr]
+    for name in ("rehearsal.json", "journal.jsonl"):
+        texts += [one.read_text() for one in tmp_path.glob(f"c/{name}")]
+    assert done.returncode != 0
+    is_quoted = (words[0], who) != ("doctor", "mkdir")  # which tells in its own words what it found
+    assert any("mount --password" in one for one in texts) == is_quoted
+    for text in texts:
+        assert SECRET not in text
+        assert TOKEN not in text
+
+
+def test_proofs_of_networks_and_places_are_recorded_without_secrets() -> None:
+    said = f"UCX says token {TOKEN} over eth0"
+    attempt = Attempt(
+        case="c", block=1, attempt=1, state=State.DONE, started_at=1.0,
+        transport=said, chosen=said, placement=said,
+    )  # fmt: skip
+    found = without_secrets(attempt, redact_text)
+    told = "UCX says token (hidden) over eth0"
+    assert (found.transport, found.chosen, found.placement) == (told, told, told)

@@ -18,7 +18,7 @@ import click
 import msgspec
 
 from tare.cli import colour
-from tare.errors import FileFaults, TareError
+from tare.errors import CampaignError, FileFaults, InfrastructureError, TareError
 from tare.visible import visible_json, visible_line
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, a documented contract.")
@@ -56,7 +56,13 @@ def echo_error(error: TareError) -> None:
 
 
 def _told(error: TareError) -> list[str]:
-    first, *others = str(error).split("\n")
+    """Return the lines of an error, without secrets where programs such as ssh may have said it."""
+    text = str(error)
+    if isinstance(error, InfrastructureError) and not isinstance(error, CampaignError):
+        from tare.redaction import redact_text
+
+        text = redact_text(text)
+    first, *others = text.split("\n")
     return [first, *(f"  {line}" if line[:1].strip() else line for line in others)]
 
 

@@ -1,4 +1,4 @@
-"""Hide secrets in what a program printed beside its figures, and why a run did not come out."""
+"""Hide secrets in what programs printed beside figures, and in why a run did or did not count."""
 
 from __future__ import annotations
 
@@ -14,11 +14,17 @@ Hide = Callable[[str], str]
 
 
 def without_secrets(attempt: Attempt, hide: Hide) -> Attempt:
-    """Return `attempt` with reason, words among coordinates and what is `printed` as `hide` makes them."""
+    """Return `attempt` with what others said as `hide` makes it.
+
+    That are its reason, proofs of network and placement, words among coordinates and what is `printed`.
+    """
     hide = functools.cache(hide)  # a column has the same few words, perhaps a million times
     return msgspec.structs.replace(
         attempt,
         reason=hide(attempt.reason),
+        transport=hide(attempt.transport),
+        chosen=hide(attempt.chosen),
+        placement=hide(attempt.placement),
         series=[_hidden(one, hide) for one in attempt.series],
         printed={name: _words(values, hide) for name, values in attempt.printed.items()},
     )

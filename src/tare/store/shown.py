@@ -76,7 +76,8 @@ class Shower:
 
     def attempt(self, attempt: Attempt) -> Attempt:
         """Return the attempt without secrets, whatever version of Tare has written it."""
-        is_plain = not attempt.reason and not attempt.printed and not any(one.at for one in attempt.series)
+        said = (attempt.reason, attempt.transport, attempt.chosen, attempt.placement, attempt.printed)
+        is_plain = not any(said) and not any(one.at for one in attempt.series)
         return self.signed(attempt if is_plain else without_secrets(attempt, self._redacted))
 
     def _redacted(self, text: str) -> str:

@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from tare.cli.output import echo, json_option, print_json, print_table
+from tare.redaction import redact_text
 
 if TYPE_CHECKING:
     from tare.cli.site_checks import Finding
@@ -47,7 +48,7 @@ def command(site: str | None, platforms: tuple[str, ...], as_json: bool) -> None
         raise click.UsageError("--platform is one of a site; name that with --site")
     from tare.lab.requirements import check
 
-    requirements = check()
+    requirements = [msgspec.structs.replace(one, found=redact_text(one.found)) for one in check()]
     if as_json:
         print_json("tare.doctor/1", {"requirements": requirements})
     else:
@@ -72,7 +73,9 @@ def _check_site(name: str, platforms: tuple[str, ...], *, as_json: bool) -> None
     """Print each finding as it comes: a platform may take its time in a queue."""
     words = {True: "ok", False: "FAULT", None: "unknown"}
     findings = []
-    for finding in _find(name, platforms):
+    for raw in _find(name, platforms):
+        hidden = {"found": redact_text(raw.found), "cure": redact_text(raw.cure)}
+        finding = msgspec.structs.replace(raw, **hidden)
         findings.append(finding)
         if not as_json:
             echo(f"{words[finding.is_met]:8} {finding.name}: {finding.found}")

@@ -55,6 +55,8 @@ def rehearse(folder: Path, loaded: Loaded, ask: Ask, cases: Sequence[Case]) -> N
     looked_at = [case for case in cases if _is_looked_at(composer, case)]
     found = [*_programs(composer, looked_at, ask), *_inputs(composer, looked_at, ask)]
     found += _storage_paths(composer, looked_at, ask)
+    hide = composer.signs.text  # what hosts, and the programs there, have said
+    found = [msgspec.structs.replace(one, fault=hide(one.fault), cure=hide(one.cure)) for one in found]
     (folder / RECORD).write_bytes(
         msgspec.json.format(msgspec.json.encode({"at": time.time(), "findings": found}))
     )
