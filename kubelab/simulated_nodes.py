@@ -18,7 +18,7 @@ _CPUS, _MEMORY, _PODS = "1024", "4Ti", "1000"
 
 
 class SimulatedNodes:
-    """`count` nodes called sim-0 on, in a cluster that is up. Use it as a context manager.
+    """`count` nodes called `prefix`-0 on, in a cluster that is up. Use it as a context manager.
 
     Their pods run nothing. What each would have written `write_log` returns, of its namespace and name;
     how else they fare, their annotations say (manifests/stages.yaml).
@@ -30,18 +30,20 @@ class SimulatedNodes:
         count: int,
         write_log: Callable[[str, str], bytes],
         labels: Mapping[str, str] | None = None,
+        prefix: str = "sim",
     ) -> None:
         self._cluster = cluster
-        self.names = tuple(f"sim-{number}" for number in range(count))
+        self._prefix = prefix
+        self.names = tuple(f"{prefix}-{number}" for number in range(count))
         self._labels = dict(labels or {})
         self._logs = SimulatedLogs(cluster.authority, write_log)
         command = [
             *build.command("kwok"), f"--kubeconfig={cluster.kubeconfig}", f"--config={_STAGES}",
-            f"--manage-nodes-with-annotation-selector={_MINE}=fake", "--node-lease-duration-seconds=40",
+            f"--manage-nodes-with-annotation-selector={_MINE}={prefix}", "--node-lease-duration-seconds=40",
             "--cidr=10.99.0.0/16",
         ]  # fmt: skip
         self.port = self._logs.port
-        self._kwok = Daemon("kwok", command, cluster.folder / "kwok.log", cluster.inside)
+        self._kwok = Daemon(f"kwok {prefix}", command, cluster.folder / f"kwok-{prefix}.log", cluster.inside)
 
     def __enter__(self) -> SimulatedNodes:
         self._logs.start()
@@ -56,6 +58,10 @@ class SimulatedNodes:
         self._kwok.kill()
         self._logs.stop()
 
+    def lose(self) -> None:
+        """Let all of them fall silent, as when their network is cut: no lease, no word of their pods."""
+        self._kwok.kill()
+
     def _node(self, name: str) -> dict[str, object]:
         has = {"cpu": _CPUS, "memory": _MEMORY, "pods": _PODS}
         return {
@@ -63,7 +69,7 @@ class SimulatedNodes:
             "kind": "Node",
             "metadata": {
                 "name": name,
-                "annotations": {_MINE: "fake"},
+                "annotations": {_MINE: self._prefix},
                 "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **self._labels},
             },
             "status": {

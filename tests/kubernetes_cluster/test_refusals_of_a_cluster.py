@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -53,8 +54,34 @@ def test_a_launcher_that_fails_without_a_record_is_told(lab: Lab, campaign: Camp
 def test_a_quota_of_pods_is_named(lab: Lab, campaign: Campaign, nodes: int) -> None:
     """A quota refuses pods, whose maker hears of it; Tare finds it in events."""
     lab.control_plane.kubectl("create", "quota", "few", "--hard=pods=0", "-n", campaign.namespace)
-    campaign.write(repeats=1, nodes=nodes, timeouts={"scheduled": 4})
-    failed(campaign, "exceeded quota: few")
+    failed(campaign.write(repeats=1, nodes=nodes), "exceeded quota: few")
+    assert campaign.n_created("mpijobs" if nodes == 2 else "jobs") == 1, "another try would end as this one"
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_what_pod_security_forbids_ends_at_once(lab: Lab, campaign: Campaign, nodes: int) -> None:
+    """And not when the time for being scheduled is over, four times."""
+    label = "pod-security.kubernetes.io/enforce=restricted"
+    lab.control_plane.kubectl("label", "namespace", campaign.namespace, label)
+    campaign.write(repeats=1, nodes=nodes, user=0, ssh_port=22)
+    failed(campaign, 'violates PodSecurity "restricted:latest"')
+    assert campaign.n_created("mpijobs" if nodes == 2 else "jobs") == 1
+
+
+def test_an_account_that_does_not_exist_ends_a_run_at_once(campaign: Campaign) -> None:
+    failed(campaign.write(repeats=1, service_account="nobody"), 'serviceaccount "nobody" not found')
+    assert campaign.n_created() == 1
+
+
+def test_a_limit_of_the_namespace_ends_a_run_at_once(lab: Lab, campaign: Campaign) -> None:
+    limit = {
+        "apiVersion": "v1", "kind": "LimitRange",
+        "metadata": {"name": "small", "namespace": campaign.namespace},
+        "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]},
+    }  # fmt: skip
+    lab.control_plane.apply(json.dumps(limit))
+    failed(campaign.write(repeats=1, cpus=2), "maximum cpu usage per Container is 1")
+    assert campaign.n_created() == 1
 
 
 def test_a_quota_of_jobs_is_named(lab: Lab, campaign: Campaign) -> None:

@@ -44,9 +44,12 @@ class SimulatedApiServer:
         self.objects: dict[tuple[str, str], Doc] = {}
         self.logs: dict[str, bytes] = {}
         self.requests: list[str] = []
+        self.deletions: list[dict[str, str]] = []
         self.history: list[Happening] = []
         self.refusals: dict[str, tuple[int, str]] = {}
         self.is_down = False
+        self.token = "t"
+        self.page: tuple[int, str] | None = None
         self.loses_answers = False
         self.is_stopped = False
         self.files: dict[str, bytes] = {}
@@ -68,12 +71,17 @@ class SimulatedApiServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.http.server_address[1]}"
 
-    def kubeconfig(self, folder: Path) -> Path:
+    def expire(self, token: str = "other") -> None:
+        """Take no token but this one from now on, and end all watches, as a server does whose keys change."""
+        self.token = token
+        self.forget()
+
+    def kubeconfig(self, folder: Path, token: str = "t") -> Path:
         path = folder / "kubeconfig"
         config = {
             "apiVersion": "v1", "kind": "Config", "current-context": "it",
             "clusters": [{"name": "it", "cluster": {"server": self.url}}],
-            "users": [{"name": "it", "user": {"token": "t"}}],
+            "users": [{"name": "it", "user": {"token": token}}],
             "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it", "namespace": "bench"}}],
         }  # fmt: skip
         path.write_text(json.dumps(config))
@@ -173,7 +181,11 @@ class SimulatedApiServer:
             document["metadata"]["labels"] |= change.get("metadata", {}).get("labels", {})
             self.apply(plural, document)
             return 200, document
+        self.deletions.append({"plural": plural, **query})
+        _, _, node = query.get("fieldSelector", "").partition("spec.nodeName=")
         for document in items:
+            if node and document["spec"].get("nodeName") != node:
+                continue
             self._remove_owned(plural, document["metadata"]["name"])
         return 200, {}
 
@@ -202,6 +214,13 @@ class _Handler(BaseHTTPRequestHandler):
         if self.api.is_down:
             self._send(503, {"message": "etcd is away"})
             return
+        if self.api.page is not None:
+            status, content = self.api.page
+            self._send(status, content.encode(), "text/html; charset=utf-8")
+            return
+        if self.headers.get("Authorization", f"Bearer {self.api.token}") != f"Bearer {self.api.token}":
+            self._send(401, {"message": "Unauthorized"})
+            return
         self.api.requests.append(f"{self.command} {url.path}{'?watch' if 'watch' in query else ''}")
         for pattern, (status, message) in self.api.refusals.items():
             if re.search(pattern, self.api.requests[-1]):
@@ -223,9 +242,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_DELETE = do_PATCH = _answer  # noqa: N815  # the base class's names
 
-    def _send(self, status: int, document: Doc | bytes) -> None:
+    def _send(self, status: int, document: Doc | bytes, kind: str = "") -> None:
         content = document if isinstance(document, bytes) else json.dumps(document).encode()
         self.send_response(status)
+        if kind:
+            self.send_header("Content-Type", kind)
+        if status // 100 == 3:
+            self.send_header("Location", "https://sso.example.org/login?back=1")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import socket
-import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tare.backends.kubernetes.connection import TIMEOUT_S, Connection, Outage, Refusal, Stranger
 from tare.backends.kubernetes.manifests import Json
 from tare.errors import NOT_JSON, BackendError, UsageError
 from tare.model.kubernetes import KubernetesOptions
@@ -18,12 +17,12 @@ from tare.model.kubernetes import KubernetesOptions
 if TYPE_CHECKING:
     import httpx2
 
-_TIMEOUT_S = 30.0
+__all__ = ["Cluster", "Gone", "Outage", "Refusal", "Resource", "Stranger"]
+
 _WATCH_S = 300  # how long the server keeps a watch before it ends it, well
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')  # RFC 7234, as the API server uses it
-_FORBIDDEN, _NOT_FOUND, _CONFLICT, _GONE = 403, 404, 409, 410
+_NOT_FOUND, _CONFLICT, _GONE = 404, 409, 410
 _OF_KUBELET = {500, 502, 504}  # what the API server says of a log whose node does not answer
-_MAY_PASS = {429, 500, 502, 503, 504}
 
 
 class Resource(NamedTuple):
@@ -56,22 +55,6 @@ WRITTEN = {one.kind: one for one in (PODS, CONFIG_MAPS, JOBS, MPI_JOBS, ATTACHME
 """What Tare creates, by kind."""
 
 
-class Refusal(BackendError):
-    """The API server answered, and said no. `status` is that of HTTP."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class Outage(BackendError):
-    """The API server did not answer, or was not able to; it may later. `status` is 0 without an answer."""
-
-    def __init__(self, message: str, status: int = 0) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 class Gone(Exception):
     """What happened since the version from which to watch is forgotten (410): list again."""
 
@@ -86,20 +69,19 @@ class _List(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw] = []
 
 
-class _Status(msgspec.Struct, frozen=True):
-    message: str = ""
-
-
 class Cluster:
     """Makes requests in one namespace, unless a request names another. Threads may share it."""
 
-    def __init__(self, http: httpx2.Client, namespace: str) -> None:
-        self._http = http
+    def __init__(self, connection: Connection, namespace: str) -> None:
+        self._connection = connection
         self.namespace = namespace
         self.n_requests = 0
         self.n_watches = 0
-        self._is_ending = False
-        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+    @property
+    def has_answered(self) -> bool:
+        """Return whether the API server has ever answered, and known us."""
+        return self._connection.has_answered
 
     @classmethod
     def connect(cls, options: KubernetesOptions) -> Cluster:
@@ -108,23 +90,14 @@ class Cluster:
         Raises UsageError where the client library is missing, or no such cluster is known.
         """
         try:
-            import httpx2
-            from lightkube import KubeConfig
-            from lightkube.config.client_adapter import Client, ConnectionParams
-            from lightkube.core.exceptions import ConfigError
+            from tare.backends.kubernetes.credentials import Credentials
         except ImportError as error:
             raise UsageError(
                 "backend kubernetes needs a client library; pip install 'tare-hpc[kubernetes]'"
             ) from error
-        try:
-            config = KubeConfig.from_file(options.kubeconfig) if options.kubeconfig else KubeConfig.from_env()
-            chosen = config.get(options.context)
-            if chosen is None:
-                raise UsageError("no cluster is configured; set KUBECONFIG, or 'kubeconfig' in the site file")
-            http = Client(chosen, ConnectionParams(timeout=httpx2.Timeout(_TIMEOUT_S)))
-        except (ConfigError, OSError, ValueError) as error:
-            raise UsageError(f"the cluster's configuration cannot be used: {error}") from error
-        return cls(http, options.namespace)
+        credentials = Credentials(options)
+        connection = Connection(lambda: credentials.client(TIMEOUT_S), credentials.whose())
+        return cls(connection, options.namespace)
 
     def create(self, manifest: Json) -> bool:
         """Create an object; return False when there is one of its name already.
@@ -163,7 +136,7 @@ class Cluster:
         items: list[msgspec.Raw] = []
         query = _selection(selector, fields) | {"limit": "500"}
         while True:
-            page = msgspec.json.decode(self._request("GET", self._path(resource), query), type=_List)
+            page = _page(self._request("GET", self._path(resource), query))
             items += page.items
             if not page.metadata.next:
                 return items, page.metadata.resource_version
@@ -172,7 +145,7 @@ class Cluster:
     def list_everywhere(self, resource: Resource) -> list[msgspec.Raw]:
         """Return objects of all namespaces. Raises Refusal or Outage."""
         found = self._request("GET", f"/{resource.group}/{resource.plural}", {})
-        return msgspec.json.decode(found, type=_List).items
+        return _page(found).items
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> bytes | None:
         """Return an object; None where there is none. Raises Refusal or Outage."""
@@ -188,8 +161,6 @@ class Cluster:
 
         Raises Gone, Refusal or Outage.
         """
-        import httpx2
-
         self.n_watches += 1
         query = _selection(selector, "") | {
             "watch": "true",
@@ -197,27 +168,22 @@ class Cluster:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(_WATCH_S),
         }
-        path, patience = self._path(resource), httpx2.Timeout(_TIMEOUT_S, read=_WATCH_S + _TIMEOUT_S)
         try:
-            with self._http.stream("GET", path, params=query, timeout=patience) as answer:
-                self._sockets.add(answer.extensions["network_stream"].get_extra_info("socket"))
-                if self._is_ending:
+            with self._connection.stream(self._path(resource), query, _WATCH_S + TIMEOUT_S) as answer:
+                if answer is None:
                     return
-                if answer.status_code == _GONE:
-                    raise Gone
-                if answer.status_code >= 400:
-                    answer.read()
-                    raise _failure(answer.status_code, answer.content)
                 for line in answer.iter_lines():
                     if line:
                         yield line.encode()
-        except httpx2.HTTPError as error:
-            raise Outage(f"the API server went away: {type(error).__name__} {error}") from error
+        except Refusal as refusal:
+            if refusal.status == _GONE:
+                raise Gone from refusal
+            raise
 
     def log(self, pod: str) -> bytes:
         """Return what the one container of `pod` wrote. Raises Refusal, its kubelet's too, or Outage."""
         try:
-            return self._request("GET", f"{self._path(PODS, pod)}/log", {})
+            return self._request("GET", f"{self._path(PODS, pod)}/log", {}, is_json=False)
         except Outage as outage:
             raise _of_kubelet(outage) from outage
 
@@ -233,19 +199,16 @@ class Cluster:
         self.n_requests += 1
         query = {"timestamps": "true"} | ({"follow": "true"} if follows else {})
         query |= {"sinceTime": since} if since else {}
-        path, patience = f"{self._path(PODS, pod)}/log", httpx2.Timeout(_TIMEOUT_S, read=quiet_s)
+        path = f"{self._path(PODS, pod)}/log"
         try:
-            with self._http.stream("GET", path, params=query, timeout=patience) as answer:
-                self._sockets.add(answer.extensions["network_stream"].get_extra_info("socket"))
-                if self._is_ending:
-                    raise Outage("Tare ends")
-                if answer.status_code >= 400:
-                    answer.read()
-                    failure = _failure(answer.status_code, answer.content)
-                    raise _of_kubelet(failure) if isinstance(failure, Outage) else failure
+            with self._connection.stream(path, query, quiet_s, "the log was cut") as answer:
+                if answer is None:
+                    raise Outage("Tare ends, or has logged in again")
                 yield answer.iter_bytes()
-        except (httpx2.HTTPError, httpx2.StreamError) as error:
+        except httpx2.StreamError as error:
             raise Outage(f"the log was cut: {type(error).__name__} {error}") from error
+        except Outage as outage:
+            raise _of_kubelet(outage) from outage
 
     def exec_path(self, pod: str) -> str:
         """Return where commands are run in `pod` (see executing)."""
@@ -254,7 +217,7 @@ class Cluster:
     @property
     def http(self) -> httpx2.Client:
         """Return the client, for what is no plain request."""
-        return self._http
+        return self._connection.http
 
     def patch(self, resource: Resource, name: str, change: Json) -> None:
         """Merge `change` into an object. Raises Refusal or Outage."""
@@ -281,42 +244,42 @@ class Cluster:
         return self._request("GET", "/version", {})
 
     def end_watches(self) -> None:
-        """End the connections of watches: their threads wake, which closing alone would not make them."""
-        self._is_ending = True
-        for one in list(self._sockets):
-            with suppress(OSError):
-                socket.socket.shutdown(one, socket.SHUT_RDWR)  # not SSLSocket's, which another thread reads
+        """End the connections of watches, and with them their threads."""
+        self._connection.end_streams()
 
     def close(self) -> None:
         """End all connections, watches too."""
-        self.end_watches()
-        with suppress(OSError):
-            self._http.close()
+        self._connection.close()
 
     def _path(self, resource: Resource, name: str = "", namespace: str = "") -> str:
         inside = f"/namespaces/{namespace or self.namespace}" if resource.is_namespaced else ""
         return f"/{resource.group}{inside}/{resource.plural}" + (f"/{name}" if name else "")
 
     def _request(
-        self, method: str, path: str, query: dict[str, str], body: Json = None, form: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        query: dict[str, str],
+        body: Json = None,
+        form: str = "application/json",
+        *,
+        is_json: bool = True,
     ) -> bytes:
-        return bytes(self._answer(method, path, query, body, form).content)
+        return bytes(self._answer(method, path, query, body, form, is_json=is_json).content)
 
     def _answer(
-        self, method: str, path: str, query: dict[str, str], body: Json = None, form: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        query: dict[str, str],
+        body: Json = None,
+        form: str = "application/json",
+        *,
+        is_json: bool = True,
     ) -> httpx2.Response:
-        import httpx2
-
         self.n_requests += 1
         content = None if body is None else msgspec.json.encode(body)
-        headers = {} if body is None else {"Content-Type": form}
-        try:
-            answer = self._http.request(method, path, params=query, content=content, headers=headers)
-        except httpx2.HTTPError as error:
-            raise Outage(f"the API server does not answer: {type(error).__name__} {error}") from error
-        if answer.status_code >= 400:
-            raise _failure(answer.status_code, answer.content)
-        return answer
+        return self._connection.ask(method, path, query, content, form, is_json=is_json)
 
 
 def _of_kubelet(outage: Outage) -> BackendError:
@@ -324,15 +287,11 @@ def _of_kubelet(outage: Outage) -> BackendError:
     return Refusal(outage.status, str(outage)) if outage.status in _OF_KUBELET else outage
 
 
-def _failure(status: int, content: bytes) -> BackendError:
+def _page(content: bytes) -> _List:
     try:
-        message = msgspec.json.decode(content, type=_Status).message
-    except NOT_JSON:
-        message = content[:200].decode(errors="replace")
-    said = f"the API server says {status}: {' '.join(message.split())}"
-    if status == _FORBIDDEN and " cannot " in message:  # and not for a quota
-        said += "; apply deploy/kubernetes, or ask for a Role with that right"
-    return Outage(said, status) if status in _MAY_PASS else Refusal(status, said)
+        return msgspec.json.decode(content, type=_List)
+    except NOT_JSON as error:
+        raise Outage(f"the API server answers with what is no list: {error}") from error
 
 
 def _selection(selector: str, fields: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ _MOST_MESSAGE = 16 * 1024 * 1024
 _QUEUE = 32  # messages that wait to be read: the kubelet's are of 32 KiB
 _SILENT_S = 60.0
 _MOST_STDERR = 2000
-_MAY_PASS, _SERVER_FAULT = 429, 500
+_MAY_PASS, _SERVER_FAULT = {401, 429}, 500
 
 
 class _Status(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ def execute(cluster: Cluster, pod: str, command: Sequence[str]) -> Iterator[byte
     except WebSocketUpgradeError as error:
         status = error.response.status_code
         said = f"the API server says {status} to 'exec' in {pod}"
-        if status >= _SERVER_FAULT or status == _MAY_PASS:
+        if status >= _SERVER_FAULT or status in _MAY_PASS:
             raise Outage(said, status) from error
         raise Refusal(status, said) from error
     except TimeoutError as error:

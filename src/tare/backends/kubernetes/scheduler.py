@@ -22,6 +22,7 @@ from tare.backends.kubernetes.cluster import (
     Outage,
     Refusal,
     Resource,
+    Stranger,
 )
 from tare.backends.kubernetes.flight import Flight
 from tare.backends.kubernetes.keeping import Kept
@@ -79,6 +80,7 @@ class KubernetesScheduler:
         self._to_delete: dict[Resource, list[str]] = {}
         self._delete_by: float | None = None
         self._silent_since: float | None = None
+        self._deaf: set[Resource] = set()  # of which nothing is heard now, so that no time-out is judged
         self._facts_of_nodes = NodeFacts(cluster, clock)
         self._nodes = Nodes()
         self._results = ResultsReader(cluster, clock, lambda: self._news.put(Arrival()))
@@ -229,9 +231,12 @@ class KubernetesScheduler:
             return
         if isinstance(news, Silence):
             if news.is_final and news.resource is NODES:
-                return  # they may not be watched, and pods tell less of them
+                self._nodes = Nodes()  # they may be listed and not watched, and pods tell less of them
+                return
+            self._deaf.add(news.resource)
             self._bear(news.error, is_final=news.is_final)
             return
+        self._deaf.discard(news.resource)
         self._answered()
         if isinstance(news, Change):
             self._take_one(news.resource, news.content, is_deleted=news.is_deleted)
@@ -297,6 +302,8 @@ class KubernetesScheduler:
                 return self._give_up(flight, Exit(fault=lost), "")  # with what waited there
             return landing
         self._results.follow(flight)
+        if PODS in self._deaf:
+            return None
         if flight.rendered.is_pair and not flight.has_client and (address := flight.address()):
             self._create(flight.rendered.client(address), flight.options)
             flight.has_client = True
@@ -452,7 +459,7 @@ class KubernetesScheduler:
         if self._silent_since is None:
             self._silent_since = now
             names = [flight.task.name for flight in self._flights.values()]
-            asked = f"it is asked again for {_OUTAGE_S / 60:.0f} minutes"
-            self._on_wait(names, f"the API server does not answer ({error}); {asked}")
-        if is_final or now - self._silent_since > _OUTAGE_S:
+            self._on_wait(names, f"{error}; it is asked again for {_OUTAGE_S / 60:.0f} minutes")
+        is_first = isinstance(error, Stranger) and not self._cluster.has_answered  # nothing is under way yet
+        if is_final or is_first or now - self._silent_since > _OUTAGE_S:
             raise error

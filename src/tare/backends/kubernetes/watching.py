@@ -89,6 +89,7 @@ class Watch(threading.Thread):
                 return
             except Outage as outage:
                 self._news.put(Silence(self._resource, outage, is_final=False))
+                self._version = None  # a list tells that it is heard again, and what went meanwhile
                 self._ended.wait(retry_s)
                 retry_s = min(2 * retry_s, _LAST_RETRY_S)
             except RuntimeError:  # the client was closed under us, which is how a watch is ended

@@ -1,0 +1,170 @@
+"""Nodes that are lost under a run: the infrastructure's, by name, as soon as Kubernetes knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from backends.kubernetes.conftest import READY, Clock, Happenings, begin, seen, wait_for, wait_until
+from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
+from tare.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.model.scheduler import Task
+
+Make = Callable[..., Task]
+SILENT = {"reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
+
+
+def node(name: str, ready: str = "True", **words: str) -> Doc:
+    condition = {"type": "Ready", "status": ready, **words}
+    return {"metadata": {"name": name}, "status": {"conditions": [condition]}}
+
+
+def unready(reason: str = "") -> Doc:
+    ready = {"type": "Ready", "status": "False"} | ({"reason": reason} if reason else {})
+    return {**READY, "conditions": [{"type": "PodScheduled", "status": "True"}, ready]}
+
+
+def stands(scheduler: KubernetesScheduler, clock: Clock, task: Task, seconds: float) -> None:
+    """Let what is so be so for a while."""
+    wait_until(scheduler, lambda: seen(scheduler, task).losing._since)
+    clock.ahead += seconds
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_lost_node_is_named_and_its_run_tried_again_in_seconds(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock,
+    is_deleted: bool,
+) -> None:  # fmt: skip
+    api.apply("nodes", node("w1"))
+    api.apply("nodes", node("w2"))
+    one = task()
+    begin(scheduler, happen, one)
+    wait_until(scheduler, lambda: len(scheduler._nodes._ready) == 2)
+    if is_deleted:
+        api.remove("nodes", "w2")
+    else:
+        api.apply("nodes", node("w2", "Unknown", **SILENT))
+    stands(scheduler, clock, one, 6)
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert landed.exit.fault.startswith("node w2 of pod tare-ca-ab12-1-1-worker-1 ")
+    assert ("was deleted" if is_deleted else SILENT["message"]) in landed.exit.fault
+    assert landed.nodes == ("w1", "w2")
+    assert api.names("mpijobs") == api.names("pods") == []
+
+
+def test_pods_of_a_lost_node_are_deleted_with_force_and_no_others(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    """No kubelet ends them; on a node that lives, one does, and says when."""
+    one = task()
+    begin(scheduler, happen, one)
+    api.apply("nodes", node("w2", "Unknown", **SILENT))
+    stands(scheduler, clock, one, 6)
+    wait_for(scheduler)
+    forced = [query for query in api.deletions if query.get("gracePeriodSeconds") == "0"]
+    assert [(query["plural"], query["fieldSelector"]) for query in forced] == [("pods", "spec.nodeName=w2")]
+    assert api.deletions[0]["plural"] == "mpijobs", "else the operator makes the pods again"
+
+
+def test_no_log_is_asked_of_a_lost_node(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    """The API server would wait for its kubelet for half a minute."""
+    one = task()
+    begin(scheduler, happen, one)
+    api.apply("nodes", node("w2", "Unknown", **SILENT))
+    stands(scheduler, clock, one, 6)
+    wait_for(scheduler)
+    assert not [path for path in api.requests if "worker-1/log" in path]
+    assert "was lost" in (one.folder / "tare-ca-ab12-1-1-worker-1.log").read_text()
+
+
+def test_without_the_right_to_watch_nodes_the_pods_tell_it(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    api.refusals["GET /api/v1/nodes"] = (403, "nodes is forbidden")
+    one = task()
+    begin(scheduler, happen, one)
+    happen.workers(**unready())
+    stands(scheduler, clock, one, 6)
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault == "node w1 of pod tare-ca-ab12-1-1-worker-0 is not ready"
+
+
+def test_a_node_that_does_not_answer_for_a_moment_costs_no_run(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    begin(scheduler, happen, one)
+    api.apply("nodes", node("w2", "Unknown", **SILENT))
+    stands(scheduler, clock, one, 3)
+    api.apply("nodes", node("w2"))
+    wait_until(scheduler, lambda: not seen(scheduler, one).losing._since)
+    clock.ahead += 30
+    happen.succeed()
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.code == 0
+
+
+@pytest.mark.parametrize(("seconds", "is_lost"), [(20, False), (31, True)])
+def test_a_kubelet_that_says_it_is_not_ready_gets_the_time_of_a_restart(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock,
+    seconds: int, is_lost: bool,
+) -> None:  # fmt: skip
+    one = task()
+    begin(scheduler, happen, one)
+    api.apply("nodes", node("w2", "False", reason="KubeletNotReady", message="container runtime is down"))
+    stands(scheduler, clock, one, seconds)
+    if not is_lost:
+        assert scheduler.wait() == []
+        return
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert "is not ready: KubeletNotReady: container runtime is down" in landed.exit.fault
+
+
+def test_a_worker_whose_probe_fails_is_not_lost(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock
+) -> None:
+    one = task()
+    begin(scheduler, happen, one)
+    happen.workers(**unready("ContainersNotReady"))
+    wait_until(scheduler, lambda: not any(p.is_ready for p in seen(scheduler, one).pods.values()))
+    clock.ahead += 60
+    assert scheduler.wait() == []
+
+
+@pytest.mark.parametrize("status", [{"phase": "Unknown"}, {"reason": "NodeLost", "message": "gone"}])
+def test_a_pod_that_kubernetes_calls_lost_is(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, status: Doc
+) -> None:
+    begin(scheduler, happen, task())
+    happen.workers(**{**READY, **status})
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert "node w1 of pod" in landed.exit.fault
+
+
+def test_a_pod_that_is_to_go_and_does_not_is_given_up(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    """As one that the taint of its node evicts, where nobody tells of the node."""
+    one = task()
+    begin(scheduler, happen, one)
+    (name, _) = (pod for pod in api.names("pods") if "-worker-" in pod)
+    pod = api.objects["pods", name]
+    pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    why = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "DeletionByTaintManager",
+        "message": "taint",
+    }
+    pod["status"] = {**READY, "conditions": [*READY["conditions"], why]}
+    api.apply("pods", pod)
+    stands(scheduler, clock, one, 46)
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert "DeletionByTaintManager: taint; it does not end" in landed.exit.fault
