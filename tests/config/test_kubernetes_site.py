@@ -8,7 +8,8 @@ import pytest
 
 from tare.config.site_file import site_from_text
 from tare.errors import FileFaults
-from tare.model.kubernetes import Addressing, AttachmentKind, LauncherCreation, Toleration, WorkVolume
+from tare.model.kubernetes import Addressing, AttachmentKind, LauncherCreation, WorkVolume
+from tare.model.pod_options import LauncherOptions, LauncherPlace, SchedulingPolicy, Spreading, Toleration
 from tare.model.site import Site
 
 SITE = """\
@@ -92,11 +93,51 @@ def test_a_network_of_multus_is_read_with_what_to_make_of_it() -> None:
         (", capabilities: [NET_RAW]", "programs of other users have none; remove it, or add user: 0"),
         (", merge: {kind: Job}", "not Tare's to watch"),
         (", cpus: 0.5", "cpus"),
+        (", merge: {MPIJob: {kind: Job}}", "kubernetes.merge.MPIJob.kind: a job of another kind"),
+        (", merge: {MPIjob: {spec: {}}}", "'MPIjob' is no part of a manifest; did you mean 'MPIJob'"),
+        (", merge: {Job: {spec: {}}, spec: {}}", "'spec' is beside patches by kind; write it into Job: {…}"),
+        (", merge: {Pod: {sepc: {}}}", "'sepc' is no part of a manifest; did you mean 'spec'"),
+        (", merge: {Job: 7}", "a patch is a mapping; write {spec: {…}}"),
+        (", runtime_class: Kata", "site.yaml:7:58: platforms.pods.kubernetes.runtime_class: 'Kata' is not a"),
+        (", queue: 'a b'", "kubernetes.queue: 'a b' is not a name of Kubernetes"),
+        (", labels: {tare/run: x}", "labels.'tare/run': by 'tare/run' Tare and the operator find their pods"),
+        (", labels: {team: 'a b'}", "labels.team: 'a b' is no value of a label"),
+        (", labels: {kueue.x-k8s.io/queue-name: q}", "has an option of its own; write 'queue: q'"),
+        (", annotations: {'a b': c}", "'a b' is no key of a label; write NAME or PREFIX/NAME"),
+        (", hugepages: {2Mi: 3MiB}", "hugepages.2Mi: 3145728 bytes are no whole pages of 2Mi"),
+        (", hugepages: {4Mi: 4MiB}", "hugepages"),
+        (", ephemeral_storage: much", "ephemeral_storage"),
+        (", topology_spread: [{key: 'a b'}]", "topology_spread[0].key: 'a b' is no key of a label"),
+        (", topology_spread: [{key: rack, max_skew: 0}]", "max_skew"),
+        (", launcher: {place: besides}", "did you mean 'beside'"),
+        (", launcher: {place: beside, nodes: [w1]}", "beside its workers it is on their nodes"),
+        (", nodes: [w1, w2], launcher: {nodes: [w1]}", "'w1' is a node of programs"),
+        (", launcher: {cpus: -1}", "launcher.cpus"),
+        (", scheduling_policy: {min_available: 0}", "min_available"),
         (", imagePullPolicy: Never", "imagePullPolicy"),
     ],
 )
 def test_a_fault_of_the_options_has_its_place_and_cure(options: str, says: str) -> None:
     assert says in faults(options)
+
+
+def test_where_pods_go_and_what_queues_are_told_is_read() -> None:
+    written = (
+        ", launcher: {place: anywhere, cpus: 0.5, memory: 1GiB,"
+        " tolerations: [{key: infra, operator: Exists}]}"
+        ", hugepages: {1Gi: 2GiB}, topology_spread: [{key: rack, required: false}], queue: bench"
+        ", scheduling_policy: {queue: q, schedule_timeout: 10 min}, merge: {Job: {spec: {}}}"
+    )
+    found = site(written).platforms["pods"].kubernetes
+    assert found is not None
+    assert found.launcher == LauncherOptions(
+        place=LauncherPlace.ANYWHERE, cpus=0.5, memory_bytes=2**30,
+        tolerations=(Toleration(key="infra", operator="Exists"),),
+    )  # fmt: skip
+    assert (found.hugepages, found.queue) == ({"1Gi": 2**31}, "bench")
+    assert found.topology_spread == (Spreading(key="rack", is_required=False),)
+    assert found.scheduling_policy == SchedulingPolicy(queue="q", schedule_timeout_s=600)
+    assert json.loads(found.merge) == {"Job": {"spec": {}}}
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,8 @@ class Campaign:
         worker: Mapping[str, str] | None = None,
         networks: Doc | None = None,
         paths: Doc | None = None,
+        launcher_place: str = "anywhere",
+        kubernetes: Doc | None = None,
         **options: object,
     ) -> Campaign:
         """Write study and site; `launcher` and `worker` are annotations that steer the simulated pods."""
@@ -158,7 +160,8 @@ class Campaign:
             "launcher": "openmpi4",
             "kubernetes": {
                 "image": "i", "namespace": self.namespace, "in_flight": 3,
-                "kubeconfig": str(self.lab.kubeconfig), "merge": _steered(nodes, launcher, worker), **options,
+                "kubeconfig": str(self.lab.kubeconfig), "merge": _steered(nodes, launcher, worker),
+                "launcher": {"place": launcher_place}, **(kubernetes or {}), **options,
             },
         }  # fmt: skip
         site = {

@@ -10,6 +10,8 @@ import msgspec
 
 from tare.config.faults import Path as KeyPath
 from tare.config.faults import nearest, shown
+from tare.config.kubernetes_merge import check_merge
+from tare.config.kubernetes_placement import placement_options
 from tare.config.kubernetes_types import AttachmentFile, KubernetesFile, PodNetworkFile
 from tare.model.kubernetes import (
     SSHD_CONFIG,
@@ -19,7 +21,6 @@ from tare.model.kubernetes import (
     KubernetesOptions,
     PhaseTimeouts,
     PodNetwork,
-    Toleration,
     WorkVolume,
 )
 
@@ -28,6 +29,7 @@ Expand = Callable[[str, KeyPath], str]
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _SSHD = ("/usr/sbin/sshd", "-De")
+_RENAMED = frozenset({"memory", "shm", "memlock", "results", "ephemeral_storage"})
 _OVERLAID = {AttachmentKind.MACVLAN, AttachmentKind.IPVLAN, AttachmentKind.HOST_DEVICE}
 
 
@@ -51,18 +53,12 @@ def kubernetes_options(
         "sshd": sshd,
         "pull_secrets": tuple(file.pull_secrets),
         "nodes": tuple(file.nodes),
-        "tolerations": tuple(Toleration(**msgspec.structs.asdict(one)) for one in file.tolerations),
+        **placement_options(file, path, fault),
         "timeouts": PhaseTimeouts(**{f"{k}_s": v for k, v in msgspec.structs.asdict(file.timeouts).items()}),
         "work": WorkVolume(claim=file.work.claim, path=file.work.path.rstrip("/")) if file.work else None,
         "merge": msgspec.json.encode(file.merge, order="sorted").decode() if file.merge else "",
     }
-    return KubernetesOptions(
-        **{
-            name: value
-            for name, value in values.items()
-            if name not in {"memory", "shm", "memlock", "results"}
-        }
-    )
+    return KubernetesOptions(**{name: value for name, value in values.items() if name not in _RENAMED})
 
 
 def pod_network(file: PodNetworkFile, path: KeyPath, fault: Fault) -> PodNetwork:
@@ -97,8 +93,7 @@ def _check_names(file: KubernetesFile, path: KeyPath, storage: Collection[str], 
         fault((*path, "work", "path"), f"{shown(file.work.path)} is relative, and to nothing; write /…")
     if file.isolation is not None and "=" not in file.isolation:
         fault((*path, "isolation"), f"{shown(file.isolation)} has no value; write LABEL=VALUE: bench=only")
-    for name in {"apiVersion", "kind"} & file.merge.keys():
-        fault((*path, "merge", name), "a job of another kind is not Tare's to watch; remove it")
+    check_merge(file.merge, (*path, "merge"), fault)
 
 
 def _check_user(file: KubernetesFile, user: int | None, path: KeyPath, fault: Fault) -> None:

@@ -8,6 +8,12 @@ import msgspec
 from msgspec import Meta
 
 from tare.config.fields import Bytes, Count, Labels, Name, Seconds, Word
+from tare.config.kubernetes_placement_types import (
+    LauncherFile,
+    SchedulingPolicyFile,
+    SpreadingFile,
+    TolerationFile,
+)
 from tare.model.kubernetes import Addressing, AttachmentKind, CleanPods, LauncherCreation, Seccomp
 
 Port = Annotated[int, Meta(ge=1, le=65535, examples=[2222])]
@@ -62,19 +68,6 @@ class PodNetworkFile(_File, frozen=True, kw_only=True):
     ] = None
 
 
-class TolerationFile(_File, frozen=True, kw_only=True):
-    """A taint that pods put up with."""
-
-    key: Annotated[Word, Meta(description="The taint's key.", examples=["bench"])]
-    operator: Annotated[
-        Literal["Equal", "Exists"], Meta(description="Whether its value counts.", examples=["Exists"])
-    ] = "Equal"
-    value: Annotated[str, Meta(description="Its value.")] = ""
-    effect: Annotated[
-        Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"], Meta(description="Its effect; '' is any.")
-    ] = ""
-
-
 class WorkFile(_File, frozen=True, kw_only=True):
     """A claim that holds campaigns."""
 
@@ -121,6 +114,29 @@ class KubernetesFile(_File, frozen=True, kw_only=True):
     ] = None
     priority_class: Annotated[Word | None, Meta(description="PriorityClass of the pods.")] = None
     scheduler: Annotated[Word | None, Meta(description="Scheduler, if not the default one.")] = None
+    runtime_class: Annotated[
+        Word | None,
+        Meta(description="RuntimeClass of the pods of programs.", examples=["performance-bench"]),
+    ] = None
+    labels: Annotated[
+        Labels, Meta(description="Further labels of pods and jobs.", examples=[{"team": "hpc"}])
+    ] = {}
+    annotations: Annotated[
+        Labels,
+        Meta(
+            description="Annotations of the pods of programs, such as CRI-O's for CPUs of their own.",
+            examples=[{"cpu-load-balancing.crio.io": "disable", "irq-load-balancing.crio.io": "disable"}],
+        ),
+    ] = {}
+    launcher: Annotated[LauncherFile, Meta(description="The pod that starts ranks.")] = LauncherFile()
+    topology_spread: Annotated[list[SpreadingFile], Meta(description="Over what workers are spread.")] = []
+    queue: Annotated[
+        Word | None,
+        Meta(description="LocalQueue of Kueue, where jobs wait for room.", examples=["bench"]),
+    ] = None
+    scheduling_policy: Annotated[
+        SchedulingPolicyFile | None, Meta(description="What a gang scheduler is told of a job.")
+    ] = None
     cpus: Annotated[
         Count | None, Meta(description="Whole CPUs of a pod; default: one for each thread.", examples=[32])
     ] = None
@@ -129,6 +145,13 @@ class KubernetesFile(_File, frozen=True, kw_only=True):
         Labels,
         Meta(description="Further resources of a pod.", examples=[{"rdma/hca": "1"}]),
     ] = {}
+    hugepages: Annotated[
+        dict[Literal["2Mi", "1Gi"], Bytes],
+        Meta(description="Huge pages of a pod by their size, at /dev/hugepages.", examples=[{"2Mi": "4GiB"}]),
+    ] = {}
+    ephemeral_storage: Annotated[
+        Bytes | None, Meta(description="Disk of the node that a pod may fill.", examples=["20GiB"])
+    ] = None
     shm: Annotated[Bytes | None, Meta(description="Size of /dev/shm; a runtime's default is 64 MiB.")] = None
     memlock: Annotated[
         Literal["node", "unlimited"], Meta(description="unlimited adds IPC_LOCK, as RDMA wants it.")
@@ -178,4 +201,10 @@ class KubernetesFile(_File, frozen=True, kw_only=True):
     start_interface: Annotated[Word, Meta(description="Pods' interface for start-up.")] = "eth0"
     in_flight: Annotated[Count, Meta(description="The most jobs at a time.", examples=[4])] = 1
     timeouts: Annotated[TimeoutsFile, Meta(description="How long each phase may take.")] = TimeoutsFile()
-    merge: Annotated[dict[str, Any], Meta(description="Merged into the job's manifest (RFC 7386).")] = {}
+    merge: Annotated[
+        dict[str, Any],
+        Meta(
+            description="Patch of manifests (RFC 7386), or one for each kind: MPIJob, Job, Pod.",
+            examples=[{"MPIJob": {"spec": {"runLauncherAsWorker": False}}}],
+        ),
+    ] = {}

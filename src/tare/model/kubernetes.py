@@ -6,6 +6,8 @@ import enum
 
 import msgspec
 
+from tare.model.pod_options import LauncherOptions, SchedulingPolicy, Spreading, Toleration
+
 SCRIPTS = "/tare/scripts"
 """Where a pod finds the scripts of Tare."""
 RUN = "/tare/run"
@@ -112,15 +114,6 @@ class PhaseTimeouts(msgspec.Struct, frozen=True, kw_only=True):
     fetched_s: float = 1800.0
 
 
-class Toleration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A taint that pods put up with (core/v1, Toleration)."""
-
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-
-
 class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The pods of a platform, in the terms of Kubernetes (core/v1) and of its MPI Operator (v2beta1).
 
@@ -131,8 +124,10 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
     which campaigns lie; without it, at most `results_bytes` of a run's files come home. `user` is the id that
     programs run as, 0 is root, None leaves it to the cluster, as OpenShift's restricted-v2 does; root has
     `capabilities` besides those that the runtime gives. `passwd` says whether an init container gives that
-    user an account (see `writes_passwd`). `sshd` starts the daemon on the port that follows it. `merge` is
-    merged into the job's manifest as RFC 7386 says, in JSON.
+    user an account (see `writes_passwd`). `runtime_class`, `annotations`, `hugepages` (bytes by the size of a
+    page, 2Mi or 1Gi) and `ephemeral_storage_bytes` are those of pods in which programs run; `labels` those of
+    all pods and jobs. `queue` is a LocalQueue of Kueue. `sshd` starts the daemon on the port that follows it.
+    `merge` is merged into manifests as RFC 7386 says, in JSON (see backends.kubernetes.merging).
     """
 
     image: str
@@ -148,9 +143,18 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
     isolation: str | None = None
     priority_class: str | None = None
     scheduler: str | None = None
+    runtime_class: str | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    launcher: LauncherOptions = LauncherOptions()
+    topology_spread: tuple[Spreading, ...] = ()
+    queue: str | None = None
+    scheduling_policy: SchedulingPolicy | None = None
     cpus: int | None = None
     memory_bytes: int | None = None
     resources: dict[str, str] = {}
+    hugepages: dict[str, int] = {}
+    ephemeral_storage_bytes: int | None = None
     shm_bytes: int | None = None
     is_memlock_unlimited: bool = False
     capabilities: tuple[str, ...] = ()

@@ -48,13 +48,18 @@ class Happenings:
         return name
 
     def succeed(
-        self, job: Doc | None = None, files: dict[str, str] | None = None, code: int = 0, seconds: float = 2.5
+        self,
+        job: Doc | None = None,
+        files: dict[str, str] | None = None,
+        code: int = 0,
+        seconds: float = 2.5,
+        launcher_node: str = "w1",
     ) -> None:
         """Let a job run to its end, and leave the record of two nodes with two ranks each."""
         self.workers(job=job)
-        name = self.launcher(job)
+        name = self.launcher(job, **RUNNING, node=launcher_node)
         self.api.logs[name] = packed(record(code, seconds) | (files or {}))
-        self.launcher(job, **over(code))
+        self.launcher(job, **over(code), node=launcher_node)
 
 
 def record(code: int = 0, seconds: float = 2.5) -> dict[str, str]:

@@ -18,9 +18,9 @@ from tare.model.kubernetes import (
     KubernetesOptions,
     LauncherCreation,
     PodNetwork,
-    Toleration,
     WorkVolume,
 )
+from tare.model.pod_options import LauncherOptions, LauncherPlace, SchedulingPolicy, Spreading, Toleration
 from tare.model.scheduler import Task
 from tare.model.site import Network, Platform, Site
 from tare.model.workload import Stage
@@ -147,6 +147,43 @@ SITUATIONS: dict[str, Situation] = {
     ),
     "merge": BASE.with_options(
         merge='{"metadata":{"annotations":{"owner":"me"}},"spec":{"runPolicy":{"activeDeadlineSeconds":7}}}'
+    ),
+    "merge-by-kind": BASE.with_options(
+        merge='{"MPIJob":{"spec":{"slotsPerWorker":1}},"Job":{"spec":{"backoffLimit":3}}}'
+    ),
+    "launcher-beside": BASE.with_options(
+        isolation="bench=only", launcher=LauncherOptions(place=LauncherPlace.BESIDE)
+    ),
+    "launcher-anywhere": BASE.with_options(
+        isolation="bench=only", launcher=LauncherOptions(place=LauncherPlace.ANYWHERE)
+    ),
+    "launcher-of-its-own": BASE.with_options(
+        nodes=("w1", "w2"), node_selector={"rack": "7"},
+        launcher=LauncherOptions(
+            cpus=0.5, memory_bytes=2**30, nodes=("infra1",), node_selector={"role": "infra"},
+            tolerations=(Toleration(key="infra", operator="Exists"),),
+        ),
+    ),
+    "pods-of-cri-o": BASE.with_options(
+        runtime_class="performance-bench", labels={"team": "hpc"},
+        annotations={"cpu-load-balancing.crio.io": "disable", "cpu-quota.crio.io": "disable"},
+    ),
+    "hugepages": BASE.with_options(
+        hugepages={"2Mi": 2**32}, ephemeral_storage_bytes=2**30, shm_bytes=2**31, memory_bytes=2**30
+    ),
+    "hugepages-of-two-sizes-on-one-node": BASE.with_options(
+        hugepages={"2Mi": 2**32, "1Gi": 2**31}
+    )._replace(layout=Layout()),
+    "topology-spread": BASE.with_options(
+        topology_spread=(Spreading(key="rack"), Spreading(key="zone", max_skew=2, is_required=False))
+    ),
+    "queue": BASE.with_options(queue="bench"),
+    "queue-of-a-pair": BASE.with_options(queue="bench")._replace(stages=(PAIR,), launcher="none"),
+    "scheduling-policy": BASE.with_options(
+        scheduler="volcano",
+        scheduling_policy=SchedulingPolicy(
+            queue="bench", priority_class="high", min_resources={"cpu": "5"}, schedule_timeout_s=600
+        ),
     ),
     "one-node": BASE._replace(layout=Layout(nodes=1, ranks=2, ranks_per_node=2, threads=2)),
     "one-node-on-macvlan": BASE._replace(layout=Layout(), network=MACVLAN),

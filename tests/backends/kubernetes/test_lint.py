@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 
 from backends.kubernetes.situations import BASE, HOST, MACVLAN, SITUATIONS, Situation, attached
-from tare.backends.kubernetes.lint import lint
-from tare.backends.kubernetes.manifests import Json, merge_patch
+from tare.backends.kubernetes.lint import lint, lint_merge
+from tare.backends.kubernetes.merging import Json, merge_patch
 
 
 def patched(situation: Situation, patch: object, script: tuple[str, str] = ("", "")) -> list[Json]:
@@ -62,6 +62,7 @@ TRAPS: dict[str, list[Json]] = {
         ),
         {},
     ),
+    "gang": patched(SITUATIONS["scheduling-policy"], policy(schedulingPolicy={"minAvailable": 3})),
     "address": patched(BASE, {}, ("solver --in", "solver '{address0}'")),
 }
 
@@ -115,3 +116,47 @@ def test_pods_on_the_hosts_network_must_know_names_in_any_kind_of_job() -> None:
     pair = SITUATIONS["pair"]._replace(network=HOST).documents()
     pair[1] = merge_patch(pair[1], {"spec": {"dnsPolicy": None}})
     assert [trap.rule for trap in lint(pair)] == ["host network names"]
+
+
+def spec_of(documents: list[Json]) -> dict[str, object]:
+    """Return the spec of the job, or of the first pod of a pair."""
+    return cast("dict[str, dict[str, object]]", documents[1])["spec"]
+
+
+WORKERS = '{"metadata":{"labels":{"a":"b"}},"spec":{"mpiReplicaSpecs":{},"runPolicy":{},"slotPerWorker":2}}'
+
+
+def test_a_patch_of_mpi_jobs_goes_into_no_other_kind_and_that_is_told() -> None:
+    """Cases of one node are Jobs, and pairs are pods, in one study. What no kind has all are sent."""
+    for name, kind in (("one-node", "a Job"), ("pair", "a Pod")):
+        documents = SITUATIONS[name].with_options(merge=WORKERS).documents()
+        spec = spec_of(documents)
+        assert "slotPerWorker" in spec
+        assert not {"mpiReplicaSpecs", "runPolicy"} & spec.keys()
+        assert [trap.what for trap in lint_merge(WORKERS, documents)] == [
+            f"'merge' has spec.{field} of an MPIJob, which is left out of {kind}"
+            for field in ("mpiReplicaSpecs", "runPolicy")
+        ]
+    assert lint_merge(WORKERS, BASE.documents()) == []
+
+
+def test_a_patch_of_jobs_goes_into_no_mpi_job() -> None:
+    merge = '{"spec":{"template":{"spec":{}},"activeDeadlineSeconds":7}}'
+    documents = BASE.with_options(merge=merge).documents()
+    assert (
+        not {"template", "activeDeadlineSeconds"}
+        & cast("dict[str, dict[str, object]]", documents[1])["spec"].keys()
+    )
+    assert [trap.rule for trap in lint_merge(merge, documents)] == ["merge", "merge"]
+    pair = SITUATIONS["pair"].with_options(merge=merge).documents()
+    assert spec_of(pair)["activeDeadlineSeconds"] == 7
+
+
+def test_a_patch_for_each_kind_goes_into_that_kind_alone() -> None:
+    merge = '{"MPIJob":{"spec":{"slotsPerWorker":7}},"Pod":{"spec":{"hostname":"h"}}}'
+    names = ("pod-network", "one-node", "pair")
+    all_documents = [SITUATIONS[name].with_options(merge=merge).documents() for name in names]
+    specs = [spec_of(documents) for documents in all_documents]
+    assert [spec.get("slotsPerWorker") for spec in specs] == [7, None, None]
+    assert [spec.get("hostname") for spec in specs] == [None, None, "h"]
+    assert all(lint_merge(merge, documents) == [] for documents in all_documents)

@@ -15,7 +15,8 @@ import pytest
 from backends.kubernetes.situations import BASE, MACVLAN, SITUATIONS, SOLVER
 from tare.attest import SCRIPT, with_files
 from tare.backends.kubernetes.lint import lint
-from tare.backends.kubernetes.manifests import Json, merge_patch, render
+from tare.backends.kubernetes.manifests import render
+from tare.backends.kubernetes.merging import Json, merge_patch
 from tare.backends.kubernetes.script import files_of
 from tare.cli.wiring.pods import as_yaml
 from tare.errors import UsageError

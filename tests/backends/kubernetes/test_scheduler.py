@@ -358,6 +358,31 @@ def test_neighbours_are_all_pods_that_are_not_the_run_s_own(
     assert landed.facts["w1"]["kubernetes.neighbours"] == expected
 
 
+@pytest.mark.parametrize(
+    ("node", "told"),
+    [
+        ("w1", ["on this node", "on a node of the run"]),
+        ("w3", ["on a node without ranks", "on a node without ranks"]),
+    ],
+)
+def test_the_facts_of_a_run_tell_where_its_launcher_was(
+    scheduler: KubernetesScheduler,
+    api: SimulatedApiServer,
+    happen: Happenings,
+    task: Make,
+    node: str,
+    told: list[str],
+) -> None:
+    for name in ("w1", "w2"):
+        api.apply("nodes", {"metadata": {"name": name}})
+    scheduler.submit([task()])
+    happen.workers()
+    happen.launcher(node=node, phase="Pending")
+    happen.succeed(launcher_node=node)
+    (landed,) = wait_for(scheduler)
+    assert [landed.facts[one]["kubernetes.launcher"] for one in ("w1", "w2")] == told
+
+
 def test_facts_that_tare_may_not_ask_for_cost_no_run(
     scheduler: KubernetesScheduler, api: SimulatedApiServer, happen: Happenings, task: Make
 ) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from tare.backends.kubernetes.attachments import REQUEST
-from tare.backends.kubernetes.manifests import Json
+from tare.backends.kubernetes.merging import KINDS, Json, left_out
 from tare.backends.kubernetes.objects import (
     AttachmentDefinition,
     ConfigMap,
@@ -66,6 +66,20 @@ def lint(documents: Iterable[Json]) -> list[Trap]:
         elif isinstance(one, Pod):
             found += _privileges(one.spec)
     return list(dict.fromkeys(found))
+
+
+def lint_merge(merge: str, documents: Iterable[Json]) -> list[Trap]:
+    """Return which parts of a site's patch go into none of these objects, since other kinds have them."""
+    kinds = [str(one.get("kind")) for one in documents if isinstance(one, dict)]
+    cure = f"write a patch for each kind: merge: {{{', '.join(f'{one}: {{…}}' for one in KINDS)}}}"
+    return [
+        Trap("merge", f"'merge' has {field} of {_an(owner)}, which is left out of {_an(kind)}", cure)
+        for field, owner, kind in left_out(merge, kinds)
+    ]
+
+
+def _an(kind: str) -> str:
+    return f"an {kind}" if kind == "MPIJob" else f"a {kind}"
 
 
 def _read(document: Json) -> Manifest | None:
@@ -268,6 +282,18 @@ def _pair_address(bundle: _Bundle) -> Iterator[Trap]:
         )
 
 
+def _gang(bundle: _Bundle) -> Iterator[Trap]:
+    spec, gang = bundle.job.spec, bundle.job.spec.run_policy.scheduling_policy
+    waits = spec.launcher_creation_policy == "WaitForWorkersReady"
+    n_workers = bundle.worker.replicas or 0
+    if gang is not None and waits and (gang.min_available is None or gang.min_available > n_workers):
+        yield Trap(
+            "gang",
+            "workers wait for the launcher to be scheduled with them, and it waits for them to be ready",
+            "set schedulingPolicy.minAvailable to the number of workers, or launcher_creation: AtStartup",
+        )
+
+
 def _privileges(pod: PodSpec) -> Iterator[Trap]:
     if pod.host_network and pod.dns_policy != "ClusterFirstWithHostNet":
         yield Trap(
@@ -290,5 +316,5 @@ def _sshd_port(container: Container) -> int | None:
 
 _RULES: tuple[Callable[[_Bundle], Iterator[Trap]], ...] = (
     _hostfile, _own_timeout, _suspension, _logs, _clean_pods, _restarts, _host_network, _multus, _readiness,
-    _ssh_options, _non_root, _whole_cpus, _addresses, _pair_address,
+    _ssh_options, _non_root, _whole_cpus, _addresses, _pair_address, _gang,
 )  # fmt: skip

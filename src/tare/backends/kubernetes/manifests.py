@@ -9,6 +9,8 @@ from typing import cast
 import msgspec
 
 from tare.backends.kubernetes import attachments, naming
+from tare.backends.kubernetes.merging import Json as Json  # who makes manifests needs no other module
+from tare.backends.kubernetes.merging import merged
 from tare.backends.kubernetes.objects import (
     AttachmentDefinition,
     ConfigMap,
@@ -23,13 +25,12 @@ from tare.backends.kubernetes.objects import (
     ReplicaSpec,
     ReplicaSpecs,
     RunPolicy,
+    SchedulingPolicySpec,
 )
 from tare.backends.kubernetes.pods import PodMaker
 from tare.backends.kubernetes.script import config_map, files_of
-from tare.model.kubernetes import KubernetesOptions
+from tare.model.kubernetes import KubernetesOptions, LauncherCreation
 from tare.model.scheduler import Task
-
-Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
 ADDRESS_LATER = "{address0}"
 """What stands in a shown manifest for the server's address, which is known when it is ready."""
@@ -88,25 +89,10 @@ def manifests(rendered: Rendered) -> list[Manifest]:
 
 
 def to_json(manifest: Manifest, merge: str = "") -> Json:
-    """Return a manifest as the API takes it, with the patch `merge` (RFC 7386, in JSON) merged in."""
+    """Return a manifest as the API takes it, with the site's patch `merge` (see merging)."""
     fields = msgspec.json.decode(msgspec.json.encode(manifest), type=dict[str, object])
     built = cast(Json, {"apiVersion": manifest.API_VERSION, "kind": manifest.KIND, **fields})
-    if not merge or isinstance(manifest, ConfigMap | AttachmentDefinition):
-        return built
-    return merge_patch(built, msgspec.json.decode(merge, type=dict[str, object]))
-
-
-def merge_patch(target: Json, patch: object) -> Json:
-    """Return `target` with `patch` merged in as RFC 7386 says: null removes, lists are replaced."""
-    if not isinstance(patch, dict):
-        return cast(Json, patch)
-    merged = dict(target) if isinstance(target, dict) else {}
-    for name, value in patch.items():
-        if value is None:
-            merged.pop(name, None)
-        else:
-            merged[name] = merge_patch(merged.get(name), value)
-    return merged
+    return merged(built, merge)
 
 
 def deadline_s(task: Task) -> int:
@@ -124,7 +110,7 @@ def _meta(task: Task, suffix: str = "") -> Meta:
     return Meta(
         name=naming.object_name(task) + suffix,
         namespace=options.namespace if options else "",
-        labels=naming.labels(task),
+        labels=(options.labels if options else {}) | naming.queue(options) | naming.labels(task),
         annotations=naming.origin(task),
     )
 
@@ -134,6 +120,7 @@ def _mpi_job(task: Task, options: KubernetesOptions, maker: PodMaker) -> MpiJob:
         clean_pod_policy=options.clean_pods.value,
         backoff_limit=0,  # whether a run is tried again is for Tare to say, and to record
         active_deadline_seconds=_end_s(task, options),
+        scheduling_policy=_scheduling(task, options),
     )
     replicas = ReplicaSpecs(
         launcher=ReplicaSpec(replicas=1, restart_policy="Never", template=_unruled(maker.launcher())),
@@ -154,6 +141,21 @@ def _mpi_job(task: Task, options: KubernetesOptions, maker: PodMaker) -> MpiJob:
     )
 
 
+def _scheduling(task: Task, options: KubernetesOptions) -> SchedulingPolicySpec | None:
+    """Return what a gang scheduler is told. A launcher that waits for workers is no part of their gang."""
+    own = options.scheduling_policy
+    if own is None:
+        return None
+    waits = options.launcher_creation is LauncherCreation.WAIT_FOR_WORKERS
+    return SchedulingPolicySpec(
+        min_available=own.min_available or task.layout.nodes + (0 if waits else 1),
+        queue=own.queue or "",
+        min_resources=own.min_resources,
+        priority_class=own.priority_class or "",
+        schedule_timeout_seconds=own.schedule_timeout_s,
+    )
+
+
 def _unruled(template: PodTemplate) -> PodTemplate:
     """Return a template without a restart policy, of which the operator warns: it takes the replicas' own."""
     return msgspec.structs.replace(template, spec=msgspec.structs.replace(template.spec, restart_policy=""))
@@ -168,7 +170,7 @@ def _pod(task: Task, template: PodTemplate, role: str) -> Pod:
     meta = _meta(task, f"-{role}")
     meta = msgspec.structs.replace(
         meta,
-        labels=template.metadata.labels,
+        labels=naming.queue(task.platform.kubernetes) | template.metadata.labels,
         annotations=meta.annotations | template.metadata.annotations,
     )
     return Pod(metadata=meta, spec=template.spec)

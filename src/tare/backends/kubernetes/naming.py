@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
+from tare.model.kubernetes import KubernetesOptions
 from tare.model.scheduler import Task
 
 CAMPAIGN, CASE, RUN, TASK, ROLE = "tare/campaign", "tare/case", "tare/run", "tare/task", "tare/role"
 FOLDER, HOST, SESSION = "tare/folder", "tare/host", "tare/session"
 KEPT = "tare/kept"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "tare"}
+QUEUE = "kueue.x-k8s.io/queue-name"
+"""The label by which a job names its queue (Kueue, LocalQueue)."""
 OPERATOR_ROLE = "training.kubeflow.org/job-role"
 LAUNCHER, WORKER, SERVER, CLIENT = "launcher", "worker", "server", "client"
 INTERFACE_PORT = "ssh"
@@ -32,6 +35,11 @@ def origin(task: Task) -> dict[str, str]:
     """Return the annotations of whose objects they are: folder and host of the campaign, and its session."""
     told = {FOLDER: "folder", HOST: "host", SESSION: "session"}
     return {annotation: task.labels[name] for annotation, name in told.items() if name in task.labels}
+
+
+def queue(options: KubernetesOptions | None) -> dict[str, str]:
+    """Return the label by which Kueue holds a job back until its queue has room."""
+    return {QUEUE: options.queue} if options is not None and options.queue else {}
 
 
 def labels(task: Task) -> dict[str, str]:

@@ -11,6 +11,7 @@ import msgspec
 
 from tare.backends.kubernetes import naming
 from tare.backends.kubernetes.cluster import NODES, PODS, Cluster
+from tare.backends.kubernetes.observed import SeenPod
 from tare.errors import BackendError
 
 _FRESH_S, _RECENT_S = 60.0, 10.0
@@ -153,6 +154,20 @@ def read_pods(cluster: Cluster) -> dict[str, list[_Pod]]:
         pod = msgspec.json.decode(one, type=_Pod)
         found.setdefault(pod.spec.node_name, []).append(pod)
     return found
+
+
+def with_launcher(facts: Facts, pods: Iterable[SeenPod]) -> Facts:
+    """Return `facts` with where the pod was that started the ranks; other runs have none beside them."""
+    pods = list(pods)
+    launcher = next((one for one in pods if one.role == naming.LAUNCHER and one.spec.node_name), None)
+    if launcher is None or not any(one.role == naming.WORKER for one in pods):
+        return facts
+    at = launcher.spec.node_name
+    where = "on a node of the run" if at in facts else "on a node without ranks"
+    return {
+        name: {**told, "kubernetes.launcher": "on this node" if name == at else where}
+        for name, told in facts.items()
+    }
 
 
 def node_facts(node: _Node) -> dict[str, str]:

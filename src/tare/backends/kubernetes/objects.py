@@ -190,9 +190,10 @@ class NodeAffinity(_Object, frozen=True, kw_only=True):
 
 
 class LabelSelector(_Object, frozen=True, kw_only=True):
-    """Pods with these labels."""
+    """Pods with these labels, which meet these conditions too."""
 
-    match_labels: dict[str, str]
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[Requirement, ...] = ()
 
 
 class PodTerm(_Object, frozen=True, kw_only=True):
@@ -214,6 +215,15 @@ class Affinity(_Object, frozen=True, kw_only=True):
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpread(_Object, frozen=True, kw_only=True):
+    """How evenly pods are over the values of the node label `topology_key`."""
+
+    max_skew: int
+    topology_key: str
+    when_unsatisfiable: str
+    label_selector: LabelSelector
 
 
 class TolerationSpec(_Object, frozen=True, kw_only=True):
@@ -240,6 +250,7 @@ class PodSpec(_Object, frozen=True, kw_only=True):
     restart_policy: str = ""
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
+    topology_spread_constraints: tuple[TopologySpread, ...] = ()
     tolerations: tuple[TolerationSpec, ...] = ()
     host_network: bool = False
     dns_policy: str = ""
@@ -249,6 +260,7 @@ class PodSpec(_Object, frozen=True, kw_only=True):
     image_pull_secrets: tuple[NameRef, ...] = ()
     priority_class_name: str = ""
     scheduler_name: str = ""
+    runtime_class_name: str = ""
     security_context: SecurityContext | None = None
 
 
@@ -295,6 +307,16 @@ class Job(_Object, frozen=True, kw_only=True):
     spec: JobSpec
 
 
+class SchedulingPolicySpec(_Object, frozen=True, kw_only=True):
+    """What a gang scheduler is told of an MPIJob."""
+
+    min_available: int | None = None
+    queue: str = ""
+    min_resources: dict[str, str] = {}
+    priority_class: str = ""
+    schedule_timeout_seconds: int | None = None
+
+
 class RunPolicy(_Object, frozen=True, kw_only=True):
     """How long an MPIJob may take, how often it is tried, and what is left of it."""
 
@@ -303,6 +325,7 @@ class RunPolicy(_Object, frozen=True, kw_only=True):
     active_deadline_seconds: int | None = None
     ttl_seconds_after_finished: int | None = None
     suspend: bool | None = None
+    scheduling_policy: SchedulingPolicySpec | None = None
 
 
 class ReplicaSpec(_Object, frozen=True, kw_only=True):

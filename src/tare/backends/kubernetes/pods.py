@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tare.backends.kubernetes import account, attachments, naming
+from tare.backends.kubernetes import account, attachments, memory_volumes, naming, placement
 from tare.backends.kubernetes.objects import (
-    Affinity,
     Capabilities,
     ClaimSource,
     ConfigMapSource,
@@ -19,34 +18,24 @@ from tare.backends.kubernetes.objects import (
     ExecAction,
     FieldRef,
     KeyPath,
-    LabelSelector,
     Meta,
     Mount,
     NameRef,
-    NodeAffinity,
-    NodeTerm,
-    NodeTerms,
-    PodAffinity,
     PodSpec,
     PodTemplate,
-    PodTerm,
     Port,
     Probe,
-    Requirement,
     Resources,
     SeccompProfile,
     SecurityContext,
     TcpSocket,
-    TolerationSpec,
     Volume,
 )
 from tare.backends.kubernetes.script import COUNTER, SAMPLER, input_keys
 from tare.model.kubernetes import RUN, SCRIPTS, WORK, KubernetesOptions, Seccomp
 from tare.model.scheduler import Task
 
-_INPUTS, _SHM = "/tare/inputs", "/dev/shm"  # noqa: S108  # paths in the pod
-_HOSTNAME = "kubernetes.io/hostname"
-_LAUNCHER_CPUS, _LAUNCHER_MEMORY = "1", "512Mi"
+_INPUTS = "/tare/inputs"
 _TASK = ("bash", f"{SCRIPTS}/task.sh")
 
 
@@ -60,8 +49,11 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
 
     def launcher(self) -> PodTemplate:
         """Return the pod that starts the ranks; it runs none, so it is small, and needs no data network."""
-        container = self._container(naming.LAUNCHER, _TASK, _guaranteed(_LAUNCHER_CPUS, _LAUNCHER_MEMORY))
-        return PodTemplate(metadata=self._meta(naming.LAUNCHER), spec=self._spec(container, is_user=False))
+        resources = placement.launcher_resources(self.options)
+        container = self._container(naming.LAUNCHER, _TASK, resources, is_user=False)
+        spec = self._spec(container, is_user=False)
+        spec = placement.launcher_placed(spec, self.options, naming.object_name(self.task))
+        return PodTemplate(metadata=self._meta(naming.LAUNCHER), spec=spec)
 
     def worker(self) -> PodTemplate:
         """Return a pod in which ranks run, behind an sshd that is ready when its port takes connections."""
@@ -77,7 +69,8 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         spec = self._spec(container, is_user=True)
         if not self.options.shares_nodes:
             apart = {naming.TASK: naming.object_name(self.task), naming.ROLE: naming.WORKER}
-            spec = _with_affinity(spec, anti=apart)
+            spec = placement.away(spec, apart)
+        spec = placement.spread(spec, self.options, naming.object_name(self.task))
         return PodTemplate(metadata=self._meta(naming.WORKER, self._request()), spec=spec)
 
     def alone(self) -> PodTemplate:
@@ -97,7 +90,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         pod = self._one_of_pair(naming.CLIENT, 1, env, None)
         other = {naming.TASK: naming.object_name(self.task), naming.ROLE: naming.SERVER}
         is_apart = self.task.layout.nodes > 1
-        spec = _with_affinity(pod.spec, anti=other) if is_apart else _with_affinity(pod.spec, near=other)
+        spec = placement.away(pod.spec, other) if is_apart else placement.near(pod.spec, other)
         return msgspec.structs.replace(pod, spec=spec)
 
     def _one_of_pair(
@@ -114,9 +107,10 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         return PodTemplate(metadata=self._meta(role, self._request(number)), spec=spec)
 
     def _meta(self, role: str, annotations: Mapping[str, str] | None = None) -> Meta:
-        return Meta(
-            labels=naming.labels(self.task) | {naming.ROLE: role}, annotations=dict(annotations or {})
-        )
+        """Return the labels of a pod, and its annotations, which are None for one that runs no program."""
+        own = self.options.annotations if annotations is not None else {}
+        labels = self.options.labels | naming.labels(self.task) | {naming.ROLE: role}
+        return Meta(labels=labels, annotations=own | dict(annotations or {}))
 
     def _request(self, number: int | None = None) -> dict[str, str]:
         network = self.task.network
@@ -128,10 +122,15 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         asked = {"cpu": str(options.cpus or layout.ranks_per_node * layout.threads)}
         if options.memory_bytes is not None:
             asked["memory"] = str(options.memory_bytes)
+        if options.ephemeral_storage_bytes is not None:
+            asked["ephemeral-storage"] = str(options.ephemeral_storage_bytes)
+        asked |= memory_volumes.requests(options)
         asked |= options.resources | attachments.device_requests(self.task.network)
         return Resources(requests=asked, limits=asked)
 
-    def _container(self, name: str, command: tuple[str, ...], resources: Resources) -> Container:
+    def _container(
+        self, name: str, command: tuple[str, ...], resources: Resources, *, is_user: bool = True
+    ) -> Container:
         node = EnvSource(field_ref=FieldRef(field_path="spec.nodeName"))
         return Container(
             name=name,
@@ -145,7 +144,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
             ),
             resources=resources,
             security_context=self._privileges(),
-            volume_mounts=self._mounts(),
+            volume_mounts=self._mounts(is_user=is_user),
         )
 
     def _own_storage(self) -> tuple[EnvVar, ...]:
@@ -170,7 +169,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         is_host = network is not None and network.pod.is_host
         spec = PodSpec(
             containers=(container,),
-            volumes=self._volumes(),
+            volumes=self._volumes(is_user=is_user),
             restart_policy="Never",
             host_network=is_host,
             dns_policy="ClusterFirstWithHostNet" if is_host else "",
@@ -181,30 +180,12 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
             priority_class_name=options.priority_class or "",
             scheduler_name=options.scheduler or "",
             security_context=_identity(options),
-            tolerations=self._tolerations(),
+            runtime_class_name=(options.runtime_class or "") if is_user else "",
         )
         spec = account.with_account(spec, options)
-        return self._placed(spec) if is_user else spec
+        return placement.placed(spec, options) if is_user else spec
 
-    def _placed(self, spec: PodSpec) -> PodSpec:
-        """Return `spec` on the nodes that the site names for programs."""
-        selector = dict(self.options.node_selector)
-        if self.options.isolation:
-            label, _, value = self.options.isolation.partition("=")
-            selector[label] = value
-        spec = msgspec.structs.replace(spec, node_selector=selector)
-        return _with_affinity(spec, nodes=self.options.nodes) if self.options.nodes else spec
-
-    def _tolerations(self) -> tuple[TolerationSpec, ...]:
-        own = [
-            TolerationSpec(key=one.key, operator=one.operator, value=one.value, effect=one.effect)
-            for one in self.options.tolerations
-        ]
-        if self.options.isolation:
-            own.append(TolerationSpec(key=self.options.isolation.partition("=")[0], operator="Exists"))
-        return tuple(own)
-
-    def _volumes(self) -> tuple[Volume, ...]:
+    def _volumes(self, *, is_user: bool) -> tuple[Volume, ...]:
         options, keys = self.options, input_keys(self.inputs)
         names = ["account.sh", "facts.sh", "prepare.sh", "probe.sh", "rank.sh", "task.sh"]
         names += [SAMPLER] if self.task.sampler else []
@@ -221,14 +202,11 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
             if keys:
                 items = tuple(KeyPath(key=key, path=path) for key, path in keys.items())
                 found.append(Volume(name="inputs", config_map=ConfigMapSource(name=self.config, items=items)))
-        if options.shm_bytes is not None:
-            found.append(
-                Volume(name="shm", empty_dir=EmptyDir(medium="Memory", size_limit=str(options.shm_bytes)))
-            )
+        found += memory_volumes.volumes(options) if is_user else ()
         claim = options.storage.get(self.task.storage or "")
         return (*found, _claim("storage", claim)) if claim else tuple(found)
 
-    def _mounts(self) -> tuple[Mount, ...]:
+    def _mounts(self, *, is_user: bool) -> tuple[Mount, ...]:
         options = self.options
         found = [
             Mount(name="scripts", mount_path=SCRIPTS, read_only=True),
@@ -241,8 +219,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
             found.append(Mount(name="work", mount_path=WORK))
             if self.inputs:
                 found.append(Mount(name="inputs", mount_path=_INPUTS, read_only=True))
-        if options.shm_bytes is not None:
-            found.append(Mount(name="shm", mount_path=_SHM))
+        found += memory_volumes.mounts(options) if is_user else ()
         if options.storage.get(self.task.storage or ""):
             found.append(Mount(name="storage", mount_path=self.task.storage_path))
         return tuple(found)
@@ -252,11 +229,6 @@ def _claim(name: str, claim: str) -> Volume:
     return Volume(name=name, persistent_volume_claim=ClaimSource(claim_name=claim))
 
 
-def _guaranteed(cpus: str, memory: str) -> Resources:
-    asked = {"cpu": cpus, "memory": memory}
-    return Resources(requests=asked, limits=asked)
-
-
 def _identity(options: KubernetesOptions) -> SecurityContext:
     """Return as whom a pod runs. With no user the cluster chooses, as OpenShift does."""
     is_told = options.seccomp is not Seccomp.CLUSTER
@@ -264,30 +236,3 @@ def _identity(options: KubernetesOptions) -> SecurityContext:
     if user == 0:  # said, since OpenShift chooses another user for who says nothing
         return SecurityContext(run_as_user=0, seccomp_profile=profile)
     return SecurityContext(run_as_user=user, run_as_group=user, run_as_non_root=True, seccomp_profile=profile)
-
-
-def _with_affinity(
-    spec: PodSpec,
-    *,
-    nodes: tuple[str, ...] = (),
-    anti: dict[str, str] | None = None,
-    near: dict[str, str] | None = None,
-) -> PodSpec:
-    """Return `spec` on one of `nodes`, away from pods labelled `anti` or beside those labelled `near`."""
-    affinity = spec.affinity or Affinity()
-    if nodes:
-        term = NodeTerm(match_expressions=(Requirement(key=_HOSTNAME, operator="In", values=nodes),))
-        required = NodeAffinity(
-            required_during_scheduling_ignored_during_execution=NodeTerms(node_selector_terms=(term,))
-        )
-        affinity = msgspec.structs.replace(affinity, node_affinity=required)
-    if anti:
-        affinity = msgspec.structs.replace(affinity, pod_anti_affinity=_pods(anti))
-    if near:
-        affinity = msgspec.structs.replace(affinity, pod_affinity=_pods(near))
-    return msgspec.structs.replace(spec, affinity=affinity)
-
-
-def _pods(labels: dict[str, str]) -> PodAffinity:
-    term = PodTerm(label_selector=LabelSelector(match_labels=labels), topology_key=_HOSTNAME)
-    return PodAffinity(required_during_scheduling_ignored_during_execution=(term,))

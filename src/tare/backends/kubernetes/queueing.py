@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from tare.backends.kubernetes import naming
 from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
 
-QUEUE = "kueue.x-k8s.io/queue-name"
-"""The label by which a job names its queue (Kueue, LocalQueue)."""
 _PLAIN = frozenset({"", "default-scheduler"})
 _OF_QUEUES = frozenset({"Workload", "PodGroup"})
 """Kinds by which Kueue, Volcano and coscheduling tell how a job fares in their queues."""
@@ -49,7 +48,7 @@ def place(pods: Sequence[SeenPod], job: SeenJob | None, events: Iterable[SeenEve
 
 
 def _suspended(job: SeenJob, events: Sequence[SeenEvent]) -> str:
-    queue = job.metadata.labels.get(QUEUE, "")
+    queue = job.metadata.labels.get(naming.QUEUE, "")
     whose = f"suspended in Kueue's queue {queue}" if queue else "the job is suspended"
     return whose + _last(events)
 

@@ -29,7 +29,7 @@ from tare.backends.kubernetes.keeping import Kept
 from tare.backends.kubernetes.landing import land
 from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
 from tare.backends.kubernetes.node_watch import Nodes
-from tare.backends.kubernetes.nodes import NodeFacts, Own
+from tare.backends.kubernetes.nodes import NodeFacts, Own, with_launcher
 from tare.backends.kubernetes.objects import Manifest
 from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
 from tare.backends.kubernetes.queueing_time import queued_s
@@ -387,6 +387,7 @@ class KubernetesScheduler:
         beside = self._flights.keys() - {meta.labels[naming.TASK]}
         own = Own(meta.namespace, meta.labels.get(naming.CAMPAIGN, ""), meta.labels[naming.TASK], beside)
         facts = self._facts_of_nodes.of(nodes, own, self._clock() - landing.exit.elapsed_s)
+        facts = with_launcher(facts, flight.pods.values())
         waited_s = queued_s(flight.pods.values(), flight.job)
         return msgspec.structs.replace(landing, nodes=tuple(nodes), facts=facts, queued_s=waited_s)
 

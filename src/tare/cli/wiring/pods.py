@@ -12,7 +12,7 @@ import yaml
 
 from tare.backends.kubernetes.finding import Finding
 from tare.backends.kubernetes.leftovers import Leftover
-from tare.backends.kubernetes.lint import lint
+from tare.backends.kubernetes.lint import lint, lint_merge
 from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
 from tare.cli.wiring import planning as wiring
 from tare.cli.wiring.planning import Loaded
@@ -38,7 +38,9 @@ _Dumper.add_representer(str, _text)
 def show_manifests(loaded: Loaded, case: Case) -> str:
     """Return the manifests of an attempt of `case` as YAML, below what lint says of them."""
     documents = case_manifests(loaded, case)
-    told = "".join(f"# trap: {trap}\n" for trap in lint(documents))
+    options = loaded.composer.site.platforms[case.platform].kubernetes
+    traps = [*lint(documents), *lint_merge(options.merge if options else "", documents)]
+    told = "".join(f"# trap: {trap}\n" for trap in traps)
     return told + as_yaml(documents)
 
 

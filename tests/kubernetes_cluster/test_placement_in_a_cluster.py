@@ -1,0 +1,98 @@
+"""Options of where pods go, before a real API server and a real scheduler."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kubernetes_cluster.conftest import Campaign, Doc, Lab
+from kubernetes_cluster.test_trial_of_pods import examine
+
+RUNTIME_CLASS = """\
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: performance-bench}
+handler: runc
+"""
+OPTIONS: dict[str, Doc] = {
+    "labels": {"labels": {"team": "hpc", "example.com/cost": ""}},
+    "CRI-O's annotations": {
+        "annotations": {
+            "cpu-load-balancing.crio.io": "disable", "irq-load-balancing.crio.io": "disable",
+            "cpu-quota.crio.io": "disable",
+        }
+    },
+    "huge pages": {"hugepages": {"2Mi": "4MiB"}, "memory": "1GiB", "shm": "1GiB"},
+    "huge pages of two sizes": {"hugepages": {"2Mi": "4MiB", "1Gi": "1GiB"}},
+    "ephemeral storage": {"ephemeral_storage": "1GiB"},
+    "topology spread": {"topology_spread": [{"key": "rack"}, {"key": "zone", "required": False}]},
+    "queue of Kueue": {"queue": "bench"},
+    "gang": {"scheduling_policy": {"queue": "q", "priority_class": "p", "min_resources": {"cpu": "2"}}},
+    "launcher apart": {"launcher": {"cpus": 0.5, "memory": "1GiB"}},
+    "launcher beside": {"launcher": {"place": "beside"}, "isolation": "bench=only"},
+    "launcher of its own": {
+        "nodes": ["sim-0"],
+        "launcher": {"nodes": ["sim-1"], "node_selector": {"a": "b"}, "tolerations": [{"key": "infra"}]},
+    },
+    "patches by kind": {
+        "merge": {
+            "MPIJob": {"spec": {"runLauncherAsWorker": False}}, "Job": {"spec": {"completions": 1}},
+            "Pod": {"spec": {"hostname": "h"}},
+        }
+    },
+    "a patch of MPIJobs alone": {
+        "merge": {"spec": {"mpiReplicaSpecs": {"Worker": {"restartPolicy": "Never"}}}}
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_api_server_takes_what_the_option_makes(campaign: Campaign, name: str) -> None:
+    found = examine(campaign.write(kubernetes=OPTIONS[name]), is_well=True)
+    assert len([one for one in found if one.endswith("tried without making it")]) == 7
+
+
+def test_a_runtime_class_is_tried(lab: Lab, campaign: Campaign) -> None:
+    worker = "the worker of a job on sdn, tried without making it"
+    found = examine(campaign.write(runtime_class="performance-bench"), is_well=False)[worker]
+    assert 'RuntimeClass "performance-bench" not found' in found.found
+    assert "kubectl get runtimeclasses" in found.cure
+    lab.control_plane.apply(RUNTIME_CLASS)
+    examine(campaign, is_well=True)
+    lab.control_plane.kubectl("delete", "runtimeclass", "performance-bench")
+
+
+def facts(campaign: Campaign) -> list[Doc]:
+    """Return the facts of each node, from all environments of a campaign."""
+    found = [json.loads(one.read_text()) for one in (campaign.out / "environments").glob("*.json")]
+    return [told for environment in found for told in environment.values()]
+
+
+def nodes_of(campaign: Campaign) -> list[dict[str, str]]:
+    """Return the node of each pod, by its name, for each run."""
+    files: list[Path] = sorted(campaign.out.glob("attempts/*/*/nodes.txt"))
+    return [dict(line.split() for line in one.read_text().splitlines()) for one in files]
+
+
+def test_workers_that_fill_their_nodes_leave_room_for_a_launcher_beside_them(campaign: Campaign) -> None:
+    """Two runs at a time, on all four nodes, of which each worker takes all CPUs: no launcher was placed."""
+    campaign.write(repeats=4, cpus=1024, in_flight=2, launcher_place="beside")
+    done = campaign.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert campaign.counts() == {"done": 4}
+    for nodes in nodes_of(campaign):
+        (launcher,) = [node for pod, node in nodes.items() if "launcher" in pod]
+        assert launcher in {node for pod, node in nodes.items() if "worker" in pod}
+
+
+@pytest.mark.parametrize("named", [{}, {"nodes": ["sim-1", "sim-2"]}])
+def test_a_launcher_is_on_no_node_of_programs_unless_asked(campaign: Campaign, named: Doc) -> None:
+    campaign.write(repeats=2, in_flight=1, launcher_place="apart", kubernetes=named)
+    done = campaign.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    for nodes in nodes_of(campaign):
+        (launcher,) = [node for pod, node in nodes.items() if "launcher" in pod]
+        assert launcher not in {node for pod, node in nodes.items() if "worker" in pod}
+    assert {told["kubernetes.launcher"] for told in facts(campaign)} == {"on a node without ranks"}
