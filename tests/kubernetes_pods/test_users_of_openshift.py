@@ -62,6 +62,14 @@ def test_each_mpi_runs_on_two_nodes_as_the_user_that_restricted_v2_chooses(
         assert all(one["securityContext"]["capabilities"] == {"drop": ["ALL"]} for one in spec["containers"])
 
 
+def test_a_server_and_its_client_run_as_that_user(campaign: Campaign, projects: Mapping[str, str]) -> None:
+    options = {"namespace": projects["restricted-v2"], "user": "cluster"}
+    workload = {"iperf3": {"time_s": 4, "omit_s": 0}}
+    study = {"workloads": {}, "factors": {"workload": [workload], "network": ["sdn"]}}
+    done = campaign.write(options=options, study=study).run()
+    assert done.returncode == 0, done.stdout + done.stderr + str(ended(campaign))
+
+
 def test_without_an_account_the_run_fails_at_once_in_the_words_of_nologin(
     campaign: Campaign, projects: Mapping[str, str]
 ) -> None:

@@ -14,4 +14,5 @@ StrictModes no
 UsePAM no
 MaxStartups 100
 END
+case $1 in */sshd) [ "$(id -u)" != 0 ] || mkdir -p /run/sshd ;; esac # Debian's, which its service makes, wants it
 exec "$@"
