@@ -82,6 +82,11 @@ class ControlPlane:
         for daemon in (*self._followers, self._api_server, self._etcd):
             daemon.kill()
 
+    @property
+    def api_server_pid(self) -> int | None:
+        """Return the process id of the API server; None while it does not run."""
+        return self._api_server.pid
+
     def kill_api_server(self) -> None:
         """End the API server as a crash would. What it keeps is in etcd."""
         self._api_server.kill()

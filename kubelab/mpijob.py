@@ -11,6 +11,7 @@ import msgspec
 Doc = dict[str, Any]
 """A document of the API that passes through, such as the template of a pod."""
 
+API_VERSION = "kubeflow.org/v2beta1"
 OPERATOR = "training.kubeflow.org/operator-name"
 JOB_NAME = "training.kubeflow.org/job-name"
 JOB_ROLE = "training.kubeflow.org/job-role"
@@ -27,14 +28,23 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Part of an MPIJob; fields that the double does not act on are passed over."""
 
 
+class Owner(_Part, frozen=True, kw_only=True):
+    """What an object was made for."""
+
+    kind: str
+    name: str
+
+
 class Meta(_Part, frozen=True, kw_only=True):
     """Metadata of an object."""
 
     name: str
     namespace: str = ""
     uid: str = ""
+    resource_version: str = ""
     labels: dict[str, str] = {}
     deletion_timestamp: str | None = None
+    owner_references: list[Owner] = []
 
     @property
     def key(self) -> tuple[str, str]:
@@ -43,8 +53,9 @@ class Meta(_Part, frozen=True, kw_only=True):
 
     @property
     def job(self) -> tuple[str, str]:
-        """Return the MPIJob that it was made for."""
-        return self.namespace, self.labels.get(JOB_NAME, "")
+        """Return the MPIJob that it was made for; without a name, if for none."""
+        owners = (one.name for one in self.owner_references if one.kind == "MPIJob")
+        return self.namespace, self.labels.get(JOB_NAME) or next(owners, "")
 
 
 class RunPolicy(_Part, frozen=True, kw_only=True):
@@ -103,6 +114,10 @@ class Status(_Part, frozen=True, kw_only=True, omit_defaults=True):
     replica_statuses: dict[str, dict[str, int]] = {}
     start_time: str | None = None
     completion_time: str | None = None
+
+    def condition(self, kind: str) -> Condition | None:
+        """Return the condition of that type, true or not."""
+        return next((one for one in self.conditions if one.type == kind), None)
 
     def has(self, kind: str) -> bool:
         """Return whether the condition of that type is true."""

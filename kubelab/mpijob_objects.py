@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kubelab.mpijob import (
+    API_VERSION,
     JOB_NAME,
     JOB_ROLE,
     OPERATOR,
@@ -21,7 +22,6 @@ from kubelab.mpijob import (
     Replicas,
 )
 
-API_VERSION = "kubeflow.org/v2beta1"
 _CONFIG, _CONFIG_PATH, _SSH = "mpi-job-config", "/etc/mpi", "ssh-auth"
 _ENVIRONMENT = {
     "OpenMPI": {
@@ -64,14 +64,13 @@ def service(job: MpiJob) -> Doc:
 
 def config_map(job: MpiJob, running: Sequence[str]) -> Doc:
     """Return the hostfile, and a script that tells which of the workers are `running`."""
-    names = [job.worker_name(number) for number in range(job.n_workers)]
-    if job.spec.run_launcher_as_worker:
-        names.insert(0, f"{job.metadata.name}-launcher")
+    workers = [job.worker_name(number) for number in range(job.n_workers)]
     slots = job.spec.slots_per_worker
     after = f" slots={slots}\n" if job.spec.mpi_implementation == "OpenMPI" else f":{slots}\n"
-    found = "".join(f"echo {_host(job, name)}\n" for name in sorted(running))
+    launcher = [f"{job.metadata.name}-launcher"] if job.spec.run_launcher_as_worker else []
+    found = "".join(f"echo {_host(job, name)}\n" for name in [*launcher, *sorted(running)])
     data = {
-        "hostfile": "".join(f"{_host(job, name)}{after}" for name in names),
+        "hostfile": "".join(f"{_host(job, name)}{after}" for name in [*launcher, *workers]),
         "discover_hosts.sh": f"#!/bin/sh\n{found}",
     }
     return _owned(job, "v1", "ConfigMap", f"{job.metadata.name}-config") | {"data": data}
@@ -94,6 +93,12 @@ def worker(job: MpiJob, number: int) -> Doc:
     index = number + 1 if job.spec.run_launcher_as_worker else number
     template = _template(job, replicas, name, "worker", "Never")
     template["metadata"]["labels"][REPLICA_INDEX] = str(index)
+    config = template["spec"].setdefault("dnsConfig", {})
+    name_of_service = f"{job.metadata.name}.{job.metadata.namespace}.svc.cluster.local"
+    config["searches"] = [
+        *config.get("searches", []),
+        name_of_service,
+    ]  # a launcher is known by its host name
     container = template["spec"]["containers"][0]
     if not container.get("command") and not container.get("args"):
         container |= {"command": ["/usr/sbin/sshd"], "args": ["-De"]}
@@ -105,7 +110,7 @@ def worker(job: MpiJob, number: int) -> Doc:
 def launcher(job: MpiJob) -> Doc:
     """Return the Job that runs the launcher. Deadline and time to live are *its*, not the MPIJob's."""
     policy = job.spec.run_policy
-    spec: Doc = {"template": _launcher_template(job)}
+    spec: Doc = {"template": _launcher_template(job), "podReplacementPolicy": "Failed"}
     asked = {
         "backoffLimit": policy.backoff_limit,
         "activeDeadlineSeconds": policy.active_deadline_seconds,
@@ -115,7 +120,7 @@ def launcher(job: MpiJob) -> Doc:
     if job.is_suspended:
         spec["suspend"] = True
     made = _owned(job, "batch/v1", "Job", f"{job.metadata.name}-launcher")
-    made["metadata"]["labels"] = {"app": job.metadata.name, JOB_NAME: job.metadata.name}
+    spec["template"]["metadata"]["ownerReferences"] = made["metadata"]["ownerReferences"]
     return made | {"spec": spec}
 
 

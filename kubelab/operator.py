@@ -2,8 +2,9 @@
 
     python -m kubelab.operator --kubeconfig FILE
 
-Three threads watch, and several reconcile, a job each. Its state is the cluster's, so that it may be killed
-and started again. What sets it apart: one pair of ssh keys for all jobs, and no gang scheduling.
+Three threads watch, and two reconcile, a job each, within the real one's limits. Its state is the cluster's,
+so that it may be killed and started again. tests/kubernetes_cluster/test_operator_conformance.py holds it to
+the real one. What sets it apart: no gang scheduling, no leader; what others named as its own is let alone.
 """
 
 from __future__ import annotations
@@ -14,11 +15,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple, TypeVar
@@ -26,17 +23,38 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from kubelab import mpijob_objects as objects
-from kubelab.mpijob import CONTROLLER, JOB_NAME, OPERATOR, REPLICA_INDEX, Doc, Meta, MpiJob, Status, faults
+from kubelab.limits import DEFAULT, Key, Limits, TokenBucket, WorkQueue
+from kubelab.mpijob import (
+    CONTROLLER,
+    JOB_NAME,
+    JOB_ROLE,
+    OPERATOR,
+    REPLICA_INDEX,
+    Doc,
+    Meta,
+    MpiJob,
+    Status,
+    faults,
+)
+from kubelab.mpijob_events import Recorder, Said, now
 from kubelab.mpijob_status import Launcher, Pod, begun, told
-from tare.backends.kubernetes.cluster import JOBS, MPI_JOBS, PODS, Cluster, Outage, Refusal, Resource
+from tare.backends.kubernetes.cluster import (
+    CONFIG_MAPS,
+    JOBS,
+    MPI_JOBS,
+    PODS,
+    Cluster,
+    Outage,
+    Refusal,
+    Resource,
+)
 from tare.backends.kubernetes.watching import Change, News, Silence, Snapshot, Watch
 from tare.model.kubernetes import KubernetesOptions
 
-_RETRY_S = 1.0
-_AT_ONCE = 6  # jobs, between which nothing is shared
+_PATIENCE_S = 1.0
+_AT_ONCE = 2
 _CONFLICT, _NOT_FOUND = 409, 404
-_MOST_MESSAGE = 1024  # bytes that an Event's note holds
-_SELECTOR = {MPI_JOBS: "", PODS: OPERATOR, JOBS: JOB_NAME}
+_SELECTOR = {MPI_JOBS: "", PODS: OPERATOR, JOBS: "app"}
 _PLURALS = {
     "Service": "services",
     "ConfigMap": "configmaps",
@@ -45,7 +63,6 @@ _PLURALS = {
     "Job": "jobs",
 }
 
-Key = tuple[str, str]
 _Name = TypeVar("_Name")
 _Thing = TypeVar("_Thing")
 
@@ -61,14 +78,17 @@ class Seen(NamedTuple):
 class MpiOperator:
     """Brings what a cluster has to what its MPIJobs ask for."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, limits: Limits) -> None:
         self._cluster = cluster
+        # The real one has a client for MPIJobs, and one for all else, with a limit each.
+        self._jobs_limit = TokenBucket(limits.qps, limits.burst)
+        self._limit = TokenBucket(limits.qps, limits.burst)
+        self._due = WorkQueue(TokenBucket(limits.queue_rate, limits.queue_burst))
+        self._recorder = Recorder(cluster, self._limit.wait)
         self._news: queue.Queue[News] = queue.Queue()
         self._seen = Seen({}, {}, {})
-        self._due: set[Key] = set()
         self._discovered: dict[Key, tuple[str, ...]] = {}
-        self._refused: set[str] = set()
-        self._pool = ThreadPoolExecutor(_AT_ONCE)
+        self._ended = threading.Event()
 
     def run(self, ended: threading.Event) -> None:
         """Reconcile until `ended`."""
@@ -76,21 +96,16 @@ class MpiOperator:
             Watch(self._cluster, one._replace(is_namespaced=False), selector, self._news)
             for one, selector in _SELECTOR.items()
         ]
-        for watch in watches:
-            watch.start()
+        workers = [threading.Thread(target=self._work, daemon=True) for _ in range(_AT_ONCE)]
+        for thread in (*watches, *workers):
+            thread.start()
         while not ended.is_set():
-            self._hear()
-            self._reconcile_due()
+            with suppress(queue.Empty):
+                self._take(self._news.get(timeout=_PATIENCE_S))
+        self._ended.set()
         for watch in watches:
             watch.end()
         self._cluster.close()
-
-    def _hear(self) -> None:
-        """Wait for news, and take in all that there are: what several say of a job is looked at once."""
-        with suppress(queue.Empty):
-            self._take(self._news.get(timeout=_RETRY_S))
-            while True:
-                self._take(self._news.get_nowait())
 
     def _take(self, news: News) -> None:
         match news:
@@ -99,16 +114,17 @@ class MpiOperator:
             case Silence():
                 return
             case Change(resource, is_deleted, content):
-                self._note(resource, content, is_deleted=is_deleted)
+                self._hear(resource, content, is_deleted=is_deleted)
             case Snapshot(resource, items):
                 self._forget(resource)
                 for item in items:
-                    self._note(resource, item, is_deleted=False)
+                    self._hear(resource, item, is_deleted=False)
 
     def _forget(self, resource: Resource) -> None:
         """Forget objects of a kind, since a list of all that there are follows."""
         jobs, launchers, pods = self._seen
-        self._due |= jobs.keys()
+        for key in list(jobs):
+            self._due.add(key)
         match resource.plural:
             case MPI_JOBS.plural:
                 jobs.clear()
@@ -117,17 +133,24 @@ class MpiOperator:
             case _:
                 pods.clear()
 
-    def _note(self, resource: Resource, content: msgspec.Raw, *, is_deleted: bool) -> None:
+    def _hear(self, resource: Resource, content: msgspec.Raw, *, is_deleted: bool) -> None:
         """Take note of an object; its job is to be looked at."""
+        key = self._note(resource, content, is_deleted=is_deleted)
+        if key is not None:
+            self._due.add(key)
+
+    def _note(self, resource: Resource, content: msgspec.Raw, *, is_deleted: bool) -> Key | None:
+        """Take note of an object; return the job that it belongs to, None where that cannot be read."""
         if resource.plural == MPI_JOBS.plural:
             try:
                 job = msgspec.json.decode(content, type=MpiJob)
             except msgspec.ValidationError:  # which the API's schema let through; the operator stumbles too
-                return
+                return None
             key = job.metadata.key
             _keep(self._seen.jobs, key, job, is_deleted=is_deleted)
             if is_deleted:
                 self._discovered.pop(key, None)
+                self._recorder.forget(job.metadata.uid)
         elif resource.plural == JOBS.plural:
             launcher = msgspec.json.decode(content, type=Launcher)
             key = launcher.metadata.job
@@ -136,172 +159,192 @@ class MpiOperator:
             pod = msgspec.json.decode(content, type=Pod)
             key = pod.metadata.job
             _keep(self._seen.pods.setdefault(key, {}), pod.metadata.name, pod, is_deleted=is_deleted)
-        self._due.add(key)
+        return key
 
-    def _reconcile_due(self) -> None:
-        due, self._due = self._due, set()
-        for _ in self._pool.map(self._reconcile_one, sorted(due)):
-            pass
+    def _work(self) -> None:
+        """Look at one job after the other; `_AT_ONCE` threads do, and nothing is shared between jobs."""
+        while not self._ended.is_set():
+            key = self._due.take(_PATIENCE_S)
+            if key is not None:
+                self._due.done(key, is_well=self._look_at(key))
 
-    def _reconcile_one(self, key: Key) -> None:
+    def _look_at(self, key: Key) -> bool:
+        """Return whether all went well; such as at a quota the operator tries again, too."""
         job = self._seen.jobs.get(key)
         if job is None or job.metadata.deletion_timestamp or job.spec.run_policy.managed_by != CONTROLLER:
-            return
+            return True
         try:
             self._reconcile(job)
         except Outage:
-            self._due.add(key)
-        except Refusal as refusal:  # such as a quota; the operator tries again too
-            if refusal.status != _NOT_FOUND:
-                self._due.add(key)
+            return False
+        except Refusal as refusal:
+            return refusal.status in {_NOT_FOUND, _CONFLICT}  # it changed meanwhile, of which news come
+        return True
 
     def _reconcile(self, job: MpiJob) -> None:
         """Do for `job` what is to be done next, in the order of the operator."""
         found = list(faults(job))
         if found:
-            self._refuse(job, found)
+            said = f"Found validation errors: {'; '.join(found)}"
+            self._recorder.record(job, Said("Warning", "ValidationError", said))
             return
-        if job.status.is_finished and job.status.completion_time is not None:
-            self._clean(job, job.spec.run_policy.clean_pod_policy)
+        now_is = now()
+        status, events = begun(job, now_is)
+        self._say(job, events)
+        if status.is_finished and status.completion_time is not None:
+            self._clean_up(job)
             return
-        status = begun(job, _now())
-        launcher = self._seen.launchers.get(job.metadata.key)
+        launcher, workers = self._seen.launchers.get(job.metadata.key), list[Pod]()
         if launcher is None or not launcher.is_finished:
-            launcher = self._provide(job, launcher)
+            launcher, workers = self._provide(job, launcher)
         if launcher is not None and launcher.spec.suspend != job.is_suspended:
-            self._patch(JOBS, launcher.metadata, {"spec": {"suspend": job.is_suspended}})
+            self._suspend(job, launcher)
         if job.is_suspended:
             self._clean(job, "All")
-        self._tell(job, told(job, status, launcher, list(self._pods(job)), _now()))
+        starters = [pod for pod in self._pods(job) if not pod.is_worker]
+        status, events = told(job, status, launcher, starters, workers, now_is)
+        self._say(job, events)
+        self._tell(job, status)
 
-    def _provide(self, job: MpiJob, launcher: Launcher | None) -> Launcher | None:
-        """Make what is missing; return the launcher's Job, None while it is too early for it.
+    def _provide(self, job: MpiJob, launcher: Launcher | None) -> tuple[Launcher | None, list[Pod]]:
+        """Make what is missing; return the launcher's Job, None while it is too early for it, and workers.
 
         Of a suspended job no worker is counted, so none is waited for: its launcher is made, suspended.
         """
-        if job.metadata.key not in self._discovered:
-            self._create(objects.service(job))
-            self._create(objects.secret(job, self._keys))
-        workers = {pod.metadata.name: pod for pod in self._pods(job) if pod.is_worker}
-        self._discover(job, workers)
+        key = job.metadata.key
+        self._discover(job)
         if not job.is_suspended:
-            for number in range(job.n_workers):
-                if job.worker_name(number) not in workers:
-                    self._make_worker(job, number)
-        n_wanted = 0 if job.is_suspended else job.n_workers
-        is_early = sum(pod.is_ready for pod in workers.values()) < n_wanted
+            self._make_workers(job)
+        workers = [] if job.is_suspended else [pod for pod in self._pods(job) if pod.is_worker]
+        is_early = sum(pod.is_ready for pod in workers) < (0 if job.is_suspended else job.n_workers)
         if launcher is None and not (is_early and job.spec.launcher_creation_policy == "WaitForWorkersReady"):
-            self._create(objects.launcher(job))
-            launcher = self._seen.launchers.get(job.metadata.key)
-        return launcher
+            self._warn_of_restarts(job)
+            self._create_or_say(job, objects.launcher(job), "launcher")
+            launcher = self._seen.launchers.get(key)
+        return launcher, workers
 
-    def _make_worker(self, job: MpiJob, number: int) -> None:
-        """Create a worker; why it may not be, such as a quota, an event says, as the operator's."""
+    def _make_workers(self, job: MpiJob) -> None:
+        there = {pod.metadata.name for pod in self._pods(job)}
+        for number in range(job.n_workers):
+            if job.worker_name(number) not in there:
+                self._create_or_say(job, objects.worker(job, number), "worker")
+
+    def _create_or_say(self, job: MpiJob, made: Doc, what: str) -> None:
+        """Create a pod or a Job; why it may not be, such as a quota, an event says, each time anew."""
         try:
-            self._create(objects.worker(job, number))
+            self._create(job, made)
         except Refusal as refusal:
-            if job.metadata.uid not in self._refused:
-                self._refused.add(job.metadata.uid)
-                self._event(job, "Warning", "MPIJobFailed", f"worker pod created failed: {refusal}")
+            why = str(refusal).partition(": ")[2]
+            said = Said("Warning", "MPIJobFailed", f"{what} pod created failed: {why}")
+            self._recorder.record(job, said)
             raise
 
-    def _discover(self, job: MpiJob, workers: dict[str, Pod]) -> None:
-        """Keep the script that tells which workers run."""
-        running = tuple(sorted(name for name, pod in workers.items() if pod.status.phase == "Running"))
-        known = self._discovered.get(job.metadata.key)
+    def _discover(self, job: MpiJob) -> None:
+        """Make service and keys, and keep the script that tells which workers run."""
+        key = job.metadata.key
+        pods = (pod for pod in self._pods(job) if pod.is_worker and pod.status.phase == "Running")
+        running = tuple(sorted(pod.metadata.name for pod in pods))
+        known = self._discovered.get(key)
         if known == running:
             return
+        if known is None:
+            self._create(job, objects.service(job))
         config = objects.config_map(job, running)
-        if not self._create(config):
+        if known is not None or not self._create(job, config):
             meta = Meta(name=config["metadata"]["name"], namespace=job.metadata.namespace)
-            self._patch(Resource("api/v1", "configmaps", "ConfigMap"), meta, {"data": config["data"]})
-        self._discovered[job.metadata.key] = running
+            self._patch(CONFIG_MAPS, meta, {"data": config["data"]})
+            self._due.add(key)
+        if known is None:
+            self._create(job, objects.secret(job, _key_pair()))
+        self._discovered[key] = running
+
+    def _suspend(self, job: MpiJob, launcher: Launcher) -> None:
+        """Suspend or resume the launcher's Job, whose time to start is then another."""
+        if not job.is_suspended:
+            if launcher.status.start_time is not None:
+                self._patch(JOBS, launcher.metadata, {"status": {"startTime": None}}, "/status")
+            self._warn_of_restarts(job)
+        self._patch(JOBS, launcher.metadata, {"spec": {"suspend": job.is_suspended}})
+
+    def _warn_of_restarts(self, job: MpiJob) -> None:
+        replicas = job.spec.mpi_replica_specs.launcher
+        if replicas is not None and replicas.template.get("spec", {}).get("restartPolicy"):
+            said = "Restart policy in pod template overridden by restart policy in replica spec"
+            self._recorder.record(job, Said("Warning", "SetPodTemplateRestartPolicy", said))
+
+    def _clean_up(self, job: MpiJob) -> None:
+        """Delete the workers of a job that ended, where its policy says so."""
+        policy = job.spec.run_policy.clean_pod_policy
+        if policy != "None":
+            self._clean(job, policy)
+            self._tell(job, job.status)
 
     def _clean(self, job: MpiJob, policy: str) -> None:
-        """Delete workers: with `Running` those that run or may come to, with `None` none."""
-        phases = {"None": set(), "Running": {"Running", "Pending"}}.get(policy)
-        due = [
-            pod.metadata.labels.get(REPLICA_INDEX, "")
-            for pod in self._pods(job)
-            if pod.is_worker and pod.metadata.deletion_timestamp is None
-            if phases is None or pod.status.phase in phases
-        ]
-        if due:
-            workers = [f"{name}={value}" for name, value in objects.labels(job, "worker").items()]
-            selector = ",".join([*workers, f"{REPLICA_INDEX} in ({','.join(due)})"])
-            self._cluster.delete_all(_inside(PODS, job.metadata.namespace), selector)
+        """Delete workers: with `Running` those that run or may come to."""
+        for pod in self._pods(job):
+            is_due = policy == "All" or pod.status.phase in {"Running", "Pending"}
+            if pod.is_worker and pod.metadata.deletion_timestamp is None and is_due:
+                self._limit.wait()
+                selector = f"{JOB_NAME}={job.metadata.name},{JOB_ROLE}=worker"
+                index = pod.metadata.labels.get(REPLICA_INDEX, "")
+                inside = _inside(PODS, job.metadata.namespace)
+                self._cluster.delete_all(inside, f"{selector},{REPLICA_INDEX}={index}")
+
+    def _say(self, job: MpiJob, events: list[Said]) -> None:
+        for said in events:
+            self._recorder.record(job, said)
 
     def _tell(self, job: MpiJob, status: Status) -> None:
         """Write the status, where it is news."""
         if status == job.status:
             return
-        seen = msgspec.structs.replace(job, status=status)
-        self._patch(MPI_JOBS, job.metadata, {"status": msgspec.to_builtins(status)}, "/status")
-        self._seen.jobs[job.metadata.key] = seen
-        if status.is_finished and not job.status.is_finished:
-            self._due.add(job.metadata.key)
-        for one in status.conditions:
-            if one.status == "True" and not job.status.has(one.type):
-                self._event(job, "Warning" if one.type == "Failed" else "Normal", one.reason, one.message)
-
-    def _refuse(self, job: MpiJob, found: list[str]) -> None:
-        """Say why a job is not run, in an event and nowhere else, as the operator does."""
-        if job.metadata.uid not in self._refused:
-            self._refused.add(job.metadata.uid)
-            said = "; ".join(found)
-            self._event(job, "Warning", "ValidationError", f"Found validation errors: {said}")
-
-    def _event(self, job: MpiJob, kind: str, reason: str, message: str) -> None:
-        meta, now = job.metadata, _now()
-        about = {
-            "apiVersion": objects.API_VERSION,
-            "kind": "MPIJob",
-            "name": meta.name,
-            "namespace": meta.namespace,
-            "uid": meta.uid,
+        change = msgspec.to_builtins(status)
+        change["replicaStatuses"] = {
+            role: {name: counts.get(name) for name in ("active", "failed", "succeeded")}
+            for role, counts in status.replica_statuses.items()
         }
-        event: Doc = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"generateName": f"{meta.name}.", "namespace": meta.namespace},
-            "involvedObject": about,
-            "type": kind,
-            "reason": reason,
-            "message": message[:_MOST_MESSAGE],
-            "source": {"component": "mpi-job-controller"},
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-        }
-        self._cluster.post(f"/api/v1/namespaces/{meta.namespace}/events", event)
+        # Where the job has changed meanwhile, this is refused.
+        seen: Doc = {"resourceVersion": job.metadata.resource_version}
+        inside = _inside(MPI_JOBS, job.metadata.namespace)
+        self._jobs_limit.wait()
+        self._cluster.patch(inside, f"{job.metadata.name}/status", {"metadata": seen, "status": change})
 
-    def _create(self, made: Doc) -> bool:
+    def _create(self, job: MpiJob, made: Doc) -> bool:
         """Create an object and take note of it; return False when there is one of its name."""
         group = "api/v1" if made["apiVersion"] == "v1" else f"apis/{made['apiVersion']}"
         plural, namespace = _PLURALS[made["kind"]], made["metadata"]["namespace"]
+        self._limit.wait()
         try:
             answer = self._cluster.post(f"/{group}/namespaces/{namespace}/{plural}", made)
         except Refusal as refusal:
             if refusal.status == _CONFLICT:
                 return False
             raise
-        if plural in {PODS.plural, JOBS.plural}:
-            self._note(PODS if plural == PODS.plural else JOBS, msgspec.Raw(answer), is_deleted=False)
+        if plural == PODS.plural:  # of which a watch may have told newer things already
+            pod = msgspec.json.decode(answer, type=Pod)
+            self._seen.pods.setdefault(pod.metadata.job, {}).setdefault(pod.metadata.name, pod)
+        elif plural == JOBS.plural:
+            launcher = msgspec.json.decode(answer, type=Launcher)
+            self._seen.launchers.setdefault(launcher.metadata.job, launcher)
+        else:  # which the real one watches, as it does pods and Jobs
+            self._due.add(job.metadata.key)
         return True
 
     def _patch(self, resource: Resource, meta: Meta, change: Doc, part: str = "") -> None:
+        self._limit.wait()
         self._cluster.patch(_inside(resource, meta.namespace), f"{meta.name}{part}", change)
 
-    def _pods(self, job: MpiJob) -> Iterator[Pod]:
-        yield from self._seen.pods.get(job.metadata.key, {}).values()
+    def _pods(self, job: MpiJob) -> list[Pod]:
+        return list(self._seen.pods.get(job.metadata.key, {}).values())
 
-    @cached_property
-    def _keys(self) -> objects.KeyPair:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "key")
-            make = ["ssh-keygen", "-q", "-t", "ecdsa", "-b", "521", "-m", "PEM", "-N", "", "-f", str(path)]
-            subprocess.run(make, check=True)  # a fixed command
-            return objects.KeyPair(path.read_bytes(), path.with_suffix(".pub").read_bytes())
+
+def _key_pair() -> objects.KeyPair:
+    """Return keys of ssh, as each job has its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "key")
+        make = ["ssh-keygen", "-q", "-t", "ecdsa", "-b", "521", "-m", "PEM", "-N", "", "-f", str(path)]
+        subprocess.run(make, check=True)  # a fixed command
+        return objects.KeyPair(path.read_bytes(), path.with_suffix(".pub").read_bytes())
 
 
 def _keep(known: dict[_Name, _Thing], name: _Name, one: _Thing, *, is_deleted: bool) -> None:
@@ -316,14 +359,12 @@ def _inside(resource: Resource, namespace: str) -> Resource:
     return resource._replace(group=f"{resource.group}/namespaces/{namespace}", is_namespaced=False)
 
 
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def main() -> None:
     """Run the operator until it is told to end."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--kubeconfig", required=True)
+    for name, value in DEFAULT.flags().items():
+        parser.add_argument(name, type=int, default=value, help="as the real one's")
     ended = threading.Event()
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -331,8 +372,9 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
-    options = KubernetesOptions(image="", kubeconfig=parser.parse_args().kubeconfig)
-    MpiOperator(Cluster.connect(options)).run(ended)
+    given = vars(parser.parse_args())
+    options = KubernetesOptions(image="", kubeconfig=given.pop("kubeconfig"))
+    MpiOperator(Cluster.connect(options), Limits(*given.values())).run(ended)
 
 
 if __name__ == "__main__":

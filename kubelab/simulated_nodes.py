@@ -49,7 +49,7 @@ class SimulatedNodes:
         self._logs.start()
         self._kwok.start()
         self._cluster.apply("\n---\n".join(json.dumps(self._node(name)) for name in self.names))
-        self._cluster.kubectl("wait", "--for=condition=Ready", "node", *self.names, "--timeout=60s")
+        self._cluster.kubectl("wait", "--for=condition=Ready", "node", *self.names, "--timeout=600s")
         return self
 
     def __exit__(

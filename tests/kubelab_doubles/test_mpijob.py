@@ -7,7 +7,8 @@ import pytest
 
 from kubelab import mpijob_objects as objects
 from kubelab.mpijob import Doc, MpiJob, Status, faults
-from kubelab.mpijob_status import Launcher, Pod, begun, told
+from kubelab.mpijob_status import Launcher, Pod, begun
+from kubelab.mpijob_status import told as told_of
 
 _NOW = "2026-01-01T00:00:00Z"
 
@@ -102,19 +103,24 @@ def test_nothing_is_refused_of_a_job_that_is_well() -> None:
     assert job().spec.run_policy.clean_pod_policy == "None"
 
 
+def told(one: MpiJob, status: Status, made: Launcher | None, pods: list[Pod]) -> Status:
+    starters, workers = ([pod for pod in pods if pod.is_worker is of_workers] for of_workers in (False, True))
+    return told_of(one, status, made, starters, workers, _NOW).status
+
+
 def test_a_job_runs_when_its_launcher_and_all_workers_do() -> None:
-    status = begun(job(), _NOW)
+    status = begun(job(), _NOW).status
     some = [pod("launcher", "Running"), pod("worker", "Pending")]
     every = [pod("launcher", "Running"), pod("worker", "Running")]
     begun_launcher = msgspec.convert({"metadata": {"name": "a-launcher"}}, Launcher)
-    assert not told(job(), status, begun_launcher, some, _NOW).has("Running")
-    assert told(job(), status, begun_launcher, every, _NOW).has("Running")
+    assert not told(job(), status, begun_launcher, some).has("Running")
+    assert told(job(), status, begun_launcher, every).has("Running")
 
 
 def test_the_reason_of_a_failure_ends_with_that_of_the_last_pod() -> None:
     failed = launcher("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     pods = [pod("launcher", "Failed", reason="Evicted", message="no room")]
-    status = told(job(), begun(job(), _NOW), failed, pods, _NOW)
+    status = told(job(), begun(job(), _NOW).status, failed, pods)
     condition = next(one for one in status.conditions if one.type == "Failed")
     assert condition.reason == "BackoffLimitExceeded/Evicted"
     assert condition.message.endswith(": no room")
@@ -123,19 +129,19 @@ def test_the_reason_of_a_failure_ends_with_that_of_the_last_pod() -> None:
 
 def test_an_end_is_the_end_of_running() -> None:
     running = told(
-        job(), begun(job(), _NOW), msgspec.convert({"metadata": {"name": "l"}}, Launcher),
-        [pod("launcher", "Running"), pod("worker", "Running")], _NOW,
+        job(), begun(job(), _NOW).status, msgspec.convert({"metadata": {"name": "l"}}, Launcher),
+        [pod("launcher", "Running"), pod("worker", "Running")],
     )  # fmt: skip
-    ended = told(job(), running, launcher("Complete"), [], _NOW)
+    ended = told(job(), running, launcher("Complete"), [])
     assert ended.has("Succeeded")
     assert not ended.has("Running")
 
 
 def test_a_suspended_job_has_not_begun() -> None:
     waiting = job(runPolicy={"suspend": True})
-    status = told(waiting, begun(waiting, _NOW), None, [], _NOW)
+    status = told(waiting, begun(waiting, _NOW).status, None, [])
     assert status.has("Suspended")
     assert status.start_time is None
-    resumed = told(job(), begun(msgspec.structs.replace(job(), status=status), _NOW), None, [], _NOW)
+    resumed = told(job(), begun(msgspec.structs.replace(job(), status=status), _NOW).status, None, [])
     assert not resumed.has("Suspended")
     assert isinstance(resumed, Status)

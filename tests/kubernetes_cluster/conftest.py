@@ -16,7 +16,7 @@ import yaml
 
 from cli.conftest import TARE, Tare, tare
 from kubelab.control_plane import ControlPlane
-from kubelab.operators import operator
+from kubelab.operators import QUICK, operator
 from kubelab.processes import KubelabError
 from kubelab.simulated_nodes import SimulatedNodes
 from kubernetes_cluster.simulated_pods import RANKS_PER_NODE, SimulatedPods
@@ -27,7 +27,7 @@ USER = "runner"
 """Whom the tests run Tare as: somebody with the rights of deploy/kubernetes, and no others."""
 ROLES = Path(__file__).parents[2] / "deploy" / "kubernetes"
 OURS = "app.kubernetes.io/managed-by=tare"
-_OUT = ["endpoints-controller", "endpointslice-controller"]  # who names pods: nobody asks, and it is costly
+OUT = ["endpoints-controller", "endpointslice-controller"]  # who names pods: nobody asks, and it is costly
 _N_NODES = 4
 _PATIENCE_S = 60
 _STUDY = """\
@@ -93,13 +93,13 @@ class Lab(NamedTuple):
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("cluster")
     try:
-        control_plane = ControlPlane(folder, audited=[USER], out=_OUT)
+        control_plane = ControlPlane(folder, audited=[USER], out=OUT)
     except KubelabError as error:
         pytest.skip(str(error))
     with control_plane:
         pods = SimulatedPods(control_plane.kubeconfig)
         pods.start()
-        daemon = operator(control_plane)
+        daemon = operator(control_plane, QUICK)
         daemon.start()
         with SimulatedNodes(control_plane, _N_NODES, pods.write_log) as nodes:
             yield Lab(control_plane, nodes, pods)
