@@ -195,3 +195,23 @@ def test_a_claim_that_shows_less_than_the_pod_wrote_is_told(
     assert landed.exit.fault is not None
     assert "the claim shows 4 of 7 bytes of stdout" in landed.exit.fault
     assert (one.folder / "stdout").read_text() == "half"
+
+
+@pytest.mark.parametrize("there", [b"step 1\n", b"step 1\nste", b"\0\0\0\0\0\0\0\0\0"])
+def test_what_a_killed_session_left_of_a_stream_is_gone_on_with_unless_it_is_damaged(
+    make_scheduler: Callable[[], KubernetesScheduler], happen: Happenings, api: SimulatedApiServer,
+    task: Make, there: bytes,
+) -> None:  # fmt: skip
+    one, dead = task(), make_scheduler()
+    launcher = begin(dead, happen, one)
+    dead.abandon_watches()
+    (one.folder / "stdout").write_bytes(there)
+    small = {name: text.encode() for name, text in record().items() if name != "stdout"}
+    every = small | {"stdout": b"step 1\nstep 2\n"}
+    streamed = piece("stdout", 0, b"step 1\n") + piece("stdout", 7, b"step 2\n")
+    api.logs[launcher] = streamed + told(listed(every), tarred(small))
+    happen.launcher(**over(0))
+    alive = make_scheduler()
+    assert list(alive.adopt([one])) == [one.name]
+    assert wait_for(alive)[0].exit.code == 0
+    assert (one.folder / "stdout").read_bytes() == b"step 1\nstep 2\n"
