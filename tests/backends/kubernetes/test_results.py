@@ -41,7 +41,7 @@ def test_files_that_wait_in_the_pod_are_fetched_and_it_is_deleted_then(
 ) -> None:
     one = task()
     launcher = begin(scheduler, happen, one)
-    files = {f"out/field.{number}": LARGE[number:] for number in range(24)}
+    files = {f"out/field.{number}": LARGE[number : 500_000 + number] for number in range(24)}
     api.logs[launcher] = waiting(api, files)
     outlast(scheduler, clock)
     (landed,) = wait_for(scheduler)

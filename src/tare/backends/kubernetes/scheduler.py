@@ -24,6 +24,7 @@ from tare.backends.kubernetes.cluster import (
     Resource,
     Stranger,
 )
+from tare.backends.kubernetes.deleting import Deletions
 from tare.backends.kubernetes.flight import Flight
 from tare.backends.kubernetes.keeping import Kept
 from tare.backends.kubernetes.landing import land
@@ -48,7 +49,6 @@ _PATIENCE_S = 1.0  # how long `wait` waits for news
 _OUTAGE_S = 600.0  # an API server that restarts, or fails over, is back within minutes
 _RETRY_S = 2.0
 _LEAVE_S = 2.0  # how long a watch may take to end
-_TOGETHER, _TOGETHER_S = 50, 2.0  # objects are deleted so many, or so late, together: one request for all
 
 
 class KubernetesScheduler:
@@ -77,8 +77,7 @@ class KubernetesScheduler:
         self._landed: list[Landing] = []
         self._shared: set[str] = set()
         self._is_used = False
-        self._to_delete: dict[Resource, list[str]] = {}
-        self._delete_by: float | None = None
+        self._deletions = Deletions(cluster, self._selector, self._patiently, clock)
         self._silent_since: float | None = None
         self._deaf: set[Resource] = set()  # of which nothing is heard now, so that no time-out is judged
         self._facts_of_nodes = NodeFacts(cluster, clock)
@@ -104,7 +103,7 @@ class KubernetesScheduler:
                     self._create(manifest, flight.options)
             except (Refusal, UsageError) as error:
                 created.append(naming.object_name(task))
-                self._delete_now(created)
+                self._deletions.now(created)
                 for name in created:
                     self._flights.pop(name, None)
                 raise BackendError(f"{task.name}: {error}") from error
@@ -134,7 +133,7 @@ class KubernetesScheduler:
                 self._landed.append(land(task, [], None))
         left = known - wanted.keys() - {""} - self._kept.names(self._selector)
         if left:
-            self._delete_now(sorted(left))
+            self._deletions.now(sorted(left))
         landed = {one.name for one in self._landed}
         return [task.name for name, task in wanted.items() if name in self._flights or task.name in landed]
 
@@ -149,12 +148,12 @@ class KubernetesScheduler:
                 landings.append(landing)
                 del self._flights[name]
                 if flight.lost:
-                    self._delete_lost(name, flight.lost)
+                    self._deletions.lost(name, flight.lost)
                 elif name not in self._kept:
-                    self._delete_later(name)
+                    self._deletions.later(name, self._kinds())
         for names, reason in self._waits.news({f.task.name: f.waits_for for f in self._flights.values()}):
             self._on_wait(names, reason)
-        self._delete_due()
+        self._deletions.flush(is_last=not self._flights)
         return landings
 
     def cancel(self, names: Collection[str]) -> None:
@@ -163,11 +162,11 @@ class KubernetesScheduler:
         for name in gone:
             del self._flights[name]
         if gone:
-            self._delete_now(gone)
+            self._deletions.now(gone)
 
     def close(self) -> None:
         """Delete what is left to delete, the campaign's files too, and end the watches."""
-        self._delete_due(is_last=True)
+        self._deletions.flush(is_last=True)
         if self._is_used and not self._flights and not self._kept:
             self._patiently(lambda: self._cluster.delete_all(CONFIG_MAPS, self._selector))
         self.abandon_watches()
@@ -391,49 +390,10 @@ class KubernetesScheduler:
         waited_s = queued_s(flight.pods.values(), flight.job)
         return msgspec.structs.replace(landing, nodes=tuple(nodes), facts=facts, queued_s=waited_s)
 
-    def _delete_later(self, name: str) -> None:
-        for resource in (MPI_JOBS, JOBS, PODS):
-            if any(watch.name == f"watch {resource.plural}" for watch in self._watches):
-                self._to_delete.setdefault(resource, []).append(name)
-        self._delete_by = self._delete_by or self._clock() + _TOGETHER_S
-
-    def _delete_lost(self, name: str, nodes: Collection[str]) -> None:
-        """Delete the objects of a task; its pods on lost nodes at once, since no kubelet ends them."""
-        self._delete_now([name])
-        for node in sorted(nodes):
-            ask = partial(
-                self._cluster.delete_all,
-                PODS,
-                f"{self._selector},{naming.TASK}={name}",
-                fields=f"spec.nodeName={node}",
-                grace_s=0,
-            )
-            self._patiently(ask)
-
-    def _delete_due(self, *, is_last: bool = False) -> None:
-        """Delete what has landed, many together."""
-        if self._delete_by is None:
-            return
-        most = max(len(names) for names in self._to_delete.values())
-        if is_last or most >= _TOGETHER or self._clock() >= self._delete_by or not self._flights:
-            pending, self._to_delete, self._delete_by = self._to_delete, {}, None
-            for resource, names in pending.items():
-                self._delete(resource, names)
-
-    def _delete_now(self, names: Sequence[str]) -> None:
-        """Delete the objects of tasks, whatever kind they are of."""
-        for resource in (MPI_JOBS, JOBS, PODS):
-            self._delete(resource, names)
-
-    def _delete(self, resource: Resource, names: Sequence[str]) -> None:
-        for start in range(0, len(names), _TOGETHER):
-            some = ",".join(names[start : start + _TOGETHER])
-            selector = f"{self._selector},{naming.TASK} in ({some})"
-            try:
-                self._patiently(partial(self._cluster.delete_all, resource, selector))
-            except Refusal as refusal:
-                if refusal.status != 404:  # the cluster has no MPI Operator
-                    raise
+    def _kinds(self) -> list[Resource]:
+        """Return the kinds of objects that tasks of this session may have."""
+        watched = {watch.name for watch in self._watches}
+        return [one for one in (MPI_JOBS, JOBS, PODS) if f"watch {one.plural}" in watched]
 
     def _patiently(self, ask: Callable[[], _Answer]) -> _Answer:
         """Return what `ask` returns, once the API server answers. Raises Refusal, or Outage when it lasts."""
