@@ -179,7 +179,7 @@ class TestLeftOnAHost:
         self, run: Callable[[str], Exit], prefix: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """As one that waits for a dead disk."""
-        monkeypatch.setattr(strays, "_SCRIPT", strays._SCRIPT.replace("kill -", ": -"))
+        monkeypatch.setattr(strays, "SWEEP", strays.SWEEP.replace("kill -", ": -"))
         ended = run(self.LEAVES)
         (pid,) = marks.marked(prefix)
         assert ended.survivors == (f"{pid} (sleep 60) on one",)
@@ -215,7 +215,7 @@ class TestLeftOnAHost:
     def test_what_holds_them_open_and_cannot_be_ended_does_not_either(
         self, run: Callable[..., Exit], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(strays, "_SCRIPT", strays._SCRIPT.replace("kill -", ": -"))
+        monkeypatch.setattr(strays, "SWEEP", strays.SWEEP.replace("kill -", ": -"))
         ended = run("env -i setsid sleep 60 & exit 3", timeout_s=50)
         (pid,) = working_in(tmp_path)
         os.kill(pid, signal.SIGKILL)
@@ -225,7 +225,7 @@ class TestLeftOnAHost:
     def test_what_lost_its_mark_is_named_where_it_does_not_end(
         self, run: Callable[[str], Exit], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(strays, "_SCRIPT", strays._SCRIPT.replace("kill -", ": -"))
+        monkeypatch.setattr(strays, "SWEEP", strays.SWEEP.replace("kill -", ": -"))
         ended = run("env -i setsid sleep 60 >/dev/null 2>&1 & echo value: 1")
         (pid,) = working_in(tmp_path)
         assert ended.survivors == (f"{pid} (sleep 60) on one",)

@@ -10,14 +10,17 @@ very connection that this looks through, and lacks the SSH_CONNECTION that sshd(
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from tare.backends.marks import VARIABLE, literal
 
+TASK = "TARE_TASK"
+"""The mark of a task of a batch system, which is its name: no session's, since it outlives who queued it."""
+
 _FOUND, _LEFT = "tare-found", "tare-left"
 
-_SCRIPT = (
+SWEEP = (
     r"""
 own=$(grep -o ':[^:]*/session-[^/]*\.scope$' /proc/self/cgroup 2>/dev/null | head -n 1)
 ticks=$(getconf CLK_TCK 2>/dev/null || echo 100)
@@ -25,7 +28,7 @@ read -r up _ </proc/uptime; begun=$(( ${begun:-$((${up%%.*}${up#*.} - since))} *
 real=$(cd -- "$folder" 2>/dev/null && pwd -P) || real=$folder
 marked() { grep -lzs -e "$mark" /proc/[0-9]*/environ | tr -dc '0-9\n'; }
 lost() { # whatever its environment: each with why it may be the job's
-  ls -ld /proc/[0-9]*/cwd 2>/dev/null | while IFS= read -r line; do
+  [ "${#real}" -gt 1 ] && ls -ld /proc/[0-9]*/cwd 2>/dev/null | while IFS= read -r line; do
     case "${line#* -> }" in
       "$real" | "$real/"* | "$real (deleted)") p=${line%%/cwd -> *}; echo "${p##*/} folder" ;;
     esac
@@ -34,7 +37,7 @@ lost() { # whatever its environment: each with why it may be the job's
 }
 is_stray() { # is_stray PID EVIDENCE
   [ -O "/proc/$1" ] && [ "$1" != $$ ] || return 1
-  grep -qzs -e '^@VARIABLE@=' "/proc/$1/environ" && return 1
+  grep -qzs -e '^@VARIABLE@=' -e '^@TASK@=' "/proc/$1/environ" && return 1
   [ "$2" = folder ] || ! grep -qzs -e '^SSH_CONNECTION=' "/proc/$1/environ" || return 1
   s=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
   set -- ${s##*) }
@@ -58,6 +61,7 @@ done
 for p in $left; do tell @LEFT@ "$p"; done
 true
 """.replace("@VARIABLE@", VARIABLE)
+    .replace("@TASK@", TASK)
     .replace("@FOUND@", _FOUND)
     .replace("@LEFT@", _LEFT)
 )
@@ -86,19 +90,28 @@ def sweep_script(
         "spared": spared,
         "begun": "" if begun_up_s is None else str(_hundredths(begun_up_s)),
     }
-    return "; ".join(f"{name}={shlex.quote(value)}" for name, value in given.items()) + _SCRIPT
+    return "; ".join(f"{name}={shlex.quote(value)}" for name, value in given.items()) + SWEEP
 
 
 def _hundredths(seconds: float) -> int:
     return max(int(seconds * 100 + 0.5), 0)
 
 
-def swept(told: dict[str, str]) -> Swept:
+def of_task(name: str, folder: str) -> str:
+    """Return shell text that names a task of a batch system to `SWEEP`.
+
+    The job that it is in sets `since`, in hundredths of a second.
+    """
+    given = {"mark": f"^{TASK}={literal(name)}$", "folder": folder, "begun": "", "spared": ""}
+    return "; ".join(f"{name}={shlex.quote(value)}" for name, value in given.items())
+
+
+def swept(told: Mapping[str, str]) -> Swept:
     """Return what the script has printed on hosts."""
     return Swept(tuple(_named(told, _FOUND)), tuple(_named(told, _LEFT)))
 
 
-def _named(told: dict[str, str], kind: str) -> Iterator[str]:
+def _named(told: Mapping[str, str], kind: str) -> Iterator[str]:
     for host, said in told.items():
         for line in said.splitlines():
             words = line.split(" ", 2)

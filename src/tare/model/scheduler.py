@@ -83,6 +83,7 @@ class Landing(msgspec.Struct, frozen=True, kw_only=True):
     by itself, such as that somebody cancelled it. `problems` are the reasons for which it must not count,
     though it ended well: it was not run as it was asked for. `facts` are of its nodes, by node, as far as the
     batch system tells them. `clock_set_s` is by how much the wall clock of its first node was set meanwhile.
+    `room` is what nodes say of a failed task's storage path, as storage_room reads it.
     `queued_s` is for how long it had no nodes yet, None where that is all the time before it began.
     """
 
@@ -99,6 +100,7 @@ class Landing(msgspec.Struct, frozen=True, kw_only=True):
     epochs: tuple[Epoch, ...] = ()
     clock_set_s: float = 0.0
     queued_s: float | None = None
+    room: Mapping[str, str] = {}
 
 
 class Scheduler(Protocol):

@@ -23,6 +23,7 @@ from tare.runner.cache import StageCache
 from tare.runner.execution import difference
 from tare.runner.judging import StagesEnd, judge
 from tare.runner.own_storage import owner_of
+from tare.runner.owners import owned_by_storage
 from tare.runner.staging import Staged, compose_stages, keep, require_room, settle_outputs, stage_all
 
 
@@ -254,6 +255,7 @@ class BatchCrew:
         end = StagesEnd(landing.exit, last.stdout, last.stderr, name, lacking)
         names = setup.hostnames(attempt)
         judged = judge(attempt, case, setup.composer, end, work, setup.plan.timeout_s, names)
+        judged = owned_by_storage(judged, landing.room, flight.task.storage_path)
         if judged.state is State.DONE and landing.problems:
             return msgspec.structs.replace(
                 judged,

@@ -6,7 +6,7 @@ A program cannot tell a link that is down from a peer that is slow: it waits, an
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from tare.errors import BackendError
 from tare.model.attempt import Attempt, State
 from tare.model.backend import Backend
-from tare.runner.storage_room import lacking, room_script
+from tare.storage_room import lacking, room_script
 
 _IFF_UP = 0x1  # netdevice(7)
 _CHECKS = {"", "timeout", "exit code", "transport"}
@@ -46,14 +46,36 @@ def owned(
     if attempt.state not in {State.FAILED, State.INVALID} or attempt.is_infrastructure:
         return attempt
     fault = _fault(backend, hosts, interface) if attempt.check in _CHECKS else ""
-    if storage and not fault and attempt.check in _WRITERS_CHECKS:
-        fault = _storage_fault(backend, hosts, storage, attempt.reason)
     if fault:
         return _blamed(attempt, fault)
+    if storage and attempt.check in _WRITERS_CHECKS:
+        try:
+            room = backend.ask(hosts, room_script(storage))
+        except BackendError as error:
+            return _blamed(attempt, f"when the run had ended, {error}")
+        if (found := owned_by_storage(attempt, room, storage)) is not attempt:
+            return found
     if n_killed and attempt.check in _CHECKS:
         told = "a process" if n_killed == 1 else f"{n_killed} processes"
         said = f"{attempt.reason}; meanwhile the kernel ended {told} of this machine, since memory ran out"
         return msgspec.structs.replace(attempt, reason=said)
+    return attempt
+
+
+def owned_by_storage(
+    attempt: Attempt, said: Mapping[str | None, str] | Mapping[str, str], storage: str
+) -> Attempt:
+    """Return `attempt` as the failure of the storage path `storage` where that takes no files.
+
+    `said` is what each host printed of it (see storage_room).
+    """
+    is_failed = attempt.state in {State.FAILED, State.INVALID} and not attempt.is_infrastructure
+    if not is_failed or attempt.check not in _WRITERS_CHECKS:
+        return attempt
+    for host, text in said.items():
+        if lack := lacking(text, attempt.reason):
+            where = f" on {host}" if host else ""
+            return _blamed(attempt, f"when the run had ended, storage path {storage} {lack}{where}")
     return attempt
 
 
@@ -86,18 +108,6 @@ def _fault(backend: Backend, hosts: Sequence[str | None], interface: str | None)
         return f"when the run had ended, {error}"
     down = [host or "this machine" for host, text in said.items() if _is_down(text)]
     return f"when the run had ended, {interface} was down on {', '.join(down)}" if down else ""
-
-
-def _storage_fault(backend: Backend, hosts: Sequence[str | None], storage: str, reason: str) -> str:
-    """Return what the storage path `storage` lacks on the hosts; empty where it takes files."""
-    try:
-        said = backend.ask(hosts, room_script(storage))
-    except BackendError as error:
-        return f"when the run had ended, {error}"
-    for host, text in said.items():
-        if lack := lacking(text, reason):
-            return f"when the run had ended, storage path {storage} {lack}{f' on {host}' if host else ''}"
-    return ""
 
 
 def _is_down(text: str) -> bool:

@@ -84,6 +84,7 @@ own() { # own FOLDER MODE STDERR [keep]: make the task's own folder on the stora
   fi
   clock
   printf 'step storage 1 %s %s\n' "$begun" "$now" >>progress
+  failed=1
   return 1
 }
 
@@ -105,6 +106,7 @@ task() { # task FOLDER NODES SECONDS: begin a task
   nodes=$2
   clock
   printf 'job %s %s\nbegan %s\n' "$SLURM_JOB_ID" "$SLURM_JOB_NODELIST" "$now" >progress || return
+  task_up=${now##* } failed=
   probe before "$counters"$'\n'"$facts"
   deadline=$((SECONDS + $3))
 }
@@ -115,11 +117,12 @@ step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of 
   shift 3
   clock
   begun=$now
-  timeout --kill-after=10 "$((left > 0 ? left : 1))" "${@//'{node0}'/$node0}" >"$out" 2>"$err" </dev/null
+  TARE_TASK=$task_name timeout --kill-after=10 "$((left > 0 ? left : 1))" "${@//'{node0}'/$node0}" >"$out" 2>"$err" </dev/null
   code=$?
   leave_what_is_recorded
   clock
   printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$now" >>progress
+  [ "$code" = 0 ] || failed=1
   return "$code"
 }
 
@@ -127,16 +130,61 @@ leave_what_is_recorded() { # a job outlives its slurmstepd if that is killed: it
   [ ! -e SHA256SUMS ] || exit 0
 }
 
+# 'sweep' ends what the steps of a task, that 'of_task' names, left on a node; 'room' looks whether its storage takes files.
 land() { # srun may say 0 of a step that died with its node; but then no other step starts
   leave_what_is_recorded
   unwatch
-  probe after "$counters"
+  clock
+  local up=${now##* }
+  local leftovers="since=$((10#${up/./} - 10#${task_up/./})); $of_task; ($sweep) | tr -d '\\036'"
+  probe after "$counters"$'\n'"printf '\\036left\\036'; $leftovers"
   local probed=$?
   disown_folder
+  [ -z "$failed" ] || [ -z "$room" ] || probe room "$room"
   [ "$probed" = 0 ] && [ -e "after.${SLURMD_NODENAME-}" ] && mv progress landed
 }
 
 facts='cat /proc/cpuinfo'
+sweep='
+own=$(grep -o '"'"':[^:]*/session-[^/]*\.scope$'"'"' /proc/self/cgroup 2>/dev/null | head -n 1)
+ticks=$(getconf CLK_TCK 2>/dev/null || echo 100)
+read -r up _ </proc/uptime; begun=$(( ${begun:-$((${up%%.*}${up#*.} - since))} * ticks / 100 ))
+real=$(cd -- "$folder" 2>/dev/null && pwd -P) || real=$folder
+marked() { grep -lzs -e "$mark" /proc/[0-9]*/environ | tr -dc '"'"'0-9\n'"'"'; }
+lost() { # whatever its environment: each with why it may be the job'"'"'s
+  [ "${#real}" -gt 1 ] && ls -ld /proc/[0-9]*/cwd 2>/dev/null | while IFS= read -r line; do
+    case "${line#* -> }" in
+      "$real" | "$real/"* | "$real (deleted)") p=${line%%/cwd -> *}; echo "${p##*/} folder" ;;
+    esac
+  done
+  [ -z "$own" ] || grep -lsF -e "$own" /proc/[0-9]*/cgroup | sed '"'"'s#^/proc/\([0-9]*\)/.*#\1 session#'"'"'
+}
+is_stray() { # is_stray PID EVIDENCE
+  [ -O "/proc/$1" ] && [ "$1" != $$ ] || return 1
+  grep -qzs -e '"'"'^TARE_JOB='"'"' -e '"'"'^TARE_TASK='"'"' "/proc/$1/environ" && return 1
+  [ "$2" = folder ] || ! grep -qzs -e '"'"'^SSH_CONNECTION='"'"' "/proc/$1/environ" || return 1
+  s=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+  set -- ${s##*) }
+  [ "$1" != Z ] && [ "$5" = 0 ] && [ "${20}" -ge "$begun" ] || return 1
+  [ "$2" = 1 ] || [ "$(cat "/proc/$2/comm" 2>/dev/null)" = systemd ]
+}
+strays() { lost | while read -r p why; do is_stray "$p" "$why" && echo "$p"; done; }
+tell() { printf '"'"'%s %s '"'"' "$1" "$2"; tr '"'"'\0\n'"'"' '"'"'  '"'"' <"/proc/$2/cmdline" 2>/dev/null; echo; }
+seen='"'"' '"'"'; n=0
+while [ $((n += 1)) -le 10 ]; do
+  left=
+  for p in $(marked; strays); do
+    [ -n "$spared" ] && [ "$(cat "/proc/$p/comm" 2>/dev/null)" = "$spared" ] && continue
+    left="$left $p"
+    case "$seen" in *" $p "*) ;; *) seen="$seen$p "; tell tare-found "$p" ;; esac
+    kill -KILL "$p" 2>/dev/null
+  done
+  [ -n "$left" ] || break
+  sleep 0.1 2>/dev/null || sleep 1
+done
+for p in $left; do tell tare-left "$p"; done
+true
+'
 counters='# Print what has crossed the network so far, each record behind its path: /proc/net/dev, then what lies in /sys/class of
 # interfaces and adapters, a path a line, with its value where it has one. In builtins of the shell as far as they go.
 # Argument: where the root of the file system is, for tests.
@@ -175,6 +223,8 @@ printf '"'"'\036/sys/class\036'"'"'
 ) 2>/dev/null || : # where there is no such thing'
 
 # tare-1a2b-1.1: 1 of 2
+task_name=tare-1a2b-1.1 room=''
+of_task='mark='"'"'^TARE_TASK=tare-1a2b-1\.1$'"'"'; folder=/c/attempts/a/1.1; begun='"'"''"'"'; spared='"'"''"'"''
 task /c/attempts/a/1.1 2 90 && {
   watch /c/telemetry-sampler.py 0.5
   step mesh mesh.stdout mesh.stderr mesher -n 4 &&
@@ -183,6 +233,8 @@ task /c/attempts/a/1.1 2 90 && {
 }
 
 # tare-1a2b-1.1: 2 of 2
+task_name=tare-1a2b-1.1 room=''
+of_task='mark='"'"'^TARE_TASK=tare-1a2b-1\.1$'"'"'; folder='"'"'/c/attempts/it'"'"'"'"'"'"'"'"'s/1.1'"'"'; begun='"'"''"'"'; spared='"'"''"'"''
 task '/c/attempts/it'"'"'s/1.1' 1 90 && {
   step run stdout stderr env OMP_NUM_THREADS=2 'X=a b' solver '$(touch pwned)' 'it'"'"'s'
   land

@@ -65,6 +65,7 @@ own() { # own FOLDER MODE STDERR [keep]: make the task's own folder on the stora
   fi
   clock
   printf 'step storage 1 %s %s\n' "$begun" "$now" >>progress
+  failed=1
   return 1
 }
 
@@ -86,6 +87,7 @@ task() { # task FOLDER NODES SECONDS: begin a task
   nodes=$2
   clock
   printf 'job %s %s\nbegan %s\n' "$SLURM_JOB_ID" "$SLURM_JOB_NODELIST" "$now" >progress || return
+  task_up=${now##* } failed=
   probe before "$counters"$'\n'"$facts"
   deadline=$((SECONDS + $3))
 }
@@ -96,11 +98,12 @@ step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of 
   shift 3
   clock
   begun=$now
-  timeout --kill-after=10 "$((left > 0 ? left : 1))" "${@//'{node0}'/$node0}" >"$out" 2>"$err" </dev/null
+  TARE_TASK=$task_name timeout --kill-after=10 "$((left > 0 ? left : 1))" "${@//'{node0}'/$node0}" >"$out" 2>"$err" </dev/null
   code=$?
   leave_what_is_recorded
   clock
   printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$now" >>progress
+  [ "$code" = 0 ] || failed=1
   return "$code"
 }
 
@@ -108,11 +111,16 @@ leave_what_is_recorded() { # a job outlives its slurmstepd if that is killed: it
   [ ! -e SHA256SUMS ] || exit 0
 }
 
+# 'sweep' ends what the steps of a task, that 'of_task' names, left on a node; 'room' looks whether its storage takes files.
 land() { # srun may say 0 of a step that died with its node; but then no other step starts
   leave_what_is_recorded
   unwatch
-  probe after "$counters"
+  clock
+  local up=${now##* }
+  local leftovers="since=$((10#${up/./} - 10#${task_up/./})); $of_task; ($sweep) | tr -d '\\036'"
+  probe after "$counters"$'\n'"printf '\\036left\\036'; $leftovers"
   local probed=$?
   disown_folder
+  [ -z "$failed" ] || [ -z "$room" ] || probe room "$room"
   [ "$probed" = 0 ] && [ -e "after.${SLURMD_NODENAME-}" ] && mv progress landed
 }

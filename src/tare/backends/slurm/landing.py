@@ -9,8 +9,9 @@ from typing import NamedTuple
 import msgspec
 
 from tare.backends.slurm.states import Phase
+from tare.backends.strays import swept
 from tare.model.backend import Exit
-from tare.model.scheduler import Landing, NodeFiles, Task
+from tare.model.scheduler import Landing, Task
 from tare.model.telemetry import Epoch
 from tare.units import whole_number
 
@@ -20,6 +21,7 @@ CANCELLED = "cancelled by scancel, or by Slurm itself"
 _RECORD = "\x1e"  # what job.sh puts around the path of each file
 _TIMED_OUT = {124, 137}  # timeout(1): on SIGTERM, and when it took SIGKILL
 _SIGNAL_BASE, _LAST_SIGNAL = 128, 64
+_MOST_SAID = 10_000
 _TIME = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{0,9})?")
 
 
@@ -127,9 +129,10 @@ def land_without_end(task: Task, progress: Progress | None, phase: Phase, why: s
 
 def _landing(task: Task, progress: Progress, ended: Exit, reason: str = "") -> Landing:
     before, after = (_read_probe(task.folder, name) for name in ("before", "after"))
+    left = swept({node: files.pop("left") for node, files in after.items() if "left" in files}).left
     return Landing(
         name=task.name,
-        exit=ended,
+        exit=msgspec.structs.replace(ended, survivors=left),
         step=progress.steps[-1].name if progress.steps else "",
         reason=reason,
         started_at=progress.began_at,
@@ -138,6 +141,7 @@ def _landing(task: Task, progress: Progress, ended: Exit, reason: str = "") -> L
         after=after,
         epochs=tuple(Epoch(one.name, one.began_at, one.began_at + one.elapsed_s) for one in progress.steps),
         clock_set_s=progress.clock_set_s,
+        room=_read_room(task.folder) if task.own_storage else {},
     )
 
 
@@ -194,7 +198,16 @@ def _seconds(text: str) -> float:
     return float(text.replace(",", "."))  # EPOCHREALTIME has the radix of the locale (bash(1))
 
 
-def _read_probe(folder: Path, name: str) -> NodeFiles:
+def _read_room(folder: Path) -> dict[str, str]:
+    """Return what each node said of its storage path (see storage_room)."""
+    found = {}
+    for path in folder.glob("room.*"):
+        with path.open(errors="replace") as file:
+            found[path.name.removeprefix("room.")] = file.read(_MOST_SAID)
+    return found
+
+
+def _read_probe(folder: Path, name: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for path in folder.glob(f"{name}.*"):
         parts = path.read_text(errors="replace").split(_RECORD)[1:]

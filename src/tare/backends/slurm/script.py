@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tare.backends.slurm.leftovers import comment
+from tare.backends.strays import SWEEP, of_task
 from tare.model.scheduler import Step, Task
 from tare.model.site import SlurmOptions
+from tare.storage_room import room_script
 from tare.traffic import traffic_script
 
 _FUNCTIONS = Path(__file__).with_name("job.sh")
@@ -24,6 +26,7 @@ def render(tasks: Sequence[Task], options: SlurmOptions, facts: str = "") -> str
     lines = ["#!/bin/bash", *(f"#SBATCH {option}" for option in sbatch_options(tasks, options))]
     lines += ["", _FUNCTIONS.read_text().rstrip(), ""]
     lines.append(f"facts={shlex.quote(facts)}")
+    lines.append(f"sweep={shlex.quote(SWEEP)}")
     lines.append(f"counters={shlex.quote(traffic_script().rstrip())}")
     for number, task in enumerate(tasks, 1):
         lines += ["", f"# {task.name}: {number} of {len(tasks)}", *_task(task)]
@@ -56,6 +59,9 @@ def sbatch_options(tasks: Sequence[Task], options: SlurmOptions) -> Iterator[str
 
 def _task(task: Task) -> Iterator[str]:
     seconds = max(math.ceil(task.timeout_s), 1)
+    room = room_script(task.storage_path) if task.own_storage else ""
+    yield f"task_name={shlex.quote(task.name)} room={shlex.quote(room)}"
+    yield f"of_task={shlex.quote(of_task(task.name, str(task.folder)))}"
     yield f"task {shlex.quote(str(task.folder))} {task.layout.nodes} {seconds} && {{"
     if task.sampler is not None:
         yield f"  watch {shlex.quote(str(task.sampler.program))} {task.sampler.period_s:g}"
