@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import ssl
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 from kubelab.pki import Authority
 
+_LONGEST_S, _STEP_S = 600.0, 0.2
+
 
 class SimulatedLogs:
     """A double of the kubelets' port: ``/containerLogs/NAMESPACE/POD/CONTAINER``, and nothing else.
 
-    What a pod would have written `write_log` returns, of its namespace and name.
+    What a pod would have written `write_log` returns, of its namespace and name. Who follows the log of a pod
+    of which `is_running` is true gets it when that is over.
     """
 
-    def __init__(self, authority: Authority, write_log: Callable[[str, str], bytes]) -> None:
+    def __init__(
+        self,
+        authority: Authority,
+        write_log: Callable[[str, str], bytes],
+        is_running: Callable[[str, str], bool] = lambda namespace, pod: False,
+    ) -> None:
         serving = authority.issue("simulated-logs", "simulated-logs", hosts=["IP:127.0.0.1"])
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(serving.certificate, serving.key)
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.write_log = write_log
+        self._server.is_running = is_running
         self._server.socket = context.wrap_socket(
             self._server.socket, server_side=True, do_handshake_on_connect=False
         )
@@ -43,6 +53,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
     write_log: Callable[[str, str], bytes]
+    is_running: Callable[[str, str], bool]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -50,8 +61,14 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_GET(self) -> None:
-        match urlsplit(self.path).path.strip("/").split("/"):
+        url = urlsplit(self.path)
+        match url.path.strip("/").split("/"):
             case ["containerLogs", namespace, pod, _]:
+                until = time.monotonic() + _LONGEST_S
+                while "follow=true" in url.query and self.server.is_running(namespace, pod):
+                    if time.monotonic() > until:
+                        break
+                    time.sleep(_STEP_S)
                 status, body = 200, self.server.write_log(namespace, pod)
             case _:
                 status, body = 404, b"a simulated kubelet has logs, and nothing else\n"

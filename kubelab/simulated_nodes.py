@@ -30,13 +30,14 @@ class SimulatedNodes:
         count: int,
         write_log: Callable[[str, str], bytes],
         labels: Mapping[str, str] | None = None,
+        is_running: Callable[[str, str], bool] = lambda namespace, pod: False,
         prefix: str = "sim",
     ) -> None:
         self._cluster = cluster
         self._prefix = prefix
         self.names = tuple(f"{prefix}-{number}" for number in range(count))
         self._labels = dict(labels or {})
-        self._logs = SimulatedLogs(cluster.authority, write_log)
+        self._logs = SimulatedLogs(cluster.authority, write_log, is_running)
         command = [
             *build.command("kwok"), f"--kubeconfig={cluster.kubeconfig}", f"--config={_STAGES}",
             f"--manage-nodes-with-annotation-selector={_MINE}={prefix}", "--node-lease-duration-seconds=40",

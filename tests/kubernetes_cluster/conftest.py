@@ -101,7 +101,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         pods.start()
         daemon = operator(control_plane, QUICK)
         daemon.start()
-        with SimulatedNodes(control_plane, _N_NODES, pods.write_log) as nodes:
+        with SimulatedNodes(control_plane, _N_NODES, pods.write_log, is_running=pods.is_running) as nodes:
             yield Lab(control_plane, nodes, pods)
         daemon.kill()
 

@@ -32,6 +32,7 @@ class SimulatedPods:
         self._watch = Watch(cluster, everywhere, naming.ROLE, self._news)
         self._nodes: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         self._tasks: dict[tuple[str, str], str] = {}
+        self._running: set[tuple[str, str]] = set()
         self.is_silent = False
 
     def start(self) -> None:
@@ -49,11 +50,18 @@ class SimulatedPods:
         workers = sorted(one for one in nodes if one != name)
         return packed(_record([nodes[one] for one in workers or [name]]))
 
+    def is_running(self, namespace: str, name: str) -> bool:
+        """Return whether a pod's container runs, for whoever follows its log."""
+        return (namespace, name) in self._running
+
     def _listen(self) -> None:
         while True:
             match self._news.get():
-                case Change(_, False, content):
-                    self._note(msgspec.json.decode(content, type=SeenPod))
+                case Change(_, is_deleted, content):
+                    pod = msgspec.json.decode(content, type=SeenPod)
+                    self._note(pod)
+                    if is_deleted:
+                        self._running.discard((pod.metadata.namespace, pod.metadata.name))
                 case Snapshot(_, items):
                     for item in items:
                         self._note(msgspec.json.decode(item, type=SeenPod))
@@ -61,6 +69,8 @@ class SimulatedPods:
     def _note(self, pod: SeenPod) -> None:
         meta = pod.metadata
         self._nodes[meta.namespace, meta.task][meta.name] = pod.spec.node_name
+        key = meta.namespace, meta.name
+        self._running.discard(key) if pod.is_over else self._running.add(key)
         if pod.role != naming.WORKER:
             self._tasks[meta.namespace, meta.name] = meta.task
 
