@@ -7,13 +7,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from cli.conftest import TARE
-from kubelab import pod_lab
+from kubelab import build, pod_lab
 from kubernetes_pods.conftest import Campaign, PodLab
 
 _OURS = "app.kubernetes.io/managed-by=tare"
@@ -91,6 +92,74 @@ def test_output_is_there_while_its_program_runs_and_after_a_kill_and_a_rotation(
     data = (folder / "stdout").read_bytes()
     assert hashlib.sha256(data[:40_000_000]).hexdigest() == (folder / "sum").read_text().split()[0]
     _until(lambda: not pods.kubectl("get", "mpijobs,jobs,pods,configmaps", "-l", _OURS, "-o", "name"))
+
+
+def test_an_api_server_that_is_killed_while_results_come_home_loses_nothing(
+    campaign: Campaign, pods: PodLab, tmp_path: Path
+) -> None:
+    """It is killed twice: while the program prints, and while its files are fetched."""
+    part = "head -c 2000000 /dev/urandom >data; cat data; cat data >>all; sleep 3"
+    files = "for i in 1 2; do head -c 100000000 /dev/urandom >file.$i; done; sha256sum all file.* >sums"
+    script = _script(f"for i in 1 2 3 4 5 6; do {part}; done; {files}; rm all data")
+    campaign.write(platform="openmpi", script=script)
+    words = pod_lab.inside(
+        pods.folder, [TARE, "run", str(tmp_path / "study.yaml"), "--out", str(campaign.out)]
+    )
+    env = {**os.environ, "KUBECONFIG": str(pods.folder / "admin.kubeconfig")}
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(words, env=env, stdout=log, stderr=log)
+    servers = []
+    try:
+        for name, n_bytes in (("stdout", 1_000_000), ("file.1", 1_000_000)):
+            _until(lambda name=name, n=n_bytes: _size(campaign, name) > n)  # type: ignore[misc]
+            servers.append(_kill_api_server(pods))
+        assert process.wait(timeout=300) == 0, (tmp_path / "log").read_text()
+        folder = _home(campaign)
+        sums = [line.split() for line in (folder / "sums").read_text().splitlines()]
+        told = {name: sha256 for sha256, name in sums}
+        printed = hashlib.sha256((folder / "stdout").read_bytes()[:12_000_000]).hexdigest()
+        assert {"all": printed} | {name: _sum(folder / name) for name in ("file.1", "file.2")} == told
+    finally:
+        process.kill()
+        process.wait()
+        _at_end.extend(servers)
+
+
+_at_end: list[subprocess.Popen[bytes]] = []
+"""API servers that stand for the one that was killed: other tests need the last of them."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _end_servers() -> Iterator[None]:
+    yield
+    for one in _at_end:
+        one.kill()
+        one.wait()
+
+
+def _size(campaign: Campaign, name: str) -> int:
+    return sum(one.stat().st_size for one in campaign.out.glob(f"attempts/*/*/{name}"))
+
+
+def _kill_api_server(pods: PodLab) -> subprocess.Popen[bytes]:
+    """Kill the API server of the cluster, and start it again after a while, as a kubelet would."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            argv = (process / "cmdline").read_text().split("\0")[:-1]
+            if "kube-apiserver" in argv[:2] and any(str(pods.folder) in word for word in argv):
+                os.kill(int(process.name), signal.SIGKILL)
+                break
+    else:
+        pytest.fail("the API server is not found")
+    time.sleep(8)
+    with (pods.folder / "api-server-again.log").open("ab") as log:
+        again = subprocess.Popen(pod_lab.inside(pods.folder, argv), stdout=log, stderr=log)
+    _until(lambda: pods.run(*_kubectl(), "get", "--raw", "/readyz").returncode == 0)
+    return again
+
+
+def _kubectl() -> tuple[str | Path, ...]:
+    return build.programs().kubelab, "kubectl"
 
 
 def _until(is_so: Callable[[], bool]) -> None:
