@@ -44,6 +44,7 @@ class SimulatedApiServer:
         self.objects: dict[tuple[str, str], Doc] = {}
         self.logs: dict[str, bytes] = {}
         self.requests: list[str] = []
+        self.queries: list[dict[str, str]] = []
         self.deletions: list[dict[str, str]] = []
         self.history: list[Happening] = []
         self.refusals: dict[str, tuple[int, str]] = {}
@@ -173,7 +174,14 @@ class SimulatedApiServer:
             items = [d for (kind, _), d in self.objects.items() if kind == plural and selects(selector, d)]
             version = str(self.version)
         if method == "GET":
-            return 200, {"metadata": {"resourceVersion": version}, "items": items}
+            self.queries.append(query)
+            items = [one for one in items if _is_among(query.get("fieldSelector", ""), one)]
+            first, most = int(query.get("continue", 0)), int(query.get("limit", len(items)))
+            more = {"continue": str(first + most)} if first + most < len(items) else {}
+            return 200, {
+                "metadata": {"resourceVersion": version, **more},
+                "items": items[first : first + most],
+            }
         if method == "PATCH":
             document = self.objects[plural, name]
             change = json.loads(body)
@@ -334,6 +342,14 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.flush()
         except OSError:
             return  # the client went away
+
+
+def _is_among(fields: str, document: Doc) -> bool:
+    """Return whether a selector of fields takes a document; those that are not asked for here always do."""
+    has = {"metadata.name": document["metadata"]["name"]}
+    has["spec.nodeName"] = document.get("spec", {}).get("nodeName", "")
+    asked = [part.split("=", 1) for part in fields.split(",") if part]
+    return all(has.get(name, value) == value for name, value in asked)
 
 
 def selects(selector: str, document: Doc) -> bool:

@@ -22,6 +22,7 @@ __all__ = ["Cluster", "Gone", "Outage", "Refusal", "Resource", "Stranger"]
 _WATCH_S = 300  # how long the server keeps a watch before it ends it, well
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')  # RFC 7234, as the API server uses it
 _NOT_FOUND, _CONFLICT, _GONE = 404, 409, 410
+_PAGE = 500  # objects, as kubectl asks for
 _OF_KUBELET = {500, 502, 504}  # what the API server says of a log whose node does not answer
 
 
@@ -134,18 +135,31 @@ class Cluster:
     ) -> tuple[list[msgspec.Raw], str]:
         """Return objects, and the version from which to watch them. Raises Refusal or Outage."""
         items: list[msgspec.Raw] = []
-        query = _selection(selector, fields) | {"limit": "500"}
-        while True:
-            page = _page(self._request("GET", self._path(resource), query))
+        version = ""
+        for page in self._pages(self._path(resource), _selection(selector, fields)):
             items += page.items
-            if not page.metadata.next:
-                return items, page.metadata.resource_version
-            query["continue"] = page.metadata.next
+            version = page.metadata.resource_version
+        return items, version
 
-    def list_everywhere(self, resource: Resource) -> list[msgspec.Raw]:
-        """Return objects of all namespaces. Raises Refusal or Outage."""
-        found = self._request("GET", f"/{resource.group}/{resource.plural}", {})
-        return _page(found).items
+    def list_everywhere(self, resource: Resource, fields: str = "") -> Iterator[msgspec.Raw]:
+        """Yield objects of all namespaces, of which no more than a page is held. Raises Refusal or Outage."""
+        for page in self._pages(f"/{resource.group}/{resource.plural}", _selection("", fields)):
+            yield from page.items
+
+    def _pages(self, path: str, query: dict[str, str]) -> Iterator[_List]:
+        """Yield pages. Raises Refusal, and Outage, too, where the rest is forgotten: ask again."""
+        query = query | {"limit": str(_PAGE)}
+        while True:
+            try:
+                page = _page(self._request("GET", path, query))
+            except Refusal as refusal:
+                if refusal.status == _GONE and "continue" in query:
+                    raise Outage(f"it changed while it was listed: {refusal}", _GONE) from refusal
+                raise
+            yield page
+            if not page.metadata.next:
+                return
+            query["continue"] = page.metadata.next
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> bytes | None:
         """Return an object; None where there is none. Raises Refusal or Outage."""

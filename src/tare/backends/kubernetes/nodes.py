@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -15,6 +15,7 @@ from tare.backends.kubernetes.observed import SeenPod
 from tare.errors import BackendError
 
 _FRESH_S, _RECENT_S = 60.0, 10.0
+_MOST_SINGLY = 16  # nodes that are asked about one by one, within `_RECENT_S`
 _QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?(?:[eE][+-]?[0-9]{1,2})?)([numk]?)")
 _MILLI = {"n": 1e-6, "u": 1e-3, "m": 1.0, "": 1e3, "k": 1e6}
 """Thousandths of a CPU in each unit that a quantity may have (k8s.io/apimachinery, resource.Quantity)."""
@@ -103,16 +104,21 @@ class Own(NamedTuple):
         return meta.labels.get(naming.TASK) in self.beside
 
 
+class _Seen(NamedTuple):
+    """A node and its pods, as they were; `node` is None where there is none of its name."""
+
+    asked_at: float
+    node: _Node | None
+    pods: list[_Pod]
+
+
 class NodeFacts:
-    """Asks the cluster about all of its nodes at once, however many runs land."""
+    """Asks the cluster about nodes of runs, and their pods: about each, or about all where they are many."""
 
     def __init__(self, cluster: Cluster, clock: Callable[[], float]) -> None:
         self._cluster = cluster
         self._clock = clock
-        self._nodes: dict[str, _Node] = {}
-        self._pods: dict[str, list[_Pod]] = {}
-        self._refusal = ""
-        self._asked_at: float | None = None
+        self._seen: dict[str, _Seen] = {}
 
     def of(self, nodes: Iterable[str], own: Own, began: float) -> Facts:
         """Return the facts of `nodes` for a run of which `began` is the start, by the clock.
@@ -120,37 +126,49 @@ class NodeFacts:
         Nodes that may not be asked about say so in place of them. What is told was so after the run began,
         or within ten seconds before.
         """
-        now = self._clock()
-        age = None if self._asked_at is None else now - self._asked_at
-        if age is None or age > _FRESH_S or (age > _RECENT_S and now - age < began):
-            self._asked_at = now
-            self._ask()
-        if self._refusal:
-            return {node: {"kubernetes.neighbours": self._refusal} for node in nodes}
-        known = {name: self._nodes[name] for name in nodes if name in self._nodes}
+        now, names = self._clock(), list(dict.fromkeys(nodes))
+        self._seen = {name: one for name, one in self._seen.items() if now - one.asked_at <= _FRESH_S}
+        try:
+            self._ask([name for name in names if not self._is_fresh(name, now, began)], now)
+        except BackendError as error:
+            return {name: {"kubernetes.neighbours": f"not known: {error}"} for name in names}
+        known = {name: self._seen[name] for name in names if name in self._seen}
         return {
-            name: node_facts(node) | neighbours(filter(own.is_neighbour, self._pods.get(name, ())))
-            for name, node in known.items()
+            name: node_facts(one.node) | neighbours(filter(own.is_neighbour, one.pods))
+            for name, one in known.items()
+            if one.node is not None
         }
 
-    def _ask(self) -> None:
-        self._nodes, self._pods, self._refusal = {}, {}, ""
-        try:
-            self._nodes = {node.metadata.name: node for node in read_nodes(self._cluster)}
-            self._pods = read_pods(self._cluster)
-        except BackendError as error:
-            self._refusal = f"not known: {error}"
+    def _is_fresh(self, name: str, now: float, began: float) -> bool:
+        one = self._seen.get(name)
+        return one is not None and (now - one.asked_at <= _RECENT_S or one.asked_at >= began)
+
+    def _ask(self, names: Sequence[str], now: float) -> None:
+        """Ask about nodes: about all, where so many are asked about within seconds that it takes less."""
+        n_recent = sum(now - one.asked_at <= _RECENT_S for one in self._seen.values())
+        if names and n_recent + len(names) > _MOST_SINGLY:
+            pods = read_pods(self._cluster)
+            every = {node.metadata.name: node for node in read_nodes(self._cluster)}
+            self._seen = {name: _Seen(now, node, pods.get(name, [])) for name, node in every.items()}
+            return
+        for name in names:
+            found = read_nodes(self._cluster, name)
+            self._seen[name] = _Seen(
+                now, found[0] if found else None, read_pods(self._cluster, name).get(name, [])
+            )
 
 
-def read_nodes(cluster: Cluster) -> list[_Node]:
-    """Return all nodes. Raises Refusal or Outage."""
-    return [msgspec.json.decode(one, type=_Node) for one in cluster.list_all(NODES)[0]]
+def read_nodes(cluster: Cluster, name: str = "") -> list[_Node]:
+    """Return all nodes, or the one of that name. Raises Refusal or Outage."""
+    fields = f"metadata.name={name}" if name else ""
+    return [msgspec.json.decode(one, type=_Node) for one in cluster.list_everywhere(NODES, fields)]
 
 
-def read_pods(cluster: Cluster) -> dict[str, list[_Pod]]:
-    """Return the pods of all namespaces by their node. Raises Refusal or Outage."""
+def read_pods(cluster: Cluster, node: str = "") -> dict[str, list[_Pod]]:
+    """Return the pods of all namespaces by their node, or those of one. Raises Refusal or Outage."""
     found: dict[str, list[_Pod]] = {}
-    for one in cluster.list_everywhere(PODS):
+    fields = f"spec.nodeName={node}" if node else ""
+    for one in cluster.list_everywhere(PODS, fields):
         pod = msgspec.json.decode(one, type=_Pod)
         found.setdefault(pod.spec.node_name, []).append(pod)
     return found
