@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from backends.kubernetes.conftest import READY, Clock, Happenings, begin, seen, wait_for, wait_until
+from backends.kubernetes.conftest import READY, Clock, Happenings, begin, over, seen, wait_for, wait_until
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from tare.backends.kubernetes.scheduler import KubernetesScheduler
 from tare.model.scheduler import Task
@@ -168,3 +168,53 @@ def test_a_pod_that_is_to_go_and_does_not_is_given_up(
     (landed,) = wait_for(scheduler)
     assert landed.exit.fault is not None
     assert "DeletionByTaintManager: taint; it does not end" in landed.exit.fault
+
+
+def fail_unheard(scheduler: KubernetesScheduler, happen: Happenings, one: Task) -> None:
+    """Let a run fail, as mpirun does in seconds when a worker's network is cut; w2 is not heard of again."""
+    begin(scheduler, happen, one)
+    happen.succeed(code=1, files={"after.1": ""})
+    wait_until(scheduler, lambda: seen(scheduler, one).failed)
+
+
+def test_a_run_that_fails_before_kubernetes_knows_of_its_lost_node_is_no_program_s_fault(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    fail_unheard(scheduler, happen, one)
+    clock.ahead += 40
+    assert scheduler.wait() == []
+    api.apply("nodes", node("w2", "Unknown", **SILENT))
+    stands(scheduler, clock, one, 6)
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert "node w2 of pod" in landed.exit.fault
+    assert "pods" in [query["plural"] for query in api.deletions if query.get("gracePeriodSeconds") == "0"]
+
+
+def test_a_run_that_fails_on_nodes_that_live_is_the_program_s_fault_after_all(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock
+) -> None:
+    one = task()
+    fail_unheard(scheduler, happen, one)
+    clock.ahead += 76
+    (landed,) = wait_for(scheduler)
+    assert (landed.exit.code, landed.exit.fault) == (1, None)
+
+
+def test_a_run_that_fails_while_all_its_nodes_answer_is_told_at_once(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make
+) -> None:
+    begin(scheduler, happen, task())
+    happen.succeed(code=1)
+    (landed,) = wait_for(scheduler)
+    assert (landed.exit.code, landed.exit.fault) == (1, None)
+
+
+def test_a_worker_whose_death_for_memory_is_heard_of_after_its_launcher_s_is_named(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make
+) -> None:
+    fail_unheard(scheduler, happen, task())
+    happen.workers(**over(137, "OOMKilled"))
+    (landed,) = wait_for(scheduler)
+    assert "-worker-0 took more memory than it may (OOMKilled)" in landed.reason

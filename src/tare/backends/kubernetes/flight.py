@@ -16,7 +16,7 @@ from tare.backends.kubernetes.phases import Phase
 from tare.backends.kubernetes.refusals import Standing
 from tare.model.backend import Exit
 from tare.model.kubernetes import KubernetesOptions, LauncherCreation
-from tare.model.scheduler import Task
+from tare.model.scheduler import Landing, Task
 
 _MOST_EVENTS = 200
 _SLOW_S = 15.0  # until it is told what a task waits for
@@ -27,6 +27,7 @@ class Flight(msgspec.Struct):
     """A task, with what was last seen of it. `since` is when its phase began; a queue is no part of it.
 
     `waits_for` is what it waits for by now, in a sentence; `lost` are the nodes that were lost under it.
+    One that `failed` is not told yet while nodes of it are `unheard` of (see aftermath).
     """
 
     task: Task
@@ -42,6 +43,8 @@ class Flight(msgspec.Struct):
     losing: Standing = msgspec.field(default_factory=Standing)
     waits_for: str = ""
     lost: frozenset[str] = frozenset()
+    failed: Landing | None = None
+    unheard: list[str] = []
     has_client: bool = False
     is_server_told: bool = False
     gone_since: float | None = None

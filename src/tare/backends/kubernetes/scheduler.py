@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tare.backends.kubernetes import evidence, naming, phases
+from tare.backends.kubernetes import aftermath, evidence, naming, phases
 from tare.backends.kubernetes.cluster import (
     CONFIG_MAPS,
     EVENTS,
@@ -295,11 +295,13 @@ class KubernetesScheduler:
     def _look(self, flight: Flight) -> Landing | None:
         """Return how a task ended; None while it has not. Of a pair, make the client and end the server."""
         now, starter = self._clock(), flight.starter
+        if flight.failed is not None:
+            return aftermath.judge(flight, flight.failed, self._nodes, now)
         if starter is not None and (starter.is_over or self._results.is_told(flight)):
             landing = self._finish(flight) if self._is_server_over(flight) else None
             if landing is None and not starter.is_over and (lost := flight.loss(now, self._nodes, [starter])):
                 return self._give_up(flight, Exit(fault=lost), "")  # with what waited there
-            return landing
+            return self._settled(flight, landing) if landing is not None else None
         self._results.follow(flight)
         if PODS in self._deaf:
             return None
@@ -313,6 +315,14 @@ class KubernetesScheduler:
             return self._give_up_gone(flight)
         ended = flight.end(now, self._nodes)
         return self._give_up(flight, *ended) if ended is not None else None
+
+    def _settled(self, flight: Flight, landing: Landing) -> Landing | None:
+        """Return `landing`, but for one that says nothing of the program while a node of it may be lost."""
+        flight.unheard = aftermath.unheard(flight, landing)
+        if not flight.unheard:
+            return landing
+        flight.failed, flight.since = landing, self._clock()
+        return None
 
     def _is_server_over(self, flight: Flight) -> bool:
         """Return whether the server has told its counters; end it first. Nothing else can reach into its pod.
