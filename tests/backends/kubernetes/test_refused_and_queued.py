@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from backends.kubernetes.conftest import Clock, Happenings, seen, wait_for, wait_until
+from backends.kubernetes.conftest import READY, Clock, Happenings, seen, wait_for, wait_until
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import SITUATIONS, Situation
 from backends.kubernetes.test_scheduler_faults import unscheduled, waiting
@@ -298,6 +298,44 @@ def test_a_quota_that_others_use_is_waited_for(
     happen.succeed()
     (landed,) = wait_for(scheduler)
     assert landed.exit.code == 0
+
+
+@pytest.mark.parametrize("name", ["pair", "pod-network"])
+def test_an_object_that_a_full_quota_keeps_out_is_created_when_others_have_left(
+    scheduler: KubernetesScheduler,
+    api: SimulatedApiServer,
+    task: Make,
+    told: list[str],
+    clock: Clock,
+    name: str,
+) -> None:
+    plural = "pods" if name == "pair" else "mpijobs"
+    used = f"requested: count/{plural}=1, used: count/{plural}=3, limited: count/{plural}=3"
+    api.refusals[f"POST .*/{plural}"] = (403, f'{plural} "x" is forbidden: exceeded quota: q, {used}')
+    scheduler.submit([task(of=SITUATIONS[name])])
+    wait_until(scheduler, lambda: told)
+    assert told[0].startswith("queued: the API server says 403")
+    for _ in range(3):
+        clock.ahead += 3600
+        assert scheduler.wait() == []
+    assert api.names(plural) == []
+    api.refusals.clear()
+    clock.ahead += 11
+    wait_until(scheduler, lambda: api.names(plural))
+    wait_until(scheduler, lambda: told[-1] == "")
+
+
+def test_a_client_that_may_not_be_created_ends_its_pair_and_no_campaign(
+    scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make
+) -> None:
+    scheduler.submit([task(of=SITUATIONS["pair"])])
+    (server,) = api.names("pods")
+    one = api.objects["pods", server]
+    template = {"metadata": one["metadata"], "spec": one["spec"]}
+    api.refusals["POST .*/pods"] = (403, 'pods "x" is forbidden: violates PodSecurity "restricted:latest"')
+    api.pod(server, one, template, node="w1", podIP="10.1.0.7", **READY)
+    (landed,) = wait_for(scheduler)
+    assert 'violates PodSecurity "restricted:latest"' in landed.reason
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ class Flight(msgspec.Struct):
     """A task, with what was last seen of it. `since` is when its phase began; a queue is no part of it.
 
     `waits_for` is what it waits for by now, in a sentence; `lost` are the nodes that were lost under it.
+    `asked_at` is when it was last tried to create one that a quota keeps out.
     One that `failed` is not told yet while nodes of it are `unheard` of (see aftermath).
     """
 
@@ -43,6 +44,7 @@ class Flight(msgspec.Struct):
     losing: Standing = msgspec.field(default_factory=Standing)
     waits_for: str = ""
     lost: frozenset[str] = frozenset()
+    asked_at: float | None = None
     failed: Landing | None = None
     unheard: list[str] = []
     has_client: bool = False

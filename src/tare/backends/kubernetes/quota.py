@@ -24,6 +24,11 @@ def is_exceeded(message: str) -> bool:
     return "exceeded quota: " in message
 
 
+def may_pass(message: str, job: Json) -> bool:
+    """Return whether a quota refused all or part of `job` for what others use of it."""
+    return is_exceeded(message) and not never(message, job)
+
+
 def never(message: str, job: Json) -> str:
     """Return why a quota, by what `message` says, never lets in all pods of `job`; empty where it may.
 

@@ -6,11 +6,10 @@ import queue
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import TypeVar
 
 import msgspec
 
-from tare.backends.kubernetes import aftermath, evidence, naming, phases
+from tare.backends.kubernetes import aftermath, evidence, naming, phases, quota
 from tare.backends.kubernetes.cluster import (
     CONFIG_MAPS,
     EVENTS,
@@ -19,10 +18,8 @@ from tare.backends.kubernetes.cluster import (
     NODES,
     PODS,
     Cluster,
-    Outage,
     Refusal,
     Resource,
-    Stranger,
 )
 from tare.backends.kubernetes.deleting import Deletions
 from tare.backends.kubernetes.flight import Flight
@@ -33,6 +30,7 @@ from tare.backends.kubernetes.node_watch import Nodes
 from tare.backends.kubernetes.nodes import NodeFacts, Own, with_launcher
 from tare.backends.kubernetes.objects import Manifest
 from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
+from tare.backends.kubernetes.patience import Patience
 from tare.backends.kubernetes.queueing_time import queued_s
 from tare.backends.kubernetes.results import ResultsReader, keep_failure
 from tare.backends.kubernetes.waits import Waits
@@ -43,11 +41,8 @@ from tare.model.kubernetes import KubernetesOptions
 from tare.model.scheduler import Landing, OnWait, Task
 from tare.model.site import Platform
 
-_Answer = TypeVar("_Answer")
-
 _PATIENCE_S = 1.0  # how long `wait` waits for news
-_OUTAGE_S = 600.0  # an API server that restarts, or fails over, is back within minutes
-_RETRY_S = 2.0
+_QUOTA_S = 10.0  # until a quota that was full is tried again
 _LEAVE_S = 2.0  # how long a watch may take to end
 
 
@@ -70,15 +65,14 @@ class KubernetesScheduler:
         self._selector = f"{naming.CAMPAIGN}={campaign}"
         self._facts = facts
         self._clock = clock
-        self._sleep = sleep
         self._news: queue.Queue[News] = queue.Queue()
         self._watches: list[Watch] = []
         self._flights: dict[str, Flight] = {}
         self._landed: list[Landing] = []
         self._shared: set[str] = set()
         self._is_used = False
-        self._deletions = Deletions(cluster, self._selector, self._patiently, clock)
-        self._silent_since: float | None = None
+        self._patience = Patience(lambda: cluster.has_answered, self._tell_all, clock, sleep)
+        self._deletions = Deletions(cluster, self._selector, self._patience.carry_out, clock)
         self._deaf: set[Resource] = set()  # of which nothing is heard now, so that no time-out is judged
         self._facts_of_nodes = NodeFacts(cluster, clock)
         self._nodes = Nodes()
@@ -99,8 +93,7 @@ class KubernetesScheduler:
                 flight = self._make_flight(task)
                 self._flights[naming.object_name(task)] = flight  # before: an interrupt deletes it then
                 evidence.keep_manifests(task.folder, manifests(flight.rendered), flight.options.merge)
-                for manifest in (*flight.rendered.shared, flight.rendered.job):
-                    self._create(manifest, flight.options)
+                self._make(flight)
             except (Refusal, UsageError) as error:
                 created.append(naming.object_name(task))
                 self._deletions.now(created)
@@ -119,7 +112,7 @@ class KubernetesScheduler:
         known: set[str] = set()
         for resource in (PODS, JOBS, MPI_JOBS):
             try:
-                items = self._patiently(partial(self._cluster.list_all, resource, self._selector))[0]
+                items = self._patience.carry_out(partial(self._cluster.list_all, resource, self._selector))[0]
             except Refusal as refusal:
                 if refusal.status != 404:  # the cluster has no MPI Operator
                     raise
@@ -168,7 +161,7 @@ class KubernetesScheduler:
         """Delete what is left to delete, the campaign's files too, and end the watches."""
         self._deletions.flush(is_last=True)
         if self._is_used and not self._flights and not self._kept:
-            self._patiently(lambda: self._cluster.delete_all(CONFIG_MAPS, self._selector))
+            self._patience.carry_out(lambda: self._cluster.delete_all(CONFIG_MAPS, self._selector))
         self.abandon_watches()
 
     def abandon_watches(self) -> None:
@@ -192,13 +185,41 @@ class KubernetesScheduler:
         rendered = render(task, self._facts(task.platform), {} if is_there and not is_pair else None)
         return Flight(task, options, rendered, self._clock())
 
+    def _make(self, flight: Flight) -> None:
+        """Create the objects of a task, or say that a quota that others use keeps them out for now."""
+        flight.asked_at = self._clock()
+        try:
+            for manifest in (*flight.rendered.shared, flight.rendered.job):
+                self._create(manifest, flight.options)
+        except Refusal as refusal:
+            if not quota.may_pass(str(refusal), to_json(flight.rendered.job, flight.options.merge)):
+                raise
+            flight.waits_for = f"queued: {refusal}"
+        else:
+            flight.asked_at = None
+            flight.since = self._clock()
+
+    def _make_client(self, flight: Flight) -> Landing | None:
+        """Create the client of a pair once its server listens; return how the pair ended if it may not be."""
+        address = flight.address() if flight.rendered.is_pair and not flight.has_client else None
+        if not address:
+            return None
+        client = flight.rendered.client(address)
+        try:
+            self._create(client, flight.options)
+        except Refusal as refusal:
+            may_pass = quota.may_pass(str(refusal), to_json(client, flight.options.merge))
+            return None if may_pass else self._give_up(flight, Exit(), str(refusal))
+        flight.has_client = True
+        return None
+
     def _create(self, manifest: Manifest, options: KubernetesOptions) -> None:
         """Create an object; one that is there already was created by a request whose answer was lost."""
         is_shared = manifest.KIND in {"ConfigMap", "NetworkAttachmentDefinition"}
         key = f"{manifest.KIND}/{manifest.metadata.name}"
         if is_shared and key in self._shared:
             return
-        self._patiently(lambda: self._cluster.create(to_json(manifest, options.merge)))
+        self._patience.carry_out(lambda: self._cluster.create(to_json(manifest, options.merge)))
         if is_shared:
             self._shared.add(key)
 
@@ -233,10 +254,10 @@ class KubernetesScheduler:
                 self._nodes = Nodes()  # they may be listed and not watched, and pods tell less of them
                 return
             self._deaf.add(news.resource)
-            self._bear(news.error, is_final=news.is_final)
+            self._patience.bear(news.error, is_final=news.is_final)
             return
         self._deaf.discard(news.resource)
-        self._answered()
+        self._patience.end()
         if isinstance(news, Change):
             self._take_one(news.resource, news.content, is_deleted=news.is_deleted)
             return
@@ -295,6 +316,8 @@ class KubernetesScheduler:
     def _look(self, flight: Flight) -> Landing | None:
         """Return how a task ended; None while it has not. Of a pair, make the client and end the server."""
         now, starter = self._clock(), flight.starter
+        if flight.asked_at is not None:
+            return self._ask_again(flight) if now - flight.asked_at > _QUOTA_S else None
         if flight.failed is not None:
             return aftermath.judge(flight, flight.failed, self._nodes, now)
         if starter is not None and (starter.is_over or self._results.is_told(flight)):
@@ -305,16 +328,32 @@ class KubernetesScheduler:
         self._results.follow(flight)
         if PODS in self._deaf:
             return None
-        if flight.rendered.is_pair and not flight.has_client and (address := flight.address()):
-            self._create(flight.rendered.client(address), flight.options)
-            flight.has_client = True
+        if refused := self._make_client(flight):
+            return refused
         failure = flight.job.failure if flight.job else None
         if failure is not None and starter is None:
             return self._give_up(flight, Exit(), f"{failure.reason}: {failure.message}")
         if flight.is_gone(now):
             return self._give_up_gone(flight)
         ended = flight.end(now, self._nodes)
-        return self._give_up(flight, *ended) if ended is not None else None
+        if ended is None or (ended[0].is_timeout and self._is_over_by_now(flight)):
+            return None
+        return self._give_up(flight, *ended)
+
+    def _is_over_by_now(self, flight: Flight) -> bool:
+        """Return whether a task has ended of which the watch, whose connection may be dead, did not tell."""
+        selector = f"{self._selector},{naming.TASK}={naming.object_name(flight.task)}"
+        for item in self._patience.carry_out(partial(self._cluster.list_all, PODS, selector))[0]:
+            self._take_one(PODS, item, is_deleted=False)
+        return flight.starter is not None and flight.starter.is_over
+
+    def _ask_again(self, flight: Flight) -> Landing | None:
+        """Try to create what a quota kept out; return how its task ended where that is no use."""
+        try:
+            self._make(flight)
+        except Refusal as refusal:
+            return self._give_up(flight, Exit(), str(refusal))
+        return None
 
     def _settled(self, flight: Flight, landing: Landing) -> Landing | None:
         """Return `landing`, but for one that says nothing of the program while a node of it may be lost."""
@@ -334,7 +373,7 @@ class KubernetesScheduler:
             return True
         if not flight.is_server_told:
             change: Json = {"spec": {"activeDeadlineSeconds": 1}}
-            self._patiently(lambda: self._cluster.patch(PODS, server.metadata.name, change))
+            self._patience.carry_out(lambda: self._cluster.patch(PODS, server.metadata.name, change))
             flight.is_server_told, flight.since = True, self._clock()
         return self._clock() - flight.since > flight.options.timeouts.started_s
 
@@ -405,32 +444,7 @@ class KubernetesScheduler:
         watched = {watch.name for watch in self._watches}
         return [one for one in (MPI_JOBS, JOBS, PODS) if f"watch {one.plural}" in watched]
 
-    def _patiently(self, ask: Callable[[], _Answer]) -> _Answer:
-        """Return what `ask` returns, once the API server answers. Raises Refusal, or Outage when it lasts."""
-        while True:
-            try:
-                answer = ask()
-            except Outage as outage:
-                self._bear(outage, is_final=False)
-                self._sleep(_RETRY_S)
-            else:
-                self._answered()
-                return answer
-
-    def _answered(self) -> None:
-        """Take note that the API server answers."""
-        if self._silent_since is not None:
-            self._silent_since = None
-            self._waits.forget()
-            self._on_wait([flight.task.name for flight in self._flights.values()], "")
-
-    def _bear(self, error: BackendError, *, is_final: bool) -> None:
-        """Wait out an outage of the API server, during which jobs go on; raise `error` when it lasts."""
-        now = self._clock()
-        if self._silent_since is None:
-            self._silent_since = now
-            names = [flight.task.name for flight in self._flights.values()]
-            self._on_wait(names, f"{error}; it is asked again for {_OUTAGE_S / 60:.0f} minutes")
-        is_first = isinstance(error, Stranger) and not self._cluster.has_answered  # nothing is under way yet
-        if is_final or is_first or now - self._silent_since > _OUTAGE_S:
-            raise error
+    def _tell_all(self, reason: str) -> None:
+        """Tell of all tasks what they wait for."""
+        self._waits.forget()
+        self._on_wait([flight.task.name for flight in self._flights.values()], reason)
