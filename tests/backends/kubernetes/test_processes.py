@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
-from tare.backends.kubernetes.processes import why_refused
+from tare.backends.kubernetes.processes import said_refused, why_refused
 
 
 @pytest.mark.parametrize("place", ["/sys/fs/cgroup", "/sys/fs/cgroup/pids"])
@@ -28,3 +31,28 @@ def test_what_was_refused_before_or_cannot_be_read_is_no_reason(text: str) -> No
     assert why_refused({}, {"w1": {"/sys/fs/cgroup/pids.events": text}}) == ""
     told = {"w1": {"/sys/fs/cgroup/pids.events": "max 7\n"}}
     assert why_refused(told, told) == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "bash: fork: retry: Resource temporarily unavailable",
+        "sh: 1: Cannot fork",
+        "libgomp: Thread creation failed: Resource temporarily unavailable",
+    ],
+)
+def test_a_process_that_only_the_program_tells_of_is_told_in_its_words(tmp_path: Path, line: str) -> None:
+    """As on version 2 of control groups, where a container does not see the counter of its pod."""
+    (tmp_path / "stderr").write_text(f"hello\n{line}\x1b[0m\nlater\n")
+    said = said_refused(tmp_path, "stderr")
+    assert said.startswith(line)
+    assert "podPidsLimit" in said
+    assert "\x1b" not in said
+
+
+def test_other_words_links_and_pipes_are_no_reason(tmp_path: Path) -> None:
+    (tmp_path / "stderr").write_text("read: Resource temporarily unavailable\nfork in the road\n")
+    assert said_refused(tmp_path, "stderr") == ""
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "pipe")
+    assert [said_refused(tmp_path, name) for name in ("link", "pipe", "nothing")] == ["", "", ""]

@@ -38,8 +38,13 @@ def land(
         problems = (*twins, *([problem] if problem else []), *wrong)
         return msgspec.structs.replace(landed, problems=problems)
     reason = memory.why_killed(before, after, pods) or processes.why_refused(before, after)
-    reason = reason or next(iter(twins), "")
+    reason = reason or next(iter(twins), "") or _said_refused(task, landed.step)
     return msgspec.structs.replace(landed, reason=reason) if reason else landed
+
+
+def _said_refused(task: Task, name: str) -> str:
+    outputs = (step.stderr for step in task.steps if step.name == name)
+    return next((said for one in outputs if (said := processes.said_refused(task.folder, one))), "")
 
 
 def _twins(task: Task, pods: Sequence[SeenPod]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Whose control group refused a process or thread, since it has as many as it may. Pure.
+"""Whose control group refused a process or thread, since it has as many as it may.
 
 A kubelet's podPidsLimit holds for a pod (OpenShift's is 4096), CRI-O's pids_limit for a container (1024
 before 1.24). fork(2) fails with EAGAIN then, which most programs print as "Resource temporarily unavailable".
@@ -6,13 +6,38 @@ before 1.24). fork(2) fails with EAGAIN then, which most programs print as "Reso
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
+from tare.beneath import Beneath
 from tare.model.scheduler import NodeFiles
 from tare.units import whole_number
 
 _PLACES = ("/sys/fs/cgroup", "/sys/fs/cgroup/pids")
 """Where pids.events and pids.max are (Linux, cgroup-v2.rst and cgroup-v1/pids.rst)."""
+
+
+_MOST_BYTES, _MOST_LINE = 64 << 10, 200
+_REFUSED = re.compile(r"fork|clone|spawn|[Tt]hread")
+_EAGAIN = "Resource temporarily unavailable"
+
+
+def said_refused(folder: Path, output: str) -> str:
+    """Return what a program wrote first into `output` of `folder` of a process refused; empty if nothing.
+
+    It may be a limit of the pod, whose counter containers do not see (cgroup-v2.rst), or another one.
+    """
+    try:
+        with Beneath(folder, output).reader() as file:
+            text = file.read(_MOST_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
+    for line in text.splitlines():
+        short = "".join(one if one.isprintable() else "?" for one in line.strip()[:_MOST_LINE])
+        if "Cannot fork" in short or (_EAGAIN in short and _REFUSED.search(short)):
+            return f"{short} (perhaps a limit of processes: podPidsLimit of the kubelet, or the user's)"
+    return ""
 
 
 def why_refused(before: NodeFiles, after: NodeFiles) -> str:
