@@ -19,6 +19,7 @@ Doc = dict[str, Any]
 _ONLY_DOCTOR_AND_NETWORKS = {
     ("", "persistentvolumeclaims", "get"),
     ("", "resourcequotas", "list"),
+    ("networking.k8s.io", "networkpolicies", "list"),
     ("k8s.cni.cncf.io", "network-attachment-definitions", "get"),
     ("k8s.cni.cncf.io", "network-attachment-definitions", "create"),
 }

@@ -227,8 +227,8 @@ def _pods(data: bytes) -> None:
     pod = msgspec.json.decode(data, type=SeenPod)
     _ = msgspec.json.decode(data, type=SeenJob).failure
     msgspec.json.decode(data, type=SeenEvent)
-    node = msgspec.json.decode(data, type=nodes._Node)
-    other = msgspec.json.decode(data, type=nodes._Pod)
+    node = msgspec.json.decode(data, type=nodes.NodeSeen)
+    other = msgspec.json.decode(data, type=nodes.PodSeen)
     nodes.node_facts(node)
     nodes.neighbours([other])
     phases.why_pending([pod], [" Warning x"])

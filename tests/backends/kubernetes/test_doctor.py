@@ -41,7 +41,8 @@ def test_a_cluster_with_everything_is_usable(
     cluster: Cluster, api: SimulatedApiServer, situation: Situation
 ) -> None:
     api.apply("customresourcedefinitions", CRD)
-    api.apply("nodes", {"metadata": {"name": "w1"}})
+    for name in ("w1", "w2", "w3"):
+        api.apply("nodes", {"metadata": {"name": name}})
     findings = found(cluster, situation, host=HOST)
     assert findings["API server"].found == "v1.34.4"
     assert findings["MPI Operator"].found == "MPIJob v2beta1"

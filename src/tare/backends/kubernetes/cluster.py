@@ -41,6 +41,8 @@ CONFIG_MAPS = Resource("api/v1", "configmaps", "ConfigMap")
 CLAIMS = Resource("api/v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 QUOTAS = Resource("api/v1", "resourcequotas", "ResourceQuota")
 NODES = Resource("api/v1", "nodes", "Node", is_namespaced=False)
+DEPLOYMENTS = Resource("apis/apps/v1", "deployments", "Deployment")
+NETWORK_POLICIES = Resource("apis/networking.k8s.io/v1", "networkpolicies", "NetworkPolicy")
 JOBS = Resource("apis/batch/v1", "jobs", "Job")
 MPI_JOBS = Resource("apis/kubeflow.org/v2beta1", "mpijobs", "MPIJob")
 ATTACHMENTS = Resource(
@@ -141,9 +143,11 @@ class Cluster:
             version = page.metadata.resource_version
         return items, version
 
-    def list_everywhere(self, resource: Resource, fields: str = "") -> Iterator[msgspec.Raw]:
+    def list_everywhere(
+        self, resource: Resource, fields: str = "", selector: str = ""
+    ) -> Iterator[msgspec.Raw]:
         """Yield objects of all namespaces, of which no more than a page is held. Raises Refusal or Outage."""
-        for page in self._pages(f"/{resource.group}/{resource.plural}", _selection("", fields)):
+        for page in self._pages(f"/{resource.group}/{resource.plural}", _selection(selector, fields)):
             yield from page.items
 
     def _pages(self, path: str, query: dict[str, str]) -> Iterator[_List]:

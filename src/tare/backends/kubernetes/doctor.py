@@ -11,7 +11,6 @@ from tare.backends.kubernetes.cluster import (
     ATTACHMENTS,
     CLAIMS,
     CONFIG_MAPS,
-    CRDS,
     EVENTS,
     JOBS,
     MPI_JOBS,
@@ -24,6 +23,11 @@ from tare.backends.kubernetes.cluster import (
 from tare.backends.kubernetes.finding import ROLE, Finding
 from tare.backends.kubernetes.job_check import check_job
 from tare.backends.kubernetes.manifests import Json
+from tare.backends.kubernetes.mpi_operator import check_operator
+from tare.backends.kubernetes.naming import MANAGED_BY, OPERATOR_ROLE, WORKER
+from tare.backends.kubernetes.naming import ROLE as ROLE_LABEL
+from tare.backends.kubernetes.neighbourhood import check_neighbourhood
+from tare.backends.kubernetes.network_policies import check_policies
 from tare.backends.kubernetes.quotas import check_quotas
 from tare.errors import BackendError
 from tare.model.kubernetes import KubernetesOptions
@@ -37,24 +41,16 @@ RIGHTS: tuple[tuple[Resource, tuple[str, ...]], ...] = (
     (EVENTS, ("list", "watch")),
 )
 """Every verb that a campaign uses, as deploy/kubernetes/role.yaml grants them."""
+_ISOLATED = (
+    "Multus with namespaceIsolation, as OpenShift's is set, attaches pods to none but their own namespace's "
+    "networks, and those of 'default' and 'openshift-multus'"
+)
+_OWN_COPY = "make the NetworkAttachmentDefinition in the pods' namespace, or in 'default', and name it so"
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 class _Version(msgspec.Struct, frozen=True, rename="camel"):
     git_version: str = ""
-
-
-class _CrdVersion(msgspec.Struct, frozen=True):
-    name: str
-    served: bool = False
-
-
-class _CrdSpec(msgspec.Struct, frozen=True):
-    versions: list[_CrdVersion] = []
-
-
-class _Crd(msgspec.Struct, frozen=True):
-    spec: _CrdSpec
 
 
 class _ReviewStatus(msgspec.Struct, frozen=True):
@@ -112,28 +108,18 @@ def check_cluster(
         yield Finding(name="API server", is_met=False, found=str(error), cure=cure)
         return
     yield Finding(name="API server", is_met=True, found=version)
-    yield _check_operator(cluster)
+    yield from check_operator(cluster, options)
     yield from _check_rights(cluster, options)
     yield from _check_networks(cluster, options, networks)
     yield from _check_claims(cluster, options)
     yield from check_quotas(cluster)
     yield _check_cpu_manager(cluster)
+    yield from check_neighbourhood(cluster, options)
+    if any(not network.pod.is_host for network in networks.values()):
+        own = options.labels | MANAGED_BY | {ROLE_LABEL: WORKER, OPERATOR_ROLE: WORKER}
+        yield from check_policies(cluster, own, options.ssh_port)
     for network, manifests in (jobs or {}).items():
         yield from check_job(cluster, network, manifests, options.in_flight)
-
-
-def _check_operator(cluster: Cluster) -> Finding:
-    cure = "install the MPI Operator 0.4 or later (github.com/kubeflow/mpi-operator)"
-    try:
-        found = cluster.get(CRDS, "mpijobs.kubeflow.org")
-    except Refusal as refusal:
-        return Finding(name="MPI Operator", is_met=None, found=str(refusal), cure="ask an administrator")
-    if found is None:
-        return Finding(name="MPI Operator", is_met=False, found="there are no MPIJobs", cure=cure)
-    versions = [one.name for one in msgspec.json.decode(found, type=_Crd).spec.versions if one.served]
-    return Finding(
-        name="MPI Operator", is_met="v2beta1" in versions, found=f"MPIJob {', '.join(versions)}", cure=cure
-    )
 
 
 def _check_rights(cluster: Cluster, options: KubernetesOptions) -> Iterator[Finding]:
@@ -189,6 +175,8 @@ def _check_networks(
             found=f"NetworkAttachmentDefinition {home}/{attachment} {said}",
             cure="install Multus, and make it, or give the network a 'definition'",
         )
+        if home not in {options.namespace, "default"} and not home.startswith("openshift-"):
+            yield Finding(name=f"{what}, of another namespace", is_met=None, found=_ISOLATED, cure=_OWN_COPY)
 
 
 def _check_claims(cluster: Cluster, options: KubernetesOptions) -> Iterator[Finding]:

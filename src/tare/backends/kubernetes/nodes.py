@@ -11,8 +11,9 @@ import msgspec
 
 from tare.backends.kubernetes import naming
 from tare.backends.kubernetes.cluster import NODES, PODS, Cluster
-from tare.backends.kubernetes.observed import SeenPod
+from tare.backends.kubernetes.observed import Condition, SeenPod
 from tare.errors import BackendError
+from tare.model.pod_options import Toleration
 
 _FRESH_S, _RECENT_S = 60.0, 10.0
 _MOST_SINGLY = 16  # nodes that are asked about one by one, within `_RECENT_S`
@@ -31,6 +32,7 @@ class _Taint(msgspec.Struct, frozen=True):
 
 class _NodeSpec(msgspec.Struct, frozen=True):
     taints: list[_Taint] = []
+    unschedulable: bool = False
 
 
 class _NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
@@ -42,6 +44,7 @@ class _NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
 class _NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
     node_info: _NodeInfo = _NodeInfo()
     allocatable: dict[str, str] = {}
+    conditions: list[Condition] = []
 
 
 class _Meta(msgspec.Struct, frozen=True):
@@ -50,10 +53,24 @@ class _Meta(msgspec.Struct, frozen=True):
     labels: dict[str, str] = {}
 
 
-class _Node(msgspec.Struct, frozen=True):
+class NodeSeen(msgspec.Struct, frozen=True):
+    """A node as it is now."""
+
     metadata: _Meta
     spec: _NodeSpec = _NodeSpec()
     status: _NodeStatus = _NodeStatus()
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether it takes pods: not cordoned, and its kubelet does not say that it is not ready."""
+        ready = next((one.status for one in self.status.conditions if one.type == "Ready"), "True")
+        return ready == "True" and not self.spec.unschedulable
+
+    def is_tolerated(self, tolerations: Iterable[Toleration], isolation: str | None = None) -> bool:
+        """Return whether pods with these tolerations, and that of the taint `isolation`, may be on it."""
+        known = [*tolerations, Toleration(key=isolation, operator="Exists")] if isolation else [*tolerations]
+        hard = (one for one in self.spec.taints if one.effect in {"NoSchedule", "NoExecute"})
+        return all(any(_tolerates(one, taint) for one in known) for taint in hard)
 
 
 class _Resources(msgspec.Struct, frozen=True):
@@ -73,7 +90,9 @@ class _PodStatus(msgspec.Struct, frozen=True):
     phase: str = ""
 
 
-class _Pod(msgspec.Struct, frozen=True):
+class PodSeen(msgspec.Struct, frozen=True):
+    """A pod of anybody's as it is now."""
+
     metadata: _Meta
     spec: _PodSpec = _PodSpec()
     status: _PodStatus = _PodStatus()
@@ -94,7 +113,7 @@ class Own(NamedTuple):
     task: str
     beside: Collection[str] = ()
 
-    def is_neighbour(self, pod: _Pod) -> bool:
+    def is_neighbour(self, pod: PodSeen) -> bool:
         """Return whether a pod is none of the run's, and may have run beside it."""
         meta = pod.metadata
         if pod.status.phase not in {"Running", "Pending"}:
@@ -108,8 +127,8 @@ class _Seen(NamedTuple):
     """A node and its pods, as they were; `node` is None where there is none of its name."""
 
     asked_at: float
-    node: _Node | None
-    pods: list[_Pod]
+    node: NodeSeen | None
+    pods: list[PodSeen]
 
 
 class NodeFacts:
@@ -158,18 +177,18 @@ class NodeFacts:
             )
 
 
-def read_nodes(cluster: Cluster, name: str = "") -> list[_Node]:
+def read_nodes(cluster: Cluster, name: str = "") -> list[NodeSeen]:
     """Return all nodes, or the one of that name. Raises Refusal or Outage."""
     fields = f"metadata.name={name}" if name else ""
-    return [msgspec.json.decode(one, type=_Node) for one in cluster.list_everywhere(NODES, fields)]
+    return [msgspec.json.decode(one, type=NodeSeen) for one in cluster.list_everywhere(NODES, fields)]
 
 
-def read_pods(cluster: Cluster, node: str = "") -> dict[str, list[_Pod]]:
+def read_pods(cluster: Cluster, node: str = "") -> dict[str, list[PodSeen]]:
     """Return the pods of all namespaces by their node, or those of one. Raises Refusal or Outage."""
-    found: dict[str, list[_Pod]] = {}
+    found: dict[str, list[PodSeen]] = {}
     fields = f"spec.nodeName={node}" if node else ""
     for one in cluster.list_everywhere(PODS, fields):
-        pod = msgspec.json.decode(one, type=_Pod)
+        pod = msgspec.json.decode(one, type=PodSeen)
         found.setdefault(pod.spec.node_name, []).append(pod)
     return found
 
@@ -188,7 +207,7 @@ def with_launcher(facts: Facts, pods: Iterable[SeenPod]) -> Facts:
     }
 
 
-def node_facts(node: _Node) -> dict[str, str]:
+def node_facts(node: NodeSeen) -> dict[str, str]:
     """Return what a node is, and its labels and taints, by which it may be set apart."""
     info, labels = node.status.node_info, node.metadata.labels
     own = [f"{k}={v}" for k, v in sorted(labels.items()) if not any(part in k for part in _OWN_LABELS)]
@@ -203,7 +222,7 @@ def node_facts(node: _Node) -> dict[str, str]:
     }
 
 
-def neighbours(pods: Iterable[_Pod]) -> dict[str, str]:
+def neighbours(pods: Iterable[PodSeen]) -> dict[str, str]:
     """Return what else runs on a node: `pods` by namespace, and the CPUs that they asked for."""
     counts: Counter[str] = Counter()
     milli = 0
@@ -212,6 +231,13 @@ def neighbours(pods: Iterable[_Pod]) -> dict[str, str]:
         milli += sum(milli_cpus(one.resources.requests.get("cpu", "0")) for one in pod.spec.containers)
     shown = ", ".join(f"{count} of {namespace}" for namespace, count in sorted(counts.items()))
     return {"kubernetes.neighbours": shown or "none", "kubernetes.neighbours_cpus": f"{milli / 1000:g}"}
+
+
+def _tolerates(one: Toleration, taint: _Taint) -> bool:
+    """Return whether a pod puts up with a taint (core/v1, Toleration)."""
+    is_key = one.key == taint.key or (not one.key and one.operator == "Exists")
+    is_value = one.operator == "Exists" or one.value == taint.value
+    return is_key and is_value and one.effect in {"", taint.effect}
 
 
 def milli_cpus(quantity: str) -> int:
