@@ -7,9 +7,10 @@ import signal
 import time
 
 import pytest
+import yaml
 
 from kubelab.simulated_nodes import SimulatedNodes
-from kubernetes_cluster.conftest import USER, Campaign, Lab, until, until_clean
+from kubernetes_cluster.conftest import ROLES, Campaign, Lab, until, until_clean
 from kubernetes_cluster.test_disruptions_in_a_cluster import launchers
 
 _MORTAL = {"bench": "mortal"}
@@ -22,7 +23,7 @@ def test_a_node_that_falls_silent_is_named_and_the_run_tried_again_elsewhere(
     """Kubernetes takes most of a minute to know it (node-monitor-grace-period); Tare takes seconds more."""
     kubectl = lab.control_plane.kubectl
     if not may_watch:
-        kubectl("patch", "clusterrole", "tare-neighbours", "--type=json", "-p", _without_watch(lab))
+        lab.control_plane.apply(_without_watch())
     try:
         kubectl("label", "node", lab.nodes.names[0], "bench=mortal")
         with SimulatedNodes(lab.control_plane, 1, lab.pods.write_log, _MORTAL, prefix="mortal") as mortal:
@@ -57,8 +58,10 @@ def _lose_one(lab: Lab, campaign: Campaign, mortal: SimulatedNodes) -> None:
     assert "is not ready" in reason
 
 
-def _without_watch(lab: Lab) -> str:
-    rules = json.loads(lab.control_plane.kubectl("get", "clusterrole", "tare-neighbours", "-o", "json"))
-    assert USER
-    without = [{**rule, "verbs": [one for one in rule["verbs"] if one != "watch"]} for rule in rules["rules"]]
-    return json.dumps([{"op": "replace", "path": "/rules", "value": without}])
+def _without_watch() -> str:
+    """Return the role of deploy/kubernetes as it was when nodes could be listed and not watched."""
+    roles = yaml.safe_load_all((ROLES / "neighbours.yaml").read_text())
+    (role,) = (one for one in roles if one["kind"] == "ClusterRole")
+    for rule in role["rules"]:
+        rule["verbs"] = [verb for verb in rule["verbs"] if verb != "watch"]
+    return yaml.safe_dump(role)
