@@ -73,6 +73,15 @@ def test_each_right_that_is_missing_is_a_finding(
     assert "deploy/kubernetes" in findings["right to get pods/log"].cure
 
 
+def test_nodes_that_may_be_listed_and_not_watched_are_told(
+    cluster: Cluster, api: SimulatedApiServer, situation: Situation
+) -> None:
+    assert "right to watch nodes" not in found(cluster, situation)
+    api.forbidden = {("watch", "nodes")}
+    one = found(cluster, situation)["right to watch nodes"]
+    assert (one.is_met, "deploy/kubernetes" in one.cure) == (None, True)
+
+
 def test_networks_that_nobody_makes_are_missed(
     cluster: Cluster, api: SimulatedApiServer, situation: Situation
 ) -> None:

@@ -63,6 +63,18 @@ def test_workers_that_never_get_ready_are_told_from_pods_without_nodes(
     assert "waited 300 s for workers to be ready: not ready: " in landed.reason
 
 
+def test_a_scheduler_that_says_nothing_of_a_pod_is_doubted(
+    scheduler: KubernetesScheduler, happen: Happenings, situation: Situation, task: Make, clock: Clock
+) -> None:
+    one = task(of=situation.with_options(scheduler="volcano"))
+    scheduler.submit([one])
+    happen.workers(node="", phase="Pending", conditions=[], containerStatuses=[])
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
+    clock.ahead += 601
+    (landed,) = wait_for(scheduler)
+    assert "scheduler 'volcano' says nothing: does it run?" in landed.reason
+
+
 def test_without_any_pods_the_operator_is_doubted(
     scheduler: KubernetesScheduler, task: Make, clock: Clock
 ) -> None:

@@ -138,6 +138,9 @@ def _check_rights(cluster: Cluster, options: KubernetesOptions) -> Iterator[Find
     if not _may(cluster, "", NODES, "", "list") or not _may(cluster, "", PODS, "", "list"):
         found = "nodes, or pods of all namespaces, cannot be listed: what else ran stays unknown"
         yield Finding(name="right to see neighbours", is_met=None, found=found, cure=ROLE)
+    elif not _may(cluster, "", NODES, "", "watch"):
+        found = "nodes cannot be watched: of a lost node its pods alone tell, and not why"
+        yield Finding(name="right to watch nodes", is_met=None, found=found, cure=ROLE)
 
 
 def _may(cluster: Cluster, namespace: str, resource: Resource, part: str, verb: str) -> bool:

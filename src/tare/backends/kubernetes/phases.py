@@ -86,6 +86,13 @@ def why_pending(pods: Sequence[SeenPod], events: Iterable[str]) -> str:
         if scheduled is not None and scheduled.status == "False":
             return f"pod {pod.metadata.name} has no node: {_sentence(scheduled.reason, scheduled.message)}"
     for pod in pods:
+        scheduler = pod.spec.scheduler_name
+        is_passed_over = not pod.spec.node_name and pod.condition("PodScheduled") is None
+        if is_passed_over and scheduler not in {"", "default-scheduler"}:
+            return (
+                f"pod {pod.metadata.name} has no node, and scheduler {scheduler!r} says nothing: does it run?"
+            )
+    for pod in pods:
         waiting = pod.state.waiting
         if waiting is not None and waiting.reason not in {"", "ContainerCreating", "PodInitializing"}:
             said = _sentence(waiting.reason, waiting.message)
