@@ -40,10 +40,15 @@ class Images(NamedTuple):
     mpi: Path
 
 
+def packages() -> tuple[str, ...]:
+    """Return the packages of Debian that the image holds, with those that TARE_KUBELAB_PACKAGES names."""
+    return (*_PACKAGES, *sorted(os.environ.get("TARE_KUBELAB_PACKAGES", "").split()))
+
+
 def folder() -> Path:
     """Return where the images belong: a folder for each state of what they are made of."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    content = (_SUITE, _PACKAGES, _UNUSED, _SETTINGS, *image_mpis.identity())
+    content = (_SUITE, packages(), _UNUSED, _SETTINGS, *image_mpis.identity())
     digest = hashlib.blake2b(repr(content).encode(), digest_size=8)
     digest.update((_SOURCES / "pause.c").read_bytes())
     return cache / "tare" / "kubelab" / f"images-{digest.hexdigest()}"
@@ -92,7 +97,7 @@ def _build_mpi(scratch: Path) -> Path:
     options += [f"--dpkgopt=path-exclude=/{path}/*" for path in _UNUSED]
     root = scratch / "root.tar"
     _run(
-        "mmdebstrap", "--variant=minbase", f"--include={','.join(_PACKAGES)}", *options, _SUITE, str(root)
+        "mmdebstrap", "--variant=minbase", f"--include={','.join(packages())}", *options, _SUITE, str(root)
     )  # fmt: skip
     return _archive(MPI, root, scratch / "image.tar", ["/bin/bash"])
 

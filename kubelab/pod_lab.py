@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from kubelab import build, control_groups, fabric
+from kubelab import build, control_groups, fabric, shared_claim
 from kubelab.control_plane import ControlPlane
 from kubelab.images import images
 from kubelab.node import Node
@@ -68,6 +68,7 @@ def pod_lab(folder: Path, n_nodes: int = NODES, rate: str = RATE) -> Iterator[Co
         fabric.lay_switches()
         cluster = stack.enter_context(ControlPlane(folder, address=fabric.HOST))
         cluster.apply(_CONSTRAINTS.read_text())
+        shared_claim.make(cluster)
         for daemon in (_dns(cluster), operator(cluster)):
             daemon.start()
             stack.callback(daemon.kill)
