@@ -10,7 +10,7 @@ from kubernetes_pods.conftest import Campaign, PodLab
 
 _N_MIB = 48
 _WRITE = f"""\
-rank=${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}
+rank=$OMPI_COMM_WORLD_RANK
 head -c {_N_MIB}M /dev/urandom >large.$rank
 sha256sum large.$rank >sum.$rank
 [ "$rank" != 0 ] || echo value: 1.0
