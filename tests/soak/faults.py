@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from soak.campaigns import SANE, Session
 from soak.places import call, end_server, processes, start_server, wait_until
 from tare.store.journal import is_held
 
+_MOST_STARTS = 10
 _KILLED, _INTERRUPTED, _INFRASTRUCTURE = -signal.SIGKILL, 130, 3
 
 
@@ -187,22 +189,36 @@ def _filled(disk: Path) -> Iterator[None]:
 @fault("link down", _INFRASTRUCTURE, places=("lab",))
 def link_down(session: Session) -> None:
     """Take a node's link down, and up again after some seconds."""
-    _in_lab(session, "n2", "ip", "link", "set", "fab0", "down")
+    _set_link("down")
     wait_until(lambda: session.is_over, session.campaign.chance.uniform(1, 30))
-    _in_lab(session, "n2", "ip", "link", "set", "fab0", "up")
+    _set_link("up")
 
 
 @fault("a node dies", _INFRASTRUCTURE, _INTERRUPTED, places=("lab",))
 def node_dies(session: Session) -> None:
     """Kill what holds a node of the lab."""
-    holders = [pid for pid, words in processes().items() if "tare.lab.holder" in words]
-    kill(holders[-1:])
+    kill(_holders()[-1:])
 
 
 @fault("the lab dies", _INFRASTRUCTURE, _INTERRUPTED, places=("lab",))
 def lab_dies(session: Session) -> None:
     """Kill all that holds the lab."""
-    kill(pid for pid, words in processes().items() if "tare.lab.holder" in words)
+    kill(_holders())
+
+
+def _holders() -> list[int]:
+    """Return what holds the session's own lab, its nodes last; not Slurm's, which outlives sessions."""
+    return sorted(
+        pid
+        for pid, words in processes().items()
+        if "tare.lab.holder" in words and Path(words[-1]).name.startswith("lab.")
+    )
+
+
+def _set_link(state: str) -> None:
+    for pid in _holders()[-1:]:
+        words = ["nsenter", "-t", str(pid), "--net", "ip", "link", "set", "fab0", state]
+        subprocess.run(words, check=False, capture_output=True)
 
 
 def _in_lab(session: Session, host: str, *words: str) -> None:
@@ -267,5 +283,12 @@ def _restart_daemon(session: Session, name: str, host: str) -> None:
     if name == "slurmd":
         kill(pid for pid, words in processes().items() if words[0].startswith("slurmstepd"))
     time.sleep(session.campaign.chance.uniform(0.2, 2))
-    for words in found.values():
-        _in_lab(session, host, *[word for word in words if word != "-i"])
+    for _ in range(_MOST_STARTS):  # its port may still be held
+        for words in found.values():
+            _in_lab(session, host, *[word for word in words if word != "-i"])
+        if name != "slurmctld" or wait_until(lambda: _answers(session), 10):
+            break
+
+
+def _answers(session: Session) -> bool:
+    return call(session.campaign.env, "lab", "exec", "n1", "--", "scontrol", "ping").returncode == 0
