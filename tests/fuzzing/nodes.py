@@ -27,7 +27,7 @@ from tare.backends.kubernetes import (
     truth,
 )
 from tare.backends.kubernetes.following import lines
-from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod, Terminated
+from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
 from tare.backends.kubernetes.receiving import Receiver
 from tare.backends.kubernetes.results import keep_failure
 from tare.backends.slurm import commands, landing
@@ -268,7 +268,7 @@ def _log(data: bytes) -> None:
                 if receiver.lacks() == []:
                     receiver.keep_record()
             receiver.problem()
-        keep_failure(Terminated(message=as_text(data)), folder)
+        keep_failure(as_text(data), folder)
         landing.read_landed(folder)
         if sum(one.stat().st_size for one in folder.rglob("*")) > 2**22 or [*Path(name).iterdir()] != [
             folder

@@ -197,6 +197,22 @@ def test_a_claim_that_shows_less_than_the_pod_wrote_is_told(
     assert (one.folder / "stdout").read_text() == "half"
 
 
+@pytest.mark.parametrize("code", [0, 3])
+def test_what_a_launcher_could_not_get_from_its_worker_is_the_infrastructures_fault(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, code: int
+) -> None:
+    """Unless the program had failed: what is missing may be missing for that."""
+    one = task()
+    launcher = begin(scheduler, happen, one)
+    small = {name: text.encode() for name, text in record(code).items()}
+    api.logs[launcher] = told(listed(small), tarred(small), waits="lost")
+    happen.launcher(**over(code))
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.code == (None if code == 0 else 3)
+    assert (landed.exit.fault is not None) == (code == 0)
+    assert "could not all be copied" in (landed.exit.fault or "could not all be copied")
+
+
 @pytest.mark.parametrize("there", [b"step 1\n", b"step 1\nste", b"\0\0\0\0\0\0\0\0\0"])
 def test_what_a_killed_session_left_of_a_stream_is_gone_on_with_unless_it_is_damaged(
     make_scheduler: Callable[[], KubernetesScheduler], happen: Happenings, api: SimulatedApiServer,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -252,6 +253,15 @@ def test_the_workers_are_probed_and_what_the_first_one_made_comes_home(workers: 
     assert landed.nodes == ("w1", "w2")
     assert [landed.after[node]["ranks"] for node in ("w1", "w2")] == ["0 w1\n", "1 w2\n"]
     assert landed.problems == ()
+
+
+def test_what_the_first_worker_made_and_could_not_be_copied_is_told(workers: Pods, tmp_path: Path) -> None:
+    one = task_of(tmp_path / "home", step("true"), nodes=2)
+    tar = workers.root / "bin" / "tar"
+    tar.write_text(f'#!/bin/sh\ncase "$*" in *-cf*) exit 2;; esac\nexec {shutil.which("tar")} "$@"\n')
+    tar.chmod(0o755)
+    _, log = workers.run(one)
+    assert b"\x1etare end lost " in log
 
 
 def test_what_ranks_and_libraries_said_in_each_worker_comes_home(workers: Pods, tmp_path: Path) -> None:

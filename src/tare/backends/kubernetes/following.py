@@ -235,6 +235,9 @@ class Followers:
         except ValueError as error:
             one.finish(f"its results cannot be brought home: {error}")
             return 0.0
+        if not lacks and end is not None and end.is_lost:
+            one.finish("what its ranks wrote could not all be copied into its launcher (launcher.log)")
+            return 0.0
         if not lacks:
             receiver.keep_record()
             one.finish()

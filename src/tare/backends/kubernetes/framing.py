@@ -50,11 +50,15 @@ class Sum(NamedTuple):
 
 
 class End(NamedTuple):
-    """That all is told: what manifest and archive must be, and whether the pod waits to be fetched from."""
+    """That all is told: what manifest and archive must be, and whether the pod waits to be fetched from.
+
+    `is_lost` says that what the ranks' pod has could not all be copied into this one.
+    """
 
     waits: bool
     manifest: Sum
     archive: Sum
+    is_lost: bool = False
 
 
 def parse(line: bytes) -> Piece | Part | End | None:
@@ -69,9 +73,11 @@ def parse(line: bytes) -> Piece | Part | End | None:
         case [b"part", (b"manifest" | b"archive") as name, offset, encoded]:
             place, data = _number(offset), _decoded(encoded)
             return None if place is None or data is None else Part(_name(name), place, data)
-        case [b"end", (b"yes" | b"no") as waits, n_manifest, manifest, n_archive, archive]:
+        case [b"end", (b"yes" | b"no" | b"lost") as waits, n_manifest, manifest, n_archive, archive]:
             sums = _sum(n_manifest, manifest), _sum(n_archive, archive)
-            return None if sums[0] is None or sums[1] is None else End(waits == b"yes", sums[0], sums[1])
+            if sums[0] is None or sums[1] is None:
+                return None
+            return End(waits == b"yes", sums[0], sums[1], is_lost=waits == b"lost")
     return None
 
 

@@ -127,6 +127,11 @@ class Receiver:
         self._unpack()
         return list(self._lacking_files())
 
+    @property
+    def record(self) -> str:
+        """Return the record of the task, which is in the folder only when all else is; empty before."""
+        return (self._record or b"").decode(errors="replace")
+
     def keep_record(self) -> None:
         """Write the record of the task, which says that all else is home."""
         if self._record is not None and self._role != SERVER:

@@ -74,6 +74,9 @@ class ResultsReader:
             if one.outcome.error is not None:
                 raise one.outcome.error
             outcomes[pod.role] = one.outcome
+            if pod is flight.starter:
+                ended = pod.state.terminated
+                keep_failure(one.receiver.record or (ended.message if ended else ""), flight.task.folder)
         faults = [one for one in outcomes.values() if one.fault]
         return Results(
             logs={role: one.words for role, one in outcomes.items()},
@@ -88,16 +91,16 @@ def has_told(ended: Terminated) -> bool:
     return ended.exit_code == 0 or ended.message.startswith("began ")
 
 
-def keep_failure(ended: Terminated | None, folder: Path) -> None:
-    """Keep the record that a pod left as its termination message, where its log brought none.
+def keep_failure(record: str, folder: Path) -> None:
+    """Keep the record that a pod told of in its log, or in its termination message, where it is not home.
 
     Only of a program that failed: of one that did well, its results are what counts, and they are not home.
     """
-    if ended is None or not ended.message.startswith("began ") or (folder / RECORD).exists():
+    if not record.startswith("began ") or (folder / RECORD).exists():
         return
-    codes = _STEP.findall(ended.message)
+    codes = _STEP.findall(record)
     if codes and int(codes[-1]) != 0:
-        (folder / RECORD).write_text(ended.message)
+        (folder / RECORD).write_text(record)
 
 
 def _homecoming(flight: Flight, pod: SeenPod) -> Homecoming:

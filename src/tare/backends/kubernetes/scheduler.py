@@ -32,7 +32,7 @@ from tare.backends.kubernetes.objects import Manifest
 from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
 from tare.backends.kubernetes.patience import Patience
 from tare.backends.kubernetes.queueing_time import queued_s
-from tare.backends.kubernetes.results import ResultsReader, keep_failure
+from tare.backends.kubernetes.results import ResultsReader
 from tare.backends.kubernetes.waits import Waits
 from tare.backends.kubernetes.watching import Arrival, Change, News, Silence, Snapshot, Watch
 from tare.errors import BackendError, UsageError
@@ -385,15 +385,13 @@ class KubernetesScheduler:
         results = self._results.of(flight)
         if results is None:
             return None
-        name, starter = naming.object_name(flight.task), flight.starter
+        name = naming.object_name(flight.task)
         self._keep(flight, results.logs)
         if results.fault:
             self._kept.keep(flight)
         if results.is_curable:
             del self._flights[name]
             raise BackendError(f"{flight.task.name}: {results.fault}; then run the same command again")
-        if starter is not None:
-            keep_failure(starter.state.terminated, flight.task.folder)
         pods = list(flight.pods.values())
         landing = land(flight.task, pods, flight.job, results.fault, results.problem)
         return self._with_facts(flight, landing)

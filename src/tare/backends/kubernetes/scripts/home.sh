@@ -7,6 +7,7 @@ piece_bytes=524288 # of a growing file, in one line
 most_log=7340032 most_archive=4718592 most_manifest=1048576
 declare -A sent    # how much of each growing file is in the log
 streamer=
+is_lost=
 
 carry() { # carry WORD…: print one line
   local line="$mark $*"
@@ -59,6 +60,16 @@ end_stream() { # end_stream FILE…: end it, and take over how far it came
   for name; do [ ! -s "$run/sent.$name" ] || sent[$name]=$(cat "$run/sent.$name"); done
 }
 
+gather() { # copy here what the first worker has, and note whether all of it came; 1 says that a file changed meanwhile
+  local ended
+  on "${hosts[0]}" sh -c 'chmod -R u+rwX "$1"; exec tar -C "$1" -cf - .' gather "$work" 2>"$run/gather" |
+    tar -C "$work" --skip-old-files -xf - 2>>"$run/gather"
+  ended=("${PIPESTATUS[@]}")
+  [ "${ended[0]}" -le 1 ] && [ "${ended[1]}" -le 1 ] && return
+  is_lost=yes
+  cat "$run/gather" >&2
+}
+
 is_server() { # whether this pod serves the other of a pair: of it only what it saw is asked for
   [ "$serves" = yes ] && [ -z "${TARE_ADDRESS0:-}" ]
 }
@@ -97,9 +108,10 @@ tell() { # carry all that the log is a place for, and a list of all files that a
   done
   [ "$printed" -le "$most_log" ] || waits=yes
   ! is_server && [ "$brings" = yes ] && [ -z "$is_ended" ] || waits=no
+  [ -z "$is_lost" ] || waits=lost
   set -- end "$waits" "$(stat -c %s "$run/manifest")" "$(sum_of manifest)" "$(stat -c %s "$run/archive")" "$(sum_of archive)"
   carry "$@"
-  [ "$waits" = no ] || linger "$@"
+  [ "$waits" != yes ] || linger "$@"
 }
 
 sum_of() { # sum_of NAME: print the checksum of one of our own files

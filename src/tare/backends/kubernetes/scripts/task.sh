@@ -185,7 +185,7 @@ land() { # probe again, bring home what the first worker has, and tell of all of
   mv progress landed
   cp landed /dev/termination-log 2>/dev/null
   if [ "$brings" = yes ]; then
-    [ ${#hosts[@]} = 0 ] || on "${hosts[0]}" tar -C "$work" -cf - . 2>/dev/null | tar -C "$work" --skip-old-files -xf -
+    [ ${#hosts[@]} = 0 ] || gather
     witness
   fi
   tell
