@@ -131,6 +131,17 @@ def test_a_page_in_mid_run_is_waited_out(
     assert landed.exit.code == 0
 
 
+def test_what_goes_wrong_while_an_answer_is_read_is_no_fault_of_credentials(
+    api: SimulatedApiServer, tmp_path: Path
+) -> None:
+    """Such as a disk without room for the log of a pod."""
+    cluster = Cluster.connect(KubernetesOptions(image="", kubeconfig=str(api.kubeconfig(tmp_path))))
+    api.logs["a"] = b"words\n"
+    with pytest.raises(OSError, match="no room"), cluster.log_stream("a", "", follows=False, quiet_s=5):
+        raise OSError("no room")
+    cluster.close()
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"items": 3}', '{"metadata": {}, "items": [{"metadata"'])
 def test_what_is_no_list_is_no_traceback(api: SimulatedApiServer, tmp_path: Path, text: str) -> None:
     cluster = Cluster.connect(KubernetesOptions(image="", kubeconfig=str(api.kubeconfig(tmp_path))))

@@ -300,6 +300,22 @@ def test_a_quota_that_others_use_is_waited_for(
     assert landed.exit.code == 0
 
 
+def test_a_launcher_that_a_full_quota_keeps_out_lets_its_workers_go_and_tries_again(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, tell: Tell, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers()
+    why = "exceeded quota: all, requested: pods=1, used: pods=9, limited: pods=9"
+    said = f'Error creating: pods "x-launcher-abc" is forbidden: {why}'
+    tell("FailedCreate", said, kind="Job", name="tare-ca-ab12-1-1-launcher")
+    wait_until(scheduler, lambda: seen(scheduler, one).events and len(seen(scheduler, one).pods) == 2)
+    clock.ahead += 301
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    assert why in landed.exit.fault
+
+
 @pytest.mark.parametrize("name", ["pair", "pod-network"])
 def test_an_object_that_a_full_quota_keeps_out_is_created_when_others_have_left(
     scheduler: KubernetesScheduler,

@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -113,23 +113,26 @@ class Connection:
 
         http = self._http
         patience = httpx2.Timeout(TIMEOUT_S, read=patience_s)
-        with (
-            self._told(cut),
-            http.stream("GET", path, params=dict(query), timeout=patience) as answer,
-        ):
-            self._sockets.add(answer.extensions["network_stream"].get_extra_info("socket"))
-            may_be_new = self._is_proven or self._http is not http
-            if answer.status_code == _UNAUTHORIZED:
-                self._renew(http)
-            if self._is_ending or (answer.status_code == _UNAUTHORIZED and may_be_new):
-                yield None
-                return
-            if answer.status_code >= 300 or pages.is_page(answer.headers.get("Content-Type", "")):
-                answer.read()
-            if fault := self._fault(answer, is_json=False):
-                raise fault
+        with ExitStack() as stack:
+            with self._told(cut):
+                answer = stack.enter_context(http.stream("GET", path, params=dict(query), timeout=patience))
+                self._sockets.add(answer.extensions["network_stream"].get_extra_info("socket"))
+                may_be_new = self._is_proven or self._http is not http
+                if answer.status_code == _UNAUTHORIZED:
+                    self._renew(http)
+                if self._is_ending or (answer.status_code == _UNAUTHORIZED and may_be_new):
+                    yield None
+                    return
+                if answer.status_code >= 300 or pages.is_page(answer.headers.get("Content-Type", "")):
+                    answer.read()
+                if fault := self._fault(answer, is_json=False):
+                    raise fault
             self._is_proven = True
-            yield answer
+            try:
+                yield answer
+            except httpx2.HTTPError as error:  # and not what else goes wrong where the answer is read
+                self._away_at = time.monotonic()
+                raise Outage(f"{cut}: {type(error).__name__} {error}") from error
 
     def end_streams(self) -> None:
         """End the connections of streams: their threads wake, which closing alone would not make them."""

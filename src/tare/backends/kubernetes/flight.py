@@ -160,7 +160,8 @@ class Flight(msgspec.Struct):
         pods = list(self.pods.values())
         ended, reason = phases.overdue(self.phase, limit_s, phases.why_pending(pods, self.events))
         place = queueing.place(pods, self.job, self.heard)
-        is_starved = place is not None and place.may_come  # by what others hold, while it holds nodes itself
+        is_kept_out = any(one.certain_s is None for one in self._obstacles())
+        is_starved = is_kept_out or (place is not None and place.may_come)  # by others, while it holds nodes
         if reason and (is_starved or any(map(phases.is_pull, pods))):
             return Exit(fault=reason), ""
         return ended, reason
