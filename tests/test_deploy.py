@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tare.backends.kubernetes.doctor import RIGHTS
+from tare.backends.kubernetes.leases import VERBS
 from tare.backends.kubernetes.naming import MANAGED_BY
 from tare.config.site_file import site_from_text
 
@@ -82,8 +83,9 @@ def test_the_role_is_what_tare_uses_and_nothing_else() -> None:
         for one, verbs in RIGHTS
         for verb in verbs
     }
+    leases = {("coordination.k8s.io", "leases", verb) for verb in VERBS}
     of_pods = {("", "pods/log", "get"), ("", "pods/exec", "get"), ("", "pods/exec", "create")}
-    assert granted == used | of_pods | _ONLY_DOCTOR_AND_NETWORKS
+    assert granted == used | of_pods | leases | _ONLY_DOCTOR_AND_NETWORKS
 
 
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,43 @@ def test_a_launcher_is_on_no_node_of_programs_unless_asked(campaign: Campaign, n
         (launcher,) = [node for pod, node in nodes.items() if "launcher" in pod]
         assert launcher not in {node for pod, node in nodes.items() if "worker" in pod}
     assert {told["kubernetes.launcher"] for told in facts(campaign)} == {"on a node without ranks"}
+
+
+def lease(node: str, holder: str, renewed: datetime) -> str:
+    """Return a Lease of a node as another campaign writes it."""
+    meta = {"name": f"tare-node-{node}", "labels": {"tare/campaign": holder}}
+    time = renewed.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 300, "renewTime": time}
+    return json.dumps(
+        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
+    )
+
+
+@pytest.mark.parametrize(
+    ("age_s", "told", "left"), [(0, "held by campaign other", 4), (3600, "held by this campaign", 2)]
+)
+def test_two_campaigns_on_a_node_see_each_other_by_its_lease(
+    lab: Lab, campaign: Campaign, age_s: int, told: str, left: int
+) -> None:
+    """One that ran out is taken over; a campaign deletes its own, and no other's."""
+    renewed = datetime.now(UTC) - timedelta(seconds=age_s)
+    for node in lab.nodes.names:
+        lab.control_plane.kubectl(
+            "create", "-f", "-", "-n", campaign.namespace, stdin=lease(node, "other", renewed)
+        )
+    done = campaign.write(repeats=1).run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {one["kubernetes.lease"] for one in facts(campaign)} == {told}
+    leases = lab.control_plane.kubectl("get", "leases", "-n", campaign.namespace, "-o", "name").split()
+    assert len(leases) == left
+
+
+def test_without_the_right_to_leases_runs_go_and_say_so(lab: Lab, campaign: Campaign) -> None:
+    kubectl, place = lab.control_plane.kubectl, ("-n", campaign.namespace)
+    role = json.loads(kubectl("get", "role", "tare", "-o", "json", *place))
+    rules = [one for one in role["rules"] if one["resources"] != ["leases"]]
+    kubectl("patch", "role", "tare", "--type=merge", "-p", json.dumps({"rules": rules}), *place)
+    done = campaign.write(repeats=1).run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all(one["kubernetes.lease"].startswith("not held: ") for one in facts(campaign))
+    assert examine(campaign, is_well=True)["right to hold nodes"].is_met is None

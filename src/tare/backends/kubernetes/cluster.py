@@ -41,6 +41,7 @@ CONFIG_MAPS = Resource("api/v1", "configmaps", "ConfigMap")
 CLAIMS = Resource("api/v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 QUOTAS = Resource("api/v1", "resourcequotas", "ResourceQuota")
 NODES = Resource("api/v1", "nodes", "Node", is_namespaced=False)
+LEASES = Resource("apis/coordination.k8s.io/v1", "leases", "Lease")
 DEPLOYMENTS = Resource("apis/apps/v1", "deployments", "Deployment")
 NETWORK_POLICIES = Resource("apis/networking.k8s.io/v1", "networkpolicies", "NetworkPolicy")
 JOBS = Resource("apis/batch/v1", "jobs", "Job")
@@ -54,7 +55,7 @@ CRDS = Resource(
 
 _MADE_BY = {MPI_JOBS.kind: "the MPI Operator", ATTACHMENTS.kind: "Multus"}
 """Who brings the kinds that are no part of Kubernetes."""
-WRITTEN = {one.kind: one for one in (PODS, CONFIG_MAPS, JOBS, MPI_JOBS, ATTACHMENTS)}
+WRITTEN = {one.kind: one for one in (PODS, CONFIG_MAPS, JOBS, MPI_JOBS, ATTACHMENTS, LEASES)}
 """What Tare creates, by kind."""
 
 

@@ -13,6 +13,7 @@ from tare.backends.kubernetes.cluster import (
     CONFIG_MAPS,
     EVENTS,
     JOBS,
+    LEASES,
     MPI_JOBS,
     NODES,
     PODS,
@@ -22,6 +23,7 @@ from tare.backends.kubernetes.cluster import (
 )
 from tare.backends.kubernetes.finding import ROLE, Finding
 from tare.backends.kubernetes.job_check import check_job
+from tare.backends.kubernetes.leases import VERBS
 from tare.backends.kubernetes.manifests import Json
 from tare.backends.kubernetes.mpi_operator import check_operator
 from tare.backends.kubernetes.naming import MANAGED_BY, OPERATOR_ROLE, WORKER
@@ -135,6 +137,9 @@ def _check_rights(cluster: Cluster, options: KubernetesOptions) -> Iterator[Find
         yield Finding(name=f"right to {verb} {name}", is_met=False, found="no", cure=ROLE)
     if not missing:
         yield Finding(name=f"rights in {namespace}", is_met=True, found=f"all {len(wanted)}")
+    if not all(_may(cluster, options.namespace, LEASES, "", verb) for verb in VERBS):
+        found = "Leases of nodes cannot be held: whether two campaigns meet on a node stays unknown"
+        yield Finding(name="right to hold nodes", is_met=None, found=found, cure=ROLE)
     if not _may(cluster, "", NODES, "", "list") or not _may(cluster, "", PODS, "", "list"):
         found = "nodes, or pods of all namespaces, cannot be listed: what else ran stays unknown"
         yield Finding(name="right to see neighbours", is_met=None, found=found, cure=ROLE)

@@ -65,6 +65,12 @@ class Flight(msgspec.Struct):
         return self.task.layout.nodes if self.task.layout.nodes > 1 else 0
 
     @property
+    def nodes(self) -> set[str]:
+        """Return the nodes where its programs may run now."""
+        pods = [pod for pod in self.pods.values() if not pod.is_over and pod.spec.node_name]
+        return {pod.spec.node_name for pod in pods if pod.role != naming.LAUNCHER or not self.n_workers}
+
+    @property
     def starter(self) -> SeenPod | None:
         """Return the pod that starts the program and carries its record, if it is there."""
         roles = {naming.LAUNCHER, naming.CLIENT}

@@ -25,6 +25,7 @@ from tare.backends.kubernetes.deleting import Deletions
 from tare.backends.kubernetes.flight import Flight
 from tare.backends.kubernetes.keeping import Kept
 from tare.backends.kubernetes.landing import land
+from tare.backends.kubernetes.leases import NodeLeases
 from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
 from tare.backends.kubernetes.node_watch import Nodes
 from tare.backends.kubernetes.nodes import NodeFacts, Own, with_launcher
@@ -75,6 +76,7 @@ class KubernetesScheduler:
         self._deletions = Deletions(cluster, self._selector, self._patience.carry_out, clock)
         self._deaf: set[Resource] = set()  # of which nothing is heard now, so that no time-out is judged
         self._facts_of_nodes = NodeFacts(cluster, clock)
+        self._leases = NodeLeases(cluster, campaign, clock)
         self._nodes = Nodes()
         self._results = ResultsReader(cluster, clock, lambda: self._news.put(Arrival()))
         self._kept = Kept(cluster)
@@ -146,6 +148,7 @@ class KubernetesScheduler:
                     self._deletions.later(name, self._kinds())
         for names, reason in self._waits.news({f.task.name: f.waits_for for f in self._flights.values()}):
             self._on_wait(names, reason)
+        self._leases.keep({node for flight in self._flights.values() for node in flight.nodes})
         self._deletions.flush(is_last=not self._flights)
         return landings
 
@@ -159,6 +162,7 @@ class KubernetesScheduler:
 
     def close(self) -> None:
         """Delete what is left to delete, the campaign's files too, and end the watches."""
+        self._leases.end()
         self._deletions.flush(is_last=True)
         if self._is_used and not self._flights and not self._kept:
             self._patience.carry_out(lambda: self._cluster.delete_all(CONFIG_MAPS, self._selector))
@@ -434,6 +438,8 @@ class KubernetesScheduler:
         own = Own(meta.namespace, meta.labels.get(naming.CAMPAIGN, ""), meta.labels[naming.TASK], beside)
         facts = self._facts_of_nodes.of(nodes, own, self._clock() - landing.exit.elapsed_s)
         facts = with_launcher(facts, flight.pods.values())
+        self._leases.keep(facts.keys())  # whose pods are there still
+        facts = self._leases.told(facts, self._clock() - landing.exit.elapsed_s)
         waited_s = queued_s(flight.pods.values(), flight.job)
         return msgspec.structs.replace(landing, nodes=tuple(nodes), facts=facts, queued_s=waited_s)
 

@@ -1,0 +1,132 @@
+"""Two campaigns on one node see each other, by its Lease."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from backends.kubernetes.simulated_api import SimulatedApiServer
+from backends.kubernetes.situations import Situation
+from tare.backends.kubernetes.cluster import Cluster
+from tare.backends.kubernetes.leases import NodeLeases
+
+
+class Time:
+    """Stands for both clocks of a campaign."""
+
+    def __init__(self) -> None:
+        self.s = 1000.0
+
+    def clock(self) -> float:
+        return self.s
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.s)
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def make(situation: Situation, time: Time) -> Iterator[Callable[[str], NodeLeases]]:
+    cluster = Cluster.connect(situation.options)
+    yield lambda campaign: NodeLeases(cluster, campaign, time.clock, time.now)
+    cluster.close()
+
+
+def word(leases: NodeLeases, node: str = "w1", began: float = 0.0) -> str:
+    return leases.told({node: {}}, began)[node]["kubernetes.lease"]
+
+
+def test_the_second_campaign_on_a_node_is_told_of_the_first(make: Callable[[str], NodeLeases]) -> None:
+    first, second = make("one"), make("two")
+    first.keep({"w1", "w2"})
+    second.keep({"w2", "w3"})
+    assert [word(first, node) for node in ("w1", "w2")] == ["held by this campaign"] * 2
+    assert [word(second, node) for node in ("w2", "w3")] == ["held by campaign one", "held by this campaign"]
+
+
+def test_a_meeting_before_a_run_began_is_none_of_it(make: Callable[[str], NodeLeases], time: Time) -> None:
+    first, second = make("one"), make("two")
+    first.keep({"w1"})
+    second.keep({"w1"})
+    first.end()
+    time.s += 11
+    second.keep({"w1"})
+    assert word(second, began=time.s - 1) == "held by this campaign"
+    assert word(second, began=time.s - 30) == "held by campaign one"
+
+
+def test_a_lease_is_renewed_and_let_go_of_when_it_is_idle(
+    make: Callable[[str], NodeLeases], api: SimulatedApiServer, time: Time
+) -> None:
+    first, second = make("one"), make("two")
+    for _ in range(200):  # much longer than it lasts
+        first.keep({"w1"})
+        time.s += 5
+    second.keep({"w1"})
+    assert word(second) == "held by campaign one"
+    assert sum("leases" in one for one in api.requests) < 30, "it is renewed, and not at each look"
+    time.s += 6
+    first.keep({"w9"})
+    time.s += 6
+    second.keep({"w1"})
+    assert word(second, began=time.s) == "held by this campaign"
+
+
+@pytest.mark.parametrize(("later_s", "says"), [(300, "held by campaign one"), (400, "held by this campaign")])
+def test_a_lease_that_ran_out_is_taken_over(
+    make: Callable[[str], NodeLeases], time: Time, later_s: float, says: str
+) -> None:
+    make("one").keep({"w1"})
+    time.s += later_s
+    second = make("two")
+    second.keep({"w1"})
+    assert word(second) == says
+
+
+def test_a_campaign_goes_on_with_its_own_lease(make: Callable[[str], NodeLeases]) -> None:
+    make("one").keep({"w1"})
+    again = make("one")
+    again.keep({"w1"})
+    assert word(again) == "held by this campaign"
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_without_the_right_it_is_said_that_it_was_not_done(
+    make: Callable[[str], NodeLeases], api: SimulatedApiServer, time: Time, status: int
+) -> None:
+    api.refusals["leases"] = (status, "leases is forbidden")
+    leases = make("one")
+    for _ in range(3):
+        leases.keep({"w1"})
+        time.s += 100
+    assert word(leases).startswith("not held: ")
+    assert sum("leases" in one for one in api.requests) == 1
+
+
+def test_an_outage_ends_nothing(
+    make: Callable[[str], NodeLeases], api: SimulatedApiServer, time: Time
+) -> None:
+    leases = make("one")
+    api.refusals["leases"] = (503, "etcd is away")
+    leases.keep({"w1"})
+    assert word(leases) == "not known"
+    api.refusals.clear()
+    time.s += 11
+    leases.keep({"w1"})
+    assert word(leases) == "held by this campaign"
+
+
+@pytest.mark.parametrize("spec", [{}, {"holderIdentity": "x"}, {"holderIdentity": "x", "renewTime": "soon"}])
+def test_a_lease_that_tells_no_time_is_nobody_s(
+    make: Callable[[str], NodeLeases], api: SimulatedApiServer, spec: dict[str, str]
+) -> None:
+    api.apply("leases", {"metadata": {"name": "tare-node-w1", "labels": {}}, "spec": spec})
+    leases = make("one")
+    leases.keep({"w1"})
+    assert word(leases) == "held by this campaign"
