@@ -17,6 +17,7 @@ import pytest
 
 from backends.real_ssh import sshd
 from tare.backends import marks, strays
+from tare.backends.openssh import OpenSsh
 from tare.backends.process import ProcessBackend
 from tare.backends.sessions import new_session
 from tare.errors import BackendError
@@ -364,6 +365,34 @@ with ProcessBackend(label=prefix, agent={agent!r}, hosts=["one"]) as backend:
     runner.kill()
     runner.wait()
     _until(lambda: marks.marked(f"{campaign}:") == [])
+    _until(lambda: not folder.exists() and not _sharing(folder))
+    Path(runtime).rmdir()
+
+
+def test_connections_of_a_tare_that_was_killed_with_its_guard_are_closed_by_the_next(
+    agent: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = f"""
+import os, signal
+from tare.backends.process import ProcessBackend
+with ProcessBackend(label="1:2:3:", agent={agent!r}, hosts=["one"]) as backend:
+    backend.read(["one"], ["/proc/loadavg"])
+    print(backend._guard.pid, flush=True)
+    signal.pause()
+"""
+    runtime = tempfile.mkdtemp(prefix="r", dir="/tmp")  # short: there will be sockets in it
+    monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+    words = [sys.executable, "-c", script]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout is not None
+        guard = int(killed.stdout.readline())
+        (folder,) = Path(runtime).iterdir()
+        OpenSsh(agent).close(os.environ)
+        assert _sharing(folder), "who lives keeps its connections"
+        os.kill(guard, signal.SIGKILL)
+        killed.kill()
+    assert _sharing(folder)
+    OpenSsh(agent).close(os.environ)
     _until(lambda: not folder.exists() and not _sharing(folder))
     Path(runtime).rmdir()
 

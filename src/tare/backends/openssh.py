@@ -6,15 +6,18 @@ value that it finds (ssh_config(5)).
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 _LONGEST_FOLDER = 45  # with %C and a suffix of 17 it is the path of a socket, at most 108 (unix(7))
 _EXIT_S = 10.0
+_PREFIX, _LOCK, _CONFIG = "tare-ssh.", "lock", "config"
 _SETTINGS = """\
 Host *
   BatchMode yes
@@ -38,6 +41,9 @@ _CURES = {
 class OpenSsh:
     """The connections of one session, in a private folder; closed at the end.
 
+    Those of sessions that were killed, and their guards with them, are closed by the next: the folder has a
+    lock (flock(2)), which a session and its guard hold for as long as they live.
+
     `agent` is the site's, whose first word is ssh. `for_jobs` never opens a shared connection, so that none
     ends with a job; `for_queries` opens it where there is none.
     """
@@ -46,9 +52,12 @@ class OpenSsh:
         base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
         if len(base) > _LONGEST_FOLDER - len("/tare-ssh.12345678"):
             base = "/tmp"  # noqa: S108  # mkdtemp makes a folder in it that is ours alone
-        self.folder = Path(tempfile.mkdtemp(prefix="tare-ssh.", dir=base))
+        _close_left(Path(base), agent[0])
+        self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+        self.lock = os.open(self.folder / _LOCK, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
         user_files, options = _split(agent[1:])
-        config = self.folder / "config"
+        config = self.folder / _CONFIG
         includes = "".join(f'Include "{path}"\n' for path in user_files)
         sockets = str(self.folder).replace("%", "%%")
         config.write_text(includes + _SETTINGS.format(sockets=sockets))
@@ -59,6 +68,7 @@ class OpenSsh:
     def close(self, env: Mapping[str, str]) -> None:
         """Close every connection, and remove the folder."""
         close_connections(self.folder, self.for_jobs[0], env)
+        os.close(self.lock)
 
 
 def is_openssh(agent: Sequence[str]) -> bool:
@@ -80,6 +90,23 @@ def close_connections(folder: Path, ssh: str, env: Mapping[str, str]) -> None:
                 timeout=_EXIT_S,
             )
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _close_left(base: Path, ssh: str) -> None:
+    """Close the connections of this user's sessions whose processes are all gone.
+
+    What has no configuration yet is just being made.
+    """
+    for folder in base.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if folder.lstat().st_uid != os.geteuid() or not (folder / _CONFIG).is_file():
+                continue
+            lock = os.open(folder / _LOCK, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                close_connections(folder, ssh, os.environ)
+            finally:
+                os.close(lock)
 
 
 def explain(host: str, said: str) -> str:

@@ -80,6 +80,7 @@ class ProcessBackend:
             stderr=subprocess.DEVNULL,
             env=self._env,
             start_new_session=True,
+            pass_fds=self._reach.locks,
         )
         self._groups = control_groups.usable()
         self._orphans.adopt()

@@ -39,6 +39,11 @@ class Reach:
         return self._ssh.folder if self._ssh else None
 
     @property
+    def locks(self) -> tuple[int, ...]:
+        """Return the descriptors by which that folder is held: a guard holds them, too."""
+        return (self._ssh.lock,) if self._ssh else ()
+
+    @property
     def words(self) -> tuple[str, ...]:
         """Return the agent for small commands."""
         return self._queries
