@@ -22,6 +22,7 @@ from click.testing import CliRunner
 
 from fuzzing.invented import invented
 from fuzzing.nodes import of_batch_systems, of_nodes, of_programs
+from fuzzing.others import of_others
 from fuzzing.target import CORPUS, PROJECT, TESTS, Target, as_text, files_of
 from support.synthetic import make_campaign, write_campaign
 from tare import plugins
@@ -61,6 +62,7 @@ def targets() -> dict[str, Target]:
         *of_nodes(),
         *of_batch_systems(),
         *of_programs(),
+        *of_others(),
     ]
     found += [*workloads, _of_inline()]
     return {one.name: one for one in found}
