@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -231,3 +232,19 @@ def test_what_a_killed_session_left_of_a_stream_is_gone_on_with_unless_it_is_dam
     assert list(alive.adopt([one])) == [one.name]
     assert wait_for(alive)[0].exit.code == 0
     assert (one.folder / "stdout").read_bytes() == b"step 1\nstep 2\n"
+
+
+def test_a_right_that_an_api_server_has_not_loaded_yet_is_asked_for_again(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    """It has just started: for a minute, its 403 may pass."""
+    one = task()
+    launcher = begin(scheduler, happen, one)
+    scheduler._cluster._connection._away_at = time.monotonic()
+    api.refusals["GET .*/exec"] = (403, "pods is forbidden")
+    api.logs[launcher] = waiting(api, {"large": LARGE})
+    outlast(scheduler, clock)
+    wait_until(scheduler, lambda: any(one.endswith("/exec") for one in api.requests))
+    api.refusals.clear()
+    assert wait_for(scheduler)[0].exit.code == 0
+    assert (one.folder / "large").read_bytes() == LARGE

@@ -233,6 +233,10 @@ class Cluster:
         """Return where commands are run in `pod` (see executing)."""
         return f"{self._path(PODS, pod)}/exec"
 
+    def upgrade_fault(self, http: httpx2.Client, status: int, what: str) -> BackendError:
+        """Return what it means that a WebSocket was refused (see Connection)."""
+        return self._connection.upgrade_fault(http, status, what)
+
     @property
     def http(self) -> httpx2.Client:
         """Return the client, for what is no plain request."""

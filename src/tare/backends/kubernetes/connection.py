@@ -134,6 +134,17 @@ class Connection:
                 self._away_at = time.monotonic()
                 raise Outage(f"{cut}: {type(error).__name__} {error}") from error
 
+    def upgrade_fault(self, http: httpx2.Client, status: int, what: str) -> BackendError:
+        """Return what it means that `http` was refused a WebSocket; its answer's words are not to be had."""
+        said = f"the API server says {status} to {what}"
+        if status == _UNAUTHORIZED:
+            self._renew(http)
+            return Outage(f"{said}; its client has logged in again", status)
+        is_loading = self._away_at is not None and time.monotonic() - self._away_at < _LOADS_RIGHTS_S
+        if status in _MAY_PASS or (status == _FORBIDDEN and is_loading):
+            return Outage(said, status)
+        return Refusal(status, said)
+
     def end_streams(self) -> None:
         """End the connections of streams: their threads wake, which closing alone would not make them."""
         self._is_ending = True

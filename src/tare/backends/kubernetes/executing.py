@@ -40,8 +40,9 @@ def execute(cluster: Cluster, pod: str, command: Sequence[str]) -> Iterator[byte
         ) from error
     query = [("command", word) for word in command] + [("stdout", "true"), ("stderr", "true")]
     cluster.n_requests += 1
+    http = cluster.http
     try:
-        with cluster.http.websocket(
+        with http.websocket(
             cluster.exec_path(pod),
             params=tuple(query),
             subprotocols=[_PROTOCOL],
@@ -50,11 +51,7 @@ def execute(cluster: Cluster, pod: str, command: Sequence[str]) -> Iterator[byte
         ) as session:
             yield from _read(lambda: session.receive_bytes(_SILENT_S))
     except WebSocketUpgradeError as error:
-        status = error.response.status_code
-        said = f"the API server says {status} to 'exec' in {pod}"
-        if status >= _SERVER_FAULT or status in _MAY_PASS:
-            raise Outage(said, status) from error
-        raise Refusal(status, said) from error
+        raise cluster.upgrade_fault(http, error.response.status_code, f"'exec' in {pod}") from error
     except TimeoutError as error:
         raise Outage(f"nothing came from {pod} for {_SILENT_S:g} s") from error
     except (HTTPXWSException, httpx2.HTTPError, httpx2.StreamError) as error:
