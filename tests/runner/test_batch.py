@@ -18,6 +18,7 @@ from tare.model.case import Case, Layout, Run
 from tare.model.plan import Plan
 from tare.model.scheduler import Landing, OnWait, Task
 from tare.model.telemetry import Epoch, Span
+from tare.runner import staging
 from tare.runner.batch import BatchCrew, BatchSetup, _spans
 
 CASE = Case(id="c", workload="double", platform="bare", network="host", layout=Layout(nodes=1, ranks=1))
@@ -81,6 +82,20 @@ def test_a_disk_that_is_full_when_a_job_has_ended_is_told_as_that(tmp_path: Path
     one.start(CASE, Run(1, "c"), 1)
     with pytest.raises(DiskFull, match="make room"):
         one.wait()
+
+
+def test_what_landed_on_a_full_disk_does_not_count_now_or_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its output may be cut short, in a place that no parser sees."""
+    one = crew(tmp_path, PromptScheduler())
+    one.start(CASE, Run(1, "c"), 1)
+    landed = tmp_path / "attempts/c/1.1/landed"
+    landed.touch()
+    monkeypatch.setattr(staging, "_LEAST_ROOM", float("inf"))
+    with pytest.raises(DiskFull, match="no room left on this file system"):
+        one.wait()
+    assert not landed.exists()
 
 
 def test_a_disk_that_is_full_when_a_job_is_submitted_is_told_as_that(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from typing import NamedTuple, TypedDict
 
 import msgspec
 
+from tare.beneath import Beneath
 from tare.compose import Composer
-from tare.errors import BackendError, CampaignError
+from tare.errors import BackendError, CampaignError, DiskFull
 from tare.model.attempt import Attempt, State, Traffic
 from tare.model.case import Case, Run
 from tare.model.clock import SteadyClock
@@ -123,7 +124,23 @@ class BatchCrew:
                 ended, self._refused = self._refused, []
                 return ended
             landings = self._setup.scheduler.wait()
+            self._require_room(landings)
             return [self._finish(self._flights.pop(landing.name), landing) for landing in landings]
+
+    def _require_room(self, landings: Sequence[Landing]) -> None:
+        """Raise DiskFull where no room is left by now: what landed may be cut short, and must not count.
+
+        Nor may the next session take it over: without its record a task has not landed.
+        """
+        if not landings:
+            return
+        try:
+            require_room(self._setup.folder)
+        except DiskFull:
+            for landing in landings:
+                for name in ("landed", "progress"):
+                    Beneath(self._flights[landing.name].task.folder, name).remove()
+            raise
 
     def _wait_for(self, names: Collection[str], reason: str) -> None:
         for name in names:
