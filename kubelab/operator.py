@@ -13,6 +13,7 @@ import argparse
 import queue
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from contextlib import suppress
@@ -175,9 +176,11 @@ class MpiOperator:
             return True
         try:
             self._reconcile(job)
-        except Outage:
+        except Outage as outage:
+            print(f"{key}: {outage}", file=sys.stderr, flush=True)
             return False
         except Refusal as refusal:
+            print(f"{key}: {refusal}", file=sys.stderr, flush=True)
             return refusal.status in {_NOT_FOUND, _CONFLICT}  # it changed meanwhile, of which news come
         return True
 

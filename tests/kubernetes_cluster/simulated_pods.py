@@ -33,6 +33,7 @@ class SimulatedPods:
         self._nodes: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         self._tasks: dict[tuple[str, str], str] = {}
         self._running: set[tuple[str, str]] = set()
+        self._killed: set[tuple[str, str]] = set()
         self.is_silent = False
 
     def start(self) -> None:
@@ -42,7 +43,7 @@ class SimulatedPods:
 
     def write_log(self, namespace: str, name: str) -> bytes:
         task = self._tasks.get((namespace, name))
-        if task is None or self.is_silent:
+        if task is None or self.is_silent or (namespace, name) in self._killed:
             return b"words\n"
         nodes = self._nodes[namespace, task]
         if name.endswith((naming.CLIENT, naming.SERVER)):
@@ -71,6 +72,8 @@ class SimulatedPods:
         self._nodes[meta.namespace, meta.task][meta.name] = pod.spec.node_name
         key = meta.namespace, meta.name
         self._running.discard(key) if pod.is_over else self._running.add(key)
+        if meta.deletion_timestamp is not None and not pod.is_over:  # its program ends before its record does
+            self._killed.add(key)
         if pod.role != naming.WORKER:
             self._tasks[meta.namespace, meta.name] = meta.task
 

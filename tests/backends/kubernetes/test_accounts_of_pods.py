@@ -186,6 +186,13 @@ def test_a_pod_whose_init_container_runs_does_not_run_yet() -> None:
     assert not pod.is_over
 
 
+def test_a_pod_that_was_deleted_while_it_ran_says_so() -> None:
+    pod = seen('{"terminated": {"exitCode": 2, "reason": "Error"}}')
+    meta = msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+    gone = msgspec.structs.replace(pod, metadata=meta)
+    assert phases.ended_badly(gone) == "pod w was deleted, and ended with exit code 2 (Error)"
+
+
 def test_a_pod_whose_init_container_failed_is_over() -> None:
     pod = seen('{"terminated": {"exitCode": 2, "reason": "Error"}}')
     assert pod.is_over

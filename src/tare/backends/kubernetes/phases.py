@@ -157,7 +157,8 @@ def ended_badly(pod: SeenPod) -> str:
     if state.reason == OOM_KILLED:
         limit = f"the container's limit is {pod.memory_limit}" if pod.memory_limit else "it has no limit"
         return f"pod {pod.metadata.name} took more memory than it may ({OOM_KILLED}): {limit}"
-    said = f"pod {pod.metadata.name} ended with exit code {state.exit_code} ({state.reason or 'no reason'})"
+    ended = "was deleted, and ended" if pod.metadata.deletion_timestamp else "ended"
+    said = f"pod {pod.metadata.name} {ended} with exit code {state.exit_code} ({state.reason or 'no reason'})"
     words = _last_words(state.message) if pod.role == naming.WORKER else ""  # others leave their record there
     return f"{said}: {words}" if words else said
 
