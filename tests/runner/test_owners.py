@@ -60,6 +60,21 @@ def test_a_run_that_came_out_well_or_printed_wrong_figures_is_left_alone() -> No
         assert looked_at("0x1002 \n", attempt) == attempt
 
 
+@pytest.mark.parametrize(
+    ("held_s", "check", "is_blamed"),
+    [(9.0, "timeout", True), (1.0, "timeout", False), (9.0, "exit code", False)],
+)
+def test_a_cpu_limit_that_held_a_run_back_until_its_time_out_is_the_infrastructures(
+    held_s: float, check: str, is_blamed: bool
+) -> None:
+    attempt = msgspec.structs.replace(
+        FAILED, check=check, elapsed_s=15.0, telemetry={"cpu_throttled": held_s}
+    )
+    found = looked_at("0x1003 1\n", attempt)
+    assert found.is_infrastructure is is_blamed
+    assert ("held threads back for 9 s; was still" in found.reason) is is_blamed
+
+
 def test_memory_that_ran_out_is_told_and_is_the_programs_still(tmp_path: Path) -> None:
     found = looked_at("0x1003 1\n", n_killed=2)
     assert not found.is_infrastructure

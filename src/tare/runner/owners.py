@@ -16,6 +16,9 @@ from tare.model.attempt import Attempt, State
 from tare.model.backend import Backend
 from tare.storage_room import lacking, room_script
 
+_LEAST_HELD = 0.25
+"""Of a run's time: what was held back for less had other reasons to come to its time-out."""
+
 _IFF_UP = 0x1  # netdevice(7)
 _CHECKS = {"", "timeout", "exit code", "transport"}
 """What a link that is down, or a host that is silent, looks like to whoever judges the run."""
@@ -46,6 +49,7 @@ def owned(
     if attempt.state not in {State.FAILED, State.INVALID} or attempt.is_infrastructure:
         return attempt
     fault = _fault(backend, hosts, interface) if attempt.check in _CHECKS else ""
+    fault = fault or _throttled(attempt)
     if fault:
         return _blamed(attempt, fault)
     if storage and attempt.check in _WRITERS_CHECKS:
@@ -108,6 +112,17 @@ def _fault(backend: Backend, hosts: Sequence[str | None], interface: str | None)
         return f"when the run had ended, {error}"
     down = [host or "this machine" for host, text in said.items() if _is_down(text)]
     return f"when the run had ended, {interface} was down on {', '.join(down)}" if down else ""
+
+
+def _throttled(attempt: Attempt) -> str:
+    """Return that a limit of CPU held a run back which came to its time-out; empty where none did for long.
+
+    It is a limit of what Tare works in on the nodes, such as a container or a slice: none of the run's.
+    """
+    held_s = attempt.telemetry.get("cpu_throttled", 0.0)
+    if attempt.check != "timeout" or held_s < max(_LEAST_HELD * attempt.elapsed_s, 1.0):
+        return ""
+    return f"a CPU limit of the control groups that its nodes work in held threads back for {held_s:.3g} s"
 
 
 def _is_down(text: str) -> bool:
