@@ -129,7 +129,7 @@ def make_scheduler(
     situation: Situation, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[], KubernetesScheduler]]:
     # Where no news comes, as after `clock` was set forward, none is worth a second's wait.
-    monkeypatch.setattr("tare.backends.kubernetes.scheduler._PATIENCE_S", 0.05)
+    monkeypatch.setattr("tare.backends.kubernetes.listening._PATIENCE_S", 0.05)
     made: list[KubernetesScheduler] = []
 
     def make() -> KubernetesScheduler:

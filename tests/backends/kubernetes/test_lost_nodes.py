@@ -40,7 +40,7 @@ def test_a_lost_node_is_named_and_its_run_tried_again_in_seconds(
     api.apply("nodes", node("w2"))
     one = task()
     begin(scheduler, happen, one)
-    wait_until(scheduler, lambda: len(scheduler._nodes._ready) == 2)
+    wait_until(scheduler, lambda: len(scheduler._listener.nodes._ready) == 2)
     if is_deleted:
         api.remove("nodes", "w2")
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -12,37 +11,33 @@ import msgspec
 from tare.backends.kubernetes import aftermath, evidence, naming, phases, quota
 from tare.backends.kubernetes.cluster import (
     CONFIG_MAPS,
-    EVENTS,
     JOBS,
     MPI_JOBS,
-    NODES,
     PODS,
     Cluster,
     Refusal,
-    Resource,
 )
 from tare.backends.kubernetes.deleting import Deletions
 from tare.backends.kubernetes.flight import Flight
 from tare.backends.kubernetes.keeping import Kept
 from tare.backends.kubernetes.landing import land
 from tare.backends.kubernetes.leases import NodeLeases
+from tare.backends.kubernetes.listening import Listener
 from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
-from tare.backends.kubernetes.node_watch import Nodes
 from tare.backends.kubernetes.nodes import NodeFacts, Own, with_launcher
 from tare.backends.kubernetes.objects import Manifest
-from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
+from tare.backends.kubernetes.observed import SeenJob
 from tare.backends.kubernetes.patience import Patience
 from tare.backends.kubernetes.queueing_time import queued_s
 from tare.backends.kubernetes.results import ResultsReader
 from tare.backends.kubernetes.waits import Waits
-from tare.backends.kubernetes.watching import Arrival, Change, News, Silence, Snapshot, Watch
+from tare.backends.kubernetes.watching import Arrival
 from tare.errors import BackendError, UsageError
 from tare.model.backend import Exit
 from tare.model.kubernetes import KubernetesOptions
 from tare.model.scheduler import Landing, OnWait, Task
 from tare.model.site import Platform
 
-_PATIENCE_S = 1.0  # how long `wait` waits for news
 _QUOTA_S = 10.0  # until a quota that was full is tried again
 _LEAVE_S = 2.0  # how long a watch may take to end
 
@@ -66,19 +61,16 @@ class KubernetesScheduler:
         self._selector = f"{naming.CAMPAIGN}={campaign}"
         self._facts = facts
         self._clock = clock
-        self._news: queue.Queue[News] = queue.Queue()
-        self._watches: list[Watch] = []
         self._flights: dict[str, Flight] = {}
         self._landed: list[Landing] = []
         self._shared: set[str] = set()
         self._is_used = False
         self._patience = Patience(lambda: cluster.has_answered, self._tell_all, clock, sleep)
         self._deletions = Deletions(cluster, self._selector, self._patience.carry_out, clock)
-        self._deaf: set[Resource] = set()  # of which nothing is heard now, so that no time-out is judged
+        self._listener = Listener(cluster, self._selector, self._flights, self._patience, clock)
         self._facts_of_nodes = NodeFacts(cluster, clock)
         self._leases = NodeLeases(cluster, campaign, clock)
-        self._nodes = Nodes()
-        self._results = ResultsReader(cluster, clock, lambda: self._news.put(Arrival()))
+        self._results = ResultsReader(cluster, clock, lambda: self._listener.news.put(Arrival()))
         self._kept = Kept(cluster)
         self._waits = Waits(clock)
         self._on_wait: OnWait = lambda names, reason: None
@@ -103,14 +95,14 @@ class KubernetesScheduler:
                     self._flights.pop(name, None)
                 raise BackendError(f"{task.name}: {error}") from error
             created.append(naming.object_name(task))
-        self._watch(tasks)
+        self._listener.watch(tasks)
 
     def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
         """Return the names of those that are in the cluster, or whose record is home (see model.Scheduler).
 
         What else the campaign left in the cluster is deleted: no run waits for it.
         """
-        self._watch(tasks)
+        self._listener.watch(tasks)
         known: set[str] = set()
         for resource in (PODS, JOBS, MPI_JOBS):
             try:
@@ -136,7 +128,7 @@ class KubernetesScheduler:
         """Wait for news, and return what has landed (see model.Scheduler)."""
         landings, self._landed = self._landed, []
         if not landings:
-            self._hear()
+            self._listener.hear()
         for name, flight in list(self._flights.items()):
             landing = self._look(flight)
             if landing is not None:
@@ -145,7 +137,7 @@ class KubernetesScheduler:
                 if flight.lost:
                     self._deletions.lost(name, flight.lost)
                 elif name not in self._kept:
-                    self._deletions.later(name, self._kinds())
+                    self._deletions.later(name, self._listener.kinds())
         for names, reason in self._waits.news({f.task.name: f.waits_for for f in self._flights.values()}):
             self._on_wait(names, reason)
         self._leases.keep({node for flight in self._flights.values() for node in flight.nodes})
@@ -170,13 +162,9 @@ class KubernetesScheduler:
 
     def abandon_watches(self) -> None:
         """End the watches and leave everything in the cluster, as a session that dies does."""
-        for watch in self._watches:
-            watch.end()
-        self._cluster.end_watches()
+        self._listener.end()
         self._results.end(_LEAVE_S)
-        for watch in self._watches:  # before the connections are closed that they read
-            if watch.is_alive():
-                watch.join(_LEAVE_S)
+        self._listener.join()
         self._cluster.close()
 
     def _make_flight(self, task: Task, *, is_there: bool = False) -> Flight:
@@ -227,110 +215,24 @@ class KubernetesScheduler:
         if is_shared:
             self._shared.add(key)
 
-    def _watch(self, tasks: Sequence[Task]) -> None:
-        """Begin to watch, the kinds that there are: one watch each, however many tasks there will be."""
-        kinds = [PODS, EVENTS, JOBS, NODES]
-        if any(task.layout.nodes > 1 and not task.steps[-1].is_pair for task in tasks):
-            kinds.append(MPI_JOBS)
-        known = {watch.name for watch in self._watches}
-        for resource in kinds:
-            is_ours = resource not in {EVENTS, NODES}  # which have no labels of what they are about
-            selector = self._selector if is_ours else ""
-            watch = Watch(self._cluster, resource, selector, self._news)
-            if watch.name not in known:
-                self._watches.append(watch)
-                watch.start()
-
-    def _hear(self) -> None:
-        """Take in what the watches tell; raise BackendError when they have been silent for too long."""
-        try:
-            self._take(self._news.get(timeout=_PATIENCE_S))
-            while True:
-                self._take(self._news.get_nowait())
-        except queue.Empty:
-            return
-
-    def _take(self, news: News) -> None:
-        if isinstance(news, Arrival):
-            return
-        if isinstance(news, Silence):
-            if news.is_final and news.resource is NODES:
-                self._nodes = Nodes()  # they may be listed and not watched, and pods tell less of them
-                return
-            self._deaf.add(news.resource)
-            self._patience.bear(news.error, is_final=news.is_final)
-            return
-        self._deaf.discard(news.resource)
-        self._patience.end()
-        if isinstance(news, Change):
-            self._take_one(news.resource, news.content, is_deleted=news.is_deleted)
-            return
-        if news.resource is NODES:
-            self._nodes.take_all(news.items)
-            return
-        for item in news.items:
-            self._take_one(news.resource, item, is_deleted=False)
-        self._miss(news)
-
-    def _take_one(self, resource: Resource, content: msgspec.Raw, *, is_deleted: bool) -> None:
-        now = self._clock()
-        if resource is EVENTS:
-            self._take_event(msgspec.json.decode(content, type=SeenEvent))
-        elif resource is NODES:
-            self._nodes.take(content, is_deleted=is_deleted)
-        elif resource is PODS:
-            pod = msgspec.json.decode(content, type=SeenPod)
-            flight = self._flights.get(pod.metadata.task)
-            if flight is not None:
-                flight.see(pod, content, now, is_deleted=is_deleted)
-        else:
-            job = msgspec.json.decode(content, type=SeenJob)
-            flight = self._flights.get(job.metadata.task)
-            if flight is not None:
-                flight.job = job
-                if is_deleted:
-                    flight.gone_since = flight.gone_since or now
-
-    def _take_event(self, event: SeenEvent) -> None:
-        about = event.involved_object.name
-        flight = self._flights.get(about)
-        if flight is None:  # a pod's: the names of pods begin with their job's
-            inside = f"-{about}-"  # and Kueue's Workloads are called KIND-NAME-…
-            is_of_queue = event.involved_object.kind == "Workload"
-            flight = next(
-                (
-                    one
-                    for name, one in self._flights.items()
-                    if about.startswith(f"{name}-") or (is_of_queue and f"-{name}-" in inside)
-                ),
-                None,
-            )
-        if flight is not None:
-            flight.heard.append(event)
-
-    def _miss(self, snapshot: Snapshot) -> None:
-        """Take note of tasks whose pods have gone while no watch told of it."""
-        if snapshot.resource is not PODS:
-            return
-        there = {msgspec.json.decode(item, type=SeenPod).metadata.name for item in snapshot.items}
-        for flight in self._flights.values():
-            if flight.starter is not None and flight.starter.metadata.name not in there:
-                flight.gone_since = flight.gone_since or self._clock()
-
     def _look(self, flight: Flight) -> Landing | None:
         """Return how a task ended; None while it has not. Of a pair, make the client and end the server."""
         now, starter = self._clock(), flight.starter
         if flight.asked_at is not None:
             return self._ask_again(flight) if now - flight.asked_at > _QUOTA_S else None
         if flight.failed is not None:
-            return aftermath.judge(flight, flight.failed, self._nodes, now)
+            return aftermath.judge(flight, flight.failed, self._listener.nodes, now)
         if starter is not None and (starter.is_over or self._results.is_told(flight)):
             landing = self._finish(flight) if self._is_server_over(flight) else None
-            if landing is None and not starter.is_over and (lost := flight.loss(now, self._nodes, [starter])):
+            if (
+                landing is None
+                and not starter.is_over
+                and (lost := flight.loss(now, self._listener.nodes, [starter]))
+            ):
                 return self._give_up(flight, Exit(fault=lost), "")  # with what waited there
             return self._settled(flight, landing) if landing is not None else None
         self._results.follow(flight)
-        if PODS in self._deaf:
+        if PODS in self._listener.deaf:
             return None
         if refused := self._make_client(flight):
             return refused
@@ -339,7 +241,7 @@ class KubernetesScheduler:
             return self._give_up(flight, Exit(), f"{failure.reason}: {failure.message}")
         if flight.is_gone(now):
             return self._give_up_gone(flight)
-        ended = flight.end(now, self._nodes)
+        ended = flight.end(now, self._listener.nodes)
         if ended is None or (ended[0].is_timeout and self._is_over_by_now(flight)):
             return None
         return self._give_up(flight, *ended)
@@ -348,7 +250,7 @@ class KubernetesScheduler:
         """Return whether a task has ended of which the watch, whose connection may be dead, did not tell."""
         selector = f"{self._selector},{naming.TASK}={naming.object_name(flight.task)}"
         for item in self._patience.carry_out(partial(self._cluster.list_all, PODS, selector))[0]:
-            self._take_one(PODS, item, is_deleted=False)
+            self._listener.take_one(PODS, item, is_deleted=False)
         return flight.starter is not None and flight.starter.is_over
 
     def _ask_again(self, flight: Flight) -> Landing | None:
@@ -442,11 +344,6 @@ class KubernetesScheduler:
         facts = self._leases.told(facts, self._clock() - landing.exit.elapsed_s)
         waited_s = queued_s(flight.pods.values(), flight.job)
         return msgspec.structs.replace(landing, nodes=tuple(nodes), facts=facts, queued_s=waited_s)
-
-    def _kinds(self) -> list[Resource]:
-        """Return the kinds of objects that tasks of this session may have."""
-        watched = {watch.name for watch in self._watches}
-        return [one for one in (MPI_JOBS, JOBS, PODS) if f"watch {one.plural}" in watched]
 
     def _tell_all(self, reason: str) -> None:
         """Tell of all tasks what they wait for."""
