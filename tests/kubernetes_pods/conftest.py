@@ -28,10 +28,14 @@ UP = "export KUBECONFIG="
 
 
 class PodLab:
-    """The cluster, and how Tare is run beside it."""
+    """The cluster, and how Tare is run beside it.
+
+    `started` are processes of tests that belong to it from then on: they end with it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.started: list[subprocess.Popen[bytes]] = []
 
     def run(self, *command: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command where the cluster can be reached."""
@@ -69,13 +73,17 @@ def pods(request: pytest.FixtureRequest) -> Iterator[PodLab]:
         pytest.skip(str(error))
     with tempfile.TemporaryDirectory(prefix="kubelab-") as place:
         folder = Path(place)
+        lab = PodLab(folder)
         daemon = Daemon("pods", [sys.executable, "-m", "kubelab", "pods", place], folder / "pods.log")
         daemon.start()
         try:
             daemon.wait_until(lambda: UP in daemon.log.read_text(), "up", 180)
-            yield PodLab(folder)
+            yield lab
         finally:
             daemon.stop(60)
+            for one in lab.started:
+                one.kill()
+                one.wait()
 
 
 class Campaign:

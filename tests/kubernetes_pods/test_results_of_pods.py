@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -108,11 +108,10 @@ def test_an_api_server_that_is_killed_while_results_come_home_loses_nothing(
     env = {**os.environ, "KUBECONFIG": str(pods.folder / "admin.kubeconfig")}
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(words, env=env, stdout=log, stderr=log)
-    servers = []
     try:
         for name, n_bytes in (("stdout", 1_000_000), ("file.1", 1_000_000)):
             _until(lambda name=name, n=n_bytes: _size(campaign, name) > n)  # type: ignore[misc]
-            servers.append(_kill_api_server(pods))
+            _kill_api_server(pods)
         assert process.wait(timeout=300) == 0, (tmp_path / "log").read_text()
         folder = _home(campaign)
         sums = [line.split() for line in (folder / "sums").read_text().splitlines()]
@@ -122,26 +121,13 @@ def test_an_api_server_that_is_killed_while_results_come_home_loses_nothing(
     finally:
         process.kill()
         process.wait()
-        _at_end.extend(servers)
-
-
-_at_end: list[subprocess.Popen[bytes]] = []
-"""API servers that stand for the one that was killed: other tests need the last of them."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _end_servers() -> Iterator[None]:
-    yield
-    for one in _at_end:
-        one.kill()
-        one.wait()
 
 
 def _size(campaign: Campaign, name: str) -> int:
     return sum(one.stat().st_size for one in campaign.out.glob(f"attempts/*/*/{name}"))
 
 
-def _kill_api_server(pods: PodLab) -> subprocess.Popen[bytes]:
+def _kill_api_server(pods: PodLab) -> None:
     """Kill the API server of the cluster, and start it again after a while, as a kubelet would."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -153,9 +139,8 @@ def _kill_api_server(pods: PodLab) -> subprocess.Popen[bytes]:
         pytest.fail("the API server is not found")
     time.sleep(8)
     with (pods.folder / "api-server-again.log").open("ab") as log:
-        again = subprocess.Popen(pod_lab.inside(pods.folder, argv), stdout=log, stderr=log)
+        pods.started.append(subprocess.Popen(pod_lab.inside(pods.folder, argv), stdout=log, stderr=log))
     _until(lambda: pods.run(*_kubectl(), "get", "--raw", "/readyz").returncode == 0)
-    return again
 
 
 def _kubectl() -> tuple[str | Path, ...]:
