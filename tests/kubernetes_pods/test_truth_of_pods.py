@@ -90,12 +90,15 @@ def test_a_run_that_fits_nowhere_says_why(campaign: Campaign) -> None:
     assert "Insufficient cpu" in attempt["reason"]
 
 
-def test_an_image_that_is_not_there_is_tried_again_and_named(campaign: Campaign) -> None:
-    options = {"image": "docker.io/kubelab/none:1", "timeouts": {"pulled": "5 s"}}
+def test_an_image_that_is_not_there_and_is_never_pulled_ends_the_run_at_once_and_is_named(
+    campaign: Campaign,
+) -> None:
+    options = {"image": "docker.io/kubelab/none:1", "pull_policy": "Never"}
     campaign.write(options=options, study={"retries": 1}).run()
-    every = campaign.attempts()
-    assert len(every) == 2
-    assert all("kubelab/none:1" in one["reason"] for one in every)
+    [attempt] = campaign.attempts()
+    assert attempt["state"] == "failed"
+    assert "ErrImageNeverPull" in attempt["reason"]
+    assert "kubelab/none:1" in attempt["reason"]
 
 
 def test_killed_it_goes_on_with_the_pods_that_are_there(

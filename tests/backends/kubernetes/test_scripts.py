@@ -124,6 +124,18 @@ def step(*argv: str, name: str = "run", **fields: object) -> Step:
     )
 
 
+def test_where_ssh_reaches_no_worker_its_words_are_what_is_told(workers: Pods, tmp_path: Path) -> None:
+    """Nothing was lost on the way: no rank has run there."""
+    ssh = workers.root / "bin" / "ssh"
+    ssh.write_text("#!/bin/sh\necho 'This account is currently not available.'\nexit 1\n")
+    one = task_of(tmp_path / "home", step("true"), nodes=2)
+    code, log = workers.run(one)
+    assert code == 125
+    assert b"tare end lost " not in log
+    assert bring_home(log, one.folder, "launcher") == []
+    assert "This account is currently not available" in land(one, [], None).reason
+
+
 def test_a_task_of_one_pod_brings_its_files_and_exit_code_home(pods: Pods, tmp_path: Path) -> None:
     one = task_of(tmp_path / "home", step("sh", "-c", 'mkdir d; echo "$VALUE" | tee d/made; exit 3'))
     code, log = pods.run(one)

@@ -42,6 +42,7 @@ reach() { # wait for the sshd of each worker, and for the names that the cluster
       if [ "$SECONDS" -ge "$patience" ] || is_final "$said"; then
         printf 'unreachable %s %s\n' "$host" "${said:0:300}" >>progress
         printf '%s\n' "$said" >&2
+        is_unreached=yes
         return 1
       fi
       sleep 1
@@ -184,7 +185,7 @@ land() { # probe again, bring home what the first worker has, and tell of all of
   disown_folder
   mv progress landed
   cp landed /dev/termination-log 2>/dev/null
-  if [ "$brings" = yes ]; then
+  if [ "$brings" = yes ] && [ -z "$is_unreached" ]; then
     [ ${#hosts[@]} = 0 ] || gather
     witness
   fi
@@ -193,6 +194,7 @@ land() { # probe again, bring home what the first worker has, and tell of all of
 
 child=
 code=0
+is_unreached= # no rank has run, and there is nothing to bring home from where none can be
 is_ended= # set by a signal, which may come while a pod is probed and there is no program yet
 watchers=()
 trap '[ "$serves" = yes ] && : >"$work/done" || { is_ended=yes; [ -n "$child" ] && kill "$child"; }' TERM
