@@ -28,7 +28,7 @@ Host *
   ControlPath "{sockets}/%C"
 """
 _CURES = {
-    "Permission denied": "let `ssh {host}` work without a password: ssh-copy-id {host}, or ssh-add",
+    "Permission denied": "let `ssh {host}` work without a password (ssh-copy-id {host}, or ssh-add)",
     "Host key verification failed": "look at its key and accept it once: ssh {host}",
     "REMOTE HOST IDENTIFICATION": "its key has changed; if that is right: ssh-keygen -R {host}",
     "Could not resolve": "correct its name in the site's nodes, or give it a HostName in ~/.ssh/config",
