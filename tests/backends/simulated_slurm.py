@@ -6,48 +6,52 @@ import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from tare.backends.slurm.commands import QueuedJob
+from tare.backends.batch.phases import Phase
+from tare.backends.batch.queue import QueuedJob, Request
+from tare.backends.slurm.commands import Slurm
+from tare.backends.slurm.states import phase_of
 from tare.errors import BackendError
 
 
-class SimulatedSlurm:
+class SimulatedSlurm(Slurm):
     """Stands for sbatch, squeue and scancel, and for the nodes on which jobs run."""
 
     def __init__(self) -> None:
-        self.jobs: dict[int, QueuedJob] = {}
-        self.scripts: dict[int, Path] = {}
+        super().__init__((), None, {})
+        self.in_queue: dict[str, QueuedJob] = {}
+        self.scripts: dict[str, Path] = {}
         self.n_queries = 0
         self.n_outages = 0
         self.refusal = ""
         self.loses_answers = False
         self.on_taken: Callable[[], None] = lambda: None
-        self.cancelled: list[int] = []
+        self.cancelled: list[str] = []
         self.removed: list[str] = []
         self.node_states: dict[str, str] = {}
         self.daemons: dict[str, float] = {}
-        self.accounts: dict[int, QueuedJob] = {}
+        self.accounts: dict[str, QueuedJob] = {}
 
-    def submit(self, script: Path) -> int:
+    def submit(self, script: Path, request: Request) -> str:
         self._answer()
         if self.refusal:
             raise BackendError(self.refusal)
-        number = len(self.jobs) + 1
+        number = str(len(self.in_queue) + 1)
         text = script.read_text()
         found = re.search(r"--job-name=(\S+)", text)
         assert found
-        self.jobs[number] = QueuedJob(number, "PENDING", found[1])
+        self.in_queue[number] = QueuedJob(number, Phase.QUEUED, "PENDING", found[1])
         self.scripts[number] = script
         self.on_taken()
         if self.loses_answers:
             raise BackendError("sbatch: Socket timed out on send/recv operation")
         return number
 
-    def queue(self) -> list[QueuedJob]:
+    def jobs(self, ids: Collection[str] = ()) -> list[QueuedJob]:
         self.n_queries += 1
         self._answer()
-        return list(self.jobs.values())
+        return list(self.in_queue.values())
 
-    def account(self, ids: Collection[int]) -> list[QueuedJob]:
+    def account(self, ids: Collection[str]) -> list[QueuedJob]:
         self.n_queries += bool(self.accounts)
         return [self.accounts[number] for number in ids if number in self.accounts]
 
@@ -57,28 +61,29 @@ class SimulatedSlurm:
     def daemons_started(self, nodes: Collection[str]) -> dict[str, float]:
         return {node: self.daemons.get(node, 1.0) for node in nodes}
 
-    def set_reason(self, number: int, reason: str) -> None:
-        self.jobs[number] = self.jobs[number]._replace(reason=reason)
+    def set_reason(self, number: int | str, reason: str) -> None:
+        self.in_queue[str(number)] = self.in_queue[str(number)]._replace(reason=reason)
 
-    def forget(self, number: int, state: str = "") -> None:
+    def forget(self, number: int | str, state: str = "") -> None:
         """Let the controller forget a job, as after MinJobAge; accounting has it where `state` is given."""
-        job = self.jobs.pop(number)
+        job = self.in_queue.pop(str(number))
         if state:
-            self.accounts[number] = job._replace(state=state)
+            self.accounts[str(number)] = job._replace(phase=phase_of(state), state=state)
 
     def remove(self, folder: str) -> bool:
         self.removed.append(folder)
         return True
 
-    def cancel(self, ids: Collection[int]) -> None:
+    def cancel(self, ids: Collection[str]) -> None:
         self.cancelled += ids
 
-    def set_state(self, number: int, state: str) -> None:
-        self.jobs[number] = self.jobs[number]._replace(state=state)
+    def set_state(self, number: int | str, state: str) -> None:
+        job = self.in_queue[str(number)]
+        self.in_queue[str(number)] = job._replace(phase=phase_of(state), state=state)
 
-    def run(self, number: int, code: int = 0, seconds: float = 1.0) -> None:
+    def run(self, number: int | str, code: int = 0, seconds: float = 1.0) -> None:
         """Let the tasks of a job run, each with one step that ends with `code`, as job.sh records it."""
-        folders = re.findall(r"^task (\S+) ", self.scripts[number].read_text(), re.MULTILINE)
+        folders = re.findall(r"^task (\S+) ", self.scripts[str(number)].read_text(), re.MULTILINE)
         for folder in folders:
             record = f"job {number} n[1-2]\nbegan 100.5\nstep run {code} 101.0 {101 + seconds}\n"
             (Path(folder) / "landed").write_text(record)

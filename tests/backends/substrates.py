@@ -20,7 +20,7 @@ from tare import plugins
 from tare.backends.process import ProcessBackend
 from tare.backends.sessions import new_session
 from tare.backends.slurm.commands import Slurm
-from tare.backends.slurm.scheduler import SlurmScheduler
+from tare.backends.slurm.scheduler import slurm_scheduler
 from tare.lab import AGENT, Lab, slurm
 from tare.lab.mpi import is_installed, mpi_folder
 from tare.model.backend import Exit, Job
@@ -132,7 +132,7 @@ class Queue:
         self._first = folder / "attempts" / "case" / "1.0"
         self._first.mkdir()
         self._is_packed = is_packed
-        self._scheduler = SlurmScheduler(Slurm((str(AGENT),), "n1", {**os.environ, **lab.env}), _no_facts)
+        self._scheduler = slurm_scheduler(Slurm((str(AGENT),), "n1", {**os.environ, **lab.env}), _no_facts)
 
     def run(self, *argv: str, env: Mapping[str, str] | None = None, timeout_s: float = 60) -> Exit:
         name = self._submit(argv, env or {}, timeout_s)

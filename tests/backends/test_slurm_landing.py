@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tare.backends.batch.record import read_landed, read_progress
 from tare.backends.slurm.commands import _parse_queue
-from tare.backends.slurm.landing import read_landed, read_progress
 
 MESHED = "job 7 n1\nbegan 100.5 9.0\nstep mesh 0 101.0 9.5 102.0 10.5\n"
 RUN = "step run 3 103.0 11.5 105.0 13.5\n"
@@ -49,4 +49,4 @@ def test_a_damaged_record_has_not_landed_and_says_what_it_can(
 
 @pytest.mark.parametrize("number", ["²", "٣", "9" * 5000, "1_[2-3]", ""])
 def test_a_line_of_the_queue_without_a_jobs_number_is_none_of_ours(number: str) -> None:
-    assert [one.id for one in _parse_queue(f"{number}|RUNNING|x|y\n17|RUNNING|x|y\n")] == [17]
+    assert [one.id for one in _parse_queue(f"{number}|RUNNING|x|y\n17|RUNNING|x|y\n")] == ["17"]

@@ -3,14 +3,14 @@ from __future__ import annotations
 import signal
 import tracemalloc
 from pathlib import Path
-from typing import cast
 
 import msgspec
 import pytest
 
 from backends.simulated_slurm import SimulatedSlurm
-from tare.backends.slurm.commands import Slurm
-from tare.backends.slurm.scheduler import SlurmScheduler
+from tare.backends.batch.phases import Phase
+from tare.backends.batch.scheduler import BatchScheduler
+from tare.backends.slurm.scheduler import slurm_scheduler
 from tare.errors import BackendError
 from tare.model.case import Layout
 from tare.model.launch import Invocation
@@ -41,12 +41,12 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def scheduler(slurm: SimulatedSlurm, clock: Clock) -> SlurmScheduler:
+def scheduler(slurm: SimulatedSlurm, clock: Clock) -> BatchScheduler:
     return make_scheduler(slurm, clock)
 
 
-def make_scheduler(slurm: SimulatedSlurm, clock: Clock) -> SlurmScheduler:
-    return SlurmScheduler(cast(Slurm, slurm), lambda _: "", clock=lambda: clock.now, sleep=clock.sleep)
+def make_scheduler(slurm: SimulatedSlurm, clock: Clock) -> BatchScheduler:
+    return slurm_scheduler(slurm, lambda _: "", clock=lambda: clock.now, sleep=clock.sleep)
 
 
 def task(folder: Path, number: int = 1) -> Task:
@@ -62,7 +62,7 @@ def task(folder: Path, number: int = 1) -> Task:
     )
 
 
-def wait_for_one(scheduler: SlurmScheduler) -> Landing:
+def wait_for_one(scheduler: BatchScheduler) -> Landing:
     for _ in range(100):
         landed = scheduler.wait()
         if landed:
@@ -72,7 +72,7 @@ def wait_for_one(scheduler: SlurmScheduler) -> Landing:
 
 
 def test_a_task_lands_with_the_exit_code_and_time_that_its_job_recorded(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
     assert scheduler.wait() == []
@@ -83,7 +83,7 @@ def test_a_task_lands_with_the_exit_code_and_time_that_its_job_recorded(
 
 
 def test_an_exit_code_above_128_is_the_signal_that_ended_the_program(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
     slurm.run(1, code=139)
@@ -91,7 +91,7 @@ def test_an_exit_code_above_128_is_the_signal_that_ended_the_program(
 
 
 def test_only_a_program_that_used_all_its_time_has_timed_out(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path, 1)])
     slurm.run(1, code=124, seconds=60.2)
@@ -107,7 +107,7 @@ def test_only_a_program_that_used_all_its_time_has_timed_out(
     [("NODE_FAIL", "a node failed"), ("PREEMPTED", "preempted"), ("BOOT_FAIL", "a node failed")],
 )
 def test_what_the_nodes_or_the_queue_did_is_the_infrastructures_fault(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, says: str
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, says: str
 ) -> None:
     scheduler.submit([task(tmp_path)])
     slurm.set_state(1, state)
@@ -121,7 +121,7 @@ def test_what_the_nodes_or_the_queue_did_is_the_infrastructures_fault(
     ("state", "says"), [("CANCELLED by 0", "cancelled by scancel"), ("OUT_OF_MEMORY", "more memory")]
 )
 def test_what_somebody_or_the_program_did_is_told_and_is_no_fault_of_the_infrastructure(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, says: str
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, says: str
 ) -> None:
     scheduler.submit([task(tmp_path)])
     slurm.set_state(1, state)
@@ -131,12 +131,12 @@ def test_what_somebody_or_the_program_did_is_told_and_is_no_fault_of_the_infrast
 
 
 def test_a_state_that_nobody_knows_is_not_success_and_not_the_end(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
     slurm.set_state(1, "QUANTUM_TUNNELLED")
     assert [scheduler.wait() for _ in range(20)] == [[]] * 20
-    del slurm.jobs[1]
+    del slurm.in_queue["1"]
     fault = wait_for_one(scheduler).exit.fault
     assert fault is not None
     assert "no longer has job 1" in fault
@@ -144,7 +144,7 @@ def test_a_state_that_nobody_knows_is_not_success_and_not_the_end(
 
 @pytest.mark.parametrize(("seen", "is_fault"), [(["SUSPENDED"], True), (["RUNNING"], False)])
 def test_a_job_that_was_suspended_while_it_ran_is_no_measurement(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, seen: list[str], is_fault: bool
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path, seen: list[str], is_fault: bool
 ) -> None:
     one = task(tmp_path)
     scheduler.submit([one])
@@ -159,7 +159,7 @@ def test_a_job_that_was_suspended_while_it_ran_is_no_measurement(
 
 
 def test_a_clock_that_was_set_during_a_step_is_told(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     one = task(tmp_path)
     scheduler.submit([one])
@@ -170,7 +170,7 @@ def test_a_clock_that_was_set_during_a_step_is_told(
 
 
 def test_a_record_that_a_file_system_shows_late_is_waited_for(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
     slurm.set_state(1, "COMPLETED")
@@ -181,7 +181,7 @@ def test_a_record_that_a_file_system_shows_late_is_waited_for(
 
 
 def test_a_job_that_left_no_record_is_a_fault_that_names_the_folder(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
     slurm.set_state(1, "COMPLETED")
@@ -191,7 +191,7 @@ def test_a_job_that_left_no_record_is_a_fault_that_names_the_folder(
 
 
 def test_an_outage_of_the_controller_is_waited_out(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
     slurm.n_outages = 10
@@ -203,7 +203,7 @@ def test_an_outage_of_the_controller_is_waited_out(
 
 
 def test_an_outage_that_lasts_is_an_error(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
     slurm.n_outages = 10_000
@@ -217,7 +217,7 @@ def test_an_outage_that_lasts_is_an_error(
 
 
 def test_an_outage_is_told_once_and_that_it_is_over(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     told: list[tuple[tuple[str, ...], str]] = []
     scheduler.tell_waits(lambda names, reason: told.append((tuple(names), reason)))
@@ -237,34 +237,34 @@ def test_an_outage_is_told_once_and_that_it_is_over(
 
 
 def test_a_submission_during_an_outage_is_made_once_it_is_over(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     slurm.n_outages = 4
     scheduler.submit([task(tmp_path)])
-    assert list(slurm.jobs) == [1]
+    assert list(slurm.in_queue) == ["1"]
 
 
 def test_a_job_that_was_taken_although_sbatch_failed_is_not_submitted_twice(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     slurm.loses_answers = True
     scheduler.submit([task(tmp_path)])
-    assert list(slurm.jobs) == [1]
+    assert list(slurm.in_queue) == ["1"]
     slurm.run(1)
     assert wait_for_one(scheduler).exit.code == 0
 
 
 def test_a_refusal_says_what_sbatch_said(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     slurm.refusal = "sbatch: error: invalid partition specified: fast"
     with pytest.raises(BackendError, match="invalid partition"):
         scheduler.submit([task(tmp_path)])
-    assert slurm.jobs == {}
+    assert slurm.in_queue == {}
 
 
 def test_tasks_of_one_job_land_each_by_itself(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     tasks = [task(tmp_path, number) for number in (1, 2, 3)]
     scheduler.submit(tasks)
@@ -278,7 +278,7 @@ def test_tasks_of_one_job_land_each_by_itself(
 
 
 def test_a_new_session_adopts_what_is_queued_or_has_landed_and_nothing_else(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
 ) -> None:
     tasks = [task(tmp_path, number) for number in (1, 2, 3, 4)]
     for one in tasks[:3]:
@@ -292,27 +292,27 @@ def test_a_new_session_adopts_what_is_queued_or_has_landed_and_nothing_else(
 
 
 def test_cancelled_tasks_do_not_land(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
     scheduler.cancel(["tare-abc-1"])
-    assert slurm.cancelled == [1]
+    assert slurm.cancelled == ["1"]
     slurm.run(1)
     assert scheduler.wait() == []
 
 
 def test_a_job_that_is_just_being_taken_when_an_interrupt_comes_can_still_be_cancelled(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     slurm.on_taken = lambda: signal.raise_signal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         scheduler.submit([task(tmp_path)])
     scheduler.cancel(["tare-abc-1"])
-    assert slurm.cancelled == [1]
+    assert slurm.cancelled == ["1"]
 
 
 def test_a_thousand_jobs_take_one_query_a_poll_and_little_memory(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     for number in range(1, 1001):
         scheduler.submit([task(tmp_path, number)])
@@ -334,21 +334,23 @@ def test_a_thousand_jobs_take_one_query_a_poll_and_little_memory(
 
 
 def test_a_number_that_is_given_again_is_another_job(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
-    slurm.jobs[1] = slurm.jobs[1]._replace(name="somebody-else", state="CANCELLED")
+    slurm.in_queue["1"] = slurm.in_queue["1"]._replace(
+        name="somebody-else", phase=Phase.CANCELLED, state="CANCELLED"
+    )
     fault = wait_for_one(scheduler).exit.fault
     assert fault is not None
     assert "no longer has job 1" in fault
 
 
 def test_a_job_that_the_controller_forgot_may_still_land(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
     (tmp_path / "1" / "progress").write_text("job 1 n1\nbegan 1.0\n")
-    del slurm.jobs[1]
+    del slurm.in_queue["1"]
     while clock.now < 60:
         assert scheduler.wait() == []
     (tmp_path / "1" / "landed").write_text("began 1.0\nstep run 0 1.0 50.0\n")
@@ -366,7 +368,7 @@ def test_a_job_that_the_controller_forgot_may_still_land(
     ],
 )
 def test_accounting_tells_what_became_of_a_job_that_the_controller_has_forgotten(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, says: str
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, says: str
 ) -> None:
     scheduler.submit([task(tmp_path)])
     slurm.forget(1, state)
@@ -375,7 +377,7 @@ def test_accounting_tells_what_became_of_a_job_that_the_controller_has_forgotten
 
 
 def test_a_time_limit_of_the_job_is_a_time_out_also_from_accounting(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
     (tmp_path / "1" / "progress").write_text("job 1 n1\nbegan 1.0\n")
@@ -387,7 +389,7 @@ def test_a_time_limit_of_the_job_is_a_time_out_also_from_accounting(
     ("state", "is_fault"), [("down*", True), ("idle*", True), ("DOWN", True), ("mixed", False)]
 )
 def test_a_time_out_on_a_node_that_is_out_is_slurms_fault(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, is_fault: bool
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, is_fault: bool
 ) -> None:
     """A job whose slurmd was killed waits for a step that never starts."""
     scheduler.submit([task(tmp_path)])
@@ -401,7 +403,7 @@ def test_a_time_out_on_a_node_that_is_out_is_slurms_fault(
 
 @pytest.mark.parametrize(("state", "is_fault"), [("mixed", False), ("drained", True), ("draining", True)])
 def test_a_job_that_is_cancelled_on_a_node_that_is_drained_is_tried_again(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, is_fault: bool
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, is_fault: bool
 ) -> None:
     """A controller that was killed starts jobs twice: slurmd refuses the second, drains and cancels."""
     one = task(tmp_path)
@@ -417,7 +419,7 @@ def test_a_job_that_is_cancelled_on_a_node_that_is_drained_is_tried_again(
 
 
 def test_why_a_job_waits_in_the_queue_is_told_in_slurms_words(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
 ) -> None:
     told: list[tuple[tuple[str, ...], str]] = []
     scheduler.tell_waits(lambda names, reason: told.append((tuple(names), reason)))
@@ -435,7 +437,7 @@ def test_why_a_job_waits_in_the_queue_is_told_in_slurms_words(
 
 @pytest.mark.parametrize(("at", "is_fault"), [(99.0, False), (112.0, True)])
 def test_a_time_out_while_slurmd_was_started_again_is_slurms_failure(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, at: float, is_fault: bool
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path, at: float, is_fault: bool
 ) -> None:
     one = task(tmp_path)
     scheduler.submit([one])
@@ -449,7 +451,7 @@ def test_a_time_out_while_slurmd_was_started_again_is_slurms_failure(
 
 
 def test_a_job_that_came_to_its_limit_after_the_program_had_ended_is_no_time_out_of_the_program(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     one = task(tmp_path)
     scheduler.submit([one])
@@ -463,30 +465,30 @@ def test_a_job_that_came_to_its_limit_after_the_program_had_ended_is_no_time_out
 
 
 def test_a_job_that_still_runs_for_a_controller_that_was_killed_is_cancelled_at_the_end(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     for number in (1, 2, 3):
         scheduler.submit([task(tmp_path, number)])
     for number in (1, 2):
         slurm.run(number)
     slurm.set_state(1, "RUNNING")
-    while len(slurm.jobs) - len(scheduler._flights) < 2:
+    while len(slurm.in_queue) - len(scheduler._flights) < 2:
         scheduler.wait()
     scheduler.close()
-    assert slurm.cancelled == [1], "2 has ended, and 3 has not landed"
+    assert slurm.cancelled == ["1"], "2 has ended, and 3 has not landed"
 
 
 def test_accounting_of_another_job_with_the_same_number_is_not_believed(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
     slurm.forget(1, "CANCELLED")
-    slurm.accounts[1] = slurm.accounts[1]._replace(name="somebody-else")
+    slurm.accounts["1"] = slurm.accounts["1"]._replace(name="somebody-else")
     assert "no longer has job 1" in (wait_for_one(scheduler).exit.fault or "")
 
 
 def test_accounting_is_asked_once_a_poll_for_all_jobs_that_are_missing(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     for number in range(1, 101):
         scheduler.submit([task(tmp_path, number)])
@@ -505,7 +507,7 @@ def with_storage(folder: Path, left: str) -> Task:
 
 
 def test_what_a_killed_job_left_on_its_storage_path_is_removed(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     """No trap of bash outlives SIGKILL, nor the loss of a node."""
     killed = with_storage(tmp_path, "/scratch/tare-0a1b2c-case9-1.1")
@@ -517,7 +519,7 @@ def test_what_a_killed_job_left_on_its_storage_path_is_removed(
 
 
 def test_so_is_what_a_job_of_an_earlier_session_left(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     assert scheduler.adopt([with_storage(tmp_path, "/scratch/tare-ffffff-case9-1.1")]) == []
     assert slurm.removed == ["/scratch/tare-ffffff-case9-1.1"]
@@ -535,7 +537,7 @@ def test_so_is_what_a_job_of_an_earlier_session_left(
     ],
 )
 def test_no_folder_but_one_of_that_very_attempt_is_removed(
-    scheduler: SlurmScheduler, slurm: SimulatedSlurm, tmp_path: Path, left: str
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path, left: str
 ) -> None:
     """Whoever made the campaign's folder wrote that record, too."""
     scheduler.adopt([with_storage(tmp_path, left)])

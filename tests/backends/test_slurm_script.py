@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tare.backends.slurm.landing import read_landed
+from tare.backends.batch.phases import Phase
+from tare.backends.batch.record import read_landed
 from tare.backends.slurm.script import render, sbatch_options
-from tare.backends.slurm.states import Phase, phase_of
+from tare.backends.slurm.states import phase_of
 from tare.model.case import Layout
 from tare.model.launch import Invocation
 from tare.model.scheduler import SharedSampler, Step, Task
@@ -177,7 +178,7 @@ def test_a_task_whose_folder_the_node_does_not_see_is_left_out_and_the_next_one_
 @pytest.mark.parametrize(
     ("state", "phase"),
     [
-        ("PENDING", Phase.QUEUED), ("RUNNING", Phase.ACTIVE), ("COMPLETING", Phase.ACTIVE),
+        ("PENDING", Phase.QUEUED), ("RUNNING", Phase.ACTIVE), ("COMPLETING", Phase.ENDING),
         ("COMPLETED", Phase.ENDED), ("FAILED", Phase.ENDED), ("TIMEOUT", Phase.TIMED_OUT),
         ("CANCELLED by 1000", Phase.CANCELLED), ("CANCELLED+", Phase.CANCELLED),
         ("NODE_FAIL", Phase.NODE_FAILED),

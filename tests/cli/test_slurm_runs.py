@@ -331,7 +331,7 @@ def test_accounting_in_the_lab_knows_what_became_of_each_job(
 ) -> None:
     campaign = tmp_path / "c"
     assert tare("run", write_study(tmp_path), "--out", campaign).returncode == 0
-    jobs = {int(path.read_text()) for path in campaign.glob("attempts/*/1.1/job")}
+    jobs = {path.read_text().strip() for path in campaign.glob("attempts/*/1.1/job")}
     assert len(jobs) == 2
     slurm = Slurm([str(AGENT)], "n1", {**os.environ, **shared_lab.env})
     wait_for(

@@ -16,6 +16,8 @@ import msgspec
 from backends.kubernetes.simulated_api import packed
 from fuzzing.target import CORPUS, TESTS, Target, as_text, files_of
 from tare.backends import sessions
+from tare.backends.batch import record
+from tare.backends.batch.phases import Phase
 from tare.backends.kubernetes import (
     attachments,
     node_watch,
@@ -30,8 +32,8 @@ from tare.backends.kubernetes.following import lines
 from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
 from tare.backends.kubernetes.receiving import Receiver
 from tare.backends.kubernetes.results import keep_failure
-from tare.backends.slurm import commands, landing
-from tare.backends.slurm.states import Phase, is_out, phase_of
+from tare.backends.slurm import commands
+from tare.backends.slurm.states import is_out, phase_of
 from tare.beneath import Beneath
 from tare.collectors import packets
 from tare.collectors.facts import collect_facts
@@ -216,11 +218,11 @@ def _landed(data: bytes) -> None:
         layout, platform = Layout(nodes=1, ranks=1, ranks_per_node=1), Platform()
         task = Task(name="t", folder=folder, steps=(), layout=layout, platform=platform, timeout_s=9.0)
         (folder / "progress").write_bytes(data)
-        landing.land_without_end(task, landing.read_progress(folder), Phase.ENDED, "over")
+        record.land_without_end(task, record.read_progress(folder), Phase.ENDED, "over")
         (folder / "progress").rename(folder / "landed")
         (folder / "before.n1").write_bytes(data)
-        if found := landing.read_landed(folder):
-            landing.land(task, found)
+        if found := record.read_landed(folder):
+            record.land(task, found)
 
 
 def _pods(data: bytes) -> None:
@@ -269,7 +271,7 @@ def _log(data: bytes) -> None:
                     receiver.keep_record()
             receiver.problem()
         keep_failure(as_text(data), folder)
-        landing.read_landed(folder)
+        record.read_landed(folder)
         if sum(one.stat().st_size for one in folder.rglob("*")) > 2**22 or [*Path(name).iterdir()] != [
             folder
         ]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.backends.slurm.landing import land, read_progress
+from tare.backends.batch.record import land, read_progress
 from tare.backends.slurm.script import render
 from tare.beneath import Beneath
 from tare.collectors.sampler import program, read, settle

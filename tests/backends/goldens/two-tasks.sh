@@ -18,17 +18,24 @@
 #SBATCH --switches=1
 
 set -u
+job_id=$SLURM_JOB_ID job_nodes=$SLURM_JOB_NODELIST this_node=${SLURMD_NODENAME-}
+node0=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+
+on_each() {
+  exec srun --overlap --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none "$@"
+}
+
 # What each task of this job goes through. A task's folder lies on a file system that the nodes share; in it,
 # 'progress' tells which steps have ended, and becomes 'landed' when the task is over.
+# The batch system's own part, above, sets job_id, job_nodes, node0 (the first node) and this_node (the one that
+# runs this script), and defines on_each [--output=FILE] [--error=FILE] [--input=all] COMMAND…: it runs a command
+# once on each of the task's first $nodes nodes, beside what else runs there, and becomes it, as srun does; %N in a
+# FILE is the node's name. Where it sets node_names, an array, MPIs find the nodes in the task's file 'hostfile'.
 
 clock() { # set 'now': seconds since the epoch, and since the node started, which nobody sets; bash has the former from 5 on
   local up
   read -r up _ </proc/uptime
   now="${EPOCHREALTIME-$(date +%s.%N)} $up"
-}
-
-on_each() { # on_each COMMAND…: run a command once on each node, beside what else runs there
-  exec srun --overlap --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none "$@"
 }
 
 probe() { # probe NAME SCRIPT: keep what a script prints on each node as NAME.<node>, to be told apart by node
@@ -99,13 +106,12 @@ disown_folder() { # remove it again: it is this user's, and no link
   own_folder=
 } 2>/dev/null
 
-node0=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-
 task() { # task FOLDER NODES SECONDS: begin a task
   cd "$1" || return
   nodes=$2
   clock
-  printf 'job %s %s\nbegan %s\n' "$SLURM_JOB_ID" "$SLURM_JOB_NODELIST" "$now" >progress || return
+  printf 'job %s %s\nbegan %s\n' "$job_id" "$job_nodes" "$now" >progress || return
+  [ -z "${node_names-}" ] || printf '%s\n' "${node_names[@]:0:nodes}" >hostfile
   task_up=${now##* } failed=
   probe before "$counters"$'\n'"$facts"
   deadline=$((SECONDS + $3))
@@ -126,12 +132,12 @@ step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of 
   return "$code"
 }
 
-leave_what_is_recorded() { # a job outlives its slurmstepd if that is killed: its run is on record by then, with its evidence
+leave_what_is_recorded() { # a job may outlive the daemon that runs it: its run is on record by then, with its evidence
   [ ! -e SHA256SUMS ] || exit 0
 }
 
 # 'sweep' ends what the steps of a task, that 'of_task' names, left on a node; 'room' looks whether its storage takes files.
-land() { # srun may say 0 of a step that died with its node; but then no other step starts
+land() { # the start on each node may say 0 of a step that died with its node; but then no other step starts
   leave_what_is_recorded
   unwatch
   clock
@@ -141,7 +147,7 @@ land() { # srun may say 0 of a step that died with its node; but then no other s
   local probed=$?
   disown_folder
   [ -z "$failed" ] || [ -z "$room" ] || probe room "$room"
-  [ "$probed" = 0 ] && [ -e "after.${SLURMD_NODENAME-}" ] && mv progress landed
+  [ "$probed" = 0 ] && [ -e "after.$this_node" ] && mv progress landed
 }
 
 facts='cat /proc/cpuinfo'

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tare.backends.batch import record
 from tare.backends.kubernetes import attachments, memory, naming, phases, processes, truth
 from tare.backends.kubernetes.observed import SeenJob, SeenPod
 from tare.backends.kubernetes.ssh_words import Unreached
-from tare.backends.slurm import landing as record
 from tare.model.backend import Exit
 from tare.model.scheduler import Landing, NodeFiles, Task
 

@@ -7,10 +7,11 @@ import shlex
 import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
+from tare.backends.batch.phases import NOT_OVER, Phase
+from tare.backends.batch.queue import QueuedJob, Request
 from tare.backends.own_storage import remove_from
-from tare.backends.slurm.states import Phase, phase_of
+from tare.backends.slurm.states import is_out, phase_of
 from tare.errors import BackendError
 from tare.units import whole_number
 
@@ -18,31 +19,19 @@ _TIMEOUT_S = 60.0
 _MOST_IDS = 500  # in one command line of scancel
 _FORMAT = "%i|%T|%j|%r|%k"
 _NO_ACCOUNTING = ("accounting storage is disabled", "is Slurm installed here?", "not found")
-_NOT_OVER = {Phase.QUEUED, Phase.ACTIVE, Phase.SUSPENDED, Phase.UNKNOWN}
 _STARTED = re.compile(r"NodeName=(?P<node>\S+).*\bSlurmdStartTime=(?P<at>[0-9]{1,12})\b")
 _JOB_ID = re.compile(r"\s*([0-9]{1,18})(?:;\S+)?\s*")
 
 
-class QueuedJob(NamedTuple):
-    """What squeue says of a job, which may be over for as long as MinJobAge (slurm.conf(5)).
-
-    `reason` is why it waits, in squeue's words. `comment` is, for Tare's own jobs, what `leftovers.comment`
-    makes.
-    """
-
-    id: int
-    state: str
-    name: str
-    reason: str = ""
-    comment: str = ""
-
-
 class Slurm:
-    """Calls Slurm's commands.
+    """Calls Slurm's commands (see batch.queue.Queue).
 
     `agent` and `login` name the host where they are called: ``agent login COMMAND…``, as ssh is called;
     without `login`, here. `env` is added to the environment.
     """
+
+    system = "Slurm"
+    cancel_command = "scancel"
 
     def __init__(self, agent: Sequence[str], login: str | None, env: Mapping[str, str]) -> None:
         self._agent = list(agent)
@@ -51,13 +40,13 @@ class Slurm:
         self._has_accounting = True
         self.n_queries = 0
 
-    def submit(self, script: Path) -> int:
-        """Submit the script; return the id of its job. Raises BackendError with what sbatch says."""
+    def submit(self, script: Path, request: Request) -> str:
+        """Submit the script; return the id of its job (see Queue). It holds the request."""
         said = self._call(["sbatch", "--parsable", str(script)])
         found = _JOB_ID.fullmatch(said)
         if not found:
             raise BackendError(f"sbatch said {said.strip()!r} instead of a job's number")
-        return int(found[1])
+        return found[1]
 
     def partitions(self) -> list[str]:
         """Return the names of the partitions that are up, the default one first. Raises BackendError."""
@@ -71,21 +60,21 @@ class Slurm:
         """Let Slurm look whether it would ever run the script. Raises BackendError with what it says."""
         self._call(["sbatch", "--test-only", str(script)])
 
-    def queue(self) -> list[QueuedJob]:
-        """Return all jobs of this user that Slurm knows, in one query. Raises BackendError."""
+    def jobs(self, ids: Collection[str] = ()) -> list[QueuedJob]:
+        """Return all jobs of this user that Slurm knows, which are over for MinJobAge at most (see Queue)."""
         self.n_queries += 1
         said = self._call(["squeue", "--me", "--states=all", "--noheader", f"--format={_FORMAT}"])
         return list(_parse_queue(said))
 
-    def account(self, ids: Collection[int]) -> list[QueuedJob]:
-        """Return what accounting, where there is one, says of jobs that squeue no longer knows, in one query.
+    def account(self, ids: Collection[str]) -> list[QueuedJob]:
+        """Return what accounting, where there is one, says of jobs that squeue no longer knows (see Queue).
 
         Only of those that are over: of others it may say for ever that they run (sacctmgr(1), runaway jobs).
         """
         if not ids or not self._has_accounting:
             return []
         self.n_queries += 1
-        wanted = ",".join(map(str, sorted(ids)))
+        wanted = ",".join(_sorted(ids))
         columns = "--format=JobIDRaw,State,JobName"
         try:
             said = self._call(
@@ -94,7 +83,7 @@ class Slurm:
         except BackendError as error:
             self._has_accounting = not any(words in str(error) for words in _NO_ACCOUNTING)
             return []
-        return [job for job in _parse_queue(said) if phase_of(job.state) not in _NOT_OVER]
+        return [job for job in _parse_queue(said) if job.phase not in NOT_OVER | {Phase.UNKNOWN}]
 
     def states(self, nodes: Collection[str]) -> dict[str, str]:
         """Return the state of each of `nodes`, such as ``down*``, whose slurmd does not respond.
@@ -118,12 +107,21 @@ class Slurm:
         found = {match["node"]: match["at"] for match in map(_STARTED.search, said.splitlines()) if match}
         return {node: float(at) for node, at in found.items()}
 
-    def cancel(self, ids: Collection[int]) -> None:
-        """Cancel jobs; those that are over already are no error. Raises BackendError in an outage."""
-        numbers = sorted(ids)
+    def away(self, nodes: Collection[str], began_at: float | None, *, is_drained_away: bool) -> Iterator[str]:
+        """Yield of which of `nodes` Slurm says that they are out, or were started again (see Queue)."""
+        for node, state in self.states(nodes).items():
+            if is_out(state) or (is_drained_away and state.lower().startswith("drain")):
+                yield f"by sinfo node {node} is {state}"
+        if began_at is not None:
+            for node, at in self.daemons_started(nodes).items():
+                if at > began_at:
+                    yield f"slurmd of node {node} was started again {at - began_at:.0f} s after it began"
+
+    def cancel(self, ids: Collection[str]) -> None:
+        """Cancel jobs; those that are over already are no error (see Queue)."""
+        numbers = _sorted(ids)
         for start in range(0, len(numbers), _MOST_IDS):
-            part = [str(number) for number in numbers[start : start + _MOST_IDS]]
-            self._call(["scancel", "--quiet", *part])
+            self._call(["scancel", "--quiet", *numbers[start : start + _MOST_IDS]])
 
     def remove(self, folder: str) -> bool:
         """Remove a folder that a job left, as the login node sees it; return whether it is gone.
@@ -167,4 +165,10 @@ def _parse_queue(text: str) -> Iterator[QueuedJob]:
         parts = line.strip().split("|", 4)
         number = whole_number(parts[0])
         if len(parts) >= 3 and number is not None:
-            yield QueuedJob(number, *parts[1:])
+            state, name, *rest = parts[1:]
+            yield QueuedJob(str(number), phase_of(state), state, name, *rest)
+
+
+def _sorted(ids: Collection[str]) -> list[str]:
+    """Return numbers as texts in their order."""
+    return sorted(ids, key=lambda one: (len(one), one))

@@ -2,25 +2,7 @@
 
 from __future__ import annotations
 
-import enum
-
-
-class Phase(enum.Enum):
-    """What a job is doing, or why it ended, as far as Tare acts on it."""
-
-    QUEUED = enum.auto()
-    ACTIVE = enum.auto()
-    SUSPENDED = enum.auto()
-    """Its processes stand still, while the clocks go on."""
-    ENDED = enum.auto()
-    """By itself, well or not: its own record tells."""
-    CANCELLED = enum.auto()
-    TIMED_OUT = enum.auto()
-    OUT_OF_MEMORY = enum.auto()
-    PREEMPTED = enum.auto()
-    NODE_FAILED = enum.auto()
-    UNKNOWN = enum.auto()
-
+from tare.backends.batch.phases import Phase
 
 _PHASES = {
     "PENDING": Phase.QUEUED,
@@ -31,7 +13,7 @@ _PHASES = {
     "RESV_DEL_HOLD": Phase.QUEUED,
     "SPECIAL_EXIT": Phase.QUEUED,
     "RUNNING": Phase.ACTIVE,
-    "COMPLETING": Phase.ACTIVE,
+    "COMPLETING": Phase.ENDING,
     "RESIZING": Phase.ACTIVE,
     "SIGNALING": Phase.ACTIVE,
     "STAGE_OUT": Phase.ACTIVE,

@@ -13,10 +13,10 @@ import click
 
 from tare import lab, plugins
 from tare.backends import control_groups, marks, own_storage, staged
+from tare.backends.batch.leftovers import campaign_jobs
 from tare.backends.containers import Host, find_labelled, sweep
 from tare.backends.sessions import Fate, Verdict, judge, parse
 from tare.backends.slurm.commands import Slurm
-from tare.backends.slurm.leftovers import campaign_jobs
 from tare.cli.output import echo, json_option, print_json
 from tare.cli.wiring.crews import campaign_mark
 from tare.errors import BackendError
@@ -158,7 +158,7 @@ def _jobs(judge_one: _Judge) -> Iterator[_Leftover]:
         queues.append(Slurm([str(lab.AGENT)], running.topology.nodes[0], {**os.environ, **running.env}))
     for slurm in queues:
         try:
-            jobs = campaign_jobs(slurm)
+            jobs = campaign_jobs(slurm.jobs())
         except BackendError as error:
             echo(f"tare: Slurm's queue could not be looked at: {error}", err=True)
             continue
@@ -185,7 +185,7 @@ def _of_campaign(judge_one: _Judge, mark: str, folder: str) -> Verdict:
     return verdict
 
 
-def _cancel(slurm: Slurm, job: int) -> bool:
+def _cancel(slurm: Slurm, job: str) -> bool:
     try:
         slurm.cancel([job])
     except BackendError as error:

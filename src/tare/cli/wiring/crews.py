@@ -225,7 +225,7 @@ def _slurm(
     """Yield a crew that works through Slurm's queue."""
     from tare.backends.sessions import new_session
     from tare.backends.slurm.commands import Slurm
-    from tare.backends.slurm.scheduler import SlurmScheduler
+    from tare.backends.slurm.scheduler import slurm_scheduler
     from tare.collectors.sampler import settle
 
     site = loaded.composer.site
@@ -238,7 +238,7 @@ def _slurm(
     if len(logins) > 1:
         raise UsageError("platforms of one study name different Slurm login hosts; give them the same one")
     slurm = Slurm(site.agent, logins.pop(), {**os.environ, **env})
-    scheduler = SlurmScheduler(slurm, fact_scripts(loaded))
+    scheduler = slurm_scheduler(slurm, fact_scripts(loaded))
     setup = BatchSetup(
         folder=folder.resolve(),
         plan=loaded.plan,

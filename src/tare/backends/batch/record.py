@@ -8,15 +8,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from tare.backends.slurm.states import Phase
+from tare.backends.batch.phases import Phase
 from tare.backends.strays import swept
 from tare.model.backend import Exit
 from tare.model.scheduler import Landing, Task
 from tare.model.telemetry import Epoch
 from tare.units import whole_number
-
-CANCELLED = "cancelled by scancel, or by Slurm itself"
-"""What is said of a job that somebody, or Slurm itself, cancelled."""
 
 _RECORD = "\x1e"  # what job.sh puts around the path of each file
 _TIMED_OUT = {124, 137}  # timeout(1): on SIGTERM, and when it took SIGKILL
@@ -98,16 +95,19 @@ def land(task: Task, progress: Progress) -> Landing:
     return _landing(task, progress, ended)
 
 
-def land_without_end(task: Task, progress: Progress | None, phase: Phase, why: str) -> Landing:
+def land_without_end(
+    task: Task, progress: Progress | None, phase: Phase, why: str, cancelled: str = "cancelled"
+) -> Landing:
     """Return how a task ended whose job is over, though the task did not come to its end.
 
-    `why` is what Slurm says of the job. Only what the nodes or the queue did is the infrastructure's
-    fault, and worth another try: not a cancellation, for which somebody had a reason.
+    `why` is what the batch system says of the job, `cancelled` by what it can have been cancelled. Only what
+    the nodes or the queue did is the infrastructure's fault, and worth another try: not a cancellation, for
+    which somebody had a reason.
     """
     elapsed_s = progress.elapsed_s if progress else 0.0
     match phase:
         case Phase.CANCELLED:
-            ended, reason = Exit(elapsed_s=elapsed_s), f"{why}: {CANCELLED}"
+            ended, reason = Exit(elapsed_s=elapsed_s), f"{why}: {cancelled}"
         case Phase.OUT_OF_MEMORY:
             ended, reason = Exit(elapsed_s=elapsed_s), f"{why}: it took more memory than the job had"
         case Phase.TIMED_OUT if progress and len(progress.steps) >= len(task.steps):

@@ -1,15 +1,17 @@
-"""Jobs of campaigns in the queue, with what their comments tell of whose they are."""
+"""Jobs of campaigns in a queue, with what their comments tell of whose they are."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
-from tare.backends.slurm.commands import Slurm
-from tare.backends.slurm.states import Phase, phase_of
+from tare.backends.batch.phases import NOT_OVER
+
+if TYPE_CHECKING:
+    from tare.backends.batch.queue import QueuedJob
 
 _NAME = re.compile(r"tare-[0-9a-f]{12}-.+")
-_NOT_OVER = {Phase.QUEUED, Phase.ACTIVE, Phase.SUSPENDED}
 
 
 class CampaignJob(NamedTuple):
@@ -18,7 +20,7 @@ class CampaignJob(NamedTuple):
     Both are empty where its comment does not tell.
     """
 
-    id: int
+    id: str
     name: str
     mark: str
     folder: str
@@ -29,16 +31,15 @@ def comment(mark: str, folder: str) -> str:
     return f"{mark} {folder}" if mark else folder
 
 
-def campaign_jobs(slurm: Slurm) -> list[CampaignJob]:
-    """Return this user's jobs of campaigns, whose comments tell it, or whose names are as Tare writes them.
+def campaign_jobs(jobs: Iterable[QueuedJob]) -> list[CampaignJob]:
+    """Return the jobs of campaigns among `jobs`, by what their comments tell or by their names.
 
     Going on with its campaign adopts a job; nothing else ends it before it ends itself.
-    Raises BackendError when Slurm does not answer.
     """
     found = []
-    for job in slurm.queue():
+    for job in jobs:
         mark, _, folder = job.comment.partition(" ")
         is_told = mark.endswith(":") and folder.startswith("/")
-        if phase_of(job.state) in _NOT_OVER and (is_told or _NAME.fullmatch(job.name)):
+        if job.phase in NOT_OVER and (is_told or _NAME.fullmatch(job.name)):
             found.append(CampaignJob(job.id, job.name, *((mark, folder) if is_told else ("", ""))))
     return found

@@ -1,0 +1,30 @@
+"""What a job is doing, as far as Tare acts on it; each batch system maps its own states to these."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Phase(enum.Enum):
+    """What a job is doing, or why it ended. A state that a backend does not know is UNKNOWN."""
+
+    QUEUED = enum.auto()
+    ACTIVE = enum.auto()
+    ENDING = enum.auto()
+    """Its script has ended; its nodes are not free yet."""
+    SUSPENDED = enum.auto()
+    """Its processes stand still, while the clocks go on."""
+    ENDED = enum.auto()
+    """By itself, well or not: its own record tells."""
+    CANCELLED = enum.auto()
+    TIMED_OUT = enum.auto()
+    OUT_OF_MEMORY = enum.auto()
+    PREEMPTED = enum.auto()
+    NODE_FAILED = enum.auto()
+    UNKNOWN = enum.auto()
+
+
+RUNNING = frozenset({Phase.ACTIVE, Phase.ENDING, Phase.SUSPENDED})
+"""The phases of a job that has nodes."""
+NOT_OVER = RUNNING | {Phase.QUEUED}
+"""The phases of a job that may still do something."""

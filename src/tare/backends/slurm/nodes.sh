@@ -1,0 +1,6 @@
+job_id=$SLURM_JOB_ID job_nodes=$SLURM_JOB_NODELIST this_node=${SLURMD_NODENAME-}
+node0=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+
+on_each() {
+  exec srun --overlap --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none "$@"
+}
