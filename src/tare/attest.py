@@ -15,6 +15,7 @@ import msgspec
 from tare.model.launch import Invocation
 from tare.model.site import Platform
 from tare.model.workload import Stage
+from tare.ranks import with_rank
 
 SCRIPT = "attest.sh"
 """The file in an attempt's folder that each rank goes through: some 2 ms, before the program starts."""
@@ -58,7 +59,7 @@ def is_attested(stage: Stage, platform: Platform) -> bool:
 
 def with_files(stage: Stage, *, is_heard: bool = False) -> Stage:
     """Return `stage` with the files that attested ranks need, and libraries where they are asked."""
-    text = Path(__file__).with_name("attest.sh").read_text()
+    text = with_rank(Path(__file__).with_name("attest.sh").read_text())
     files = {**stage.files, SCRIPT: text, f"{ranks_folder(stage)}/{ASKED}": ""}
     if is_heard:
         files[f"{words_folder(stage.name)}/{ASKED}"] = ""

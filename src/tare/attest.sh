@@ -10,7 +10,7 @@ boost() { # boost TRIES: let the session go before others on its node, or wait u
 }
 say() {
   local rank size host boot='' key value cpus='' cpu socket
-  rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-${SLURM_PROCID:-}}}}
+  find_rank
   size=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE:-${SLURM_NTASKS:-}}}
   { read -r host </proc/sys/kernel/hostname; } 2>/dev/null
   {

@@ -13,7 +13,8 @@ list() { # list FIRST COUNT CPU…: print COUNT of the CPUs after the FIRST ones
 }
 bind() {
   local rank place host name cpus own='' i=0
-  rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-0}}}
+  find_rank
+  rank=${rank:-0}
   place=${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-$((rank % $2))}}
   read -r host </proc/sys/kernel/hostname
   while read -r name cpus; do # containers have names of their own; their ranks lie on nodes in order

@@ -11,6 +11,7 @@ from tare.model.case import Binding, Layout
 from tare.model.launch import Invocation
 from tare.model.site import Platform, Site
 from tare.model.workload import Stage
+from tare.ranks import with_rank
 
 SCRIPT = "bind.sh"
 """The file in an attempt's folder that each rank goes through before any other."""
@@ -28,7 +29,7 @@ def chosen(layout: Layout, platform: Platform, site: Site) -> tuple[tuple[int, .
 
 def with_script(stage: Stage, hosts: Sequence[str], cpus: Sequence[Sequence[int]]) -> Stage:
     """Return `stage` with the script, and the file that tells it the CPUs of each of `hosts`."""
-    text = Path(__file__).with_name("bind.sh").read_text()
+    text = with_rank(Path(__file__).with_name("bind.sh").read_text())
     told = "".join(f"{host} {' '.join(map(str, own))}\n" for host, own in zip(hosts, cpus, strict=False))
     return msgspec.structs.replace(stage, files={**stage.files, SCRIPT: text, _file(stage): told})
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from tare.collectors import cpu, limits, memory, mpi, nics, programs
 from tare.collectors.facts import SOURCES, collect_facts, facts_script
-from tare.collectors.probe import probe_script, read_facts, read_records
+from tare.collectors.probe import probe_script, read_facts
 from tare.collectors.source import Facts, Source, Subject
+from tare.records import read_records
 
 TWO_SOCKETS = "".join(
     f"processor\t: {n}\nmodel name\t: Xeon 6430\nphysical id\t: {n // 4}\ncore id\t: {n // 2 % 2}\n\n"

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tare.collectors.pods import SOURCE, UID
-from tare.collectors.probe import probe_script, read_records
+from tare.collectors.probe import probe_script
 from tare.collectors.source import Subject
+from tare.records import read_records
 
 CGROUPS = """\
 0::/kubepods.slice/kubepods-pod1b4e28ba_2fa1_11d2_883f_0016d3cca427.slice/cri-containerd-ab.scope

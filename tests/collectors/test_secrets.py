@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from tare.collectors import mpi, variables
 from tare.collectors.facts import SOURCES, collect_facts
 from tare.collectors.images import container_facts
-from tare.collectors.probe import FUNCTIONS, probe_script, read_facts, read_records
+from tare.collectors.probe import FUNCTIONS, probe_script, read_facts
 from tare.collectors.secrets import is_told, redact
 from tare.collectors.source import Source, Subject
 from tare.model.site import ContainerOptions, Platform
+from tare.records import read_records
 
 HOSTILE = {
     "AWS_SECRET_ACCESS_KEY": "hunter2",

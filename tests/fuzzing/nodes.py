@@ -38,7 +38,6 @@ from tare.beneath import Beneath
 from tare.collectors import packets
 from tare.collectors.facts import collect_facts
 from tare.collectors.interfaces import read_traffic
-from tare.collectors.probe import RECORD, read_records
 from tare.collectors.sampler import raw_name, read_timeline, settle
 from tare.collectors.sampler.bundle import source_texts
 from tare.errors import NOT_JSON
@@ -46,6 +45,7 @@ from tare.model.case import Layout
 from tare.model.scheduler import Task
 from tare.model.site import Network, Platform
 from tare.model.telemetry import Epoch, Host, Span
+from tare.records import SEPARATOR, read_records
 from tare.redaction import redact_text, redact_words
 from tare.runner.owners import _is_down
 from tare.runner.placement import attest
@@ -143,9 +143,10 @@ def _records(texts: dict[str, str]) -> bytes:
     """Return records as scripts on nodes print them, all before the end of each source."""
     from tare.collectors.facts import SOURCES
 
-    told = "".join(f"{RECORD}{name}{RECORD}{text}" for name, text in texts.items())
+    told = "".join(f"{SEPARATOR}{name}{SEPARATOR}{text}" for name, text in texts.items())
     return (
-        "".join(f"{told}{RECORD}end of {one.name}{RECORD}\n" for one in SOURCES[:2]).encode() + told.encode()
+        "".join(f"{told}{SEPARATOR}end of {one.name}{SEPARATOR}\n" for one in SOURCES[:2]).encode()
+        + told.encode()
     )
 
 

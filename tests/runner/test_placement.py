@@ -10,12 +10,14 @@ import pytest
 
 from tare import attest as attesting
 from tare.attest import MOST_WITNESSES, SCRIPT, attested, is_attested, with_files, witness_every
+from tare.cpu_lists import parse_cpus
 from tare.model.case import Binding, Layout
 from tare.model.launch import Invocation
 from tare.model.site import Platform
 from tare.model.workload import Stage
 from tare.own_cores import bound
-from tare.runner.placement import attest, parse_cpus, read_seats
+from tare.ranks import with_rank
+from tare.runner.placement import attest, read_seats
 
 TWO_BY_TWO = Layout(nodes=2, ranks=4, ranks_per_node=2, bind=Binding.CORE)
 STAGE = Stage(argv=("app",))
@@ -218,8 +220,7 @@ def test_the_script_says_where_it_is_and_becomes_the_program(tmp_path: Path) -> 
 
 def test_a_folder_that_cannot_be_written_stops_no_program(tmp_path: Path) -> None:
     started = attested(Invocation(argv=("echo", "done")), STAGE, str(tmp_path))
-    script = Path(attesting.__file__).with_name("attest.sh")
-    argv = ["/bin/sh", str(script), *started.argv[2:]]
+    argv = ["/bin/sh", "-c", with_files(STAGE).files[SCRIPT], *started.argv[1:]]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("done\n", "")
 
@@ -381,7 +382,7 @@ def test_a_rank_takes_cpus_of_its_node(
     name = Path("/proc/sys/kernel/hostname").read_text().strip()
     (tmp_path / "cpus").mkdir()
     (tmp_path / "cpus/run").write_text(f"{name if host == 'n1' else 'n1'} 2 4\nn2 5 7\n")
-    (tmp_path / "bind.sh").write_text((Path(attesting.__file__).parent / "bind.sh").read_text())
+    (tmp_path / "bind.sh").write_text(with_rank((Path(attesting.__file__).parent / "bind.sh").read_text()))
     layout = Layout(2, 2 * per_node, per_node, max(each, 1), Binding.CORE if each else Binding.NONE)
     program = bound(Invocation(argv=("echo", "a b")), Stage(argv=(), name="run"), layout, str(tmp_path))
     found = subprocess.run(

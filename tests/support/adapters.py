@@ -12,8 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tare.collectors.interfaces import read_traffic
-from tare.collectors.probe import read_records
 from tare.model.backend import Counters
+from tare.records import read_records
 from tare.traffic import traffic_script
 
 HEADINGS = """\

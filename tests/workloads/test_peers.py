@@ -7,8 +7,9 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -53,13 +54,19 @@ def port() -> int:
         return number
 
 
-def start(stage: Stage, folder: Path, variable: str, rank: str) -> subprocess.Popen[str]:
+INSIDE_SRUN_PTY = {"PMI_RANK": "0", "PMIX_RANK": "0", "SLURM_PROCID": "0"}
+"""What a shell that `srun --pty` started hands on to whatever is started in it."""
+
+
+def start(
+    stage: Stage, folder: Path, variable: str, rank: str, inherited: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.Popen[str]:
     """Start one rank of `stage` as a launcher would."""
     for name, text in stage.files.items():
         if not (folder / name).exists():  # another rank may be reading it
             (folder / name).write_text(text)
     argv = [word.replace("{work}", str(folder)) for word in stage.argv]
-    env = {"PATH": os.environ["PATH"], variable: rank}
+    env = {"PATH": os.environ["PATH"], **inherited, variable: rank}
     return subprocess.Popen(argv, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
@@ -146,3 +153,18 @@ def test_one_rank_is_too_few() -> None:
         "double is a server and a client; set nodes: 2, or ranks: 2 for both on one node"
     ]
     assert list(workload.faults(case_of(workload))) == []
+
+
+@pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_RANK", "PMI_RANK"])
+def test_mpirun_inside_srun_pty_starts_one_server_and_one_client(
+    tmp_path: Path, port: int, variable: str
+) -> None:
+    stage = stage_of(port)
+    ranks = [start(stage, tmp_path, variable, rank, INSIDE_SRUN_PTY) for rank in ("0", "1")]
+    try:
+        said, _ = ranks[1].communicate(timeout=10)
+    finally:
+        for one in ranks:
+            one.kill()
+            one.communicate()
+    assert said.startswith("served: with a blank")

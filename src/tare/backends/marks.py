@@ -2,8 +2,8 @@
 
 Every process of a job inherits ``TARE_JOB=<mark>``, also across setsid(2), double forks and PID
 namespaces, so that a scan of /proc finds what a process group would miss (Jenkins finds the orphans
-of its builds in the same way). `sessions` reads what a mark tells. The module is stdlib-only: the guard runs
-it after its parent is gone.
+of its builds in the same way). `sessions` reads what a mark tells. The module needs the standard
+library and job_mark alone: the guard runs it after its parent is gone.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-VARIABLE = "TARE_JOB"
+if __name__ == "__main__":  # run by its path, without the folder of any package (-I, -S)
+    sys.path.append(str(Path(__file__).parents[2]))
 
-_KEEPER_VARIABLE = f"LC_{VARIABLE}"
-"""The mark of conmon, which watches a container: podman hands on to it only LC_* of the environment."""
+from tare.job_mark import KEEPER_VARIABLE
+from tare.job_mark import VARIABLE as VARIABLE
 
 _CLEAN_UP_S = 3.0
 """How long conmon may take to clean up after a container that has ended."""
@@ -38,7 +39,7 @@ class Carrier(NamedTuple):
 
 def carriers(proc: Path = Path("/proc")) -> list[Carrier]:
     """Return each marked process, this one and zombies left out, and what /proc hides."""
-    every = [*_labels(proc), *_labels(proc, _KEEPER_VARIABLE)]
+    every = [*_labels(proc), *_labels(proc, KEEPER_VARIABLE)]
     return [Carrier(pid, label, uid) for pid, label in every if (uid := _user_of(pid, proc)) is not None]
 
 
@@ -62,7 +63,7 @@ def label_of(pid: int) -> str | None:
         return None
     if not environ:
         return None
-    return _label_in(environ, VARIABLE) or _label_in(environ, _KEEPER_VARIABLE) or ""
+    return _label_in(environ, VARIABLE) or _label_in(environ, KEEPER_VARIABLE) or ""
 
 
 def _label_in(environ: bytes, variable: str) -> str | None:
@@ -117,7 +118,7 @@ def end_marked(scope: str, within_s: float = 10.0, *, uid: int | None = None) ->
         clean_scans = 0 if alive else clean_scans + 1
         killed.update(pid for pid in alive if _kill(pid, is_ours))
         time.sleep(0.02)
-    return len(killed) + _end_keepers(lambda pid: is_ours(pid, _KEEPER_VARIABLE))
+    return len(killed) + _end_keepers(lambda pid: is_ours(pid, KEEPER_VARIABLE))
 
 
 def _kill(pid: int, is_meant: Callable[[int], bool]) -> bool:
@@ -147,7 +148,7 @@ def _end_keepers(is_ours: Callable[[int], bool], proc: Path = Path("/proc")) -> 
     waits to be started, and no record of either.
     """
     deadline = time.monotonic() + _CLEAN_UP_S
-    while keepers := [pid for pid, _ in _labels(proc, _KEEPER_VARIABLE) if is_ours(pid)]:
+    while keepers := [pid for pid, _ in _labels(proc, KEEPER_VARIABLE) if is_ours(pid)]:
         if time.monotonic() > deadline:
             break
         time.sleep(0.02)

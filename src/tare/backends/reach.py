@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import shlex
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -16,11 +15,11 @@ from tare.backends.strays import Swept, sweep_script, swept
 from tare.backends.transfer import Transfer
 from tare.errors import BackendError
 from tare.model.backend import Job
+from tare.records import print_file, read_records
 
 _QUERY_S = 30.0
 _BEGIN = "tare-begins"
 _UNREACHABLE = 255  # ssh(1): "exits with 255 if an error occurred"
-_RECORD = "\x1e"  # ASCII record separator: cannot occur in the text files of /proc that are read
 
 
 class Reach:
@@ -90,15 +89,9 @@ class Reach:
 
     def read(self, hosts: Sequence[str], paths: Sequence[str]) -> dict[str, dict[str, str]]:
         """Return the text of small files by host and path (see model.Backend.read)."""
-        script = "".join(
-            f"printf '{_RECORD}%s{_RECORD}' {shlex.quote(path)}; cat {shlex.quote(path)} 2>/dev/null;"
-            for path in paths
-        )
-        found = {}
-        for host, said in self.run(dict.fromkeys(hosts, script)).items():
-            parts = said.split(_RECORD)[1:]
-            found[host] = {path: text for path, text in zip(parts[::2], parts[1::2], strict=True) if text}
-        return found
+        script = "".join(map(print_file, paths))
+        said = self.run(dict.fromkeys(hosts, script))
+        return {host: read_records(text) for host, text in said.items()}
 
     def labels(self, hosts: Sequence[str], campaign: str) -> set[str]:
         """Return the marks that processes of a campaign carry on `hosts`, without those that are away."""

@@ -11,13 +11,10 @@ from collections.abc import Iterator, Sequence
 
 from tare.collectors.secrets import AWK, redact
 from tare.collectors.source import Answers, Facts, Source, Subject
-
-RECORD = "\x1e"
-"""ASCII record separator, around the name of each record: no text file of /proc holds it."""
+from tare.records import BEGIN_RECORD
 
 FUNCTIONS = f"""\
-record() {{ printf '\\036%s\\036' "$1"; }}
-files() {{ for f do [ -f "$f" ] && [ -r "$f" ] && record "$f" && cat "$f"; done; }}
+{BEGIN_RECORD}files() {{ for f do [ -f "$f" ] && [ -r "$f" ] && record "$f" && cat "$f"; done; }}
 limit() {{ if command -v timeout >/dev/null; then timeout 10 "$@"; else "$@"; fi; }}
 told() {{ name=$1; shift; text=$(limit "$@" </dev/null) && record "$name" && printf '%s\\n' "$text"; }}
 hide() {{ awk '{AWK}{{ print hide($0) }}'; }}
@@ -69,9 +66,3 @@ def _by_source(sources: Sequence[Source], answers: Answers) -> Iterator[tuple[So
             own = {}
         else:
             own[name] = text
-
-
-def read_records(text: str) -> dict[str, str]:
-    """Return what the script printed, by the name of the record; an empty record is none."""
-    parts = text.split(RECORD)[1:]
-    return {name: content for name, content in zip(parts[::2], parts[1::2], strict=False) if content}

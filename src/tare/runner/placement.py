@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tare.attest import ASKED
 from tare.beneath import Beneath
+from tare.cpu_lists import parse_cpus
 from tare.model.case import Binding, Layout
 from tare.units import whole_number
 
@@ -17,7 +18,6 @@ _LOOKS, _PAUSE_S = 5, 0.5  # a file of another node may be seen late on a shared
 _MOST_NAMED = 5
 
 _MOST_BYTES = 1024 * 1024  # of what a rank says of itself
-_MOST_CPUS = 1 << 16  # eight times what Linux can be built for (NR_CPUS_RANGE_END of x86)
 
 
 class Seat(NamedTuple):
@@ -119,17 +119,6 @@ def _read_seat(one: Beneath) -> Seat:
         autogroup=_signed(told.get("autogroup")),
         boot=told.get("boot", ""),
     )
-
-
-def parse_cpus(text: str) -> frozenset[int]:
-    """Return the CPUs in a list such as ``0-3,8`` (cpuset(7), List format); other parts are left out."""
-    found: set[int] = set()
-    for part in text.strip().split(","):
-        first, _, last = part.partition("-")
-        begin, end = whole_number(first), whole_number(last or first)
-        if begin is not None and end is not None and end < _MOST_CPUS:
-            found.update(range(begin, end + 1))
-    return frozenset(found)
 
 
 def _whole(text: str | None) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tare.errors import UsageError
+from tare.job_mark import VARIABLE
 from tare.model.launch import CONTAINER_LABEL as LABEL
 from tare.model.launch import Invocation
 from tare.model.site import ContainerOptions, Platform
@@ -30,7 +31,7 @@ class Docker(Engine):
 
     def _run_script(self, names: Iterable[str]) -> str:
         passed = print_passed(names, without=["HOME"])
-        return f'exec "$0" run --label "{LABEL}=$TARE_JOB" {passed} "$@"'
+        return f'exec "$0" run --label "{LABEL}=${VARIABLE}" {passed} "$@"'
 
     def _image(self, options: ContainerOptions) -> list[str]:
         if options.rootfs:

@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tare.job_mark import VARIABLE
 from tare.model.launch import CONTAINER_LABEL as LABEL
 from tare.model.launch import Invocation
 from tare.model.site import ContainerOptions, Platform
 from tare.runtimes.contents import binds_of, options_of, own_path
 
-_MARK = "TARE_JOB"
-_PASSED_ON = (_MARK, "TARE_LAB_DIR", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF", "DOCKER_HOST")
+_PASSED_ON = (VARIABLE, "TARE_LAB_DIR", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF", "DOCKER_HOST")
 """What a command in a container needs to be found, and to reach the containers of other hosts."""
 
 
@@ -47,9 +47,9 @@ class Engine:
         """Return what starts a long-lived container (see model.Engine)."""
         options = options_of(self.name, platform)
         before = self._prologue + self._make_room(container)
-        script = f'{before}exec "$0" run --label "{LABEL}=${_MARK}" {self._given} "$@"'
+        script = f'{before}exec "$0" run --label "{LABEL}=${VARIABLE}" {self._given} "$@"'
         argv = ["bash", "-c", script, self._program(options)]
-        argv += ["--rm", "--detach", "--name", container, "--env", _MARK, *self._sharing(options)]
+        argv += ["--rm", "--detach", "--name", container, "--env", VARIABLE, *self._sharing(options)]
         for path in dict.fromkeys(binds):
             argv += _volume(own_path(self.name, path))
         for bind in binds_of(self.name, options):
@@ -73,7 +73,14 @@ class Engine:
         self, platform: Platform, prefix: str, folder: str, agent: Sequence[str]
     ) -> dict[str, str]:
         """Return what the agent reads (see model.Engine, and the agent itself)."""
-        words = [self._program(options_of(self.name, platform)), "exec", "--env", _MARK, "--workdir", folder]
+        words = [
+            self._program(options_of(self.name, platform)),
+            "exec",
+            "--env",
+            VARIABLE,
+            "--workdir",
+            folder,
+        ]
         return {
             "TARE_SITE_AGENT": " ".join(agent),
             "TARE_CONTAINER_EXEC": shlex.join(words),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
+from tare.job_mark import KEEPER_VARIABLE, VARIABLE
 from tare.model.launch import CONTAINER_LABEL as LABEL
 from tare.model.site import ContainerOptions
 from tare.runtimes.engine import Engine
@@ -38,8 +39,8 @@ class Podman(Engine):
         return (
             f"{_LIMIT}"
             'if [ -n "$PMI_FD" ]; then exec 3<&"$PMI_FD"; PMI_FD=3; set -- --preserve-fds=1 "$@"; fi; '
-            f'LC_TARE_JOB="$TARE_JOB" exec "$0" run --label "{LABEL}=$TARE_JOB" {print_passed(names)} '
-            f'{self._given} "$@"'
+            f'{KEEPER_VARIABLE}="${VARIABLE}" exec "$0" run --label "{LABEL}=${VARIABLE}" '
+            f'{print_passed(names)} {self._given} "$@"'
         )
 
     def _make_room(self, container: str) -> str:

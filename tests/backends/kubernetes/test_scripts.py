@@ -22,7 +22,7 @@ from tare.backends.kubernetes.framing import Sum
 from tare.backends.kubernetes.landing import land
 from tare.backends.kubernetes.observed import SeenMeta, SeenPod
 from tare.backends.kubernetes.receiving import Lack, Receiver
-from tare.backends.kubernetes.script import probe_script, render
+from tare.backends.kubernetes.script import probe_script, rank_script, render
 from tare.collectors.sampler import program, settle
 from tare.model.case import Case, Layout
 from tare.model.kubernetes import PhaseTimeouts
@@ -85,7 +85,8 @@ def pods(tmp_path: Path) -> Pods:
     for name in ("run/ranks", "work", "scripts", "bin"):
         (found.root / name).mkdir(parents=True)
     for name in ("account.sh", "probe.sh", "prepare.sh", "rank.sh"):
-        text = probe_script() if name == "probe.sh" else (SCRIPTS / name).read_text()
+        made = {"probe.sh": probe_script, "rank.sh": rank_script}.get(name)
+        text = made() if made else (SCRIPTS / name).read_text()
         (found.root / "scripts" / name).write_text(found.located(text))
     (found.root / "scripts" / "facts.sh").write_text("printf '\\036facts\\036here'\n")
     return found

@@ -13,9 +13,9 @@ from tare.backends.strays import swept
 from tare.model.backend import Exit
 from tare.model.scheduler import Landing, Task
 from tare.model.telemetry import Epoch
+from tare.records import read_records
 from tare.units import whole_number
 
-_RECORD = "\x1e"  # what job.sh puts around the path of each file
 _TIMED_OUT = {124, 137}  # timeout(1): on SIGTERM, and when it took SIGKILL
 _SIGNAL_BASE, _LAST_SIGNAL = 128, 64
 _MOST_SAID = 10_000
@@ -210,10 +210,7 @@ def _read_room(folder: Path) -> dict[str, str]:
 def _read_probe(folder: Path, name: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for path in folder.glob(f"{name}.*"):
-        parts = path.read_text(errors="replace").split(_RECORD)[1:]
-        found[path.name.removeprefix(f"{name}.")] = {
-            file: text for file, text in zip(parts[::2], parts[1::2], strict=False) if text
-        }
+        found[path.name.removeprefix(f"{name}.")] = read_records(path.read_text(errors="replace"))
     return found
 
 

@@ -15,6 +15,7 @@ from tare.backends.kubernetes.objects import ConfigMap, Meta
 from tare.errors import UsageError
 from tare.model.kubernetes import HOSTFILE, KubernetesOptions
 from tare.model.scheduler import Step, Task
+from tare.ranks import with_rank
 from tare.traffic import traffic_script
 
 MOST_KIB = 4096
@@ -58,12 +59,18 @@ def probe_script() -> str:
     return (_SCRIPTS / "probe.sh").read_text() + traffic_script()
 
 
+def rank_script() -> str:
+    """Return the script through which each rank in a pod starts."""
+    return with_rank((_SCRIPTS / "rank.sh").read_text())
+
+
 def config_map(task: Task, options: KubernetesOptions, facts: str, inputs: Mapping[str, str]) -> ConfigMap:
     """Return the scripts and `inputs` of a task. Its name tells its content: the runs of a case share it.
 
     `facts` is a shell script that each pod runs before the task, to print records (see landing).
     """
-    data = {name: (_SCRIPTS / name).read_text() for name in ("account.sh", "prepare.sh", "rank.sh")}
+    data = {name: (_SCRIPTS / name).read_text() for name in ("account.sh", "prepare.sh")}
+    data["rank.sh"] = rank_script()
     data["probe.sh"] = probe_script()
     data |= {"facts.sh": facts, "task.sh": render(task, options)}
     if task.sampler is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from tare.cpu_lists import parse_cpus
 from tare.model.case import Layout
 from tare.model.scheduler import NodeFiles, Task
 from tare.units import whole_number
@@ -63,21 +64,10 @@ def cpu_limit(files: Mapping[str, str]) -> float | None:
     share, whole = whole_number(quota), whole_number(period)
     if share is not None and whole:
         limits.append(share / whole)
-    n_cpus = next((count_cpus(files[name]) for name in _SETS if files.get(name, "").strip()), None)
+    n_cpus = next((len(parse_cpus(files[name])) for name in _SETS if files.get(name, "").strip()), None)
     if n_cpus and not limits:
         limits.append(float(n_cpus))
     return min(limits, default=None)
-
-
-def count_cpus(text: str) -> int:
-    """Return how many CPUs a list such as ``0-3,8`` names (cpuset(7))."""
-    count = 0
-    for part in text.strip().split(","):
-        first, _, last = part.partition("-")
-        begin, end = whole_number(first), whole_number(last or first)
-        if begin is not None and end is not None:
-            count += max(end - begin + 1, 0)
-    return count
 
 
 def _wrong_ranks(task: Task, after: NodeFiles) -> Iterator[str]:

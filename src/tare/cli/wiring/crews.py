@@ -19,7 +19,6 @@ from tare.cli.wiring.rehearsal import rehearse
 from tare.collectors.facts import collect_facts
 from tare.collectors.images import container_facts
 from tare.collectors.interfaces import read_traffic
-from tare.collectors.probe import read_records
 from tare.compose import Composer
 from tare.errors import BackendError, UsageError
 from tare.model.attempt import Attempt, Traffic
@@ -28,6 +27,7 @@ from tare.model.campaign import Environment
 from tare.model.case import Case
 from tare.model.scheduler import NodeFiles
 from tare.model.site import Platform, Site, SlurmOptions
+from tare.records import read_records
 from tare.runner.batch import BatchCrew, BatchSetup, make_task
 from tare.runner.crew import Alone, Crew, Crews
 from tare.runner.execution import Executor

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from tare.cli.wiring.planning import Loaded
 from tare.collectors.facts import facts_script
-from tare.collectors.probe import read_records
 from tare.collectors.source import Subject
 from tare.model.attempt import Attempt
 from tare.model.backend import Backend
 from tare.model.site import Platform
+from tare.records import read_records
 from tare.store.campaign import read_environment
 
 

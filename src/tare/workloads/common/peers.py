@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from tare.model.case import Case
 from tare.model.workload import Parameter, ParameterKind, Stage
+from tare.ranks import with_rank
 from tare.workloads.common.benchmark import Benchmark
 
 _SCRIPT = """\
 # Start a server on rank 0 and, once it listens, a client on rank 1; end the server when the client has ended.
 # Usage: sh peer.sh PROTOCOL:PORT SERVER ... -- CLIENT ...
-rank=${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${SLURM_PROCID:-${JOB_COMPLETION_INDEX:-}}}}}
+find_rank
 work=${0%/*}
 protocol=${1%%:*}
 port=$(printf %04X "${1##*:}")
@@ -81,11 +82,8 @@ case $rank in
     ;;
 esac
 """
-"""The rank is the process manager's: Hydra (Intel MPI, MPICH), Open MPI, any PMIx, Slurm, a Kubernetes Job.
-
-The two find each other by files in the working folder, which all nodes share; listing the folder makes
-NFS look again.
-"""
+"""The two find each other by files in the working folder, which all nodes share; listing it makes NFS look
+again."""
 
 
 class PeerBenchmark(Benchmark, frozen=True, kw_only=True):
@@ -108,7 +106,7 @@ def peer_stage(
     """
     return Stage(
         argv=("sh", "{work}/peer.sh", f"{protocol}:{port}", *server, "--", *client),
-        files={"peer.sh": _SCRIPT},
+        files={"peer.sh": with_rank(_SCRIPT)},
         layout=case.layout.pair(),
         is_pair=True,
         programs=tuple(dict.fromkeys((server[0], client[0]))),

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from tare.model.case import Case, Layout
 from tare.model.workload import Stage
+from tare.ranks import with_rank
 
 _SCRIPT = """\
 # Start a service on each rank and, once all of them listen, a master on rank 0; end the services after it.
 # Usage: sh services.sh COUNT PORT HOST SERVICE ... -- MASTER ... -- EACH ...
 # The words EACH follow those of the master once for each rank. In them and in the service's, %r is the number
 # of the rank, and %a its address on the network on which HOST is. The file hosts holds the addresses.
-rank=${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${SLURM_PROCID:-${JOB_COMPLETION_INDEX:-}}}}}
+find_rank
 work=${0%/*}
 count=$1
 port=$(printf %04X "$2")
@@ -153,7 +154,7 @@ def services_stage(
     return Stage(
         name=name,
         argv=(*call, *service, "--", *master, "--", *each),
-        files={f"{name}/services.sh": _SCRIPT, **own},
+        files={f"{name}/services.sh": with_rank(_SCRIPT), **own},
         layout=node_layout(case),
         programs=tuple(dict.fromkeys((service[0], master[0]))),
         has_own_threads=True,

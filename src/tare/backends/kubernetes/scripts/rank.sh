@@ -1,5 +1,6 @@
 # rank.sh FOLDERS COMMAND…: tell where this rank runs, then become its command, which FOLDERS may hold.
-rank=${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${JOB_COMPLETION_INDEX:-0}}}}
+find_rank
+rank=${rank:-0}
 [ -z "$1" ] || PATH=$1:$PATH
 shift
 read -r TARE_NODE </tare/run/node || : # its one line has no end
