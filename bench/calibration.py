@@ -19,7 +19,8 @@ from tare.answers.suspicions import Suspicion
 from tare.answers.trust import trust
 from tare.answers.variability import variabilities
 from tare.model.campaign import Campaign
-from tare.model.comparison import Finding, Verdict
+from tare.model.comparison import Finding
+from tare.model.verdict import Verdict
 from tare.store.campaign import read_campaign
 
 N_CAMPAIGNS = 20

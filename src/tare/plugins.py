@@ -10,22 +10,15 @@ Groups and what their entry points name:
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, cast
+from importlib.metadata import EntryPoint
+from typing import cast
 
 from tare.errors import UsageError, nearest_name
 from tare.model.backend import Backend
 from tare.model.launch import Launcher, Runtime
 from tare.model.workload import InlineDefinition, Workload
-
-_GROUPS = {
-    "tare.workloads": "workload",
-    "tare.launchers": "launcher",
-    "tare.runtimes": "runtime",
-    "tare.backends": "backend",
-}
+from tare.registry import installed, kind_of, load, unusable
 
 
 class UnknownName(UsageError, KeyError):
@@ -37,24 +30,24 @@ class UnknownName(UsageError, KeyError):
 
 def launcher(name: str) -> Launcher:
     """Return the launcher called `name` in site files. Raises UsageError when there is none."""
-    return cast(Launcher, _load(_plugin("tare.launchers", name))())
+    return cast(Launcher, load(_plugin("tare.launchers", name))())
 
 
 def runtime(name: str) -> Runtime:
     """Return the runtime called `name` in site files. Raises UsageError when there is none."""
-    return cast(Runtime, _load(_plugin("tare.runtimes", name))())
+    return cast(Runtime, load(_plugin("tare.runtimes", name))())
 
 
 def backend(name: str) -> Callable[..., Backend]:
     """Return the class of the backend called `name` in site files. Raises UsageError when there is none."""
-    return cast("Callable[..., Backend]", _load(_plugin("tare.backends", name)))
+    return cast("Callable[..., Backend]", load(_plugin("tare.backends", name)))
 
 
 def workloads(inline: Sequence[InlineDefinition] = ()) -> Workloads:
     """Return every workload by its full name; those that a study declares `inline` hide installed ones."""
     from tare.workloads.inline import InlineWorkload
 
-    return Workloads(_entry_points()["tare.workloads"], {one.name: InlineWorkload(one) for one in inline})
+    return Workloads(installed("tare.workloads"), {one.name: InlineWorkload(one) for one in inline})
 
 
 class Workloads(Mapping[str, Workload]):
@@ -106,37 +99,16 @@ class Workloads(Mapping[str, Workload]):
             try:
                 members = {one.name: one for one in plugin.load()}
             except Exception as error:  # a plug-in may raise anything
-                self._problems[family] = _unusable(plugin, error)
+                self._problems[family] = unusable(plugin, error)
             self._families[family] = members
         return self._families[family]
 
 
-@functools.cache
-def _entry_points() -> dict[str, dict[str, EntryPoint]]:
-    """Return the entry points of each group by name: the folders of sys.path are read once a process."""
-    installed = entry_points()
-    return {group: {one.name: one for one in installed.select(group=group)} for group in _GROUPS}
-
-
 def _plugin(group: str, name: str) -> EntryPoint:
-    known = _entry_points()[group]
+    known = installed(group)
     if name not in known:
-        raise _unknown(_GROUPS[group], name, known)
+        raise _unknown(kind_of(group), name, known)
     return known[name]
-
-
-def _load(plugin: EntryPoint) -> Any:  # what it is follows from its group
-    try:
-        return plugin.load()
-    except Exception as error:  # a plug-in may raise anything
-        raise UsageError(_unusable(plugin, error)) from error
-
-
-def _unusable(plugin: EntryPoint, error: Exception) -> str:
-    return (
-        f"{_GROUPS[plugin.group]} plug-in {plugin.name} ({plugin.value}) cannot be used: "
-        f"{type(error).__name__}: {error}; mend or uninstall the package that it comes from"
-    )
 
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:

@@ -18,7 +18,8 @@ from tare.answers.rule_parser import parse_rules
 from tare.answers.rules import Function, Kind, RuleSource
 from tare.answers.variability import variabilities
 from tare.model.campaign import Campaign
-from tare.model.comparison import Mean, Verdict
+from tare.model.comparison import Mean
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from tare.stats.intervals import Floats
 from truth.campaigns import RATE, Figure, Truth, by_level, campaign, campaigns

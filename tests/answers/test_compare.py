@@ -13,7 +13,8 @@ from tare.answers.estimate import estimates
 from tare.errors import UsageError
 from tare.model.attempt import Series, State
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Verdict
+from tare.model.comparison import Comparison
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 
 

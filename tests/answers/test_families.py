@@ -11,7 +11,8 @@ from tare.answers.compare import aggregates, comparisons, overview
 from tare.answers.headline import headlines
 from tare.model.attempt import Source
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Correction, Verdict
+from tare.model.comparison import Comparison, Correction
+from tare.model.verdict import Verdict
 
 DECIDED = (Verdict.WORSE, Verdict.BETTER)
 SCALES = range(2, 14)

@@ -10,8 +10,8 @@ from support.synthetic import make_campaign, make_case
 from tare.answers.aspects import Aspect, aspect_of
 from tare.answers.headline import headlines
 from tare.answers.table import Cell
-from tare.model.comparison import Verdict
 from tare.model.values import Scalar
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 
 

@@ -16,8 +16,8 @@ from tare.answers.rule_parser import parse_rule
 from tare.answers.rules import Kind, RuleSource
 from tare.model.attempt import Series
 from tare.model.campaign import Campaign
-from tare.model.comparison import Verdict
 from tare.model.values import Scalar
+from tare.model.verdict import Verdict
 from tare.model.workload import Better, Fom
 
 RATE = Fom(name="rate", unit="MiB/s", better=Better.HIGHER, by=("operation", "bytes"), is_primary=True)

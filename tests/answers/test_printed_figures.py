@@ -16,7 +16,7 @@ from tare.answers.rules import Kind, Rule, RuleSource
 from tare.answers.scaling import scalings
 from tare.model.attempt import Series
 from tare.model.campaign import Campaign
-from tare.model.comparison import Verdict
+from tare.model.verdict import Verdict
 from truth.campaigns import Figure, Truth, by_level, campaign
 from truth.claims import tally
 from truth.noise import lognormal

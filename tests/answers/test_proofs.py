@@ -19,7 +19,7 @@ from tare.answers.rules import Kind, RuleSource
 from tare.model.attempt import Attempt, Proof, State
 from tare.model.campaign import Campaign
 from tare.model.case import Case, Layout
-from tare.model.comparison import Verdict
+from tare.model.verdict import Verdict
 
 ONE, TWO = Layout(1, 2, 2), Layout(2, 2, 1)
 

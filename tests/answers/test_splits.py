@@ -13,7 +13,8 @@ from tare.answers.questions import FamilyKind, questions
 from tare.answers.rule_parser import parse_rule
 from tare.answers.rules import Kind, RuleSource
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Correction, Finding, Verdict
+from tare.model.comparison import Comparison, Correction, Finding
+from tare.model.verdict import Verdict
 
 SIZES = (1, 4096, 16384, 32768, 1048576)
 """One of small messages, three between, and one of large ones."""

@@ -16,7 +16,7 @@ from tare.answers.variability import variabilities
 from tare.model.attempt import Source
 from tare.model.campaign import Campaign
 from tare.model.case import Case
-from tare.model.comparison import Verdict
+from tare.model.verdict import Verdict
 from tare.report.words.doubts import cure, cure_of_noise, finding, imprecision_words
 from truth.campaigns import Truth, campaigns
 from truth.noise import lognormal

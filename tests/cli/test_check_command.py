@@ -54,7 +54,7 @@ def test_a_folder_without_a_campaign_is_not_a_failed_check(tare: Tare, tmp_path:
 
 def test_the_table_has_rule_case_interval_verdict_and_why(tare: Tare, campaign: Path) -> None:
     lines = tare("check", campaign, "--fail-if", f"{OVERHEAD} > 5 %").stdout.splitlines()
-    assert lines[0] == f"■ fail  fail if {OVERHEAD} > 5 %"
+    assert lines[0] == f"✗ fail  fail if {OVERHEAD} > 5 %"
     assert lines[1].split() == [
         "case",
         "measured",
@@ -115,7 +115,7 @@ def test_rules_can_stand_in_a_file_and_options_overrule_it(
     (tmp_path / "rules.yaml").write_text(RULES)
     ended = tare("check", campaign, "--rules", "rules.yaml")
     assert ended.returncode == 1
-    assert "▨ undecided  the overlay is cheap enough: fail if" in ended.stdout
+    assert "? undecided  the overlay is cheap enough: fail if" in ended.stdout
     assert tare("check", campaign, "--rules", "rules.yaml", "--undecided", "warn").returncode == 0
 
 

@@ -14,7 +14,8 @@ from support.synthetic import SIZES, make_campaign, make_case, write_campaign
 from tare.cli.commands.compare import command, format_ratio
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Verdict
+from tare.model.comparison import Comparison
+from tare.model.verdict import Verdict
 from truth.campaigns import TIME, Figure, Truth, by_level, write
 from truth.noise import lognormal
 

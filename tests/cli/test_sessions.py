@@ -198,7 +198,7 @@ def test_a_rule_on_sides_that_never_ran_together_is_undecided(tare: Tare, apart:
     assert "not measured together: the sides have no run in one block of one session" in said.stdout
     asked = tare("check", apart, *rule, "--unpaired")
     assert asked.returncode == 1
-    assert "■ fail (unpaired)" in asked.stdout
+    assert "✗ fail (unpaired)" in asked.stdout
     assert "the machine may have changed between" in asked.stdout
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tare import plugins
+from tare import plugins, registry
 from tare.errors import UsageError
 from tare.model.workload import Better, Fom, InlineDefinition, InlineFom
 
@@ -35,10 +35,10 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     (tmp_path / "acme_bench.py").write_text(ACME)
     (tmp_path / "broken_bench.py").write_text("raise OSError('no licence found')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(plugins, "entry_points", lambda: INSTALLED)
-    plugins._entry_points.cache_clear()
+    monkeypatch.setattr(registry, "entry_points", lambda: INSTALLED)
+    registry._by_group.cache_clear()
     yield
-    plugins._entry_points.cache_clear()
+    registry._by_group.cache_clear()
     sys.modules.pop("acme_bench", None)
 
 
@@ -118,7 +118,7 @@ def test_the_installed_packages_are_searched_once(monkeypatch: pytest.MonkeyPatc
         searches.append(1)
         return INSTALLED
 
-    monkeypatch.setattr(plugins, "entry_points", search)
+    monkeypatch.setattr(registry, "entry_points", search)
     plugins.launcher("none")
     plugins.runtime("native")
     plugins.workloads()["imb.bcast"]

@@ -21,9 +21,9 @@ from tare.errors import UsageError
 from tare.model.attempt import Attempt, Series, State
 from tare.model.campaign import Campaign
 from tare.model.case import Case, Layout
-from tare.model.comparison import Verdict
 from tare.model.plan import Plan
 from tare.model.study import Repeats
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from tare.store.campaign import read_campaign
 

@@ -15,7 +15,7 @@ from report.html_reader import Page
 from report.studies import HOSTILE, answers_of, hostile, three_networks, with_gaps
 from support.synthetic import make_campaign
 from tare.model.campaign import Campaign
-from tare.model.comparison import Verdict
+from tare.model.verdict import verdicts
 from tare.report.charts import palette
 from tare.report.content import content
 from tare.report.formats.escaping import markdown
@@ -96,5 +96,5 @@ def test_any_text_stays_in_its_cell(text: str) -> None:
 
 def test_no_sign_of_a_side_is_that_of_a_verdict() -> None:
     """A line on an undecided third contender must not begin with ▲."""
-    assert not {verdict.sign for verdict in Verdict} & set(palette.SIGNS)
+    assert not {verdict.sign for verdict in verdicts()} & set(palette.SIGNS)
     assert len(set(palette.SIGNS)) == len(palette.SHAPES) == len(set(palette.SHAPES))

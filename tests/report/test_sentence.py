@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from report.studies import answers_of, page_of, three_networks, words_of
 from support.synthetic import make_campaign
-from tare.model.comparison import Comparison, Verdict
+from tare.model.comparison import Comparison
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from tare.report.sections.settling import settles
 

@@ -24,7 +24,7 @@ from tare.report.charts.panels import scale_panels
 from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
 from tare.report.sides import lay_out
-from tare.report.words.changes import LEGEND
+from tare.report.words.changes import legend
 from tare.serve.charts import changes
 
 FOMS = (
@@ -96,7 +96,7 @@ def test_the_texts_have_them_with_their_signs(campaign: Campaign) -> None:
     assert re.search(LATENCY, markdown)
     assert re.search(BANDWIDTH, markdown)
     assert not re.search(WRONG, markdown)
-    assert LEGEND in plain(markdown).replace("\\", "")
+    assert legend() in plain(markdown).replace("\\", "")
     latex = render_latex(content_of(campaign))
     assert re.search(r"\\num\{\+6[78]", latex)
     assert re.search(r"\\num\{-2[12]", latex)
@@ -130,7 +130,7 @@ def test_compare_has_them_with_their_signs_in_the_table_and_in_json(folder: Path
     table = tare("compare", str(folder))
     assert re.search(LATENCY + r" \[.*▲ worse", table)
     assert re.search(BANDWIDTH + r" \[.*▲ worse", table)
-    assert LEGEND in table
+    assert legend() in table
     assert re.search(r"20\.\d+ µs +33\.\d+ µs +\+6", table), "what both sides measured stands beside it"
     assert re.search(r"(89|90)\d(\.\d)? MB/s +70\d(\.\d)? MB/s +−2", table)
     rows = {one["fom"]: one for one in json.loads(tare("compare", str(folder), "--json"))["comparisons"]}

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.synthetic import make_campaign, make_case, make_plan
-from tare.model.comparison import Finding, Verdict
+from tare.model.comparison import Finding
+from tare.model.verdict import Verdict
 from tare.model.workload import Better, ParameterKind
 from tare.report.sides import lay_out
 from tare.report.words.changes import bounds_of, change, factor, shares

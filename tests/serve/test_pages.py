@@ -16,7 +16,7 @@ from serve.conftest import Serve
 from support.synthetic import make_campaign, make_case, write_campaign
 from tare.answers.compare import overview
 from tare.model.attempt import Proof, State
-from tare.model.comparison import Verdict
+from tare.model.verdict import Verdict
 from tare.report.words.paid import beside_words
 from tare.store.campaign import JOURNAL
 from tare.store.journal import AttemptBegan, AttemptEnded, Journal

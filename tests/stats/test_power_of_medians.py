@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tare.answers.finding import Terms, findings
-from tare.model.comparison import Correction, Finding, Mean, Verdict
+from tare.model.comparison import Correction, Finding, Mean
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from tare.stats.intervals import Floats
 from tare.stats.power import detectable_effects

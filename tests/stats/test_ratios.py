@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
 
-from tare.model.comparison import Verdict
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from tare.stats.intervals import Floats
 from tare.stats.ratios import Design, Ratios, ratios, set_apart

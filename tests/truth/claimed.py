@@ -21,8 +21,9 @@ from tare.answers.suspicions import Suspicion
 from tare.answers.trust import trust
 from tare.answers.variability import variabilities
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Finding, Verdict
+from tare.model.comparison import Comparison, Finding
 from tare.model.interval import Bounded
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from truth.campaigns import Truth
 from truth.claims import claims_difference, is_false, true_ratio

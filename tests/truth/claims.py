@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Finding, Verdict
+from tare.model.comparison import Comparison, Finding
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from truth.campaigns import Truth, campaigns
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from tare.answers.finding import Terms, findings
 from tare.answers.looks import SessionEnds
-from tare.model.comparison import Correction, Finding, Verdict
+from tare.model.comparison import Correction, Finding
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from tare.stats.intervals import Floats
 from truth.noise import Noise, sides

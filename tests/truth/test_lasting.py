@@ -15,7 +15,8 @@ from tare.answers.compare import aggregates
 from tare.answers.finding import Terms, findings
 from tare.answers.looks import SessionEnds
 from tare.cli.main import make_group
-from tare.model.comparison import Correction, Finding, Mean, Verdict
+from tare.model.comparison import Correction, Finding, Mean
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from tare.report.charts.painting import Here
 from tare.report.content import ReportAnswers, content

@@ -14,7 +14,7 @@ import pytest
 from tare.answers.compare import aggregates, comparisons
 from tare.answers.quoted import quoted
 from tare.model.campaign import Campaign
-from tare.model.comparison import Verdict
+from tare.model.verdict import Verdict
 from tare.report.charts.painting import Here
 from tare.report.content import ReportAnswers, content
 from tare.report.formats.latex import render_latex

@@ -19,7 +19,8 @@ from tare.answers.rules import Kind, RuleSource
 from tare.cli.main import make_group
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
-from tare.model.comparison import Mean, Verdict
+from tare.model.comparison import Mean
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from tare.report.words.paid import beside_words, paid_words
 from tare.stats.intervals import Floats

@@ -8,7 +8,7 @@ from tare.answers.check import Outcome, check
 from tare.answers.rule_parser import parse_rule
 from tare.answers.rules import Kind, RuleSource
 from tare.answers.variability import variabilities
-from tare.model.comparison import Verdict
+from tare.model.verdict import Verdict
 from truth.campaigns import TIME, Truth, campaigns
 from truth.noise import NOISES, lognormal
 

@@ -14,8 +14,8 @@ from tare.answers.compare import aggregates, overview_of
 from tare.answers.headline import Headline, headlines
 from tare.answers.quoted import quoted
 from tare.model.campaign import Campaign
-from tare.model.comparison import Verdict
 from tare.model.values import Scalar, Settings
+from tare.model.verdict import Verdict
 from tare.model.workload import ALL_BUT_STORAGE, Better, QuestionKind
 from tare.report.sides import lay_out
 from tare.report.words.answer import Answer, answer_all, reading

@@ -22,7 +22,8 @@ from tare.answers.trust import trust
 from tare.answers.variability import variabilities
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Verdict
+from tare.model.comparison import Comparison
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from tare.report.sections.design import design
 from tare.report.sections.doubts import doubts

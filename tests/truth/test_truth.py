@@ -11,7 +11,7 @@ import pytest
 from tare.answers.compare import aggregates
 from tare.cli.main import main
 from tare.model.attempt import State
-from tare.model.comparison import Verdict
+from tare.model.verdict import Verdict
 from tare.store.campaign import read_campaign
 from truth.campaigns import RATE, TIME, Truth, by_level, campaign, campaigns, write
 from truth.claims import false_claims, tally

@@ -12,8 +12,8 @@ from tare.answers.headline import headlines
 from tare.answers.rule_parser import parse_rules
 from tare.answers.rules import Kind, RuleSource
 from tare.model.campaign import Campaign
-from tare.model.comparison import Verdict
 from tare.model.values import Settings
+from tare.model.verdict import Verdict
 from tare.report.content import ReportAnswers, content
 from tare.serve.answering import answer
 from tare.serve.charts import changes

@@ -15,8 +15,9 @@ from tare.answers.pairs import Pair
 from tare.answers.questions import Family, FamilyKind, Questions, Subject, questions
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Verdict
+from tare.model.comparison import Comparison
 from tare.model.values import Settings
+from tare.model.verdict import Verdict
 from tare.stats.family import p_values
 from tare.stats.intervals import MIN_BLOCKS, Floats
 from tare.stats.looks import Looks

@@ -29,8 +29,9 @@ from tare.answers.selection import Match, Selection
 from tare.answers.truth import Truth, every, some
 from tare.model.attempt import State
 from tare.model.campaign import Campaign
-from tare.model.comparison import Mean, Verdict
+from tare.model.comparison import Mean
 from tare.model.values import Settings
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 
 
@@ -40,6 +41,11 @@ class Outcome(enum.StrEnum):
     PASS = "pass"  # noqa: S105 – not a password
     FAIL = "fail"
     UNDECIDED = "undecided"
+
+    @property
+    def sign(self) -> str:
+        """Return a shape of its own for each, so that none rests on colour or filling alone."""
+        return {Outcome.PASS: "✓", Outcome.FAIL: "✗", Outcome.UNDECIDED: "?"}[self]
 
 
 class Undecided(enum.StrEnum):

@@ -48,6 +48,19 @@ class ClaimVerdict(enum.StrEnum):
     UNDECIDED = "undecided"
     NOT_IN_THE_DATA = "not in the data"
 
+    @property
+    def sign(self) -> str:
+        """Return a shape of its own for each."""
+        return _SIGNS[self]
+
+
+_SIGNS = {
+    ClaimVerdict.SUPPORTED: "✓",
+    ClaimVerdict.CONTRADICTED: "✗",
+    ClaimVerdict.UNDECIDED: "?",
+    ClaimVerdict.NOT_IN_THE_DATA: "–",
+}
+
 
 class Held(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Runs that are held against others. `fom` is the claim's own unless told; `at` are its coordinates."""

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from tare.answers.estimate import absent_as_none
 from tare.answers.looks import SessionEnds
 from tare.answers.paid import is_beyond, is_other, paid
-from tare.model.comparison import Correction, Finding, Mean, Paid, RankEstimate, Verdict
+from tare.model.comparison import Correction, Finding, Mean, Paid, RankEstimate
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from tare.stats.autocorrelation import allow_for, not_to_be_told, outlasting
 from tare.stats.family import PValues, p_values

@@ -30,8 +30,9 @@ from tare.answers.questions import (
 from tare.answers.table import Cell, Table, tabulate
 from tare.answers.withholding import own_note
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Correction, Finding, Paid, Verdict
+from tare.model.comparison import Comparison, Correction, Finding, Paid
 from tare.model.values import Scalar, Settings
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from tare.stats.intervals import MIN_BLOCKS, Floats
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from tare.answers.compare import aggregates
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Correction, Verdict
+from tare.model.comparison import Comparison, Correction
+from tare.model.verdict import Verdict
 from tare.stats.intervals import t_factors
 
 _MOST = 0.5

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tare.answers.aspects import is_elapsed
-from tare.model.comparison import Comparison, Verdict
+from tare.model.comparison import Comparison
 from tare.model.values import Scalar
+from tare.model.verdict import Verdict
 
 
 def quoted(aggregates: Sequence[Comparison]) -> list[Comparison]:

@@ -11,9 +11,10 @@ from tare.answers.quoted import Figure, longer
 from tare.answers.rules import Function
 from tare.answers.variability import Variability, variabilities
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Verdict
+from tare.model.comparison import Comparison
 from tare.model.telemetry import PREFIX
 from tare.model.values import Scalar, Settings
+from tare.model.verdict import Verdict
 
 
 class RowName(NamedTuple):

@@ -16,8 +16,8 @@ from tare.answers.proofs import nothing_crosses
 from tare.answers.questions import common_cells, place_of, sides
 from tare.answers.table import Cell, tabulate
 from tare.model.campaign import Campaign
-from tare.model.comparison import Verdict
 from tare.model.values import Settings
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from tare.stats.intervals import MIN_BLOCKS, Floats
 from tare.stats.looks import Looks, sequential_p_values

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import msgspec
 
 from tare.answers.aspects import is_elapsed
-from tare.model.comparison import Comparison, Finding, Verdict
+from tare.model.comparison import Comparison, Finding
+from tare.model.verdict import Verdict
 
 
 def withhold(rows: Iterable[Comparison], figures: Iterable[Comparison]) -> list[Comparison]:

@@ -8,19 +8,12 @@ from collections.abc import Mapping, Sequence
 from tare.answers.claims import ClaimFinding, ClaimVerdict, Evidence
 from tare.cli.output import echo, print_table
 
-_SIGNS = {
-    ClaimVerdict.SUPPORTED: "■ supported",
-    ClaimVerdict.CONTRADICTED: "■ contradicted",
-    ClaimVerdict.UNDECIDED: "▨ undecided",
-    ClaimVerdict.NOT_IN_THE_DATA: "– not in the data",
-}
-
 
 def print_claims(found: Sequence[ClaimFinding]) -> None:
     """Print each claim with its verdict, and beneath it the numbers and what they rest on."""
     for finding in found:
         claim = finding.claim
-        echo(f"{claim.id}  {_SIGNS[finding.verdict]}: {claim.claim} ({claim.article})")
+        echo(f"{claim.id}  {finding.verdict.sign} {finding.verdict}: {claim.claim} ({claim.article})")
         if finding.evidence:
             rows = [
                 (f"  {one.what}", _number(one), _runs(one), f"{one.verdict}: {one.why}")

@@ -89,7 +89,7 @@ def _variability(one: Variability) -> dict[str, object]:
         "low": one.low,
         "high": one.high,
         "confidence": one.confidence,
-        "verdict": one.verdict,
+        "verdict": one.verdict.value,
         "note": one.note,
         "p_value": one.p_value,
         "p_adjusted": one.p_adjusted,

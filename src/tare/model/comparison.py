@@ -7,24 +7,8 @@ import enum
 import msgspec
 
 from tare.model.values import Settings
+from tare.model.verdict import Verdict
 from tare.model.workload import Better
-
-
-class Verdict(enum.StrEnum):
-    """What an interval says about a contender. Undecided is an answer too."""
-
-    WORSE = "worse"
-    BETTER = "better"
-    EQUIVALENT = "equivalent"
-    UNDECIDED = "undecided"
-
-    @property
-    def sign(self) -> str:
-        """Return a shape that says it, so that no verdict rests on colour alone: ▲ costs more, ▼ less."""
-        return _SIGNS[self]
-
-
-_SIGNS = {Verdict.WORSE: "▲", Verdict.BETTER: "▼", Verdict.EQUIVALENT: "≈", Verdict.UNDECIDED: "?"}
 
 
 class Mean(enum.StrEnum):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tare.answers.withholding import withheld_words
 from tare.model.comparison import Comparison
 from tare.report.charts.palette import sign_of
-from tare.report.sections.heatmap import paint
+from tare.report.sections.heatmap import css_class
 from tare.report.sides import Side, Sides
 from tare.report.words.assumed import assumed_brief
 from tare.report.words.changes import change, figure
@@ -162,7 +162,7 @@ def _bar(one: Comparison, sides: Sides, low: float | None, at: float | None, hig
         change=str(change(one) or ""),
         n=count(one.n_blocks, "block"),
         sign=one.verdict.sign if is_measured else "–",
-        paint=paint(one).split("-")[0],
+        paint=css_class(one),
         verdict=one.verdict.value if is_measured else visible(one.note) or "not measured",
         beside=_beside(one) if is_measured else "",
     )

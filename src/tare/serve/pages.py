@@ -10,7 +10,9 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tare.model.attempt import State
+from tare.model.verdict import verdicts
 from tare.report.charts.palette import CONTENDERS, INK, sign_of
+from tare.report.words.changes import signs_told
 from tare.report.words.numbers import count, number, visible
 from tare.serve.view import LETTERS, SIGNS
 from tare.units import format_bytes
@@ -47,6 +49,7 @@ def _environment(package: str = "tare.serve", folder: str = "templates") -> Envi
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {"verdicts": verdicts(), "signs_told": signs_told()}
     environment.filters |= {
         "sign": sign_of,
         "sign_of_state": SIGNS.__getitem__,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.model.comparison import Verdict
+from tare.model.verdict import Judged, Verdict, verdicts
 from tare.model.workload import Better
 
 
@@ -29,8 +29,5 @@ def verdict(
     """
     if low is None or high is None:
         return Verdict.UNDECIDED
-    if can_be_equivalent and low >= 1 / (1 + margin) and high <= 1 + margin:
-        return Verdict.EQUIVALENT
-    if not can_differ or better is None or low <= 1 <= high:
-        return Verdict.UNDECIDED
-    return Verdict.WORSE if (low > 1) == (better is Better.LOWER) else Verdict.BETTER
+    judged = Judged(low, high, margin, better, can_differ, can_be_equivalent)
+    return next(one for one in verdicts() if one.rule(judged))

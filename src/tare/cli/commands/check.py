@@ -178,7 +178,7 @@ def _print(found: Check, campaign: Campaign, undecided: Undecided) -> None:
     for verdict in found.verdicts:
         rule = verdict.rule
         name = f"{rule.name}: " if rule.name != rule.text else ""
-        echo(f"{_SIGNS[verdict.outcome]}  {name}{rule.words}")
+        echo(f"{verdict.outcome.sign} {verdict.outcome}  {name}{rule.words}")
         print_table(
             ("case", "measured", "in compare", "limit", "n", "verdict", "why"),
             [_row(one, found) for one in verdict.judged],
@@ -202,8 +202,6 @@ def _print(found: Check, campaign: Campaign, undecided: Undecided) -> None:
 
 _RATIOS = ("ratio", "overhead")
 
-_SIGNS = {"pass": "□ pass", "fail": "■ fail", "undecided": "▨ undecided"}
-
 
 def _row(one: Judged, found: Check) -> tuple[str, ...]:
     from tare.report.checks.words import case_words, in_compare, limit_words, measured_words, why_words
@@ -214,7 +212,7 @@ def _row(one: Judged, found: Check) -> tuple[str, ...]:
         in_compare(one),
         limit_words(one),
         str(one.n_blocks),
-        f"{_SIGNS[one.outcome]}{' (unpaired)' if one.match.note.startswith('unpaired') else ''}",
+        f"{one.outcome.sign} {one.outcome}{' (unpaired)' if one.match.note.startswith('unpaired') else ''}",
         why_words(one, found.confidence),
     )
 
@@ -299,7 +297,7 @@ def _comparison(one: Judged) -> dict[str, object]:
         "adjusted_confidence": one.adjusted_confidence,
         "is_beyond": one.is_beyond.value,
         "outcome": one.outcome,
-        "verdict": one.verdict,
+        "verdict": one.verdict and one.verdict.value,
         "assumes_independence": one.assumes_independence,
         "n_to_prove": one.n_to_prove,
         "n_not_proven": one.n_not_proven,

@@ -12,14 +12,11 @@ from tare.cli.averaging import mean_option
 from tare.cli.output import Painted, echo, json_option, print_json, print_table
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Correction, Mean, Verdict
+from tare.model.comparison import Comparison, Correction, Mean
 from tare.model.plan import Plan
 from tare.model.values import Scalar, Settings, is_written
 from tare.plan.referring import across_workloads
 from tare.units import Dimension, parse_quantity
-
-_COLOURS = {Verdict.WORSE: 208, Verdict.BETTER: 33}
-"""Of the 256: orange and blue differ for every eye."""
 
 _TOGETHER = {
     Correction.HOLM: "Among {n} comparisons the chance that any 'worse' or 'better' is false is at most "
@@ -224,7 +221,7 @@ def _body(one: Comparison) -> dict[str, object]:
         "low": one.low,
         "high": one.high,
         "confidence": one.confidence,
-        "verdict": one.verdict,
+        "verdict": one.verdict.value,
         "note": one.note,
         "p_value": one.p_value,
         "p_adjusted": one.p_adjusted,
@@ -268,7 +265,7 @@ def print_comparisons(
     campaign: Campaign, found: Sequence[Comparison], reference: Settings, margin: float | None = None
 ) -> None:
     """Print one row a comparison, and what its columns mean."""
-    from tare.report.words.changes import LEGEND
+    from tare.report.words.changes import legend
     from tare.report.words.numbers import is_manifold
     from tare.report.words.together import cure, doubt, over_words
 
@@ -316,7 +313,7 @@ def print_comparisons(
         f"Each is the change against {against} with its {found[0].confidence:.0%} interval, "
         f"{over_words(found)};",
         f"equivalent where the whole interval is within ± {margin * 100:.3g} %.",
-        LEGEND,
+        legend(),
     )
     if any(one.ratio is not None and is_manifold(one.ratio) for one in found):
         echo(f"Beyond tenfold it is the ratio itself: 161 × or 1/161 × that of {against}.")
@@ -423,5 +420,5 @@ def verdict_words(one: Comparison) -> str:
     note = one.note.removeprefix("unpaired: ") if mark else one.note
     rest = "; ".join(filter(None, (needs, note, " ".join(beside_words(one).split()))))
     rest = f": {rest}" if rest else ""
-    colour = _COLOURS.get(one.verdict)
+    colour = one.verdict.look.terminal
     return f"{text}{rest}" if colour is None else Painted.of(text, colour, rest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tare.model.comparison import Verdict
+from tare.model.verdict import Verdict, verdicts
 from tare.report.content import Content
 from tare.report.formats.changes import change_rows
 from tare.report.formats.escaping import latex
@@ -21,6 +21,7 @@ def render_latex(found: Content, template: Path | None = None) -> str:
     """Return the tables of `found` as a file to ``\\input``."""
     environment = text_environment(template, latex, marks="<%<<")
     environment.filters["change"] = change
+    environment.filters["plain"] = Plain
     sides, rows = change_rows(found.heat_maps)
     facts = found.surroundings.shared
     return environment.get_template(NAME).render(
@@ -43,7 +44,8 @@ def change(cell: Cell | None) -> Plain:
     numbers = (rf"\num{{{one.replace('−', '-')}}}" for one in _NUMBER.findall(text))
     told = latex(parts[0]) + "".join(a + latex(b) for a, b in zip(numbers, parts[1:], strict=True))
     settled = f" ({cell.settling})" if cell.settling and cell.sign != Verdict.UNDECIDED.sign else ""
-    return Plain(rf"{latex(cell.sign)}~{told}{latex(cell.mark)}{latex(settled)}")
+    sign = next((one.look.latex for one in verdicts() if one.sign == cell.sign), latex(cell.sign))
+    return Plain(rf"{sign}~{told}{latex(cell.mark)}{latex(settled)}")
 
 
 def _label(study: str) -> Plain:

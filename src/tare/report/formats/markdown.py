@@ -9,7 +9,7 @@ from tare.report.content import Content
 from tare.report.formats.changes import change_rows
 from tare.report.formats.escaping import markdown
 from tare.report.formats.templates import text_environment
-from tare.report.words.changes import LEGEND
+from tare.report.words.changes import legend
 
 NAME = "summary.md"
 MOST_GAPS = 20
@@ -22,5 +22,5 @@ def render_markdown(found: Content, home: str, template: Path | None = None) -> 
     environment.filters["sign"] = sign_of
     sides, rows = change_rows(found.heat_maps)
     return environment.get_template(NAME).render(
-        found=found, home=home, contenders=sides, rows=rows, most_gaps=MOST_GAPS, legend=LEGEND
+        found=found, home=home, contenders=sides, rows=rows, most_gaps=MOST_GAPS, legend=legend()
     )

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.errors import UsageError
+from tare.model.verdict import verdicts
+from tare.report.words.changes import signs_told
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -67,7 +69,7 @@ def _environment(folder: Path | None, *, is_html: bool) -> Environment:
         if not any((folder / name).is_file() for name in TEMPLATES):
             raise UsageError(f"template {folder}: no file there is called {', '.join(TEMPLATES)}")
         loaders.insert(0, FileSystemLoader(folder))
-    return Environment(
+    environment = Environment(
         loader=ChoiceLoader(loaders),
         autoescape=select_autoescape(["html"]) if is_html else False,  # noqa: S701  # escaped by `finalize`
         undefined=StrictUndefined,
@@ -75,3 +77,5 @@ def _environment(folder: Path | None, *, is_html: bool) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {"verdicts": verdicts(), "signs_told": signs_told()}
+    return environment

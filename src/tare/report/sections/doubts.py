@@ -11,7 +11,6 @@ from tare.answers.trust import CaseScatter, Doubt, Trust
 from tare.answers.variability import Variability
 from tare.model.campaign import Campaign
 from tare.model.case import Pass
-from tare.model.comparison import Verdict
 from tare.report.sides import Sides
 from tare.report.words.between import CURE, changes_words
 from tare.report.words.changes import labelled
@@ -171,14 +170,6 @@ def variability_rows(found: Sequence[Variability], trust: Trust, sides: Sides) -
     return [_variability_row(one, doubted, sides) for one in first.values()]
 
 
-_SCATTERS = {
-    Verdict.WORSE: "scatters more",
-    Verdict.BETTER: "scatters less",
-    Verdict.EQUIVALENT: "scatters alike",
-    Verdict.UNDECIDED: "undecided",
-}
-
-
 def _variability_row(one: Variability, doubted: Mapping[str | None, str], sides: Sides) -> VariabilityRow:
     is_known = one.ratio is not None
     cases = (one.reference_case, one.contender_case)
@@ -192,9 +183,9 @@ def _variability_row(one: Variability, doubted: Mapping[str | None, str], sides:
         ratio=ratio(one.ratio),
         interval=ratio_bounds(one.ratio, one.low, one.high),
         n_blocks=one.n_blocks,
-        paint=one.verdict.value if is_known else "missing",
+        paint=one.verdict.css_class if is_known else "missing",
         sign=one.verdict.sign if is_known else "–",
-        verdict=_SCATTERS[one.verdict] if is_known else "not known",
+        verdict=one.verdict.scatter if is_known else "not known",
         note=visible("; ".join(filter(None, (one.note, *notes)))),
         cases=cases,
     )

@@ -8,7 +8,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from tare.answers.quoted import quoted
-from tare.model.comparison import Comparison, Mean, Verdict
+from tare.model.comparison import Comparison, Mean
+from tare.model.verdict import Claim, Verdict
 from tare.report.sections.settling import more
 from tare.report.sides import Place, Side, Sides
 from tare.report.telling import MOST_COLUMNS, left_out
@@ -207,7 +208,7 @@ def _measured(one: Comparison, sides: Sides) -> Iterator[tuple[str, str]]:
 
 def _settling(one: Comparison) -> str:
     """Return what would settle an undecided cell, in the few letters that it has room for."""
-    if one.verdict is Verdict.EQUIVALENT and one.may_miss is not None:
+    if one.verdict.claim is Claim.EQUIVALENCE and one.may_miss is not None:
         mark, share = verdict_mark(one).strip(" ()"), percent(one.may_miss, is_signed=False, decimals=0)
         return ", ".join(filter(None, (mark, f"may miss {share} of runs")))
     if one.withheld_by:
@@ -251,12 +252,15 @@ def _further(one: Comparison) -> Iterator[tuple[str, str]]:
 
 def paint(one: Comparison) -> str:
     """Return the class that paints a comparison: its verdict and, where it is decided, how much."""
-    if one.ratio is None:
-        return "missing"
-    if one.verdict not in (Verdict.WORSE, Verdict.BETTER):
-        return one.verdict.value
+    if one.ratio is None or not one.verdict.is_graded:
+        return css_class(one)
     farness = max(one.ratio, 1 / one.ratio) - 1
-    return f"{one.verdict.value}-{1 + sum(farness >= step for step in _STEPS)}"
+    return f"{one.verdict.css_class}-{1 + sum(farness >= step for step in _STEPS)}"
+
+
+def css_class(one: Comparison) -> str:
+    """Return the class of a comparison's verdict, without how much it differs."""
+    return "missing" if one.ratio is None else one.verdict.css_class
 
 
 def _cases(one: Comparison) -> tuple[str, ...]:

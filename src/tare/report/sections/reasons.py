@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from tare.answers.explanation import Reason
 from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
-from tare.model.comparison import Verdict
 from tare.model.telemetry import FIGURES, PREFIX
-from tare.report.sections.heatmap import paint
+from tare.model.verdict import Claim
+from tare.report.sections.heatmap import css_class
 from tare.report.sides import Place, Side, Sides
 from tare.report.words.assumed import FOOTNOTE, assumed_mark
 from tare.report.words.numbers import count, ratio, ratio_bounds, scaled, visible, words
@@ -23,8 +23,6 @@ _MUCH = 10.0
 
 _LEAST_S = 0.5
 """Of a run: CPU time is counted in ticks of 10 ms, so that the shares of a shorter one are coarse."""
-
-_DIRECTED = (Verdict.WORSE, Verdict.BETTER)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +70,9 @@ def _row(reason: Reason, sides: Sides) -> ReasonRow:
     one = reason.comparison
     name = one.fom.removeprefix(PREFIX)
     figure = FIGURES[name]
-    is_directed = one.verdict in _DIRECTED and figure.unit != "1/s"  # slower work has fewer of them a second
+    is_directed = (
+        one.verdict.claim is Claim.DIFFERENCE and figure.unit != "1/s"
+    )  # slower work has fewer of them a second
     return ReasonRow(
         side=sides.side_of[one.contender_case],
         place=sides.place_of[one.contender_case],
@@ -81,7 +81,7 @@ def _row(reason: Reason, sides: Sides) -> ReasonRow:
         reference=scaled(reason.reference, figure.unit),
         contender=scaled(reason.contender, figure.unit),
         sign=one.verdict.sign if is_directed else "",
-        paint=paint(one).split("-")[0] if is_directed else "",
+        paint=css_class(one) if is_directed else "",
         verdict=one.verdict.value if is_directed else "",
         mark=assumed_mark(one) if is_directed else "",
         ratio=_change(reason),

@@ -7,9 +7,10 @@ import math
 from collections.abc import Sequence
 
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Verdict
+from tare.model.comparison import Comparison
+from tare.model.verdict import Claim
 from tare.report.listing import Listing, PackedCell, PackedRow, split
-from tare.report.sections.heatmap import paint
+from tare.report.sections.heatmap import css_class
 from tare.report.sections.settling import more
 from tare.report.sides import Sides
 from tare.report.words.assumed import MARK, assumed_mark, footnote
@@ -105,7 +106,7 @@ def _farness(one: Comparison) -> float:
 
 def _row(one: Comparison, campaign: Campaign, sides: Sides) -> VerdictRow:
     shared = {"workload"} | (set(campaign.cases[one.contender_case].settings) & set(campaign.plan.varied))
-    p = one.p_equivalence_adjusted if one.verdict is Verdict.EQUIVALENT else one.p_adjusted
+    p = one.p_equivalence_adjusted if one.verdict.claim is Claim.EQUIVALENCE else one.p_adjusted
     return VerdictRow(
         side=sides.side_of[one.contender_case].name,
         place=sides.place_of[one.contender_case].label,
@@ -118,7 +119,7 @@ def _row(one: Comparison, campaign: Campaign, sides: Sides) -> VerdictRow:
         n_blocks=one.n_blocks,
         p=probability(p),
         verdict=_verdict(one),
-        paint=paint(one).split("-")[0],
+        paint=css_class(one),
         note="; ".join(filter(None, (visible(one.note), more(one), beside_words(one)))),
         cases=(one.reference_case, one.contender_case),
         sort_ratio=one.ratio,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tare.answers.headline import Headline
-from tare.model.comparison import Comparison, Verdict
+from tare.model.comparison import Comparison
+from tare.model.verdict import Verdict, differences
 from tare.report.sections.settling import settles
 from tare.report.sides import Side, Sides
 from tare.report.words.assumed import assumed_words
@@ -22,8 +23,6 @@ from tare.report.words.clauses import (
 from tare.report.words.further import further_words
 from tare.report.words.numbers import NARROW, count, listed, percent
 from tare.report.words.paid import averaged_words, misasked_words, miss_words, progress_words
-
-_DECIDED = (Verdict.WORSE, Verdict.BETTER)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,10 +191,8 @@ def _parts(
     changed: Sequence[Clause], same: Sequence[Clause], rest: Sequence[Clause], reference: str, margin: float
 ) -> tuple[tuple[str, str], ...]:
     """Return what is worse, better, the same and open, in this order; a place that all share is said once."""
-    worse, better = ([one for one in changed if one.verdict is verdict] for verdict in _DECIDED)
     told = [
-        (f"is worse than {reference} in", worse),
-        ("better in" if worse else f"is better than {reference} in", better),
+        *_differences_told(changed, reference),
         (_same(changed, same, reference, margin), same),
         ("is undecided in", rest),
     ]
@@ -210,6 +207,15 @@ def _parts(
         parts.append(("", f"all {places.pop()}"))
     lead, last = parts[-1]
     return (*parts[:-1], (lead, f"{last}."))
+
+
+def _differences_told(changed: Sequence[Clause], reference: str) -> Iterator[tuple[str, Sequence[Clause]]]:
+    """Yield what is worse, what is better …; the reference is named with the first of them."""
+    is_named = False
+    for verdict in differences():
+        if clauses := [one for one in changed if one.verdict is verdict]:
+            yield f"{verdict.value} in" if is_named else f"is {verdict.against} {reference} in", clauses
+            is_named = True
 
 
 def _same(changed: Sequence[Clause], same: Sequence[Clause], reference: str, margin: float) -> str:

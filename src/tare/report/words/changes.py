@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tare.model.comparison import Comparison, Finding
 from tare.model.values import Settings
+from tare.model.verdict import differences
 from tare.report.words.numbers import (
     NARROW,
     SPACE,
@@ -28,11 +29,20 @@ from tare.report.words.numbers import (
     words,
 )
 
-LEGEND = (
+_CONVENTION = (
     "A number with a sign is the change of the figure itself, contender / reference − 1: "
-    "latency +68 % is more latency, bandwidth −22 % is less bandwidth. ▲ is worse, ▼ is better."
+    "latency +68 % is more latency, bandwidth −22 % is less bandwidth."
 )
-"""The sign convention, as every output states it."""
+
+
+def legend() -> str:
+    """Return the sign convention, as every output states it."""
+    return f"{_CONVENTION} {signs_told()}."
+
+
+def signs_told() -> str:
+    """Return what the signs of differences mean: ``▲ is worse, ▼ is better``."""
+    return ", ".join(f"{one.sign} is {one}" for one in differences())
 
 
 class Told(NamedTuple):

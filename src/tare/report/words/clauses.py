@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from tare.answers.aspects import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Sizes
 from tare.answers.finding import NOT_MEASURED, WITHHELD_BY_PAID
 from tare.answers.headline import Headline
-from tare.model.comparison import Verdict
+from tare.model.verdict import Claim, Verdict
 from tare.model.workload import Better
 from tare.report.sides import Sides
 from tare.report.words.changes import bounds_of, change, factor, fold, shares
@@ -47,7 +47,7 @@ class Clause:
 
 def effects(headlines: Sequence[Headline], sides: Sides) -> list[Clause]:
     """Return what got worse or better: what answers first, then the elapsed times that got much worse."""
-    decided = [one for one in headlines if one.verdict in (Verdict.WORSE, Verdict.BETTER) and one.ratio]
+    decided = [one for one in headlines if one.verdict.claim is Claim.DIFFERENCE and one.ratio]
     answering = [one for one in decided if one.is_answer]
     beside = sorted((one for one in decided if not one.is_answer), key=lambda one: -(one.ratio or 1))
     beside = [one for one in beside if not _is_told(one, answering)]
@@ -135,7 +135,7 @@ def _clauses(headlines: Sequence[Headline], sides: Sides) -> list[Clause]:
         return [_clause((one,), sides) for one in headlines]
     kinds: dict[object, list[Headline]] = {}
     for one in headlines:
-        is_up = one.verdict in (Verdict.WORSE, Verdict.BETTER) and (one.ratio or 1) > 1
+        is_up = one.verdict.claim is Claim.DIFFERENCE and (one.ratio or 1) > 1
         has = (one.ratio is not None, one.low is not None)
         kinds.setdefault((_kind_words(one), one.unit, one.verdict, one.is_within, is_up, has), []).append(one)
     return [_clause(group, sides) for group in kinds.values()]
@@ -216,7 +216,7 @@ def _change_words(one: Headline) -> str:
         return visible(one.note) or NOT_MEASURED
     if one.low is None:
         return f"{told.number} in {count(one.n_blocks, 'block')}, no interval"
-    is_decided = one.verdict in (Verdict.WORSE, Verdict.BETTER)
+    is_decided = one.verdict.claim is Claim.DIFFERENCE
     number = _direction_and_number(one) if is_decided else str(told)
     return ", ".join(filter(None, (f"{number}{_spread(one)}", _price(one))))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tare.model.comparison import Comparison, Verdict
+from tare.model.comparison import Comparison
+from tare.model.verdict import differences
 from tare.report.words.changes import figure
 from tare.report.words.numbers import count, listed
 
@@ -26,7 +27,7 @@ def further_words(
     if not rest:
         return ""
     parts = []
-    for verdict in (Verdict.WORSE, Verdict.BETTER):
+    for verdict in differences():
         names = [figure(rows[0]) for rows in rest.values() if any(one.verdict is verdict for one in rows)]
         if names:
             named = names if len(names) <= _MOST_NAMED else [*names[:_MOST_NAMED], "others"]

@@ -1,0 +1,35 @@
+"""A package that is installed beside Tare, for as long as a test takes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tare import registry
+from tare.model import verdict
+
+STRANGER = Path(__file__).parent / "stranger"
+_READ_ONCE: tuple[Callable[[], None], ...] = (
+    registry._by_group.cache_clear,
+    verdict.verdicts.cache_clear,
+)
+
+
+@pytest.fixture
+def stranger(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Put the package on the path, where importlib.metadata finds its entry points."""
+    monkeypatch.syspath_prepend(STRANGER)
+    _forget()
+    yield STRANGER
+    monkeypatch.undo()
+    _forget()
+
+
+def _forget() -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "stranger_tare"]:
+        del sys.modules[name]
+    for forget in _READ_ONCE:
+        forget()

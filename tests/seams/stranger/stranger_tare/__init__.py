@@ -1,0 +1,1 @@
+"""A package that knows Tare only by its protocols and entry points."""
