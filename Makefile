@@ -38,10 +38,10 @@ tests = $(PYTEST) $(1) || { [ $$? = 1 ] && echo "--- what failed runs once more:
   $(PYTEST) $(1) --last-failed --last-failed-no-failures none; }
 
 # Programs of Debian that studies and tests really run, where they are there.
-DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io fio gromacs hpcc iperf iperf3 iproute2 \
-  lammps libopenmpi-dev mariadb-server-core mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server \
-  openssl podman prometheus qperf runc slurm-client slurmctld slurmd slurmdbd sockperf sysstat texlive-latex-recommended \
-  texlive-science
+DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io fio gridengine-client \
+  gridengine-exec gridengine-master gromacs hpcc iperf iperf3 iproute2 lammps libopenmpi-dev mariadb-server-core \
+  mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server openssl podman prometheus qperf runc \
+  slurm-client slurmctld slurmd slurmdbd sockperf sysstat texlive-latex-recommended texlive-science
 
 .PHONY: setup demo studies test lint bench calibration truth fuzz soak observer screenshots lock audit sbom programs kubelab \
   test-kubernetes test-kubernetes-all clean
@@ -135,6 +135,7 @@ sbom: $(TOOLS)/.ready
 
 programs:
 	apt-get update -q
+	echo 'gridengine-common shared/gridengineconfig boolean false' | debconf-set-selections # no cluster of this machine itself
 	DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(DEBIAN)
 
 kubelab: $(STAMP)

@@ -18,7 +18,7 @@ from typing import IO, NoReturn, cast
 import msgspec
 
 from tare.errors import LabError, UsageError
-from tare.lab import containers, docker, slurm, state
+from tare.lab import containers, docker, gridengine, slurm, state
 from tare.lab.holder import Report, Request
 from tare.lab.reaping import wait_reaping
 from tare.lab.topology import Topology, lay_out
@@ -32,6 +32,7 @@ _OPEN_MPI_SESSIONS = "PRTE_MCA_prte_tmpdir_base"
 failed the next with its pid: "The PMIx server's listener thread failed to start"."""
 
 _HAS_SLURM = "has-slurm"  # in its folder, as seen from outside
+_HAS_GRID_ENGINE = "has-gridengine"
 _HAS_CONTAINERS = "has-containers"
 _HAS_DOCKER = "has-docker"  # a folder, with a file for each host that has a daemon
 _START_TIMEOUT_S = 60.0
@@ -75,11 +76,38 @@ class Lab:
         env = {"TARE_LAB_DIR": str(self.folder), _OPEN_MPI_SESSIONS: str(self.folder / "prte")}
         if self.has_slurm:
             env["SLURM_CONF"] = str(slurm.conf_path(self.folder))
+        if self.has_service("gridengine"):
+            env |= gridengine.environment(self.folder)
         if self.has_containers:
             env |= containers.environment(self.folder)
         if self.docker_hosts:
             env |= docker.environment(self.folder)
         return env
+
+    def has_service(self, name: str) -> bool:
+        """Return whether the batch system of this name runs in it: slurm, or gridengine.
+
+        Raises UsageError for any other name.
+        """
+        match name:
+            case "slurm":
+                return self.has_slurm
+            case "gridengine":
+                return (self.folder / _HAS_GRID_ENGINE).exists()
+        raise UsageError(f"the lab has no service {name!r}; it has slurm and gridengine")
+
+    def add_service(self, name: str) -> None:
+        """Start the batch system of this name on its nodes, unless it runs already.
+
+        Raises LabError with what stopped it, UsageError for a name that `has_service` does not know.
+        """
+        if self.has_service(name):
+            return
+        if name == "slurm":
+            self.add_slurm()
+        else:
+            gridengine.bring_up(self, self.topology.nodes)
+            (self.folder / _HAS_GRID_ENGINE).touch()
 
     @property
     def has_slurm(self) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _LAB = "lab"
 _NOT_UP_EXIT_CODE = 3
-_SERVICES = ("slurm", "containers", "docker")
+_SERVICES = ("slurm", "gridengine", "containers", "docker")
 
 name_option = click.option(
     "--name", default=_LAB, show_default=True, help="Which lab, where there are several."
@@ -64,7 +64,7 @@ def _services(context: click.Context, parameter: click.Parameter, value: str) ->
     callback=_services,
     default="",
     metavar="NAMES",
-    help="What else runs in it, as root, separated by commas: slurm, containers (podman), docker.",
+    help="What else runs in it, as root: slurm, gridengine, containers (podman), docker; commas between.",
 )
 @name_option
 def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], name: str) -> None:
@@ -97,6 +97,9 @@ def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], nam
         running.add_slurm(has_accounting=has_accounting)
         has = "with accounting" if has_accounting else f"without accounting ({lab.accounting.CURE})"
         echo(f"Slurm is up, {has}; try: tare lab exec n1 -- sinfo", "")
+    if "gridengine" in services:
+        running.add_service("gridengine")
+        echo("Grid Engine is up; try: tare lab exec n1 -- qhost", "")
     if "containers" in services:
         running.add_containers()
         echo("Containers are up; try: tare lab exec n1 -- podman info", "")
