@@ -17,9 +17,10 @@ from bench.rows import Row
 from tare.backends.watching import Samplers
 from tare.beneath import Beneath
 from tare.collectors.sampler import program, raw_name, read
-from tare.collectors.sampler.figures import PARSERS, parse
+from tare.collectors.sampler.figures import parse
 from tare.collectors.sampler.recording import HostRecording, store
 from tare.model.telemetry import Epoch, Host, Span
+from tare.model.telemetry_sources import sources
 
 _SECONDS = 30.0
 _INTERFACE = "lo"
@@ -65,7 +66,7 @@ def _stored(folder: Path, host: HostRecording) -> Iterator[Row]:
     kept = gzip.compress(raw, 6)
     kept_s = time.perf_counter() - began
     began = time.perf_counter()
-    rows = [{"t": one.at_s, "w": one.wall_s} | parse(one, PARSERS) for one in host.samples]
+    rows = [{"t": one.at_s, "w": one.wall_s} | parse(one, sources()) for one in host.samples]
     out = io.BytesIO()
     pl.DataFrame(rows).write_parquet(out, compression="zstd")
     parquet_s = time.perf_counter() - began

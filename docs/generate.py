@@ -11,6 +11,7 @@ import click
 from tare import plugins
 from tare.cli.main import COMMANDS, make_group
 from tare.config import json_schema
+from tare.model.telemetry_sources import figures
 from tare.model.verdict import verdicts
 
 REFERENCE = Path(__file__).with_name("reference.md")
@@ -23,18 +24,26 @@ Generated from the code by `python docs/generate.py`; do not edit.
 
 
 def reference() -> str:
-    """Return the reference: commands, study files, site files, workloads, verdicts."""
+    """Return the reference: commands, study files, site files, workloads, verdicts, telemetry."""
     parts = [_HEAD, "## Commands\n", *_commands()]
     for kind, title in (("study", "Study files"), ("site", "Site files")):
         parts += [f"## {title}\n", *_schema(json_schema(kind))]
     parts += ["## Workloads\n", "`tare workloads NAME` explains one.\n", *_workloads()]
     parts += ["## Verdicts\n", *_verdicts()]
+    parts += ["## Figures of telemetry\n", "`docs/telemetry.md` explains them.\n", *_telemetry()]
     return "\n".join(parts)
 
 
 def _verdicts() -> Iterator[str]:
     rows = ["| sign | verdict | what it says of the contender |", "| --- | --- | --- |"]
     rows += [f"| {one.sign} | {one} | {one.meaning} |" for one in verdicts()]
+    yield "\n".join(rows) + "\n"
+
+
+def _telemetry() -> Iterator[str]:
+    rows = ["| name | unit | better | meaning |", "| --- | --- | --- | --- |"]
+    for name, one in figures().items():
+        rows.append(f"| `telemetry.{name}` | {one.unit} | {one.better or ''} | {one.summary} |")
     yield "\n".join(rows) + "\n"
 
 

@@ -11,7 +11,10 @@ It stands at the bottom of the layers, so that every seam can ask it; it knows n
 from __future__ import annotations
 
 import functools
+import importlib
+import pkgutil
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Any, TypeVar
 
 from tare.errors import UsageError
@@ -56,6 +59,16 @@ def load_all(group: str, kind: type[_T]) -> dict[str, _T]:
             raise UsageError(unusable(plugin, TypeError(what)))
         found[name] = one
     return found
+
+
+def modules(folder: str, group: str) -> dict[str, ModuleType]:
+    """Return the modules of the package `folder`, and those that packages register under `group`, by name.
+
+    So one more file in the folder is one more member, and no list is to be kept.
+    """
+    own = pkgutil.iter_modules(importlib.import_module(folder).__path__)
+    found = {one.name: importlib.import_module(f"{folder}.{one.name}") for one in own}
+    return found | load_all(group, ModuleType)
 
 
 def kind_of(group: str) -> str:

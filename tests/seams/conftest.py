@@ -9,12 +9,17 @@ from pathlib import Path
 import pytest
 
 from tare import registry
-from tare.model import verdict
+from tare.collectors.sampler import bundle
+from tare.model import telemetry_sources, verdict
 
 STRANGER = Path(__file__).parent / "stranger"
 _READ_ONCE: tuple[Callable[[], None], ...] = (
     registry._by_group.cache_clear,
     verdict.verdicts.cache_clear,
+    telemetry_sources.sources.cache_clear,
+    telemetry_sources.figures.cache_clear,
+    telemetry_sources.courses.cache_clear,
+    bundle.program.cache_clear,
 )
 
 

@@ -7,11 +7,13 @@ import math
 import msgspec
 import pytest
 
-from tare.collectors.sampler.figures import PARSERS, derive
+from tare.collectors.sampler.figures import derive
 from tare.collectors.sampler.recording import Head, HostRecording, Recording, Sample
 from tare.collectors.sampler.timeline import timeline
 from tare.model.attempt import Attempt, State
-from tare.model.telemetry import FIGURES, Epoch, Host, Span
+from tare.model.telemetry import Epoch, Host, Span
+from tare.model.telemetry_sources import figures as telemetry_figures
+from tare.model.telemetry_sources import sources
 from tare.model.workload import Better
 
 STAGE = Epoch("run", began_at=100.0, ended_at=110.0)
@@ -85,7 +87,7 @@ def test_what_was_counted_between_the_first_sample_and_the_last_is_exact() -> No
 
 
 def test_every_figure_is_in_the_catalogue() -> None:
-    assert set(derive(_recording(_host("n1", *RUN)))) <= set(FIGURES)
+    assert set(derive(_recording(_host("n1", *RUN)))) <= set(telemetry_figures())
 
 
 def test_hosts_add_up_but_those_of_one_machine_share_its_cores() -> None:
@@ -261,7 +263,7 @@ def test_a_network_that_one_host_of_ranks_does_not_have_is_not_counted() -> None
 
 @pytest.mark.parametrize("junk", [[], [""], ["eth0: many"], ["cpu 1 2", "cpu0 x"], ["MemAvailable: kB"]])
 def test_lines_that_make_no_sense_are_no_figures(junk: list[str]) -> None:
-    odd = [Sample(at_s=at_s, wall_s=at_s + 95, lines=dict.fromkeys(PARSERS, junk)) for at_s in (4.9, 15.1)]
+    odd = [Sample(at_s=at_s, wall_s=at_s + 95, lines=dict.fromkeys(sources(), junk)) for at_s in (4.9, 15.1)]
     assert not {"cpu_system", "total_sent", "memory_peak"} & derive(_recording(_host("n1", *odd))).keys()
 
 

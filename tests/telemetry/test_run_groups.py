@@ -18,10 +18,11 @@ from tare.beneath import Beneath
 from tare.collectors.sampler import read
 from tare.collectors.sampler.figures import derive
 from tare.collectors.sampler.recording import Head, HostRecording, Recording, Sample
-from tare.collectors.sampler.run_figures import others_share
 from tare.collectors.sampler.sources import run
+from tare.collectors.sampler.sources.run import others_share
 from tare.model.attempt import Attempt
-from tare.model.telemetry import FIGURES, Epoch, Host, Span
+from tare.model.telemetry import Epoch, Host, Span
+from tare.model.telemetry_sources import figures as telemetry_figures
 from tare.report.sections.reasons import watched_words
 from tare.store.campaign import read_campaign
 from telemetry.test_sampler import Started, started
@@ -84,7 +85,7 @@ def test_the_files_of_a_group_are_understood() -> None:
             "run_io_stall": 10.0,
         }
     )
-    assert found.keys() <= FIGURES.keys()
+    assert found.keys() <= telemetry_figures().keys()
 
 
 def test_what_others_took_is_what_the_node_did_without_the_run() -> None:

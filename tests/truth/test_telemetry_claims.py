@@ -10,13 +10,15 @@ import pytest
 
 from tare.answers.explanation import explanations
 from tare.model.campaign import Campaign
-from tare.model.telemetry import FIGURES
+from tare.model.telemetry_sources import figures as telemetry_figures
 from tare.stats.intervals import Floats
 from truth.campaigns import Truth, campaigns
 from truth.noise import NOISES, lognormal
 
 WATCHED = [
-    name for name in FIGURES if name not in ("total_sent", "total_packets", "sampler_cpu", "sampler_memory")
+    name
+    for name in telemetry_figures()
+    if name not in ("total_sent", "total_packets", "sampler_cpu", "sampler_memory")
 ]
 QUIET, NOISY = WATCHED[-14:], WATCHED[:-14]
 

@@ -13,7 +13,8 @@ from tare.answers.compare import aggregates
 from tare.answers.table import tabulate
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison, Correction
-from tare.model.telemetry import FIGURES, PREFIX
+from tare.model.telemetry import PREFIX
+from tare.model.telemetry_sources import figures as telemetry_figures
 from tare.model.values import Settings
 from tare.stats.multiplicity import holm
 from tare.stats.ratios import only_together
@@ -80,7 +81,7 @@ def explanations(
     """
     if not any(one.telemetry for one in campaign.measured()):
         return []
-    foms = [PREFIX + name for name in FIGURES if name not in _LEFT_OUT]
+    foms = [PREFIX + name for name in telemetry_figures() if name not in _LEFT_OUT]
     compared = aggregates(
         campaign, reference=reference, confidence=confidence, foms=foms, correction=Correction.NONE
     )

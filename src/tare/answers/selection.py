@@ -27,7 +27,8 @@ from tare.answers.table import Cell, Table, tabulate
 from tare.errors import nearest_name
 from tare.model.campaign import Campaign
 from tare.model.case import Case
-from tare.model.telemetry import FIGURES, PREFIX
+from tare.model.telemetry import PREFIX
+from tare.model.telemetry_sources import figures as telemetry_figures
 from tare.model.values import Scalar, Settings, is_written
 from tare.model.workload import Better
 from tare.stats.intervals import MIN_BLOCKS, Floats
@@ -273,7 +274,7 @@ class Selection:
 
     def _untold(self, case: Case, at: dict[str, Scalar], call: Call) -> list[Match]:
         """Return the figure of telemetry that no run of `case` has, though others may."""
-        figure = FIGURES.get((call.fom or "").removeprefix(PREFIX))
+        figure = telemetry_figures().get((call.fom or "").removeprefix(PREFIX))
         has_points = any(one.name not in case.settings for one in call.selectors)
         if figure is None or has_points or self._has_numbers(call, case.id):
             return []
@@ -292,7 +293,11 @@ class Selection:
 
     def _require_known(self, rule: Rule, call: Call) -> None:
         foms = self._foms()
-        if call.fom is not None and call.fom.removeprefix(PREFIX) in FIGURES and call.fom not in foms:
+        if (
+            call.fom is not None
+            and call.fom.removeprefix(PREFIX) in telemetry_figures()
+            and call.fom not in foms
+        ):
             message = (
                 f"no run has {call.fom}: its nodes were not watched, or have nothing of the kind; see "
                 "docs/telemetry.md"

@@ -9,7 +9,9 @@ import msgspec
 
 from tare.model.backend import Counters
 from tare.model.case import Pass
-from tare.model.telemetry import FIGURES, PREFIX, TelemetryFigure
+from tare.model.telemetry import PREFIX
+from tare.model.telemetry_sources import TelemetryFigure
+from tare.model.telemetry_sources import figures as telemetry_figures
 from tare.model.values import CaseId, Elapsed, EpochSeconds, Ordinal, Scalar
 from tare.model.workload import Better, Measurement
 
@@ -168,10 +170,11 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """
         if self.state is not State.DONE:
             return []
-        own = {name: self.telemetry[name] for name in FIGURES if name in self.telemetry}
+        known = telemetry_figures()
+        own = {name: self.telemetry[name] for name in known if name in self.telemetry}
         return [
-            *(_single(name, FIGURES[name], value) for name, value in own.items()),
-            *(_single(f"imported.{name}", FIGURES.get(name), one) for name, one in self.imported.items()),
+            *(_single(name, known[name], value) for name, value in own.items()),
+            *(_single(f"imported.{name}", known.get(name), one) for name, one in self.imported.items()),
         ]
 
     @property

@@ -14,7 +14,7 @@ from tare.collectors.sysstat import Reading, UnreadableSysstat, read_sysstat
 from tare.errors import UsageError
 from tare.given import read_given
 from tare.model.campaign import Campaign
-from tare.model.telemetry import FIGURES
+from tare.model.telemetry_sources import figures as telemetry_figures
 
 if TYPE_CHECKING:
     from tare.store.telemetry import Means
@@ -63,11 +63,12 @@ def show(folder: Path, as_json: bool) -> None:
     if not runs:
         echo("No run has figures of its own: see docs/telemetry.md on where runs have control groups.")
         return
+    units = telemetry_figures()
     known = [name for name in _SHOWN if any(name in one.telemetry for one in runs)]
     rows = [
         [
             one.folder.removeprefix("attempts/"),
-            *(plain(scaled(one.telemetry[n], FIGURES[n].unit)) if n in one.telemetry else "" for n in known),
+            *(plain(scaled(one.telemetry[n], units[n].unit)) if n in one.telemetry else "" for n in known),
         ]
         for one in runs
     ]

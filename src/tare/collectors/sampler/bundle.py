@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
+from tare.model.telemetry_sources import sources
+
 _HERE = Path(__file__).parent
 
 
 def source_texts() -> dict[str, str]:
     """Return the text of each source by its name."""
-    files = sorted((_HERE / "sources").glob("[a-z]*.py"))
-    return {path.stem: path.read_text(encoding="utf-8") for path in files}
+    files = {name: Path(source.__file__) for name, source in sources().items()}
+    return {name: path.read_text(encoding="utf-8") for name, path in sorted(files.items())}
 
 
 @functools.cache

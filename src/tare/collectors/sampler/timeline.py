@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tare.beneath import Beneath
-from tare.collectors.sampler.figures import by_interface, cpu_shares, difference, parse
+from tare.collectors.sampler.figures import difference, parse
 from tare.collectors.sampler.recording import HostRecording, Recording, Sample, read, times
 from tare.errors import NOT_JSON
 from tare.model.telemetry import Span, Timeline, Track
+from tare.model.telemetry_sources import courses, drawn_against_time
 
 _LEAST_S = 0.05  # between points: the kernel counts CPU time in ticks of 0.01 s
 
@@ -39,20 +40,25 @@ def _track(one: HostRecording, span: Span, *, has_cores: bool) -> Track:
     at = dict(zip((sample.at_s for sample in one.samples), times(one, span)[0], strict=True))
     host = span.hosts.get(one.host)
     is_of_ranks = host is None or host.is_of_ranks
+    drawn = drawn_against_time()
     begins: list[float] = []
     ends: list[float] = []
-    values: dict[str, list[float]] = {"cpu_system": [], "cpu_busy": [], "network_rate": []}
+    values: dict[str, list[float]] = {name: [] for name in courses()}
     for before, after in _steps(one.samples):
-        counted = difference(parse(before, ("cpu", "interfaces")), parse(after, ("cpu", "interfaces")))
-        shares = cpu_shares(counted) or {"cpu_system": 0.0, "cpu_idle": 100.0, "cpu_iowait": 0.0}
         seconds = after.at_s - before.at_s
         begins.append(at[before.at_s])
         ends.append(at[after.at_s])
-        values["cpu_system"].append(shares["cpu_system"])
-        values["cpu_busy"].append(100 - shares["cpu_idle"] - shares["cpu_iowait"])
-        values["network_rate"].append(_sent(counted, span.interface) / seconds)
-    has_cores = has_cores and any("cpu" in sample.lines for sample in one.samples)
-    kept = (["cpu_system", "cpu_busy"] if has_cores else []) + (["network_rate"] if is_of_ranks else [])
+        for name, source in drawn.items():
+            counted = difference(parse(before, (name,)), parse(after, (name,)))
+            for what, value in source.over_time(counted, seconds, span.interface).items():
+                values[what].append(value)
+    told = {name for name in drawn if any(name in sample.lines for sample in one.samples)}
+    kept = [
+        what
+        for name, source in drawn.items()
+        for what in source.COURSES
+        if ((has_cores and name in told) if courses()[what].is_of_machine else is_of_ranks)
+    ]
     return Track(
         host=one.host,
         since=tuple(begins),
@@ -73,11 +79,3 @@ def _steps(samples: tuple[Sample, ...]) -> list[tuple[Sample, Sample]]:
             steps.append((before, sample))
             before = sample
     return [step for step in steps if step[1].at_s > step[0].at_s]
-
-
-def _sent(counted: dict[str, float], interface: str | None) -> float:
-    """Return the bytes sent through `interface`; through the busiest but loopback where it is not named."""
-    sent = {name: one.get("tx_bytes", 0.0) for name, one in by_interface(counted).items() if name != "lo"}
-    if interface in sent:
-        return sent[interface]
-    return max(sent.values(), default=0.0)

@@ -58,7 +58,8 @@ def _chart(course: Course, top: float, prefix: str) -> Chart:
 def _epoch_layer(data: str, top: float, course: Course) -> Spec:
     """Return the shaded stages of runs, with both axes. Each run begins anew, so time has no ticks."""
     x: Spec = {"title": _time_title(course), "labels": False, "ticks": False, "grid": False}
-    y = _Y_AXES[course.panel.unit]
+    unit = course.panel.unit
+    y = _Y_AXES.get(unit, {"title": unit, "format": "~s"})
     encoding: Spec = {
         "x": quantity("x", axis=x, scale={"domain": [0, _end_s(course)], "nice": False}),
         "x2": end("x2"),

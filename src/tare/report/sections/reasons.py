@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from tare.answers.explanation import Reason
 from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
-from tare.model.telemetry import FIGURES, PREFIX
+from tare.model.telemetry import PREFIX
+from tare.model.telemetry_sources import figures as telemetry_figures
 from tare.model.verdict import Claim
 from tare.report.sections.heatmap import css_class
 from tare.report.sides import Place, Side, Sides
@@ -69,7 +70,7 @@ def reason_rows(reasons: Sequence[Reason], sides: Sides) -> list[ReasonRow]:
 def _row(reason: Reason, sides: Sides) -> ReasonRow:
     one = reason.comparison
     name = one.fom.removeprefix(PREFIX)
-    figure = FIGURES[name]
+    figure = telemetry_figures()[name]
     is_directed = (
         one.verdict.claim is Claim.DIFFERENCE and figure.unit != "1/s"
     )  # slower work has fewer of them a second

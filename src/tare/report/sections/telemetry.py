@@ -11,6 +11,7 @@ import numpy as np
 from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
 from tare.model.telemetry import Timeline, Track
+from tare.model.telemetry_sources import courses as telemetry_courses
 from tare.report.charts.panels import Line, Panel, Point
 from tare.report.sides import Sides
 from tare.report.words.numbers import count, scaled, visible
@@ -76,13 +77,6 @@ class Courses:
     left_out: str = ""
 
 
-_KINDS = (
-    ("cpu_busy", "CPU at work, nodes stacked", "%"),
-    ("cpu_system", "CPU in the kernel, nodes stacked", "%"),
-    ("network_rate", "sent by the network’s interface, nodes stacked", "B/s"),
-)
-
-
 def courses(campaign: Campaign, sides: Sides, cases: frozenset[str], read: ReadTimeline) -> Courses:
     """Return CPU and network of some cases against time, those of one place beside each other."""
     runs: dict[str, list[Attempt]] = {}
@@ -92,6 +86,7 @@ def courses(campaign: Campaign, sides: Sides, cases: frozenset[str], read: ReadT
         runs.setdefault(attempt.case, []).append(attempt)
     places = {place: number for number, place in enumerate(sides.places)}
     placed = sorted(runs, key=lambda case: (places[sides.place_of[case]], sides.side_of[case].index))
+    kinds = [(name, one.title, one.unit) for name, one in telemetry_courses().items()]
     found: list[Course] = []
     n_cases = 0
     for case in placed:
@@ -99,7 +94,7 @@ def courses(campaign: Campaign, sides: Sides, cases: frozenset[str], read: ReadT
             continue
         timelines = [(attempt.block, read(attempt)) for attempt in _spread(runs[case])]
         known = [(block, one) for block, one in timelines if one is not None and one.epochs]
-        drawn = [_course(case, known, *kind, sides) for kind in _KINDS]
+        drawn = [_course(case, known, *kind, sides) for kind in kinds]
         found += [course for course in drawn if course is not None]
         n_cases += any(course is not None for course in drawn)
     most = max(map(len, runs.values()), default=0)

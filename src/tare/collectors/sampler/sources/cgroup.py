@@ -6,7 +6,21 @@ elsewhere; under Slurm the job's group holds both.
 
 import os
 
+MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+if MYPY:
+    from collections.abc import Mapping
+
+    from tare.collectors.sampler.figures import Watched
+
 HAS_PATHS = True
+ORDER = 40
+FIGURES = {
+    "cpu_throttled": (
+        "s",
+        "lower",
+        "time for which a limit of cgroups held threads back, all nodes together",
+    ),
+}
 _KEPT = {"nr_throttled": ("throttlings", 1.0), "throttled_usec": ("throttled_s", 1e-6)}
 _KEPT["throttled_time"] = ("throttled_s", 1e-9)  # version 1
 
@@ -43,3 +57,11 @@ def counters(lines: "list[str]") -> "dict[str, float]":
         name, scale = _KEPT[key]
         found["cgroup." + name] = found.get("cgroup." + name, 0.0) + float(value) * scale
     return found
+
+
+def figures(watched: "Watched") -> "Mapping[str, float | None]":
+    """Return for how long threads were held back on all nodes together."""
+    found = [
+        one.counted["cgroup.throttled_s"] for one in watched.machines if "cgroup.throttled_s" in one.counted
+    ]
+    return {"cpu_throttled": sum(found)} if found else {}

@@ -4,7 +4,17 @@ A source of its own, since it would be most of a recording: 256 cores are 15 KiB
 cores read it less often, and at every command, so that shares of a stage are of the whole of it.
 """
 
+MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+if MYPY:
+    from collections.abc import Mapping
+
+    from tare.collectors.sampler.figures import Watched
+
 HAS_PATHS = False
+ORDER = 20
+FIGURES = {
+    "cpu_busiest_core": ("%", None, "time in which the busiest core of any node worked"),
+}
 _MOST_A_SECOND = 128
 _KINDS = (
     "user",
@@ -52,3 +62,16 @@ def busy(lines: "list[str]") -> "dict[str, tuple[float, float]]":
         total = sum(ticks.values())
         found[name[3:]] = (total - ticks.get("idle", 0.0) - ticks.get("iowait", 0.0), total)
     return found
+
+
+def figures(watched: "Watched") -> "Mapping[str, float | None]":
+    """Return the share of the busiest core; in older recordings the source `cpu` held them."""
+    found = []
+    for host in watched.machines:
+        was = busy(shorten(host.first_lines("cores", "cpu")))
+        now = busy(shorten(host.last_lines("cores", "cpu")))
+        for core in now:
+            if core in was and now[core][1] > was[core][1]:
+                worked, total = (new - old for new, old in zip(now[core], was[core]))
+                found.append(min(100 * worked / total, 100.0))
+    return {"cpu_busiest_core": max(found)} if found else {}

@@ -1,6 +1,18 @@
 """Bytes and time of disks: /proc/diskstats (Documentation/admin-guide/iostats.rst)."""
 
+MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+if MYPY:
+    from collections.abc import Mapping
+
+    from tare.collectors.sampler.figures import Watched
+
 HAS_PATHS = False
+ORDER = 90
+FIGURES = {
+    "disk_read": ("B/s", None, "bytes read from disks, all nodes together"),
+    "disk_written": ("B/s", None, "bytes written to disks, all nodes together"),
+    "disk_busy": ("%", None, "time in which the busiest disk of any node worked"),
+}
 _SECTOR = 512  # in which the kernel counts, whatever the disk's own sectors are
 _ON_OTHERS = (
     "loop",
@@ -42,4 +54,17 @@ def counters(lines: "list[str]") -> "dict[str, float]":
         found["disk." + name + "/writes"] = float(fields[4])
         found["disk." + name + "/written_bytes"] = float(fields[6]) * _SECTOR
         found["disk." + name + "/busy_s"] = float(fields[9]) / 1e3
+    return found
+
+
+def figures(watched: "Watched") -> "Mapping[str, float | None]":
+    """Return the rates of all disks together, and the share of time in which the busiest one worked."""
+    found = watched.rates("disk", "disk.")
+    busy = [
+        100 * value / one.seconds
+        for one in watched.machines
+        for name, value in one.counted.items()
+        if name.startswith("disk.") and name.endswith("/busy_s")
+    ]
+    found["disk_busy"] = min(max(busy), 100.0) if busy else None
     return found

@@ -2,7 +2,20 @@
 
 import glob
 
+MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+if MYPY:
+    from collections.abc import Mapping
+
+    from tare.collectors.sampler.figures import Watched
+
 HAS_PATHS = True
+ORDER = 80
+FIGURES = {
+    "fabric_sent": ("B", None, "bytes sent through InfiniBand, Omni-Path or RoCE ports"),
+    "fabric_packets": ("packets", None, "packets sent through these ports"),
+    "fabric_waits": ("ticks", "lower", "ticks in which these ports had data and no credit to send it"),
+    "fabric_lost": ("packets", "lower", "packets dropped or in error on these ports"),
+}
 _COUNTERS = {
     "port_xmit_data": "tx_bytes",
     "port_rcv_data": "rx_bytes",
@@ -81,3 +94,13 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     for name, number in of_drivers.items():
         found.setdefault(name, number)
     return found
+
+
+def figures(watched: "Watched") -> "Mapping[str, float | None]":
+    """Return what the ports of all nodes sent, waited for and lost."""
+    return {
+        "fabric_sent": watched.total("port.", "tx_bytes"),
+        "fabric_packets": watched.total("port.", "tx_packets"),
+        "fabric_waits": watched.total("port.", "tx_waits"),
+        "fabric_lost": watched.total("port.", "rx_errors", "tx_drops", "symbol_errors"),
+    }

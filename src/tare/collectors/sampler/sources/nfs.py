@@ -4,7 +4,18 @@ Mounts of one file system, as an automounter makes one for each home and a pod f
 statistics: each tells those of all. So they are counted by the file system's number of mountinfo.
 """
 
+MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+if MYPY:
+    from collections.abc import Mapping
+
+    from tare.collectors.sampler.figures import Watched
+
 HAS_PATHS = False
+ORDER = 100
+FIGURES = {
+    "nfs_read": ("B/s", None, "bytes that came from NFS servers, all nodes together"),
+    "nfs_written": ("B/s", None, "bytes that went to NFS servers, all nodes together"),
+}
 _COUNTS = (
     "\tbytes:",
     "\t        READ:",
@@ -58,3 +69,8 @@ def counters(lines: "list[str]") -> "dict[str, float]":
             found[mount + kind] = float(fields[0])
             found[mount + kind + "_rtt_s"] = float(fields[6]) / 1e3
     return found
+
+
+def figures(watched: "Watched") -> "Mapping[str, float | None]":
+    """Return the rates of all mounts together."""
+    return watched.rates("nfs", "nfs.")

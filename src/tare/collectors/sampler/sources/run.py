@@ -7,7 +7,35 @@ The group is made for one stage of the run, so that all of its counters begin at
 
 import os
 
+MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+if MYPY:
+    from collections.abc import Mapping
+
+    from tare.collectors.sampler.figures import Watched
+
 HAS_PATHS = True
+ORDER = 120
+FIGURES = {
+    "cpu_others": ("%", "lower", "time of all cores in programs that were not the run's"),
+    "run_cpu": ("s", None, "CPU time of the run's own processes, all together"),
+    "run_cpu_user": ("s", None, "CPU time of the run's own processes in programs"),
+    "run_cpu_system": ("s", None, "CPU time of the run's own processes in the kernel"),
+    "run_throttled": ("%", "lower", "periods of its CPU limit in which the run was held back"),
+    "run_cpu_pressure": ("%", "lower", "time in which some of the run's threads waited for a core"),
+    "run_cpu_stall": ("%", "lower", "time in which all of the run's threads that had work waited for a core"),
+    "run_memory_peak": ("B", None, "memory of the run, files that it read included, where it was most"),
+    "run_memory_pressure": ("%", "lower", "time in which some of the run's threads waited for memory"),
+    "run_memory_stall": (
+        "%",
+        "lower",
+        "time in which all of the run's threads that had work waited for memory",
+    ),
+    "run_oom_kills": ("processes", "lower", "processes of the run that the kernel ended for want of memory"),
+    "run_read": ("B", None, "bytes that the run read from disks"),
+    "run_written": ("B", None, "bytes that the run wrote to disks"),
+    "run_io_pressure": ("%", "lower", "time in which some of the run's threads waited for input or output"),
+    "run_io_stall": ("%", "lower", "time in which all of the run's threads that had work waited for it"),
+}
 _PRESSURES = ("cpu.pressure", "memory.pressure", "io.pressure")
 _FILES = ("cpu.stat", "memory.current", "memory.peak", "memory.events", "io.stat") + _PRESSURES
 _STATS = {
@@ -75,3 +103,71 @@ def counters(lines: "list[str]") -> "dict[str, float]":
         elif name in ("memory.current", "memory.peak"):
             found["run." + name.replace(".", "_") + "_bytes"] = float(words[0])
     return found
+
+
+_TICKS_A_SECOND = 100.0  # USER_HZ, in which /proc/stat counts (proc_stat(5), time(7))
+_OF_PROGRAMS = ("user", "nice", "system")  # interrupts come for whoever runs: they are nobody's
+_LEAST_TICKS = 100  # of all cores: of fewer, the one tick by which a counter may be wrong is more than 1 %
+_KINDS = _OF_PROGRAMS + ("idle", "iowait", "irq", "softirq", "steal")
+_AS_IT_IS = {
+    "run_cpu": "cpu_s",
+    "run_cpu_user": "user_s",
+    "run_cpu_system": "system_s",
+    "run_oom_kills": "oom_kills",
+    "run_read": "read_bytes",
+    "run_written": "written_bytes",
+}
+_PRESSED = {
+    "run_" + kind + name: "run." + kind + "_" + whom + "_s"
+    for kind in ("cpu", "memory", "io")
+    for name, whom in (("_pressure", "some"), ("_stall", "full"))
+}
+
+
+def figures(watched: "Watched") -> "Mapping[str, float | None]":
+    """Return what the run's own control group counted, and what programs beside it took."""
+    found = {}  # type: dict[str, float]
+    for host in watched.hosts:
+        found.update(run_figures(host.read("run"), host.counted, host.seconds))
+    return found
+
+
+def run_figures(
+    read: "list[dict[str, float]]", counted: "dict[str, float]", seconds: float
+) -> "dict[str, float]":
+    """Return the figures of a run by name.
+
+    `read` are the counters of its control group, ``run.…``, in each sample of its last stage; `counted` what
+    the node counted in these `seconds`. None where the group was not read in this stage, as where there is
+    none: the first sample is from before the stage.
+    """
+    took = read[-1]
+    if "run.cpu_s" not in took or took == read[0]:
+        return {}
+    found = {name: took["run." + one] for name, one in _AS_IT_IS.items() if "run." + one in took}
+    for name, one in _PRESSED.items():
+        if one in took:
+            found[name] = min(100 * took[one] / seconds, 100.0)
+    if took.get("run.periods"):
+        found["run_throttled"] = 100 * took["run.throttlings"] / took["run.periods"]
+    levels = [one["run.memory_current_bytes"] for one in read[1:] if "run.memory_current_bytes" in one]
+    peak = took.get("run.memory_peak_bytes", max(levels) if levels else None)
+    if peak is not None:
+        found["run_memory_peak"] = peak
+    others = others_share(took["run.cpu_s"], counted)
+    if others is not None:
+        found["cpu_others"] = others
+    return found
+
+
+def others_share(run_cpu_s: float, counted: "dict[str, float]") -> "float | None":
+    """Return the percentage of the time of all cores that programs beside the run took; None if not known.
+
+    Nor is it of a run so short that the ticks of the counters are coarser than one percent.
+    """
+    ticks = {kind: counted.get("cpu." + kind) for kind in _KINDS}
+    total = sum(one or 0.0 for one in ticks.values())
+    if total < _LEAST_TICKS or ticks["idle"] is None:
+        return None
+    taken_s = sum(ticks[kind] or 0.0 for kind in _OF_PROGRAMS) / _TICKS_A_SECOND
+    return 100 * max(taken_s - run_cpu_s, 0.0) / (total / _TICKS_A_SECOND)
