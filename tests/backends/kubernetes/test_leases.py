@@ -11,6 +11,7 @@ from backends.kubernetes.simulated_api import SimulatedApiServer
 from backends.kubernetes.situations import Situation
 from tare.backends.kubernetes.cluster import Cluster
 from tare.backends.kubernetes.leases import NodeLeases
+from tare.backends.kubernetes.leftovers import Leftover, remove
 
 
 class Time:
@@ -130,3 +131,24 @@ def test_a_lease_that_tells_no_time_is_nobody_s(
     leases = make("one")
     leases.keep({"w1"})
     assert word(leases) == "held by this campaign"
+
+
+def test_what_is_deleted_of_a_dead_campaign_are_its_leases_too(
+    make: Callable[[str], NodeLeases], api: SimulatedApiServer, situation: Situation
+) -> None:
+    make("dead").keep({"w1", "w2"})
+    make("alive").keep({"w3"})
+    cluster = Cluster.connect(situation.options)
+    remove(cluster, Leftover("dead", (), ()))
+    cluster.close()
+    assert api.names("leases") == ["tare-node-w3"]
+
+
+def test_where_leases_may_not_be_deleted_all_else_of_a_dead_campaign_is(
+    api: SimulatedApiServer, situation: Situation
+) -> None:
+    api.refusals["leases"] = (403, "leases is forbidden: User cannot deletecollection")
+    cluster = Cluster.connect(situation.options)
+    remove(cluster, Leftover("dead", (), ()))
+    cluster.close()
+    assert any(one.startswith("DELETE") and "/pods" in one for one in api.requests)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 
 from tare.backends.kubernetes import naming
-from tare.backends.kubernetes.cluster import CONFIG_MAPS, JOBS, MPI_JOBS, PODS, Cluster, Refusal
+from tare.backends.kubernetes.cluster import CONFIG_MAPS, JOBS, LEASES, MPI_JOBS, PODS, Cluster, Refusal
 from tare.backends.kubernetes.observed import SeenJob
 
 _OURS = ",".join(f"{name}={value}" for name, value in naming.MANAGED_BY.items())
@@ -62,13 +63,16 @@ def _origin(one: SeenJob) -> Origin | None:
 
 
 def remove(cluster: Cluster, leftover: Leftover) -> None:
-    """Delete all that a campaign has in the cluster. Raises BackendError."""
+    """Delete all that a campaign has in the cluster, its Leases of nodes too. Raises BackendError."""
+    selector = f"{_OURS},{naming.CAMPAIGN}={leftover.campaign}"
     for resource in _KINDS:
         try:
-            cluster.delete_all(resource, f"{_OURS},{naming.CAMPAIGN}={leftover.campaign}")
+            cluster.delete_all(resource, selector)
         except Refusal as refusal:
             if refusal.status != 404:  # the cluster has no MPI Operator
                 raise
+    with suppress(Refusal):  # Leases run out by themselves
+        cluster.delete_all(LEASES, selector)
 
 
 def _objects(cluster: Cluster) -> Iterator[tuple[str, SeenJob]]:
