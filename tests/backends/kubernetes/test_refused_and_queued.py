@@ -316,6 +316,62 @@ def test_a_launcher_that_a_full_quota_keeps_out_lets_its_workers_go_and_tries_ag
     assert why in landed.exit.fault
 
 
+def quota_of(api: SimulatedApiServer, name: str, hard: int, used: int) -> None:
+    status = {"hard": {name: str(hard)}, "used": {name: str(used)}}
+    api.apply("resourcequotas", {"metadata": {"name": "small"}, "status": status})
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("services", "Service"), ("count/configmaps", "ConfigMap"), ("secrets", "Secret")]
+)
+def test_what_a_full_quota_keeps_the_operator_from_making_without_a_word_is_waited_for(
+    scheduler: KubernetesScheduler, api: SimulatedApiServer, happen: Happenings, task: Make, tell: Tell,
+    told: list[str], clock: Clock, name: str, kind: str,
+) -> None:  # fmt: skip
+    """It tells of pods that are refused, and of nothing else."""
+    one = task()
+    scheduler.submit([one])
+    quota_of(api, name, hard=3, used=3)
+    tell("MPIJobCreated", "MPIJob bench/x is created.", of="Normal")
+    wait_until(scheduler, lambda: seen(scheduler, one).events and seen(scheduler, one).job)
+    clock.ahead += 16
+    wait_until(scheduler, lambda: told)
+    assert f"quota small has no room for its {kind}: {name} 3 of 3" in told[-1]
+    assert told[-1].startswith("queued: ")
+    for _ in range(3):
+        clock.ahead += 3600
+        assert scheduler.wait() == []
+    quota_of(api, name, hard=3, used=2)
+    happen.succeed()
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.code == 0
+
+
+def test_a_quota_that_allows_no_service_ends_at_once_with_its_words(
+    scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make, tell: Tell, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    quota_of(api, "services", hard=0, used=0)
+    tell("MPIJobCreated", "MPIJob bench/x is created.", of="Normal")
+    wait_until(scheduler, lambda: seen(scheduler, one).events and seen(scheduler, one).job)
+    clock.ahead += 16
+    (landed,) = wait_for(scheduler)
+    assert "quota small has no room for its Service: services 0 of 0" in landed.reason
+
+
+def test_a_full_quota_is_not_to_blame_where_no_operator_took_the_job_up(
+    scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    quota_of(api, "services", hard=3, used=3)
+    wait_until(scheduler, lambda: seen(scheduler, one).job)
+    clock.ahead += 601
+    (landed,) = wait_for(scheduler)
+    assert "is the MPI Operator running" in landed.reason
+
+
 @pytest.mark.parametrize("name", ["pair", "pod-network"])
 def test_an_object_that_a_full_quota_keeps_out_is_created_when_others_have_left(
     scheduler: KubernetesScheduler,

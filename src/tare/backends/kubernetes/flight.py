@@ -29,6 +29,7 @@ class Flight(msgspec.Struct):
     `waits_for` is what it waits for by now, in a sentence; `lost` are the nodes that were lost under it.
     `asked_at` is when it was last tried to create one that a quota keeps out.
     One that `failed` is not told yet while nodes of it are `unheard` of (see aftermath).
+    `untold` is what keeps the operator from making its pods without a word of it (see untold_quotas).
     """
 
     task: Task
@@ -47,6 +48,7 @@ class Flight(msgspec.Struct):
     asked_at: float | None = None
     failed: Landing | None = None
     unheard: list[str] = []
+    untold: refusals.Obstacle | None = None
     has_client: bool = False
     is_server_told: bool = False
     gone_since: float | None = None
@@ -130,6 +132,8 @@ class Flight(msgspec.Struct):
         return lost
 
     def _obstacles(self) -> Iterator[refusals.Obstacle]:
+        if self.untold is not None:
+            yield self.untold
         workers = sum(pod.role in {naming.WORKER, naming.SERVER} for pod in self.pods.values())
         yield from refusals.obstacles(
             list(self.pods.values()),

@@ -30,6 +30,7 @@ from tare.backends.kubernetes.observed import SeenJob
 from tare.backends.kubernetes.patience import Patience
 from tare.backends.kubernetes.queueing_time import queued_s
 from tare.backends.kubernetes.results import ResultsReader
+from tare.backends.kubernetes.untold_quotas import UntoldQuotas
 from tare.backends.kubernetes.waits import Waits
 from tare.backends.kubernetes.watching import Arrival
 from tare.errors import BackendError, UsageError
@@ -73,6 +74,7 @@ class KubernetesScheduler:
         self._results = ResultsReader(cluster, clock, lambda: self._listener.news.put(Arrival()))
         self._kept = Kept(cluster)
         self._waits = Waits(clock)
+        self._untold_quotas = UntoldQuotas(cluster, clock)
         self._on_wait: OnWait = lambda names, reason: None
 
     def tell_waits(self, on_wait: OnWait) -> None:
@@ -241,6 +243,7 @@ class KubernetesScheduler:
             return self._give_up(flight, Exit(), f"{failure.reason}: {failure.message}")
         if flight.is_gone(now):
             return self._give_up_gone(flight)
+        self._untold_quotas.look(flight)
         ended = flight.end(now, self._listener.nodes)
         if ended is None or (ended[0].is_timeout and self._is_over_by_now(flight)):
             return None

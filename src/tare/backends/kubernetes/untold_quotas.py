@@ -1,0 +1,63 @@
+"""Full quotas that keep the MPI Operator from a job, of which it tells nobody.
+
+It makes a Service, a ConfigMap and a Secret before the pods of a job. Where one of these is refused it tries
+again, ever more seldom, and only its own log says so (mpi_job_controller.go of v0.8.2, syncHandler).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tare.backends.kubernetes.cluster import Cluster, Refusal
+from tare.backends.kubernetes.connection import Outage
+from tare.backends.kubernetes.flight import Flight
+from tare.backends.kubernetes.quantity import parse_quantity
+from tare.backends.kubernetes.quotas import Quota, read_quotas
+from tare.backends.kubernetes.refusals import Obstacle
+
+_SILENT_S, _AGAIN_S = 15.0, 10.0
+_TAKEN_UP = "MPIJobCreated"  # an event: the operator knows of the job
+_KINDS = {"services": "Service", "configmaps": "ConfigMap", "secrets": "Secret"}
+_SAYS_NOTHING = "the MPI Operator made no pods, and tells nobody why"
+
+
+class UntoldQuotas:
+    """Looks into the quotas of the namespace for jobs of which the operator makes nothing."""
+
+    def __init__(self, cluster: Cluster, clock: Callable[[], float]) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._read_at: float | None = None
+        self._obstacle: Obstacle | None = None
+
+    def look(self, flight: Flight) -> None:
+        """Take note of what keeps the operator from making the pods of a task, where it is a quota."""
+        now = self._clock()
+        is_stuck = flight.n_workers > 0 and not flight.pods and flight.job and not flight.job.is_suspended
+        if not is_stuck or not any(event.reason == _TAKEN_UP for event in flight.heard):
+            flight.untold = None
+        elif flight.untold is not None or now - flight.since > _SILENT_S:
+            flight.untold = self._full(now)
+
+    def _full(self, now: float) -> Obstacle | None:
+        if self._read_at is None or now - self._read_at > _AGAIN_S:
+            self._read_at = now
+            try:
+                self._obstacle = obstacle(read_quotas(self._cluster))
+            except (Refusal, Outage):  # quotas may not be listed, or not now
+                self._obstacle = None
+        return self._obstacle
+
+
+def obstacle(quotas: list[Quota]) -> Obstacle | None:
+    """Return which quota has no room for another such object; that may pass, unless it allows none at all."""
+    for quota in quotas:
+        for name, most in quota.status.hard.items():
+            kind = _KINDS.get(name.removeprefix("count/"))
+            hard, used = parse_quantity(most), parse_quantity(quota.status.used.get(name, "0"))
+            if kind is None or hard is None or used is None or used < hard:
+                continue
+            words = f"{_SAYS_NOTHING}; quota {quota.metadata.name} has no room for its {kind}"
+            words += f": {name} {quota.status.used.get(name, '0')} of {most}"
+            return Obstacle(f"quota/{quota.metadata.name}", words, 0.0 if hard < 1 else None)
+    return None
