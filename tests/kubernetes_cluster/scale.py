@@ -21,7 +21,7 @@ import msgspec
 
 from cli.conftest import call_tare
 from kubelab.control_plane import ControlPlane
-from kubelab.limits import DEFAULT
+from kubelab.limits import DEFAULT, Limits
 from kubelab.operators import QUICK, operator
 from kubelab.operators import USER as OPERATOR
 from kubelab.processes import Daemon
@@ -62,13 +62,16 @@ def main() -> None:
     parser.add_argument("--in-flight", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=90, help="after which it is ended")
     parser.add_argument("--quick", action="store_true", help="an operator without limits to speak of")
+    for name, value in DEFAULT._asdict().items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=value, help="of the operator")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tare-scale-") as place:
         folder = Path(place)
         with ControlPlane(folder, audited=[USER, OPERATOR], out=OUT) as plane:
             pods = SimulatedPods(plane.kubeconfig)
             pods.start()
-            daemon = operator(plane, QUICK if given.quick else DEFAULT)
+            limits = Limits(*(getattr(given, name) for name in Limits._fields))
+            daemon = operator(plane, QUICK if given.quick else limits)
             daemon.start()
             with SimulatedNodes(plane, given.nodes, pods.write_log) as nodes:
                 lab = Lab(plane, nodes, pods)

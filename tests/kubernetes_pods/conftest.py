@@ -129,6 +129,13 @@ class Campaign:
     def run(self, *options: str) -> subprocess.CompletedProcess[str]:
         return self.pods.tare("run", self._folder / "study.yaml", "--out", self.out, *options)
 
+    def start(self, log: Path) -> subprocess.Popen[bytes]:
+        """Start it; what it prints goes to `log`."""
+        words = [TARE, "run", str(self._folder / "study.yaml"), "--out", str(self.out)]
+        env = {**os.environ, "KUBECONFIG": str(self.pods.folder / "admin.kubeconfig")}
+        with log.open("ab") as to:
+            return subprocess.Popen(pod_lab.inside(self.pods.folder, words), env=env, stdout=to, stderr=to)
+
     def attempts(self) -> list[Doc]:
         """Return what the journal says of attempts that ended."""
         return attempts(self.out)
