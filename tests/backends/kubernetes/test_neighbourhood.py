@@ -106,6 +106,24 @@ def test_a_launcher_that_keeps_apart_needs_a_node(
         assert "place: beside" in told.cure
 
 
+@pytest.mark.parametrize(("n_nodes", "in_flight", "is_met"), [(4, 2, None), (5, 2, True), (4, 1, True)])
+def test_runs_at_a_time_that_may_leave_their_launchers_no_node_are_told(
+    cluster: Cluster,
+    api: SimulatedApiServer,
+    situation: Situation,
+    n_nodes: int,
+    in_flight: int,
+    is_met: bool | None,
+) -> None:
+    for number in range(n_nodes):
+        node(api, f"w{number}")
+    told = found(cluster, situation.with_options(in_flight=in_flight))["a node for the launcher"]
+    assert told.is_met is is_met
+    if is_met is None:
+        assert "2 runs at a time (in_flight) may leave none" in told.found
+        assert "lower 'in_flight'" in told.cure
+
+
 def policy(api: SimulatedApiServer, **spec: object) -> None:
     api.apply("networkpolicies", {"metadata": {"name": "p"}, "spec": {"podSelector": {}, **spec}})
 

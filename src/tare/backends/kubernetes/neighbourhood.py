@@ -80,12 +80,16 @@ def _launcher(every: list[NodeSeen], usable: list[NodeSeen], options: Kubernetes
         and not (is_named and _is_named(node, options))
     ]
     name, cure = "a node for the launcher", "add 'launcher: {place: beside}', or name nodes for it"
+    at_once = options.in_flight
     if not for_it:
         found = "none is left beside those of programs"
         yield Finding(name=name, is_met=False, found=found, cure=cure)
     elif not is_named and len(for_it) <= 2 and len(usable) <= 2:
         found = f"{len(for_it)}, on which programs are, too: a run of two nodes leaves none"
         yield Finding(name=name, is_met=False, found=found, cure=cure)
+    elif not is_named and at_once > 1 and len(for_it) <= 2 * at_once and len(usable) <= 2 * at_once:
+        found = f"{len(for_it)}, all for programs too: {at_once} runs at a time (in_flight) may leave none"
+        yield Finding(name=name, is_met=None, found=found, cure=f"lower 'in_flight', {cure}")
     else:
         yield Finding(name=name, is_met=True, found=f"{len(for_it)}: {_listed(for_it)}")
 
