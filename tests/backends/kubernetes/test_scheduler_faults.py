@@ -63,6 +63,20 @@ def test_workers_that_never_get_ready_are_told_from_pods_without_nodes(
     assert "waited 300 s for workers to be ready: not ready: " in landed.reason
 
 
+def test_a_launcher_that_is_not_made_though_its_workers_are_ready_is_told_as_that(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock
+) -> None:
+    one = task()
+    scheduler.submit([one])
+    happen.workers()
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
+    clock.ahead += 121
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault == (
+        "waited 120 s for its launcher: its 2 pods are ready, and the one that starts the program is not made"
+    )
+
+
 def test_a_scheduler_that_says_nothing_of_a_pod_is_doubted(
     scheduler: KubernetesScheduler, happen: Happenings, situation: Situation, task: Make, clock: Clock
 ) -> None:

@@ -103,6 +103,8 @@ def why_pending(pods: Sequence[SeenPod], events: Iterable[str]) -> str:
     unready = [pod.metadata.name for pod in pods if not pod.is_ready and not pod.is_over]
     if unready:
         return f"not ready: {', '.join(unready)}"
+    if pods:
+        return f"its {len(pods)} pods are ready, and the one that starts the program is not made"
     return "nothing made its pods; is the MPI Operator running, and does it watch this namespace?"
 
 
