@@ -360,6 +360,19 @@ def test_a_quota_that_allows_no_service_ends_at_once_with_its_words(
     assert "quota small has no room for its Service: services 0 of 0" in landed.reason
 
 
+def test_an_operator_that_has_taken_a_job_up_is_not_told_as_one_that_does_not_run(
+    scheduler: KubernetesScheduler, task: Make, tell: Tell, told: list[str], clock: Clock
+) -> None:
+    """A limit of 5 requests a second keeps the real one busy for minutes where many jobs are in flight."""
+    one = task()
+    scheduler.submit([one])
+    tell("MPIJobCreated", "MPIJob bench/x is created.", of="Normal")
+    wait_until(scheduler, lambda: seen(scheduler, one).events)
+    clock.ahead += 16
+    wait_until(scheduler, lambda: told)
+    assert told[-1].endswith("the MPI Operator has taken it up, and made no pods yet")
+
+
 def test_a_full_quota_is_not_to_blame_where_no_operator_took_the_job_up(
     scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make, clock: Clock
 ) -> None:

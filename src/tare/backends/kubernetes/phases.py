@@ -40,6 +40,8 @@ _OWN_LIMIT = re.compile(
 )
 """What a kubelet says of a pod that it evicts for what the pod wrote (pkg/kubelet/eviction/helpers.go)."""
 _PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ErrImageNeverPull"})
+TAKEN_UP = "MPIJobCreated"
+"""What the MPI Operator says of a job that it knows of, in an event."""
 _MOST_WORDS = 200
 _NOTHING = "SetPodTemplateRestartPolicy"
 """What the MPI Operator warns of in templates that name a restart policy: it keeps nothing from running."""
@@ -97,7 +99,8 @@ def why_pending(pods: Sequence[SeenPod], events: Iterable[str]) -> str:
         if waiting is not None and waiting.reason not in {"", "ContainerCreating", "PodInitializing"}:
             said = _sentence(waiting.reason, waiting.message)
             return f"pod {pod.metadata.name} on {pod.spec.node_name} waits: {said}"
-    last = [line for line in events if " Warning " in line and f" {_NOTHING} " not in line][-1:]
+    lines = list(events)
+    last = [line for line in lines if " Warning " in line and f" {_NOTHING} " not in line][-1:]
     if last:
         return last[0].partition(" Warning ")[2]
     unready = [pod.metadata.name for pod in pods if not pod.is_ready and not pod.is_over]
@@ -105,6 +108,8 @@ def why_pending(pods: Sequence[SeenPod], events: Iterable[str]) -> str:
         return f"not ready: {', '.join(unready)}"
     if pods:
         return f"its {len(pods)} pods are ready, and the one that starts the program is not made"
+    if any(f" {TAKEN_UP} " in line for line in lines):
+        return "the MPI Operator has taken it up, and made no pods yet"
     return "nothing made its pods; is the MPI Operator running, and does it watch this namespace?"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tare.backends.kubernetes import phases
 from tare.backends.kubernetes.cluster import Cluster, Refusal
 from tare.backends.kubernetes.connection import Outage
 from tare.backends.kubernetes.flight import Flight
@@ -16,7 +17,6 @@ from tare.backends.kubernetes.quotas import Quota, read_quotas
 from tare.backends.kubernetes.refusals import Obstacle
 
 _SILENT_S, _AGAIN_S = 15.0, 10.0
-_TAKEN_UP = "MPIJobCreated"  # an event: the operator knows of the job
 _KINDS = {"services": "Service", "configmaps": "ConfigMap", "secrets": "Secret"}
 _SAYS_NOTHING = "the MPI Operator made no pods, and tells nobody why"
 
@@ -34,7 +34,7 @@ class UntoldQuotas:
         """Take note of what keeps the operator from making the pods of a task, where it is a quota."""
         now = self._clock()
         is_stuck = flight.n_workers > 0 and not flight.pods and flight.job and not flight.job.is_suspended
-        if not is_stuck or not any(event.reason == _TAKEN_UP for event in flight.heard):
+        if not is_stuck or not any(event.reason == phases.TAKEN_UP for event in flight.heard):
             flight.untold = None
         elif flight.untold is not None or now - flight.since > _SILENT_S:
             flight.untold = self._full(now)
