@@ -6,8 +6,18 @@ from collections.abc import Callable
 
 import pytest
 
-from backends.kubernetes.conftest import READY, Clock, Happenings, begin, over, seen, wait_for, wait_until
-from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
+from backends.kubernetes.conftest import (
+    READY,
+    Clock,
+    Happenings,
+    begin,
+    over,
+    record,
+    seen,
+    wait_for,
+    wait_until,
+)
+from backends.kubernetes.simulated_api import Doc, SimulatedApiServer, listed, tarred, told
 from tare.backends.kubernetes.scheduler import KubernetesScheduler
 from tare.model.scheduler import Task
 
@@ -190,6 +200,24 @@ def test_a_run_that_fails_before_kubernetes_knows_of_its_lost_node_is_no_program
     assert landed.exit.fault is not None
     assert "node w2 of pod" in landed.exit.fault
     assert "pods" in [query["plural"] for query in api.deletions if query.get("gracePeriodSeconds") == "0"]
+
+
+def test_nothing_stays_of_a_run_whose_results_were_lost_with_a_node(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    """Its launcher could not copy what ranks of the lost node wrote: there is nothing to keep pods for."""
+    one = task()
+    launcher = begin(scheduler, happen, one)
+    small = {name: text.encode() for name, text in record(1).items() if name != "after.1"}
+    api.logs[launcher] = told(listed(small), tarred(small), waits="lost")
+    happen.launcher(**over(1))
+    wait_until(scheduler, lambda: seen(scheduler, one).failed)
+    api.apply("nodes", node("w2", "Unknown", **SILENT))
+    stands(scheduler, clock, one, 6)
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.fault is not None
+    scheduler.close()
+    assert api.names("pods") == api.names("configmaps") == []
 
 
 def test_a_run_that_fails_on_nodes_that_live_is_the_program_s_fault_after_all(

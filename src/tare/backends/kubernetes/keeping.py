@@ -35,6 +35,10 @@ class Kept:
                     change = {naming.KEPT: "results"}
                     self._cluster.patch(PODS, pod.metadata.name, {"metadata": {"labels": {**change}}})
 
+    def drop(self, name: str) -> None:
+        """Keep the objects of a task no longer."""
+        self._names.discard(name)
+
     def names(self, selector: str) -> set[str]:
         """Return the tasks of a campaign that earlier sessions let stay. Raises BackendError."""
         items = self._cluster.list_all(PODS, f"{selector},{naming.KEPT}=results")[0]

@@ -137,6 +137,7 @@ class KubernetesScheduler:
                 landings.append(landing)
                 del self._flights[name]
                 if flight.lost:
+                    self._kept.drop(name)  # what is not home was lost with the node
                     self._deletions.lost(name, flight.lost)
                 elif name not in self._kept:
                     self._deletions.later(name, self._listener.kinds())
