@@ -10,7 +10,7 @@
 # make screenshots   leave pictures of the report and the live page, light, dark, narrow and printed, in artefacts/
 # make kubelab   build a Kubernetes for the tests, with Go 1.26 or newer; ten minutes, once
 # make test-kubernetes   run the tests with a thousand jobs, and with real pods: as root, after 'make programs kubelab'; minutes
-# make test-kubernetes-all   the same, with results of tens of megabytes and OpenShift's users with four MPIs; twice as long
+# make test-kubernetes-all   the same, with large results, lost nodes and OpenShift's users with four MPIs; twice as long
 # make lock    write requirements/*.txt anew, with hashes, where pyproject.toml asks for more; UPGRADE=1 takes newer versions
 # make audit   look for known vulnerabilities of what is locked;  make sbom   list it, as CycloneDX, in artefacts/
 # make programs   install, as root, the programs of Debian that studies/ can run
@@ -142,7 +142,8 @@ kubelab: $(STAMP)
 	$(VENV)/bin/python -m kubelab build
 
 PODS := --real-pods tests/kubernetes_cluster/test_thousand_jobs.py tests/kubernetes_pods
-LONG := tests/kubernetes_pods/test_results_of_pods.py tests/kubernetes_pods/test_users_of_openshift.py
+LONG := tests/kubernetes_pods/test_results_of_pods.py tests/kubernetes_pods/test_users_of_openshift.py \
+  tests/kubernetes_pods/test_lost_nodes_of_pods.py
 
 test-kubernetes: setup
 	$(call tests,$(PODS) $(LONG:%=--ignore %))
