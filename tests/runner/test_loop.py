@@ -362,3 +362,21 @@ def test_a_case_that_was_added_later_goes_on_through_all_blocks_also_after_an_in
     assert {(one.block, one.case) for one in again.ended} == {
         (block, CASES[number].id) for block in (5, 6) for number in (0, 2)
     }
+
+
+def test_the_log_says_what_is_tried_again_and_whose_fault_it_was(caplog: pytest.LogCaptureFixture) -> None:
+    def execute(case: Case, run: Run, number: int) -> Attempt:
+        if case == CASES[0] and number == 1:
+            return attempt(case, run, number, State.FAILED, is_infrastructure=True)
+        return attempt(case, run, number, State.FAILED if case == CASES[1] else State.DONE)
+
+    caplog.set_level("INFO", "tare.runner")
+    Loop(make_plan(Repeats(min=1, max=1)), MemoryLog(), Alone(execute)).run()
+    ended = [vars(one)["fields"] for one in caplog.records if one.message == "run ended"]
+    told = {(one["case"], one["attempt"]): (one["fault_of"], one["is_tried_again"]) for one in ended}
+    assert told == {
+        (CASES[0].id, 1): ("infrastructure", True),
+        (CASES[0].id, 2): (None, None),
+        (CASES[1].id, 1): ("program", False),
+        (CASES[2].id, 1): (None, None),
+    }

@@ -19,14 +19,18 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
+from tare import log
 from tare.answers.aggregate import block_means
 from tare.answers.answering import primary_foms
 from tare.answers.figures import Figure, FigureName, Point, Points, read_figures
+from tare.log import fields
 from tare.model.attempt import Attempt
 from tare.model.case import Pass
 from tare.model.plan import Plan
 from tare.stats.intervals import Floats, moments
 from tare.stats.sequential import as_share, blocks_until, cautious_half_widths
+
+_LOG = log.of("stopping")
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +81,12 @@ class StoppingRule:
         found = set()
         for one in self.standings():
             if not one.is_settled and self._figures[one.case]:
+                _LOG.debug(
+                    "not known well enough",
+                    extra=fields(
+                        case=one.case, half_width=one.half_width, until=self._until, n_blocks=one.n_blocks
+                    ),
+                )
                 found |= {one.case} | ({one.against} if one.against else set())
         return found
 

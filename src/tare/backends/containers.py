@@ -12,10 +12,14 @@ from types import TracebackType
 
 import msgspec
 
+from tare import log
 from tare.backends import marks
 from tare.errors import BackendError
+from tare.log import fields
 from tare.model.launch import CONTAINER_LABEL, Engine, Invocation
 from tare.model.site import Platform
+
+_LOG = log.of("containers")
 
 _TIMEOUT_S = 120.0  # an image may have to be unpacked
 _REMOVAL_S = 30.0
@@ -161,6 +165,7 @@ def _ask(host: Host, argv: Sequence[str], env: Mapping[str, str]) -> str:
 
 
 def _start(host: Host, argv: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    _LOG.debug("command", extra=fields(argv=host.command(argv)))
     return subprocess.Popen(
         host.command(argv),
         stdin=subprocess.DEVNULL,

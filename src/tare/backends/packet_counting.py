@@ -11,7 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO, NamedTuple
 
+from tare import log
 from tare.backends import marks
+from tare.log import fields
+
+_LOG = log.of("packets")
 
 _READY_S = 10.0
 _ANSWER_S = 10.0
@@ -89,6 +93,7 @@ class PacketCounters:
 
     def _start(self, host: str | None, command: str) -> _Counter:
         argv = ["/bin/sh", "-c", command] if host is None else [*self._agent, host, command]
+        _LOG.debug("command", extra=fields(argv=argv))
         said = tempfile.TemporaryFile()  # noqa: SIM115  # closed when its answer is read
         process = subprocess.Popen(
             argv,

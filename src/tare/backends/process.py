@@ -18,6 +18,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from tare import log
 from tare.backends import control_groups, marks, priority, sessions
 from tare.backends.control_groups import ControlGroup
 from tare.backends.excess import bound_in, cut, wait_within
@@ -31,7 +32,10 @@ from tare.backends.remote import remote_command, unframe
 from tare.backends.staged import Staged, on_record
 from tare.beneath import Beneath
 from tare.errors import BackendError
+from tare.log import fields
 from tare.model.backend import Exit, Job
+
+_LOG = log.of("process")
 
 _GRACE_S = 2.0  # between SIGTERM, on which an MPI launcher takes its remote ranks down, and SIGKILL
 _SIGNAL_BASE, _LAST_SIGNAL = 128, 64  # as a shell tells of a signal (dash(1))
@@ -112,6 +116,7 @@ class ProcessBackend:
 
     def run(self, job: Job) -> Exit:
         """Run `job` to its end or time-out (see model.Backend.run)."""
+        _LOG.info("command", extra=fields(host=job.host, argv=job.invocation.argv))
         if job.host is None:
             return self._run(job, job.invocation.argv)
         command, log = self._reach.job(job.host, remote_command(job))

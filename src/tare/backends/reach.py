@@ -9,13 +9,17 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tare import log
 from tare.backends import marks
 from tare.backends.openssh import OpenSsh, explain, is_openssh
 from tare.backends.strays import Swept, sweep_script, swept
 from tare.backends.transfer import Transfer
 from tare.errors import BackendError
+from tare.log import fields
 from tare.model.backend import Job
 from tare.records import print_file, read_records
+
+_LOG = log.of("ssh")
 
 _QUERY_S = 30.0
 _BEGIN = "tare-begins"
@@ -59,6 +63,7 @@ class Reach:
 
     def job(self, host: str, command: str) -> tuple[list[str], Path | None]:
         """Return what runs `command` on `host`, and the file of what ssh itself says meanwhile."""
+        _LOG.debug("command", extra=fields(host=host, command=command))
         if self._ssh is None:
             return [*self._jobs, host, command], None
         log = self._ssh.folder / f"job.{next(self._numbers)}.log"
@@ -138,6 +143,7 @@ class Reach:
     def _ask(self, host: str, script: str, output: int) -> subprocess.Popen[bytes]:
         """Start a shell script on a host. Raises BackendError where what reaches hosts cannot be started."""
         argv = [*self._queries, host, script]
+        _LOG.debug("query", extra=fields(host=host, script=script))
         try:
             return subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=self._env

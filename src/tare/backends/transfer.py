@@ -14,8 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, cast
 
+from tare import log
 from tare.backends.openssh import explain
 from tare.errors import BackendError
+from tare.log import fields
+
+_LOG = log.of("ssh")
 
 _TIMEOUT_S = 600.0
 _BEGIN = "tare-begins"  # what comes before is from the login shell
@@ -34,6 +38,7 @@ class Transfer:
 
     def send(self, folder: Path) -> None:
         """Copy the content of `folder` to every host. Raises BackendError."""
+        _LOG.info("files are sent", extra=fields(hosts=self._hosts, folder=str(folder), to=self._place))
         pack = ["tar", "-C", str(folder), "-cf", "-", "."]
         for host in self._hosts:
             unpack = self._on(host, f"mkdir -p -- {self._place} && tar -C {self._place} -xf -")
@@ -41,6 +46,7 @@ class Transfer:
 
     def fetch(self, folder: Path) -> None:
         """Copy what the hosts have into `folder`; where they differ, the first host is right."""
+        _LOG.info("files are fetched", extra=fields(hosts=self._hosts, folder=str(folder)))
         unpack = ["tar", "-C", str(folder), "--no-same-owner", "-xf", "-"]
         for host in reversed(self._hosts):
             pack = self._on(host, f"printf '%s\\n' {_BEGIN}; tar -C {self._place} -cf - .")

@@ -16,9 +16,13 @@ from typing import IO, NamedTuple, cast
 
 import msgspec
 
+from tare import log
 from tare.backends import marks
+from tare.log import fields
 from tare.model.clock import SteadyClock
 from tare.model.telemetry import Host
+
+_LOG = log.of("telemetry")
 
 _START_S = 20.0  # for an agent to get there, and for Python to start
 _ANSWER_S = 5.0  # for an answer of a sampler that is there; a run does not wait longer for its telemetry
@@ -139,6 +143,7 @@ class _Sampler:
     def __init__(self, command: Sequence[str], env: Mapping[str, str]) -> None:
         self.is_lost = False
         self._rest = b""
+        _LOG.debug("command", extra=fields(argv=command))
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -49,6 +49,12 @@ def echo(*lines: str, err: bool = False, fg: str | None = None, bold: bool = Fal
     _put([click.style(line, fg=fg, bold=bold or None) for line in shown] if fg or bold else shown, err=err)
 
 
+def echo_to(stream: IO[str], line: str) -> None:
+    """Print one line on `stream`, with nothing hidden in it. Raises OSError as writing does."""
+    stream.write(f"{visible_line(line)}\n")
+    stream.flush()
+
+
 def echo_error(error: TareError) -> None:
     """Print `error`: what it tells in further lines stands below it, so that no name in it forges a line."""
     first, *others = [str(one) for one in error.faults] if isinstance(error, FileFaults) else _told(error)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
+from tare import log
 from tare.answers.budget import Spending
 from tare.answers.together import Outstanding, Passing, compared
 from tare.errors import BackendError
+from tare.log import fields
 from tare.model.attempt import Attempt, State
 from tare.model.case import Case, Pass, Run
 from tare.model.clock import SteadyClock
 from tare.model.plan import Plan
 from tare.runner.crew import Crew
 from tare.runner.stopping import Stopped
+
+_LOG = log.of("runner")
 
 _MOST_FAULTS_IN_A_ROW = 3
 
@@ -183,7 +188,18 @@ class Loop:
             is_new = block not in self._orders
             cases = self._wanted() if is_new else set(self._order(block))
             if is_new and not (cases and self._spent.has_room(cases)):
+                _LOG.info(
+                    "no more blocks",
+                    extra=fields(
+                        block=block, why="the budget has no room" if cases else "no case asks for more"
+                    ),
+                )
                 return
+            if is_new:
+                _LOG.info(
+                    "one more block",
+                    extra=fields(block=block, n_cases=len(cases), n_known=len(self._cases) - len(cases)),
+                )
             yield block, [case.id for case in self.plan.order(block) if case.id in cases]
 
     def has_room(self, case: str) -> bool:
@@ -235,6 +251,10 @@ class Loop:
             self._n_left = max(self._n_left, len(passing.order))
         own = Pass(self._session, block)
         if is_new or (passing.order and own not in self._passes):
+            _LOG.info(
+                "block begins",
+                extra=fields(block=block, n_runs=len(passing.order), n_again=len(passing.again)),
+            )
             self._log.block_began(block, cases if is_new else passing.order, passing.again)
             self._passes.add(own)
         return passing.order
@@ -261,6 +281,7 @@ class Loop:
     def _is_stopped(self, run: Run) -> bool:
         """Return whether a run would only fail as all of its program did, and say so once."""
         for said in self._stopped.news([self._cases[run.case]]):
+            _LOG.warning("a program is stopped", extra=fields(why=said))
             self._on_stopped(said)
         return run not in self._n_tries and self._stopped.is_stopped(self._cases[run.case])
 
@@ -272,6 +293,7 @@ class Loop:
         number = self._n_attempts[run] = self._n_attempts.get(run, 0) + 1
         self._n_tries[run] += 1
         self._report(run, None)
+        _LOG.debug("run begins", extra=fields(case=run.case, block=run.block, attempt=number))
         self._log.attempt_began(run.case, run.block, number, self._clock())
         self._under_way[run] = number
         self._crew.start(case, run, number)
@@ -292,7 +314,9 @@ class Loop:
             self._n_left -= attempt.is_settled and run.block >= 1
             self._log.attempt_ended(attempt)
             self._take(run, attempt, is_settled=attempt.is_settled)
-            if not attempt.is_settled and self._n_tries[run] <= self.plan.retries:
+            is_tried_again = not attempt.is_settled and self._n_tries[run] <= self.plan.retries
+            _tell_end(attempt, is_tried_again=is_tried_again)
+            if is_tried_again:
                 self._start(run)
                 continue
             self._report(run, attempt)
@@ -338,4 +362,25 @@ def _interrupted(run: Run, number: int, session: int, at: float) -> Attempt:
         reason="interrupted",
         started_at=at,
         session=session,
+    )
+
+
+def _tell_end(attempt: Attempt, *, is_tried_again: bool) -> None:
+    """Log how an attempt ended, and whose fault it was if it did not come out well."""
+    is_done = attempt.state is State.DONE
+    whose = {True: "infrastructure", False: "program" if attempt.state is State.FAILED else None}
+    _LOG.log(
+        logging.INFO if is_done else logging.WARNING,
+        "run ended",
+        extra=fields(
+            case=attempt.case,
+            block=attempt.block,
+            attempt=attempt.attempt,
+            state=attempt.state,
+            elapsed_s=round(attempt.elapsed_s, 6),
+            fault_of=whose[attempt.is_infrastructure],
+            check=attempt.check or None,
+            reason=attempt.reason or None,
+            is_tried_again=None if is_done else is_tried_again,
+        ),
     )

@@ -10,15 +10,19 @@ from typing import NamedTuple
 
 import msgspec
 
+from tare import log
 from tare.attest import BOOST, ranks_folder
 from tare.beneath import Beneath
 from tare.compose import Composer
 from tare.errors import CampaignError, DiskFull
+from tare.log import fields
 from tare.model.case import Case
 from tare.model.launch import Invocation
 from tare.model.workload import Stage
 from tare.runner.cache import StageCache, stage_keys
 from tare.runner.witness.hearing import gather
+
+_LOG = log.of("staging")
 
 _LEAST_ROOM = 64 * 1024  # bytes; with less, an output may be cut short without anybody noticing
 _LEAST_INODES = 64  # an attempt's folder, its command, outputs, and what ranks and programs write
@@ -68,6 +72,7 @@ def stage_all(
     for one in staged:
         for name, text in one.stage.files.items():
             _input(folder, name, case.workload).replace(text.encode(), is_synced=False)
+            _LOG.debug("file written", extra=fields(case=case.id, file=name, n_bytes=len(text)))
         if boost_tries and composer.is_attested(case, one.stage):
             (folder / ranks_folder(one.stage) / BOOST).replace(f"{boost_tries}\n".encode(), is_synced=False)
     return staged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 import time
@@ -12,11 +13,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tare import log
 from tare.backends.kubernetes import pages
 from tare.errors import NOT_JSON, BackendError, UsageError
+from tare.log import fields
 
 if TYPE_CHECKING:
     import httpx2
+
+_LOG = log.of("kubernetes")
 
 TIMEOUT_S = 30.0
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
@@ -88,10 +93,12 @@ class Connection:
             return http.request(method, path, params=dict(query), content=content, headers=headers)
 
         http = self._http
+        began = time.monotonic()
         with self._told("the API server does not answer"):
             answer = ask(http)
             if answer.status_code == _UNAUTHORIZED:
                 answer = ask(self._renew(http))
+        _tell_request(method, path, answer.status_code, began)
         if fault := self._fault(answer, is_json=is_json):
             raise fault
         self.has_answered = self._is_proven = True
@@ -116,6 +123,7 @@ class Connection:
         with ExitStack() as stack:
             with self._told(cut):
                 answer = stack.enter_context(http.stream("GET", path, params=dict(query), timeout=patience))
+                _tell_request("GET", path, answer.status_code, None)
                 self._sockets.add(answer.extensions["network_stream"].get_extra_info("socket"))
                 may_be_new = self._is_proven or self._http is not http
                 if answer.status_code == _UNAUTHORIZED:
@@ -214,3 +222,10 @@ class Connection:
             self._away_at = time.monotonic()
             return Outage(said, status)
         return Refusal(status, said)
+
+
+def _tell_request(method: str, path: str, status: int, began: float | None) -> None:
+    """Log a request; the answer of a stream has no end that would be timed."""
+    ms = None if began is None else round((time.monotonic() - began) * 1e3)
+    level = logging.DEBUG if method == "GET" else logging.INFO
+    _LOG.log(level, "request", extra=fields(method=method, path=path, status=status, ms=ms))

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shlex
 import subprocess
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tare import log
 from tare.backends.batch.phases import NOT_OVER, Phase
 from tare.backends.batch.queue import QueuedJob, Request
 from tare.backends.own_storage import remove_from
 from tare.backends.slurm.states import is_out, phase_of
 from tare.errors import BackendError
+from tare.log import fields
 from tare.units import whole_number
+
+_LOG = log.of("slurm")
+_CHANGES = {"sbatch", "scancel"}
 
 _TIMEOUT_S = 60.0
 _MOST_IDS = 500  # in one command line of scancel
@@ -138,6 +145,7 @@ class Slurm:
         command = list(argv)
         if self._login is not None:
             command = [*self._agent, self._login, shlex.join(argv)]
+        began = time.monotonic()
         try:
             done = subprocess.run(
                 command,
@@ -153,6 +161,11 @@ class Slurm:
             raise BackendError(f"{argv[0]} did not answer within {_TIMEOUT_S:g} s") from error
         except OSError as error:
             raise BackendError(f"{command[0]}: {error.strerror}; is Slurm installed here?") from error
+        level = logging.INFO if argv[0] in _CHANGES else logging.DEBUG
+        ms = round((time.monotonic() - began) * 1e3)
+        _LOG.log(
+            level, "command", extra=fields(login=self._login, argv=argv, exit_code=done.returncode, ms=ms)
+        )
         if done.returncode != 0:
             why = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
             raise BackendError(f"{argv[0]}: {' '.join(why.split())}")

@@ -17,6 +17,7 @@ from tare.backends.batch.leftovers import campaign_jobs
 from tare.backends.containers import Host, find_labelled, sweep
 from tare.backends.sessions import Fate, Verdict, judge, parse
 from tare.backends.slurm.commands import Slurm
+from tare.cli.logging_options import log_options
 from tare.cli.output import echo, json_option, print_json
 from tare.cli.wiring.crews import campaign_mark
 from tare.errors import BackendError
@@ -59,6 +60,7 @@ _Judge = Callable[[str, int | None], Verdict]
     help="Take marks of version 0.1.0, which name no host, for ones of this host.",
 )
 @json_option
+@log_options
 def command(dry_run: bool, site: str | None, before_boot: bool, old_marks: bool, as_json: bool) -> None:
     """End what dead campaigns left behind: processes, containers, Slurm jobs, folders; forget ended labs.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from tare.cli.logging_options import log_options
 from tare.cli.output import echo, json_option, print_json, print_table
 from tare.redaction import redact_text
 
@@ -26,6 +27,7 @@ _MISSING_EXIT_CODE = 3
     "--platform", "platforms", multiple=True, help="Of the site, only this platform; may be repeated."
 )
 @json_option
+@log_options
 def command(site: str | None, platforms: tuple[str, ...], as_json: bool) -> None:
     """Try what the lab needs, for real, and say what is missing, why it matters and how to get it.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import time
@@ -13,6 +14,7 @@ import click
 import msgspec
 
 from tare.cli.commands.status import account, ending_lines, is_all_done, summary_line
+from tare.cli.logging_options import is_very_verbose, log_options
 from tare.cli.output import echo
 from tare.cli.progress import make_progress
 from tare.cli.redacting import redact_option
@@ -108,7 +110,10 @@ def telemetry_period(context: click.Context, parameter: click.Parameter, value: 
     help="Count packets by size on each case's network, or do not.  [default: what the study says]",
 )
 @redact_option
+@log_options
+@click.pass_context
 def command(
+    context: click.Context,
     study: Path,
     out: Path | None,
     extend: bool,
@@ -136,6 +141,7 @@ def command(
       tare run campaigns/demo --extend --blocks 12     five more blocks
       tare run study.yaml --jobs 4                     four runs at a time, on different nodes
       tare run study.yaml --telemetry off --packets    no samples; packets by size
+      tare run study.yaml -v                           say what is sent where; the campaign keeps it, too
     """
     from tare.answers.ending import ending
 
@@ -158,7 +164,13 @@ def command(
     if is_ours and (told := boost_told(loaded.composer.site, manner)):
         echo(f"priority of the runs' sessions: {told}")
     campaign = carry_out(
-        folder, loaded, display, is_extending=extend, is_retrying_failed=retry_failed, manner=manner
+        folder,
+        loaded,
+        display,
+        is_extending=extend,
+        is_retrying_failed=retry_failed,
+        manner=manner,
+        log_level=logging.DEBUG if is_very_verbose(context) else logging.INFO,
     )
     counts = Counter(state for _, state, _ in account(campaign))
     end = ending(campaign)

@@ -13,8 +13,10 @@ import msgspec
 
 from tare.answers.budget import describe_budget
 from tare.answers.spans import spans_of
+from tare.cli.log_lines import moment, print_log
 from tare.cli.output import echo, json_option, print_json, print_table
 from tare.cli.progress import describe
+from tare.errors import UsageError
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
 from tare.model.case import Run
@@ -31,8 +33,22 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--all", "is_all", is_flag=True, help="List the runs that are done, too.")
+@click.option("--log", "is_log", is_flag=True, help="Show the campaign's log: what 'tare run' did, and why.")
+@click.option(
+    "--since",
+    callback=moment,
+    metavar="TIME",
+    help="With --log: only from then on, such as 30min (ago), or 2026-11-23T14:00 (here).",
+)
+@click.option(
+    "--level",
+    type=click.Choice(("debug", "info", "warning")),
+    help="With --log: only what is so important; debug is there where 'tare run -vv' was.  [default: debug]",
+)
 @json_option
-def command(folder: Path, is_all: bool, as_json: bool) -> None:
+def command(
+    folder: Path, is_all: bool, is_log: bool, since: float | None, level: str | None, as_json: bool
+) -> None:
     """Account for every planned run of the campaign in FOLDER, also while it runs.
 
     A run is done, failed (why), invalid (which check), lost (tare ended before it did; it is run
@@ -40,12 +56,18 @@ def command(folder: Path, is_all: bool, as_json: bool) -> None:
     enough, the cases that are not yet are listed, and whether the budget is what stopped it.
 
     \b
-    Example:
+    Examples:
       tare status campaigns/demo
+      tare status campaigns/demo --log --since 1h --level warning
     """
     from tare.answers.ending import ending
     from tare.store.shown import read_shown
 
+    if is_log:
+        print_log(folder, since or 0.0, level or "debug", as_json=as_json)
+        return
+    if since is not None or level is not None:
+        raise UsageError("--since and --level choose among the lines of the log; add --log")
     campaign = read_shown(folder)
     rows = account(campaign)
     counts = Counter(row[1] for row in rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +13,7 @@ from types import FrameType
 import click
 import msgspec
 
-from tare import __version__
+from tare import __version__, log
 from tare.answers.together import Passing
 from tare.backends.interrupts import heeded
 from tare.beneath import Beneath
@@ -23,6 +24,7 @@ from tare.cli.wiring.again import goes_on, what_is_run_again
 from tare.cli.wiring.crews import DEFAULT, Manner, make_crew, require_independent
 from tare.config.changes import changed_entries
 from tare.errors import UsageError
+from tare.log import fields
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
 from tare.model.case import Case
@@ -47,9 +49,12 @@ from tare.store.journal import (
     Journal,
     SessionBegan,
 )
+from tare.store.log import keeping_log
 from tare.store.manifest import write_manifest
 from tare.store.shown import Shower, read_shown
 from tare.store.signs import keep_signs
+
+_LOG = log.of("session")
 
 Display = AbstractContextManager[Callable[[Progress], None]]
 """Shows how far a campaign is, while it is entered."""
@@ -74,8 +79,11 @@ def carry_out(
     is_extending: bool = False,
     is_retrying_failed: bool = False,
     manner: Manner = DEFAULT,
+    log_level: int = logging.INFO,
 ) -> Campaign:
     """Run in `folder` what of the plan has not been run yet, and return the campaign.
+
+    It keeps a log of what is done, down to `log_level`.
 
     Raises UsageError when the folder holds another campaign, or one that may only be extended. An
     interrupt ends the command with 130, after what it ran has been ended and recorded.
@@ -93,15 +101,16 @@ def carry_out(
         loaded = loaded.signed(keep_signs(folder, loaded.composer.signs.entries))
         before = (old.cases, old.repeats)
         is_plain = not is_retrying_failed and before == (loaded.plan.cases, loaded.plan.repeats)
-        _run(
-            folder,
-            journal,
-            loaded,
-            display,
-            is_plain=is_plain,
-            is_retrying_failed=is_retrying_failed,
-            manner=manner,
-        )
+        with keeping_log(folder, loaded.composer.signs, log_level):
+            _run(
+                folder,
+                journal,
+                loaded,
+                display,
+                is_plain=is_plain,
+                is_retrying_failed=is_retrying_failed,
+                manner=manner,
+            )
     return read_shown(folder)
 
 
@@ -139,6 +148,7 @@ def _run(
     now = time.time()
     continues = is_plain and goes_on(loaded.plan, past, now)
     session = past.n_sessions + (not continues)
+    _LOG.info("session begins", extra=fields(session=session, tare=__version__, continues=continues))
     log.began(SessionBegan(now, __version__, VERSION, continues, loaded.plan.repeats.max, is_retrying_failed))
     with (
         make_crew(
@@ -209,6 +219,10 @@ class _JournalLog:
         self._journal.append(AttemptBegan(case, block, attempt, at), is_synced=False)
 
     def attempt_waits(self, attempt: Attempt, reason: str, at: float) -> None:
+        _LOG.info(
+            "run waits" if reason else "run waits no more",
+            extra=fields(case=attempt.case, block=attempt.block, reason=reason or None),
+        )
         self._journal.append(
             AttemptWaits(attempt.case, attempt.block, attempt.attempt, at, reason), is_synced=False
         )
