@@ -168,6 +168,18 @@ def test_a_job_a_run_and_a_block_in_one_allocation_both_measure(
     assert controller.jobs() == []
 
 
+def test_the_log_has_what_is_submitted_and_with_vv_what_is_asked(
+    controller: Controller, tare: Tare, tmp_path: Path
+) -> None:
+    done = tare("run", write_study(tmp_path), "--out", tmp_path / "c", "-vv")
+    assert done.returncode == 0, done.stdout + done.stderr
+    calls = [one for one in read_log(tmp_path / "c").entries if one.source == "slurm"]
+    levels = {(str(one.fields["argv"]).split("'")[1], one.level) for one in calls}
+    assert {("sbatch", "info"), ("squeue", "debug")} <= levels
+    assert all(one.fields["exit_code"] == 0 for one in calls)
+    assert "slurm: command  argv=[sbatch --parsable " in done.stderr
+
+
 def test_a_run_that_hangs_is_ended_at_its_timeout_and_its_job_with_it(
     controller: Controller, tare: Tare, tmp_path: Path
 ) -> None:

@@ -65,7 +65,8 @@ def line_of(entry: Entry, *, has_date: bool = False) -> str:
     clock = time.localtime(entry.at)
     when = time.strftime("%Y-%m-%d %H:%M:%S" if has_date else "%H:%M:%S", clock)
     values = " ".join(f"{name}={_quoted(value)}" for name, value in entry.fields.items() if value is not None)
-    return f"{when}.{int(entry.at % 1 * 1000):03} {entry.level:7} {entry.source}: {entry.message}  {values}".rstrip()
+    ms = int(entry.at % 1 * 1000)
+    return f"{when}.{ms:03} {entry.level:7} {entry.source}: {entry.message}  {values}".rstrip()
 
 
 def _quoted(value: object) -> str:

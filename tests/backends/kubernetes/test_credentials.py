@@ -41,6 +41,24 @@ def test_a_token_that_was_renewed_in_the_kubeconfig_is_used_and_nobody_hears_of_
     assert told == []
 
 
+def test_the_log_has_each_request_with_its_status_and_no_token(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    caplog.set_level("DEBUG", "tare.kubernetes")
+    begin(scheduler, happen, task())
+    api.kubeconfig(tmp_path, "new-token")
+    api.expire("new-token")
+    happen.succeed()
+    wait_for(scheduler)
+    requests = [vars(one) for one in caplog.records if one.message == "request"]
+    sent = [one["fields"] for one in requests if one["levelname"] == "INFO"]
+    assert any(one["method"] == "POST" and one["path"].endswith("/mpijobs") for one in sent)
+    assert all(one["status"] in range(200, 500) and one["ms"] >= 0 for one in sent)
+    assert {one["fields"]["method"] for one in requests if one["levelname"] == "DEBUG"} == {"GET"}
+    assert "new-token" not in str(requests)
+
+
 def test_a_token_that_has_expired_is_waited_for_and_nothing_is_lost(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, tmp_path: Path,
     told: list[str], clock: Clock,
