@@ -22,6 +22,7 @@ from tare.model.attempt import Attempt, State
 from tare.model.packets import read as read_packets
 from tare.store.campaign import JOURNAL, read_campaign
 from tare.store.journal import is_held
+from tare.store.log import read_log
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="Slurm's daemons need root"),
