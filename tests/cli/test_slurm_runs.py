@@ -178,7 +178,7 @@ def test_the_log_has_what_is_submitted_and_with_vv_what_is_asked(
     levels = {(str(one.fields["argv"]).split("'")[1], one.level) for one in calls}
     assert {("sbatch", "info"), ("squeue", "debug")} <= levels
     assert all(one.fields["exit_code"] == 0 for one in calls)
-    assert "slurm: command  argv=[sbatch --parsable " in done.stderr
+    assert "slurm: command  login=n1 argv=[sbatch --parsable " in done.stderr
 
 
 def test_a_run_that_hangs_is_ended_at_its_timeout_and_its_job_with_it(

@@ -142,7 +142,7 @@ def remove_handler(handler: logging.Handler) -> None:
 
 
 def _set_level(root: logging.Logger) -> None:
-    levels = [one.level for one in root.handlers]
+    levels = [one.level for one in root.handlers if isinstance(one, EntryHandler)]
     root.setLevel(min(levels) if levels else logging.NOTSET)
     root.propagate = not levels  # nothing else prints what a handler of ours has
 
