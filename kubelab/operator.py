@@ -49,8 +49,8 @@ from tare.backends.kubernetes.cluster import (
     Refusal,
     Resource,
 )
+from tare.backends.kubernetes.options import KubernetesOptions
 from tare.backends.kubernetes.watching import Change, News, Silence, Snapshot, Watch
-from tare.model.kubernetes import KubernetesOptions
 
 _PATIENCE_S = 1.0
 _AT_ONCE = 2

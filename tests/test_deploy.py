@@ -12,6 +12,7 @@ import yaml
 from tare.backends.kubernetes.doctor import RIGHTS
 from tare.backends.kubernetes.leases import VERBS
 from tare.backends.kubernetes.naming import MANAGED_BY
+from tare.backends.kubernetes.options import options_of
 from tare.config.site_file import site_from_text
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
@@ -120,7 +121,7 @@ def test_network_policies_are_about_the_pods_that_tare_labels(name: str) -> None
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.name)
 def test_the_site_is_one_and_names_the_account_of_the_pods(base: Path) -> None:
     site = site_from_text((base / "site.yaml").read_text(), "site.yaml", {})
-    options = site.platforms["pods"].kubernetes
+    options = options_of(site.platforms["pods"])
     assert options is not None
     assert options.service_account == "tare-pods"
     assert (options.user is None) is (base.name == "openshift")

@@ -53,7 +53,7 @@ def ranks_folder(stage: Stage) -> str:
 
 def is_attested(stage: Stage, platform: Platform) -> bool:
     """Return whether ranks of `stage` can say it: an MPI starts them, which a pair of pods does without."""
-    is_pair_of_pods = stage.is_pair and platform.backend == "kubernetes"
+    is_pair_of_pods = stage.is_pair and platform.options.pods is not None
     return stage.is_mpi and platform.launcher != "none" and not is_pair_of_pods
 
 

@@ -11,8 +11,8 @@ import msgspec
 from tare.attest import attested, is_attested, with_files, witness_every, words_folder
 from tare.errors import UsageError
 from tare.given import open_given
+from tare.model.backend_options import PodPlacement
 from tare.model.case import Binding, Case, Layout
-from tare.model.kubernetes import HOSTFILE, WORK, KubernetesOptions
 from tare.model.launch import Engine, Invocation, Launcher, Placement, Runtime
 from tare.model.site import Platform, Site
 from tare.model.workload import Stage, Workload
@@ -69,7 +69,7 @@ class Composer(msgspec.Struct, frozen=True):
         Without `work` the working folder stays ``{work}``; without `owner`, the name of the attempt, the
         folder of its own on the storage path is shown as ``tare-{run}``.
         """
-        in_pods = self.site.platforms[case.platform].kubernetes is not None  # which fill {run} in
+        in_pods = self.site.platforms[case.platform].options.pods is not None  # which fill {run} in
         places = {
             "{storage}": self.own_storage(case, None if in_pods else owner),
             "{storage_path}": self.storage_path(case),
@@ -152,7 +152,7 @@ class Composer(msgspec.Struct, frozen=True):
         if stage.is_mpi:  # its launcher would add them, and a container must know their names
             env = self.own_variables(case) | env
         argv = [_fill(word, places) for word in stage.argv]
-        if platform.kubernetes is None:  # programs in pods are the image's, which only they can look for
+        if platform.options.pods is None:  # programs in pods are the image's, which only they can look for
             argv = _on_path(argv, platform.path)
         program = Invocation(
             argv=tuple(argv), env={name: _fill(value, places) for name, value in env.items()}
@@ -169,9 +169,9 @@ class Composer(msgspec.Struct, frozen=True):
             layout = msgspec.structs.replace(layout, bind=Binding.NONE)  # that is all the binding there is
         if engine is None:
             program = runtime.wrap(program, platform, folder)
-        if stage.is_mpi and not (stage.is_pair and platform.kubernetes):  # a pair of pods needs no MPI
+        if stage.is_mpi and not (stage.is_pair and platform.options.pods):  # a pair of pods needs no MPI
             words = f"{folder}/{words_folder(stage.name)}" if self.is_heard(case, stage) else None
-            program = self._launch(program, case, layout, engine, words)
+            program = self._launch(program, case, layout, engine, words, folder)
         if engine is None:
             return program
         prefix = self.container_prefix(case.platform)
@@ -190,7 +190,13 @@ class Composer(msgspec.Struct, frozen=True):
         )
 
     def _launch(
-        self, program: Invocation, case: Case, layout: Layout, engine: Engine | None, words: str | None
+        self,
+        program: Invocation,
+        case: Case,
+        layout: Layout,
+        engine: Engine | None,
+        words: str | None,
+        folder: str,
     ) -> Invocation:
         platform = self.site.platforms[case.platform]
         agent = (str(engine.agent),) if engine else self.site.agent
@@ -206,19 +212,21 @@ class Composer(msgspec.Struct, frozen=True):
             is_allocated=self.is_queued(case),
             words=words,
         )
-        if platform.kubernetes is not None:
-            placement = self._in_pods(placement, case, platform.kubernetes)
+        if platform.options.pods is not None:
+            placement = self._in_pods(placement, case, platform.options.pods)
+        elif platform.is_queued and not platform.options.allocator:
+            placement = self._by_hostfile(placement, platform, folder)
         return self.launcher(platform.launcher).launch(program, placement)
 
     @staticmethod
     def _folder(platform: Platform, work: Path | None) -> str:
         """Return the working folder as programs see it."""
-        if platform.kubernetes is not None:
-            return WORK
+        if platform.options.pods is not None:
+            return platform.options.pods.work
         return str(work) if work else "{work}"
 
-    def _in_pods(self, placement: Placement, case: Case, options: KubernetesOptions) -> Placement:
-        """Return where ranks start in pods: by the operator's list of them, or in the one pod that there is.
+    def _in_pods(self, placement: Placement, case: Case, pods: PodPlacement) -> Placement:
+        """Return where ranks start in pods: by the list of them, or in the one pod that there is.
 
         Start-up goes over the cluster's own network, or over the management of the nodes whose network it is:
         other networks are no business of the pod that starts the ranks.
@@ -229,10 +237,18 @@ class Composer(msgspec.Struct, frozen=True):
         if network is not None and network.pod.is_host:
             start = self.site.management or (network.interface,)
         else:
-            start = (options.start_interface,)
+            start = (pods.interface,)
         return msgspec.structs.replace(
-            placement, is_allocated=False, hostfile=HOSTFILE, agent=options.ssh, management=start
+            placement, is_allocated=False, hostfile=pods.hostfile, agent=pods.agent, management=start
         )
+
+    def _by_hostfile(self, placement: Placement, platform: Platform, folder: str) -> Placement:
+        """Return where ranks start on the nodes of a job whose file lists them (see batch/job.sh)."""
+        if placement.layout.nodes == 1:
+            return msgspec.structs.replace(placement, is_allocated=False, hosts=("localhost",), agent=())
+        agent = platform.options.agent or self.site.agent
+        hostfile = f"{folder}/hostfile"
+        return msgspec.structs.replace(placement, is_allocated=False, hostfile=hostfile, agent=agent)
 
     def engine(self, platform: str) -> Engine:
         """Return what keeps the containers of a platform whose shape is a container a node.
@@ -257,7 +273,7 @@ class Composer(msgspec.Struct, frozen=True):
         return f"tare-{self.site.name}-{platform}-".replace("+", "_")
 
     def _first_address(self, case: Case) -> str:
-        if self.site.platforms[case.platform].kubernetes is not None:
+        if self.site.platforms[case.platform].options.pods is not None:
             return "{address0}"  # of a pod, which gets it when it starts
         node = self.site.nodes[0]
         if self.is_queued(case):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -142,3 +143,30 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     if len(names) > _MOST_NAMES:
         names = [one for one in names if one[:2] == name[:2]][:_MOST_ALIKE]
     return next(iter(difflib.get_close_matches(name, names, n=1)), None)
+
+
+KeyPath = tuple[str | int, ...]
+"""The way from the top of a file to a value: keys, and indices of lists."""
+
+_LONGEST_SHOWN = 60
+
+
+def shown(text: str) -> str:
+    """Return `text` in quotes on one line and of bounded length, whatever it holds."""
+    if len(text) > _LONGEST_SHOWN:
+        text = text[:_LONGEST_SHOWN] + "…"
+    if text.isprintable() and "'" not in text:
+        return f"'{text}'"
+    return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the cure for a name that is not `known`: the nearest one, or all of them when few."""
+    names = list(dict.fromkeys(known))
+    close = nearest_name(name, names)
+    if close:
+        return f"did you mean {shown(close)}?"
+    if not names:
+        return "there is none to choose from"
+    few = ", ".join(names[:12])
+    return f"use one of {few}{', …' if len(names) > 12 else ''}" if len(names) > 1 else f"use {few}"

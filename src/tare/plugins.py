@@ -1,21 +1,21 @@
-"""Find workloads, launchers, runtimes and backends by their entry points; the built-ins use the same door.
+"""Find workloads, launchers and runtimes by their entry points; the built-ins use the same door.
 
 Groups and what their entry points name:
 
 - ``tare.workloads``: a tuple of workloads. The entry point is the family, the part of their names before the
   first dot, so that `imb.pingpong` is looked for in `imb` and nothing else is imported.
 - ``tare.launchers``, ``tare.runtimes``: a class that is called without arguments.
-- ``tare.backends``: a class; whoever runs it knows the arguments.
+
+Backends are found by tare.backend_registry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from typing import cast
 
 from tare.errors import UsageError, nearest_name
-from tare.model.backend import Backend
 from tare.model.launch import Launcher, Runtime
 from tare.model.workload import InlineDefinition, Workload
 from tare.registry import installed, kind_of, load, unusable
@@ -36,11 +36,6 @@ def launcher(name: str) -> Launcher:
 def runtime(name: str) -> Runtime:
     """Return the runtime called `name` in site files. Raises UsageError when there is none."""
     return cast(Runtime, load(_plugin("tare.runtimes", name))())
-
-
-def backend(name: str) -> Callable[..., Backend]:
-    """Return the class of the backend called `name` in site files. Raises UsageError when there is none."""
-    return cast("Callable[..., Backend]", load(_plugin("tare.backends", name)))
 
 
 def workloads(inline: Sequence[InlineDefinition] = ()) -> Workloads:

@@ -20,6 +20,7 @@ from tare import plugins
 from tare.backends.process import ProcessBackend
 from tare.backends.sessions import new_session
 from tare.backends.slurm.commands import Slurm
+from tare.backends.slurm.options import SlurmOptions
 from tare.backends.slurm.scheduler import slurm_scheduler
 from tare.lab import AGENT, Lab, slurm
 from tare.lab.mpi import is_installed, mpi_folder
@@ -27,7 +28,7 @@ from tare.model.backend import Exit, Job
 from tare.model.case import Layout
 from tare.model.launch import Invocation, Placement
 from tare.model.scheduler import Landing, Step, Task
-from tare.model.site import LabNetwork, LabNetworkKind, LabSpec, Platform, SlurmOptions
+from tare.model.site import LabNetwork, LabNetworkKind, LabSpec, Platform
 
 SPEC = LabSpec(nodes=2, networks={"host": LabNetwork(kind=LabNetworkKind.BRIDGE)})
 
@@ -162,7 +163,7 @@ class Queue:
             folder=folder,
             steps=(Step(name="run", invocation=invocation),),
             layout=Layout(),
-            platform=Platform(backend="slurm", slurm=SlurmOptions()),
+            platform=Platform(backend="slurm", options=SlurmOptions()),
             timeout_s=timeout_s,
         )
 

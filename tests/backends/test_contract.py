@@ -27,6 +27,7 @@ from backends.substrates import (
     ssh_agent,
 )
 from lab.calls import running_lab
+from tare.backends.slurm.options import SlurmOptions
 from tare.lab import AGENT, Lab
 from tare.model.site import Platform
 
@@ -79,7 +80,9 @@ def substrate(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Substr
     folder.mkdir()
     if name == "srun":
         queue = Queue(request.getfixturevalue("slurm_lab"), folder, is_packed=False)
-        yield Launched(queue, name, Platform(launcher=name, backend="slurm"), is_allocated=True)
+        yield Launched(
+            queue, name, Platform(launcher=name, backend="slurm", options=SlurmOptions()), is_allocated=True
+        )
         return
     if name in LAUNCHERS:
         platform = mpi_platform(name)

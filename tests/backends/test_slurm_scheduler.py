@@ -10,6 +10,7 @@ import pytest
 from backends.simulated_slurm import SimulatedSlurm
 from tare.backends.batch.phases import Phase
 from tare.backends.batch.scheduler import BatchScheduler
+from tare.backends.slurm.options import SlurmOptions
 from tare.backends.slurm.scheduler import slurm_scheduler
 from tare.errors import BackendError
 from tare.model.case import Layout
@@ -57,7 +58,7 @@ def task(folder: Path, number: int = 1) -> Task:
         folder=work,
         steps=(Step(name="run", invocation=Invocation(argv=("true",))),),
         layout=Layout(nodes=2, ranks=2),
-        platform=Platform(backend="slurm"),
+        platform=Platform(backend="slurm", options=SlurmOptions()),
         timeout_s=60.0,
     )
 

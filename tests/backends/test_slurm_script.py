@@ -10,12 +10,13 @@ import pytest
 
 from tare.backends.batch.phases import Phase
 from tare.backends.batch.record import read_landed
+from tare.backends.slurm.options import SlurmOptions
 from tare.backends.slurm.script import render, sbatch_options
 from tare.backends.slurm.states import phase_of
 from tare.model.case import Layout
 from tare.model.launch import Invocation
 from tare.model.scheduler import SharedSampler, Step, Task
-from tare.model.site import Platform, SlurmOptions
+from tare.model.site import Platform
 
 GOLDEN = Path(__file__).with_name("goldens") / "two-tasks.sh"
 MESH = Step(
@@ -33,7 +34,7 @@ def task(folder: Path, *steps: Step, nodes: int = 2, timeout_s: float = 90.0) ->
         folder=folder,
         steps=steps,
         layout=Layout(nodes=nodes, ranks=2 * nodes, ranks_per_node=2, threads=2),
-        platform=Platform(backend="slurm"),
+        platform=Platform(backend="slurm", options=SlurmOptions()),
         timeout_s=timeout_s,
     )
 

@@ -6,10 +6,17 @@ import json
 
 import pytest
 
+from tare.backends.kubernetes.options import LauncherCreation, WorkVolume, options_of
+from tare.backends.kubernetes.pod_options import (
+    LauncherOptions,
+    LauncherPlace,
+    SchedulingPolicy,
+    Spreading,
+    Toleration,
+)
 from tare.config.site_file import site_from_text
 from tare.errors import FileFaults
-from tare.model.kubernetes import Addressing, AttachmentKind, LauncherCreation, WorkVolume
-from tare.model.pod_options import LauncherOptions, LauncherPlace, SchedulingPolicy, Spreading, Toleration
+from tare.model.pod_network import Addressing, AttachmentKind
 from tare.model.site import Site
 
 SITE = """\
@@ -39,7 +46,7 @@ def faults(options: str = "", network: str = "") -> str:
 def test_an_image_is_enough() -> None:
     platform = site().platforms["pods"]
     assert platform.runtime == "pod"
-    options = platform.kubernetes
+    options = options_of(platform)
     assert options is not None
     assert (options.user, options.ssh_port, options.ssh_mount) == (1000, 2222, "/home/mpiuser/.ssh")
     assert options.launcher_creation is LauncherCreation.WAIT_FOR_WORKERS
@@ -52,7 +59,7 @@ def test_every_option_arrives() -> None:
         "tolerations: [{key: gpu, operator: Exists}], work: {claim: c, path: /c/}, storage: {scratch: s}, "
         "user: cluster, timeouts: {ready: 2 min}, merge: {spec: {suspend: null}}"
     ).platforms["pods"]
-    found = options.kubernetes
+    found = options_of(options)
     assert found is not None
     assert (found.namespace, found.memory_bytes, found.shm_bytes) == ("bench", 2**30, 2**31)
     assert (found.cpus, found.nodes, found.user, found.is_memlock_unlimited) == (8, ("w1",), None, True)
@@ -64,7 +71,7 @@ def test_every_option_arrives() -> None:
 
 
 def test_root_has_its_own_places() -> None:
-    options = site(", user: 0, ssh_port: 22, capabilities: [NET_RAW]").platforms["pods"].kubernetes
+    options = options_of(site(", user: 0, ssh_port: 22, capabilities: [NET_RAW]").platforms["pods"])
     assert options is not None
     assert options.capabilities == ("NET_RAW",)
     assert (options.ssh_mount, options.sshd) == ("/root/.ssh", ("/usr/sbin/sshd", "-De"))
@@ -128,7 +135,7 @@ def test_where_pods_go_and_what_queues_are_told_is_read() -> None:
         ", hugepages: {1Gi: 2GiB}, topology_spread: [{key: rack, required: false}], queue: bench"
         ", scheduling_policy: {queue: q, schedule_timeout: 10 min}, merge: {Job: {spec: {}}}"
     )
-    found = site(written).platforms["pods"].kubernetes
+    found = options_of(site(written).platforms["pods"])
     assert found is not None
     assert found.launcher == LauncherOptions(
         place=LauncherPlace.ANYWHERE, cpus=0.5, memory_bytes=2**30,

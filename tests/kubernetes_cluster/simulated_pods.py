@@ -13,8 +13,8 @@ from backends.kubernetes.simulated_api import packed, probe
 from tare.backends.kubernetes import naming
 from tare.backends.kubernetes.cluster import PODS, Cluster
 from tare.backends.kubernetes.observed import SeenPod
+from tare.backends.kubernetes.options import KubernetesOptions
 from tare.backends.kubernetes.watching import Change, News, Snapshot, Watch
-from tare.model.kubernetes import KubernetesOptions
 
 RANKS_PER_NODE = 2
 

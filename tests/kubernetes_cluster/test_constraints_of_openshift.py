@@ -12,7 +12,7 @@ from backends.kubernetes.situations import BASE, HOST, Situation
 from kubelab.control_plane import ControlPlane
 from kubelab.processes import KubelabError
 from kubernetes_cluster.conftest import Lab, until
-from tare.model.kubernetes import Seccomp
+from tare.backends.kubernetes.options import Seccomp
 
 CONSTRAINTS = Path(__file__).parents[2] / "kubelab/manifests/security-context-constraints.yaml"
 FIRST = 1000650000

@@ -18,7 +18,7 @@ import yaml
 from kubernetes_cluster.conftest import Lab
 from kubernetes_cluster.mpijobs import SECRETS, Doc, Operated, until
 from tare.backends.kubernetes.cluster import JOBS, MPI_JOBS, PODS, Cluster
-from tare.model.kubernetes import KubernetesOptions
+from tare.backends.kubernetes.options import KubernetesOptions
 
 GOLDENS = Path(__file__).with_name("goldens")
 _RUNS = {"runs-for": "600s"}

@@ -10,7 +10,7 @@ from kubernetes_cluster.conftest import Campaign, Doc, Lab
 from tare import config
 from tare.backends.kubernetes.doctor import is_usable
 from tare.backends.kubernetes.finding import Finding
-from tare.cli.wiring.pods import check_clusters
+from tare.cli.platform_checks import check_backend
 
 JOB = "a job on sdn, tried without making it"
 LAUNCHER, WORKER = (f"the {role} of a job on sdn, tried without making it" for role in ("launcher", "worker"))
@@ -24,7 +24,8 @@ spec: {limits: [{type: Container, max: {cpu: "2"}, default: {memory: 1Gi}, defau
 
 def examine(campaign: Campaign, *, is_well: bool | None) -> dict[str, Finding]:
     """Return what doctor finds, by name, and see whether it calls the cluster usable."""
-    told = list(check_clusters(config.read_site(str(campaign.site)), ["pods"]))
+    source = config.read_site(str(campaign.site))
+    told = list(check_backend(source, source.site, "pods", {}))
     assert is_well in {None, is_usable(told)}, [one for one in told if one.is_met is not True]
     return {one.name.removeprefix("pods: "): one for one in told}
 

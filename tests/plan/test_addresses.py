@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.doubles import DoubleWorkload
+from tare.backends.slurm.options import SlurmOptions
 from tare.compose import Composer
 from tare.launchers.direct import Direct
 from tare.model.case import Case
@@ -14,7 +15,7 @@ from tare.runtimes.native import Native
 SITE = Site(
     name="here",
     nodes=("n1", "n2"),
-    platforms={"bare": Platform(), "queue": Platform(backend="slurm")},
+    platforms={"bare": Platform(), "queue": Platform(backend="slurm", options=SlurmOptions())},
     networks={
         "host": Network(interface="fab0"),
         "ib": Network(interface="ib0", address="{node}-ib0"),

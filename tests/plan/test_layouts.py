@@ -11,12 +11,13 @@ import pytest
 
 from support.doubles import DoubleWorkload
 from tare import plugins
+from tare.backends.slurm.options import SlurmOptions
 from tare.compose import Composer
 from tare.errors import FileFaults
 from tare.model.case import Case, Layout
 from tare.model.launch import Invocation
 from tare.model.plan import Edition, Plan
-from tare.model.site import Network, Platform, Site, SlurmOptions
+from tare.model.site import Network, Platform, Site
 from tare.model.study import Factor, Level, Origin, Study
 from tare.model.values import Scalar
 from tare.model.workload import InlineDefinition, Parameter, ParameterKind, Stage, Workload
@@ -28,7 +29,7 @@ SITE = Site(
     nodes=("n1", "n2", "n3", "n4"),
     slots_per_node=64,
     platforms={
-        name: Platform(launcher=name, backend="slurm", slurm=SlurmOptions())
+        name: Platform(launcher=name, backend="slurm", options=SlurmOptions())
         if name == "srun"
         else Platform(launcher=name)
         for name in LAUNCHERS
@@ -303,12 +304,12 @@ def test_nodes_that_share_one_machine_are_bound_where_each_has_cores_of_its_own(
         ({"nodes": 2, "bind": "socket"}, "have no sockets of their own; set bind: core or none"),
         (
             {"nodes": 2, "bind": "core", "platform": "srun"},
-            "Slurm would bind to the same ones; set bind: none",
+            "a batch system would bind to the same ones; set bind: none",
         ),
     ],
 )
 def test_what_cannot_be_bound_on_one_machine_is_refused(asked: dict[str, Any], told: str) -> None:
-    platforms = SITE.platforms | {"srun": Platform(backend="slurm", launcher="srun")}
+    platforms = SITE.platforms | {"srun": Platform(backend="slurm", options=SlurmOptions(), launcher="srun")}
     lab = msgspec.structs.replace(SITE, platforms=platforms, shared_cores=2, shared_cpus=((0,), (1,)))
     bind = asked.pop("bind")
     study = study_of(factor("bind", bind), workload="imb.allreduce", **({"platform": "mpich"} | asked))

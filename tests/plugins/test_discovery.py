@@ -105,10 +105,9 @@ def test_a_plug_in_that_offers_no_workloads_is_reported(
     assert any("workload plug-in acme" in problem for problem in known.problems)
 
 
-def test_launchers_runtimes_and_backends_come_by_name() -> None:
+def test_launchers_and_runtimes_come_by_name() -> None:
     assert plugins.launcher("none").name == "none"
     assert plugins.runtime("native").name == "native"
-    assert plugins.backend("process").__name__ == "ProcessBackend"
 
 
 def test_the_installed_packages_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tare import attest as attesting
 from tare.attest import MOST_WITNESSES, SCRIPT, attested, is_attested, with_files, witness_every
+from tare.backends.kubernetes.options import KubernetesOptions
 from tare.cpu_lists import parse_cpus
 from tare.model.case import Binding, Layout
 from tare.model.launch import Invocation
@@ -253,7 +254,7 @@ def test_only_ranks_that_an_mpi_starts_are_attested() -> None:
     assert is_attested(STAGE, MPICH)
     assert not is_attested(STAGE, Platform(launcher="none"))
     assert not is_attested(Stage(argv=("app",), is_mpi=False), MPICH)
-    pods = Platform(backend="kubernetes", launcher="openmpi4")
+    pods = Platform(backend="kubernetes", launcher="openmpi4", options=KubernetesOptions(image=""))
     assert is_attested(STAGE, pods)
     assert not is_attested(Stage(argv=("app",), is_pair=True), pods)
     assert SCRIPT in with_files(STAGE).files

@@ -9,13 +9,14 @@ from pathlib import Path
 import msgspec
 
 from tare.backends.batch.record import land, read_progress
+from tare.backends.slurm.options import SlurmOptions
 from tare.backends.slurm.script import render
 from tare.beneath import Beneath
 from tare.collectors.sampler import program, read, settle
 from tare.model.case import Layout
 from tare.model.launch import Invocation
 from tare.model.scheduler import SharedCounter, SharedSampler, Step, Task
-from tare.model.site import Platform, SlurmOptions
+from tare.model.site import Platform
 from tare.model.telemetry import Host, Span
 
 _SRUN = """#!/bin/bash
@@ -49,7 +50,7 @@ def _run(tmp_path: Path, sampler: str, *argv: str) -> Task:
         folder=folder,
         steps=(Step(name="run", invocation=Invocation(argv=argv)),),
         layout=Layout(),
-        platform=Platform(backend="slurm"),
+        platform=Platform(backend="slurm", options=SlurmOptions()),
         timeout_s=30.0,
         sampler=SharedSampler(path, 60.0),
         counter=SharedCounter(counter, "it's $(x)"),

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
-from tare.cli.site_checks import Finding
+import yaml
+
+from tare.backend_registry import backend
 from tare.cli.wiring import planning as wiring
-from tare.cli.wiring.crews import make_crew
+from tare.cli.wiring.crews import make_crew, planned_task
 from tare.config import SiteSource
 from tare.errors import LabError, TareError
 from tare.model.attempt import Attempt, State
+from tare.model.backend_plugin import CheckContext, PlannedTask
 from tare.model.case import Run
+from tare.model.checks import Finding
 from tare.model.site import Platform, Site
 from tare.runner.crew import Crew
 
@@ -90,6 +95,21 @@ def _try(source: SiteSource, name: str, workload: str, env: Mapping[str, str], f
     loaded = wiring.load(folder)
     with make_crew(folder, loaded, env if site.lab else None) as crew:
         return _run_one(crew, loaded)
+
+
+def check_backend(source: SiteSource, site: Site, name: str, env: Mapping[str, str]) -> Iterable[Finding]:
+    """Return what the backend of a platform finds, before any rank is started; `site` has its agent."""
+    context = CheckContext(site=site, name=name, env=env, folder=Path.cwd(), plan=partial(plan_tasks, source))
+    return backend(site.platforms[name].backend).check(context)
+
+
+def plan_tasks(source: SiteSource, study: Mapping[str, object]) -> list[PlannedTask]:
+    """Plan `study`, given as its file would be, at a site; return its tasks, one a case."""
+    with tempfile.TemporaryDirectory(prefix="tare-doctor.") as folder:
+        Path(folder, wiring.STUDY).write_text(yaml.safe_dump(dict(study)))
+        Path(folder, wiring.SITE).write_text(source.text)
+        loaded = wiring.load(Path(folder))
+        return [planned_task(loaded, case) for case in loaded.plan.cases]
 
 
 def _run_one(crew: Crew, loaded: wiring.Loaded) -> Attempt:

@@ -1,4 +1,4 @@
-"""Look at a site before anything is measured there: its hosts, clocks, folders, networks and its Slurm."""
+"""Look at a site before anything is measured there: its hosts, clocks, folders and networks."""
 
 from __future__ import annotations
 
@@ -8,29 +8,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from tare.errors import BackendError
 from tare.model.backend import Backend
-from tare.model.site import Network, Platform, Site, SlurmOptions
-
-if TYPE_CHECKING:
-    from tare.backends.slurm.commands import Slurm
+from tare.model.checks import Finding
+from tare.model.site import Network, Site
 
 _CLOCKS_APART_S = 1.0
 _AT_ONCE = 16
 _SEEN = "seen"
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What one check found. `is_met` is None where it cannot be told; `cure` is for what is not met."""
-
-    name: str
-    is_met: bool | None
-    found: str
-    cure: str = ""
 
 
 class Situation(NamedTuple):
@@ -42,9 +29,9 @@ class Situation(NamedTuple):
 
 
 def check_hosts(situation: Situation) -> Iterator[Finding]:
-    """Yield what is found on every host where ranks of the backend ``process`` may start."""
+    """Yield what is found on every host where ranks may start without a batch system."""
     site = situation.site
-    networks = {} if not _has(site, "process") else site.networks
+    networks = {} if not _starts_ranks(site) else site.networks
     places: dict[str | None, list[tuple[str, Network]]] = {node: [] for node in site.nodes}
     for name, network in networks.items():
         for node in site.nodes:
@@ -74,56 +61,9 @@ def _ask(backend: Backend, host: str | None, script: str) -> tuple[str, float]:
     return said, _clock_offset(said, began, time.time())
 
 
-def check_slurm(site: Site, name: str, env: Mapping[str, str], folder: Path) -> Iterator[Finding]:
-    """Yield whether Slurm answers, has the platform's partition, and would run two ranks on two nodes."""
-    from tare.backends.slurm.commands import Slurm
-
-    options = site.platforms[name].slurm or SlurmOptions()
-    slurm = Slurm(site.agent, options.login, env)
-    what = f"{name}: Slurm"
-    try:
-        partitions = slurm.partitions()
-    except BackendError as error:
-        cure = "is slurmctld up, and does scontrol ping answer? Else name the host with 'slurm: {login: …}'"
-        yield Finding(name=what, is_met=False, found=str(error), cure=cure)
-        return
-    known = ", ".join(partitions)
-    if options.partition and not set(options.partition.split(",")) <= set(partitions):
-        cure = f"set 'slurm: {{partition: …}}' to one of {known}"
-        found = f"no partition {options.partition} is up"
-        yield Finding(name=what, is_met=False, found=found, cure=cure)
-        return
-    yield Finding(name=what, is_met=True, found=f"partitions {known}")
-    yield _test_only(slurm, site.platforms[name], what, folder)
-
-
-def _test_only(slurm: Slurm, platform: Platform, what: str, folder: Path) -> Finding:
-    from tare.backends.slurm.script import render
-    from tare.model.case import Layout
-    from tare.model.scheduler import Task
-
-    task = Task(
-        name="tare-doctor",
-        folder=folder,
-        steps=(),
-        layout=Layout(nodes=2, ranks=2),
-        platform=platform,
-        timeout_s=60,
-    )
-    script = folder / "tare-doctor.sh"
-    script.write_text(render([task], platform.slurm or SlurmOptions(), ""))
-    try:
-        slurm.check(script)
-    except BackendError as error:
-        cure = "correct what it names in the platform's 'slurm'"
-        return Finding(name=f"{what} takes jobs", is_met=False, found=str(error), cure=cure)
-    finally:
-        script.unlink()
-    return Finding(name=f"{what} takes jobs", is_met=True, found="sbatch --test-only agrees")
-
-
-def _has(site: Site, backend: str) -> bool:
-    return any(platform.backend == backend for platform in site.platforms.values())
+def _starts_ranks(site: Site) -> bool:
+    """Return whether a platform starts ranks on hosts that Tare names: no batch system chooses them."""
+    return any(not platform.is_queued for platform in site.platforms.values())
 
 
 def _script(site: Site, folder: Path, networks: Sequence[tuple[str, Network]]) -> str:
@@ -190,7 +130,7 @@ def _judge(site: Site, answers: Mapping[str | None, tuple[str, float]], folder: 
             found=f"{path} is no folder that can be written on {', '.join(bad)}" if bad else path,
             cure=f"make it there, or correct 'storage: {{{name}: …}}'" if bad else "",
         )
-    for name, network in site.networks.items() if _has(site, "process") else ():
+    for name, network in site.networks.items() if _starts_ranks(site) else ():
         yield _network(name, network, faults)
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from typing import Protocol
 
-from tare.errors import Fault, FileFaults, nearest_name
+from tare.errors import Fault, FileFaults, KeyPath
+from tare.errors import nearest as nearest  # faults say what is shown, and what is nearest
+from tare.errors import shown as shown
 from tare.model.study import Origin
 
-Path = tuple[str | int, ...]
-"""The way from the top of a file to a value: keys, and indices of lists."""
+Path = KeyPath
 
 _PLAIN_KEY = re.compile(r"[\w.+-]+")
-_LONGEST_SHOWN = 60
 
 
 class Place(Protocol):
@@ -64,24 +63,3 @@ def format_path(path: Path) -> str:
             key = step if _PLAIN_KEY.fullmatch(step) else shown(step)
             text += f".{key}" if text else key
     return text
-
-
-def shown(text: str) -> str:
-    """Return `text` in quotes on one line and of bounded length, whatever it holds."""
-    if len(text) > _LONGEST_SHOWN:
-        text = text[:_LONGEST_SHOWN] + "…"
-    if text.isprintable() and "'" not in text:
-        return f"'{text}'"
-    return json.dumps(text, ensure_ascii=not text.isprintable())
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the cure for a name that is not `known`: the nearest one, or all of them when few."""
-    names = list(dict.fromkeys(known))
-    close = nearest_name(name, names)
-    if close:
-        return f"did you mean {shown(close)}?"
-    if not names:
-        return "there is none to choose from"
-    few = ", ".join(names[:12])
-    return f"use one of {few}{', …' if len(names) > 12 else ''}" if len(names) > 1 else f"use {few}"

@@ -12,9 +12,9 @@ from tare.answers.rules import Kind, RuleSource
 from tare.config.decode import decode
 from tare.config.document import MapNode, Node, decode_text, find, read_document
 from tare.config.faults import Faults, format_path
-from tare.config.fields import Word
 from tare.errors import UsageError
 from tare.given import read_given
+from tare.model.fields import Word
 
 
 class _RuleFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

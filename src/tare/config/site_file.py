@@ -5,25 +5,24 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
+from tare.backend_registry import backend, backend_names, backends, option_types
 from tare.config.decode import decode
 from tare.config.document import START, MapNode, Node, child, decode_text, find, read_document
 from tare.config.expansion import expand_environment, expand_nodes
 from tare.config.faults import Faults, nearest, shown
 from tare.config.faults import Path as KeyPath
-from tare.config.kubernetes_file import kubernetes_options, pod_network
-from tare.config.site_types import LabFile, LabNetworkFile, PlatformFile, SiteFile
+from tare.config.pod_network_file import pod_network
+from tare.config.site_types import LabFile, LabNetworkFile, PlatformFile, SiteFile, site_file_type
 from tare.config.watching import watching
 from tare.errors import Fault, UsageError
 from tare.given import read_given
+from tare.model.backend_options import BackendOptions
 from tare.model.bounds import Peaks
-from tare.model.kubernetes import KubernetesOptions
 from tare.model.site import (
     ContainerOptions,
     LabNetwork,
@@ -32,7 +31,6 @@ from tare.model.site import (
     Network,
     Platform,
     Site,
-    SlurmOptions,
 )
 from tare.model.watching import Watching
 from tare.signs import MOST_ENTRIES, fault_of
@@ -83,7 +81,7 @@ def site_from_text(text: str | bytes, file_name: str, environment: Mapping[str, 
     faults = Faults(file_name)
     root = _root(text, faults)
     site = None
-    if root is not None and (file := decode(root, SiteFile, faults)) is not None:
+    if root is not None and (file := decode(root, site_file_type(option_types()), faults)) is not None:
         site = _SiteReader(faults, root, os.environ if environment is None else environment).read(file)
     faults.raise_any()
     if site is None:
@@ -127,6 +125,27 @@ def _root(text: str | bytes, faults: Faults) -> Node | None:
     return read_document(decoded, faults) if decoded is not None else None
 
 
+class _OptionsReader(NamedTuple):
+    """What a backend checks the options with that are written at `path`, in the platform at `platform`."""
+
+    site: _SiteReader
+    path: KeyPath
+    platform: KeyPath
+    storage: Collection[str]
+
+    def fault(self, message: str, *path: str | int) -> None:
+        """Record what is wrong below the options' key (see OptionsReader)."""
+        self.site.fault((*self.path, *path), message)
+
+    def fault_of_platform(self, message: str) -> None:
+        """Record what is wrong with the platform (see OptionsReader)."""
+        self.site.fault(self.platform, message)
+
+    def expand(self, text: str, *path: str | int) -> str:
+        """Fill in ``${NAME}`` (see OptionsReader)."""
+        return self.site.expand(text, (*self.path, *path))
+
+
 class _SiteReader:
     """Turns a decoded site file into a site."""
 
@@ -140,7 +159,7 @@ class _SiteReader:
         lab = _lab_spec(file.lab, child(self.root, "lab"), ("lab",), self.faults) if file.lab else None
         nodes = self._nodes(file, lab)
         if not file.platforms:
-            self._fault(("platforms",), "a site offers at least one platform; add one, such as 'bare: {}'")
+            self.fault(("platforms",), "a site offers at least one platform; add one, such as 'bare: {}'")
         networks = {
             name: Network(
                 interface=one.interface,
@@ -150,7 +169,7 @@ class _SiteReader:
                 devices=(one.device,) if isinstance(one.device, str) else tuple(one.device),
                 options=one.options,
                 rate_bits_per_s=one.rate,
-                pod=pod_network(one.pod, ("networks", name, "pod"), self._fault),
+                pod=pod_network(one.pod, ("networks", name, "pod"), self.fault),
             )
             for name, one in file.networks.items()
         }
@@ -176,23 +195,25 @@ class _SiteReader:
             telemetry=watching(file.telemetry, Watching(), self.root, self.faults),
         )
 
-    def _fault(self, path: KeyPath, message: str) -> None:
+    def fault(self, path: KeyPath, message: str) -> None:
+        """Record that `message` is true of what is at `path`."""
         self.faults.add(find(self.root, path), path, message)
 
     def _attempt(self, path: KeyPath, text: str, expand: Callable[[str], str]) -> str:
         try:
             return expand(text)
         except ValueError as error:
-            self._fault(path, str(error))
+            self.fault(path, str(error))
             return text
 
-    def _expand(self, text: str, path: KeyPath) -> str:
+    def expand(self, text: str, path: KeyPath) -> str:
+        """Return `text` with ``${NAME}`` filled in."""
         return self._attempt(path, text, lambda one: expand_environment(one, self.environment))
 
     def _folder(self, text: str, path: KeyPath) -> str:
-        folder = self._expand(text, path)
+        folder = self.expand(text, path)
         if not folder.startswith(("/", "${", "~")):
-            self._fault(path, f"{shown(text)} is relative, and to nothing; write /…, ~/… or ${{NAME}}/…")
+            self.fault(path, f"{shown(text)} is relative, and to nothing; write /…, ~/… or ${{NAME}}/…")
         return folder
 
     def _nodes(self, file: SiteFile, lab: LabSpec | None) -> tuple[str, ...]:
@@ -203,18 +224,16 @@ class _SiteReader:
             try:
                 names = expand_nodes(text)
             except ValueError as error:
-                self._fault(path, str(error))
+                self.fault(path, str(error))
                 continue
             for name in names:
                 if not _HOST.fullmatch(name):
-                    self._fault(
-                        path, f"{shown(name)} is not the name of a host; use letters, digits, - and ."
-                    )
+                    self.fault(path, f"{shown(name)} is not the name of a host; use letters, digits, - and .")
                 elif name in nodes:
-                    self._fault(path, f"node {name} is there twice; remove one")
+                    self.fault(path, f"node {name} is there twice; remove one")
                 nodes[name] = None
         if lab is None and child(self.root, "nodes") is None:
-            self._fault((), "a site has nodes; add 'nodes: [localhost]', or a 'lab'")
+            self.fault((), "a site has nodes; add 'nodes: [localhost]', or a 'lab'")
         return tuple(nodes) or (lab.node_names if lab else ())
 
     def _platform(self, name: str, file: PlatformFile, storage: Mapping[str, str]) -> Platform:
@@ -224,60 +243,47 @@ class _SiteReader:
         return Platform(
             backend=file.backend,
             launcher=file.launcher,
-            runtime="pod" if file.backend == "kubernetes" else file.runtime,
+            runtime=self._runtime(file),
             prefix=prefix,
             path=tuple(self._folder(one, (*path, "path", n)) for n, one in enumerate(folders)),
-            env={key: self._expand(value, (*path, "env", key)) for key, value in file.env.items()},
-            slurm=self._slurm(file, path),
+            env={key: self.expand(value, (*path, "env", key)) for key, value in file.env.items()},
             container=self._container(file, path),
-            kubernetes=self._kubernetes(file, path, storage),
+            options=self._options(file, path, storage),
         )
 
-    def _kubernetes(
-        self, file: PlatformFile, path: KeyPath, storage: Mapping[str, str]
-    ) -> KubernetesOptions | None:
-        here: KeyPath = (*path, "kubernetes")
-        if file.backend != "kubernetes":
-            if file.kubernetes is not None:
-                self._fault(here, f"backend {file.backend} takes none; add 'backend: kubernetes'")
-            return None
-        if file.runtime != "native":
-            self._fault((*path, "runtime"), "a pod is a container already; remove it, or mend the image")
-        if file.kubernetes is None:
-            self._fault(path, "pods are made of an image; add 'kubernetes: {image: …}'")
-            return None
-        return kubernetes_options(file.kubernetes, here, storage, self._fault, self._expand)
+    @staticmethod
+    def _runtime(file: PlatformFile) -> str:
+        plugin = backends().get(file.backend)
+        return (plugin.runtime if plugin else "") or file.runtime
 
-    def _slurm(self, file: PlatformFile, path: KeyPath) -> SlurmOptions | None:
-        if file.backend != "slurm":
-            if file.slurm is not None:
-                self._fault((*path, "slurm"), f"backend {file.backend} takes none; add 'backend: slurm'")
-            return None
-        if file.slurm is None:
-            return SlurmOptions()
-        for number, line in enumerate(file.slurm.lines):
-            if not line.startswith("-") or not line.isprintable():
-                self._fault(
-                    (*path, "slurm", "lines", number),
-                    f"{shown(line)} is not an option of sbatch; write it as after #SBATCH: '--switches=1'",
-                )
-        for name in ("partition", "account", "qos", "constraint", "reservation", "licenses", "gres"):
-            value = getattr(file.slurm, name)
-            if value is not None and not value.isprintable():  # a new line would end the comment of sbatch
-                self._fault((*path, "slurm", name), f"{shown(value)} is no value of sbatch; use one line")
-        options = msgspec.structs.asdict(file.slurm) | {"lines": tuple(file.slurm.lines)}
-        return SlurmOptions(**options)
+    def _options(self, file: PlatformFile, path: KeyPath, storage: Collection[str]) -> BackendOptions:
+        """Return the options of the platform's backend; those of others are faults."""
+        for name in option_types():
+            if name != file.backend and getattr(file, name, None) is not None:
+                self.fault((*path, name), f"backend {file.backend} takes none; add 'backend: {name}'")
+        if file.backend not in backend_names():
+            return BackendOptions()  # whoever starts something with it is told so
+        try:
+            plugin = backend(file.backend)
+        except UsageError as error:
+            self.fault((*path, "backend"), str(error))
+            return BackendOptions()
+        if plugin.runtime and file.runtime != "native":
+            self.fault((*path, "runtime"), plugin.runtime_fault)
+        return plugin.read_options(
+            getattr(file, plugin.name, None), _OptionsReader(self, (*path, plugin.name), path, storage)
+        )
 
     def _container(self, file: PlatformFile, path: KeyPath) -> ContainerOptions | None:
         here: KeyPath = (*path, "container")
         one = file.container
         if file.runtime == "native":
             if one is not None:
-                self._fault(here, "runtime native takes none; add a runtime, such as 'runtime: podman'")
+                self.fault(here, "runtime native takes none; add a runtime, such as 'runtime: podman'")
             return None
         if one is None or (one.image is None) == (one.rootfs is None):
             found = "has both" if one and one.image else "is missing"
-            self._fault(
+            self.fault(
                 here if one else path,
                 f"what runtime {file.runtime} makes containers of {found}; give container one 'image' or "
                 "'rootfs'",
@@ -286,34 +292,34 @@ class _SiteReader:
         rootfs = self._folder(one.rootfs, (*here, "rootfs")) if one.rootfs is not None else None
         return ContainerOptions(
             shape=one.shape,
-            image=self._expand(one.image, (*here, "image")) if one.image is not None else None,
+            image=self.expand(one.image, (*here, "image")) if one.image is not None else None,
             rootfs=rootfs,
             binds=tuple(self._bind(text, (*here, "binds", n)) for n, text in enumerate(one.binds)),
             devices=tuple(self._folder(text, (*here, "devices", n)) for n, text in enumerate(one.devices)),
             shm_bytes=one.shm,
             is_memlock_unlimited=one.memlock == "unlimited",
             network=one.network,
-            options=tuple(self._expand(text, (*here, "options", n)) for n, text in enumerate(one.options)),
-            program=self._expand(one.program, (*here, "program")) if one.program is not None else None,
+            options=tuple(self.expand(text, (*here, "options", n)) for n, text in enumerate(one.options)),
+            program=self.expand(one.program, (*here, "program")) if one.program is not None else None,
         )
 
     def _bind(self, text: str, path: KeyPath) -> str:
-        expanded = self._expand(text, path)
+        expanded = self.expand(text, path)
         source, _, rest = expanded.partition(":")
         target, _, mode = rest.partition(":")
         is_absolute = all(one.startswith(("/", "${")) for one in (source, target or source))
         if not is_absolute or mode not in ("", "ro"):
-            self._fault(path, f"{shown(text)} is not SOURCE[:TARGET[:ro]] with paths from /; write /a:/b:ro")
+            self.fault(path, f"{shown(text)} is not SOURCE[:TARGET[:ro]] with paths from /; write /a:/b:ro")
         return expanded
 
     def _staging(self, file: SiteFile, lab: LabSpec | None) -> str | None:
         if file.staging is None:
             return None
         if lab is not None:
-            self._fault(("staging",), "nodes of a lab share the files of this machine; remove it")
-        folder = self._expand(file.staging, ("staging",))
+            self.fault(("staging",), "nodes of a lab share the files of this machine; remove it")
+        folder = self.expand(file.staging, ("staging",))
         if not folder.startswith("/"):
-            self._fault(("staging",), f"{shown(folder)} is relative, and to nothing; write /…")
+            self.fault(("staging",), f"{shown(folder)} is relative, and to nothing; write /…")
         return folder
 
     def _redact(self, file: SiteFile) -> tuple[str, ...]:
@@ -321,18 +327,18 @@ class _SiteReader:
         for number, entry in enumerate(entries):
             if fault := fault_of(entry):
                 path: KeyPath = ("redact",) if isinstance(file.redact, str) else ("redact", number)
-                self._fault(path, f"{shown(entry)} {fault}")
+                self.fault(path, f"{shown(entry)} {fault}")
         if len(entries) > MOST_ENTRIES:
-            self._fault(("redact",), f"more than {MOST_ENTRIES} words and patterns; use patterns for many")
+            self.fault(("redact",), f"more than {MOST_ENTRIES} words and patterns; use patterns for many")
         return tuple(entries)
 
     def _agent(self, file: SiteFile) -> tuple[str, ...]:
         try:
             words = shlex.split(file.agent) if isinstance(file.agent, str) else file.agent
         except ValueError as error:
-            self._fault(("agent",), f"{error}; close the quotes, or write the agent as a list")
+            self.fault(("agent",), f"{error}; close the quotes, or write the agent as a list")
             return ()
-        return tuple(self._expand(word, ("agent",)) for word in words)
+        return tuple(self.expand(word, ("agent",)) for word in words)
 
 
 def _lab_spec(file: LabFile, node: Node | None, path: KeyPath, faults: Faults) -> LabSpec:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import functools
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import msgspec
-from msgspec import Meta
+from msgspec import NODEFAULT, Meta
 
-from tare.config.fields import (
+from tare.config.pod_network_types import PodNetworkFile
+from tare.model.fields import (
     BitRate,
     ByteRate,
     Bytes,
@@ -19,40 +22,13 @@ from tare.config.fields import (
     Word,
     Words,
 )
-from tare.config.kubernetes_types import KubernetesFile, PodNetworkFile
-from tare.model.site import ContainerShape, LabNetworkKind, SlurmMode
+from tare.model.site import ContainerShape, LabNetworkKind
+
+_FileT = TypeVar("_FileT", bound=msgspec.Struct)
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Part of a file; a key that it does not know is a fault."""
-
-
-class SlurmFile(_File, frozen=True, kw_only=True):
-    """How a platform asks Slurm for nodes: the options of sbatch of the same names."""
-
-    mode: Annotated[
-        SlurmMode, Meta(description="A job a run, or a block in one allocation.", examples=["packed"])
-    ] = SlurmMode.JOB
-    mpi: Annotated[Word | None, Meta(description="The type for srun --mpi.", examples=["pmix", "pmi2"])] = (
-        None
-    )
-    in_flight: Annotated[Count, Meta(description="The most jobs at a time.", examples=[50])] = 10
-    login: Annotated[
-        Word | None, Meta(description="The host where sbatch is called; default: here.", examples=["login1"])
-    ] = None
-    partition: Annotated[Word | None, Meta(description="Partition.", examples=["compute"])] = None
-    account: Annotated[Word | None, Meta(description="Account to charge.", examples=["proj42"])] = None
-    qos: Annotated[Word | None, Meta(description="Quality of service.", examples=["benchmark"])] = None
-    constraint: Annotated[
-        Word | None, Meta(description="Features that the nodes have.", examples=["skylake&ib"])
-    ] = None
-    reservation: Annotated[Word | None, Meta(description="Reservation.", examples=["maintenance"])] = None
-    licenses: Annotated[Word | None, Meta(description="Licences.", examples=["fluent:4"])] = None
-    gres: Annotated[Word | None, Meta(description="Generic resources.", examples=["gpu:2"])] = None
-    exclusive: Annotated[bool, Meta(description="Whole nodes only.")] = False
-    lines: Annotated[
-        list[Word], Meta(description="Further options of sbatch.", examples=[["--switches=1"]])
-    ] = []
 
 
 class ContainerFile(_File, frozen=True, kw_only=True):
@@ -97,7 +73,7 @@ class ContainerFile(_File, frozen=True, kw_only=True):
 
 
 class PlatformFile(_File, frozen=True, kw_only=True):
-    """How a case becomes processes."""
+    """How a case becomes processes. Each installed backend adds a key of its own name for its options."""
 
     backend: Annotated[Word, Meta(description="Where processes run.", examples=["process"])] = "process"
     launcher: Annotated[
@@ -111,12 +87,8 @@ class PlatformFile(_File, frozen=True, kw_only=True):
         Words, Meta(description="Folders in which workloads find programs.", examples=[["/opt/imb/bin"]])
     ] = []
     env: Annotated[Variables, Meta(description="Environment variables of every rank.")] = {}
-    slurm: Annotated[SlurmFile | None, Meta(description="How the backend slurm asks for nodes.")] = None
     container: Annotated[
         ContainerFile | None, Meta(description="What a runtime but native makes containers of.")
-    ] = None
-    kubernetes: Annotated[
-        KubernetesFile | None, Meta(description="The pods that the backend kubernetes makes.")
     ] = None
 
 
@@ -215,6 +187,12 @@ class LabFile(_File, frozen=True, kw_only=True):
     ]
 
 
+_PLATFORMS = Meta(
+    description="Platforms; the first is what a study gets that names none.",
+    examples=[{"bare": {"launcher": "openmpi4"}}],
+)
+
+
 class SiteFile(_File, frozen=True, kw_only=True):
     """What a place offers to studies: nodes, platforms, networks and storage paths."""
 
@@ -235,13 +213,7 @@ class SiteFile(_File, frozen=True, kw_only=True):
             examples=[{"memory_bandwidth": "204 GB/s"}],
         ),
     ] = PeaksFile()
-    platforms: Annotated[
-        dict[Name, PlatformFile],
-        Meta(
-            description="Platforms; the first is what a study gets that names none.",
-            examples=[{"bare": {"launcher": "openmpi4"}}],
-        ),
-    ]
+    platforms: Annotated[dict[Name, PlatformFile], _PLATFORMS]
     networks: Annotated[
         dict[Name, NetworkFile],
         Meta(
@@ -295,3 +267,41 @@ class SiteFile(_File, frozen=True, kw_only=True):
         ),
     ] = []
     lab: Annotated[LabFile | None, Meta(description="The lab to build for it.")] = None
+
+
+_Keys = list[tuple[str, Any, Any]]
+
+
+def site_file_type(options: Mapping[str, type[msgspec.Struct]]) -> type[SiteFile]:
+    """Return SiteFile with a key in platforms for each backend's `options`, by the name of the backend."""
+    return _site_file_type(tuple(options.items()))
+
+
+@functools.cache
+def _site_file_type(options: tuple[tuple[str, type[msgspec.Struct]], ...]) -> type[SiteFile]:
+    annotated: Any = Annotated
+    keys: _Keys = [
+        (name, annotated[kind | None, Meta(description=_first_line(kind))], None) for name, kind in options
+    ]
+    platforms: Any = dict
+    return _extended(
+        SiteFile,
+        [("platforms", annotated[platforms[Name, _extended(PlatformFile, keys)], _PLATFORMS], NODEFAULT)],
+    )
+
+
+def _extended(kind: type[_FileT], keys: _Keys) -> type[_FileT]:
+    made = msgspec.defstruct(
+        kind.__name__,
+        keys,
+        bases=(kind,),
+        namespace={"__doc__": kind.__doc__},
+        frozen=True,
+        kw_only=True,
+        forbid_unknown_fields=True,
+    )
+    return cast("type[_FileT]", made)
+
+
+def _first_line(kind: type[msgspec.Struct]) -> str:
+    return (kind.__doc__ or "").partition("\n")[0]

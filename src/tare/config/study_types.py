@@ -7,9 +7,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tare.config.fields import Count, Fraction, Name, Scalar, Seconds, Variables, Word, Words
 from tare.config.site_types import TelemetryFile
 from tare.model.case import Binding
+from tare.model.fields import Count, Fraction, Name, Scalar, Seconds, Variables, Word, Words
 from tare.model.workload import Better, ParameterKind, QuestionKind
 
 Amount = Annotated[float, Meta(gt=0)]

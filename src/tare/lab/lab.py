@@ -110,6 +110,16 @@ class Lab:
             (self.folder / _HAS_GRID_ENGINE).touch()
 
     @property
+    def nodes(self) -> tuple[str, ...]:
+        """Return the names of its nodes."""
+        return self.topology.nodes
+
+    @property
+    def agent(self) -> tuple[str, ...]:
+        """Return the command that starts another on a host, called as ssh is; needs `env`."""
+        return (str(AGENT),)
+
+    @property
     def has_slurm(self) -> bool:
         """Return whether Slurm runs in it."""
         return (self.folder / _HAS_SLURM).exists()

@@ -31,7 +31,7 @@ def hydra_command(
     argv = [executable(placement, "mpiexec.hydra")]
     launcher_env = {name: value for name, value in env.items() if name in _FOR_HYDRA_ITSELF}
     if placement.is_allocated:
-        argv += ["-bootstrap", "slurm"]
+        argv += ["-bootstrap", placement.platform.options.allocator]
     if hosts or placement.hostfile:
         agent = plain_agent(launcher, placement.agent)
         if agent:

@@ -23,12 +23,12 @@ class Srun:
 
     def launch(self, program: Invocation, placement: Placement) -> Invocation:
         """Return the command that starts `program` (see model.Launcher)."""
-        if not placement.is_allocated:
+        if not placement.is_allocated or placement.platform.options.allocator != "slurm":
             raise UsageError("launcher 'srun' needs an allocation; give the platform 'backend: slurm'")
-        layout, slurm = placement.layout, placement.platform.slurm
+        layout, pmi = placement.layout, placement.platform.options.pmi
         argv = ["srun"]
-        if slurm is not None and slurm.mpi:
-            argv.append(f"--mpi={slurm.mpi}")
+        if pmi:
+            argv.append(f"--mpi={pmi}")
         argv += [f"--nodes={layout.nodes}", f"--ntasks={layout.ranks}"]
         argv += [f"--ntasks-per-node={layout.ranks_per_node}", f"--cpus-per-task={layout.threads}"]
         argv += [f"--cpu-bind={_BIND[layout.binding]}", "--distribution=block", "--kill-on-bad-exit=1"]

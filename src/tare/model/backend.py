@@ -167,3 +167,24 @@ class Backend(Protocol):
     def clean(self, scope: str) -> int:
         """End every process of a job, or of a session, whose mark `scope` is; return how many there were."""
         ...
+
+
+class HostRunner(Backend, Protocol):
+    """A backend of programs on hosts that Tare names, with what runs beside them: samplers, containers."""
+
+    @property
+    def agent(self) -> tuple[str, ...]:
+        """Return the command that starts another on a host, called as ssh is; empty where all is here."""
+        ...
+
+    def end_earlier(self, campaign: str) -> None:
+        """End what earlier sessions of the campaign, which are gone, have left on the hosts."""
+        ...
+
+    def adopt(self) -> None:
+        """Take the processes that have come to this one by now for no leftovers of its jobs."""
+        ...
+
+    def keep(self, pid: int) -> None:
+        """Take a child of this process, which runs beside the jobs, for no leftover of theirs."""
+        ...

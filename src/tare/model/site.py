@@ -9,11 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from tare.model.backend_options import BackendOptions
 from tare.model.bounds import Peaks
-from tare.model.kubernetes import KubernetesOptions, PodNetwork
+from tare.model.pod_network import PodNetwork
 from tare.model.watching import Watching
-
-BATCH_BACKENDS = frozenset({"slurm", "kubernetes"})
 
 
 class SiteFact(enum.StrEnum):
@@ -122,37 +121,6 @@ class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
-class SlurmMode(enum.StrEnum):
-    """How runs become jobs."""
-
-    JOB = "job"
-    """A job a run: kind to a scheduler that fills gaps."""
-    PACKED = "packed"
-    """One allocation in which a block's runs go back to back, so that all have the same nodes."""
-
-
-class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a platform asks Slurm for nodes: the options of sbatch(1) of the same names.
-
-    `mpi` is the type for ``srun --mpi``; `in_flight` the most jobs at a time; `login` the host where
-    sbatch is called, None for this machine; `lines` are further options, each as it stands after #SBATCH.
-    """
-
-    mode: SlurmMode = SlurmMode.JOB
-    mpi: str | None = None
-    in_flight: int = 10
-    login: str | None = None
-    partition: str | None = None
-    account: str | None = None
-    qos: str | None = None
-    constraint: str | None = None
-    reservation: str | None = None
-    licenses: str | None = None
-    gres: str | None = None
-    exclusive: bool = False
-    lines: tuple[str, ...] = ()
-
-
 class ContainerShape(enum.StrEnum):
     """How many containers there are."""
 
@@ -193,8 +161,8 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
     """How a case becomes processes: backend, launcher and runtime, each by its plug-in's name.
 
     `prefix` is where the MPI is installed (its bin/ and lib/); `path` lists folders in which
-    workloads find their programs; `env` is set for every rank. `slurm` is for the backend of that name,
-    `container` for every runtime but ``native``; `kubernetes` is for the backend of that name.
+    workloads find their programs; `env` is set for every rank. `container` is for every runtime but
+    ``native``; `options` are the backend's.
     """
 
     backend: str = "process"
@@ -203,9 +171,8 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
     prefix: str | None = None
     path: tuple[str, ...] = ()
     env: dict[str, str] = {}
-    slurm: SlurmOptions | None = None
     container: ContainerOptions | None = None
-    kubernetes: KubernetesOptions | None = None
+    options: BackendOptions = BackendOptions()
 
     @property
     def has_node_containers(self) -> bool:
@@ -215,18 +182,17 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_queued(self) -> bool:
         """Return whether a batch system chooses the nodes of its runs, and when they run."""
-        return self.backend in BATCH_BACKENDS
+        return self.options.is_queued
 
     @property
     def in_flight(self) -> int:
         """Return how many of its runs may be queued or running at a time."""
-        options = self.slurm or self.kubernetes
-        return options.in_flight if options else 1
+        return self.options.in_flight
 
     @property
     def is_packed(self) -> bool:
         """Return whether runs that follow each other share one allocation."""
-        return self.slurm is not None and self.slurm.mode is SlurmMode.PACKED
+        return self.options.is_packed
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):

@@ -83,7 +83,7 @@ def binding(asked: Binding | None, layout: Layout, stage: Stage, platform: Platf
         return Binding.NONE
     if asked is not None:
         return asked
-    is_free = stage.has_own_threads or stage.is_pair or platform.kubernetes is not None
+    is_free = stage.has_own_threads or stage.is_pair or platform.options.pods is not None
     if is_free or not fits(layout, site) or bind_fault(Binding.CORE, layout, platform, site):
         return Binding.NONE
     return Binding.CORE
@@ -106,7 +106,7 @@ def bind_fault(bind: Binding, layout: Layout, platform: Platform, site: Site) ->
     )
     own = chosen(layout, platform, site)
     if platform.is_queued:
-        return f"{told}, and Slurm would bind to the same ones; set bind: none, or nodes: 1"
+        return f"{told}, and a batch system would bind to the same ones; set bind: none, or nodes: 1"
     if bind is Binding.SOCKET:
         return f"{told}, and have no sockets of their own; set bind: core or none, or nodes: 1"
     needed = layout.ranks_per_node * layout.threads

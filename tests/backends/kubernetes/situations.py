@@ -10,17 +10,17 @@ import msgspec
 from support.doubles import DoubleWorkload
 from tare import plugins
 from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
+from tare.backends.kubernetes.options import CleanPods, KubernetesOptions, LauncherCreation, WorkVolume
+from tare.backends.kubernetes.pod_options import (
+    LauncherOptions,
+    LauncherPlace,
+    SchedulingPolicy,
+    Spreading,
+    Toleration,
+)
 from tare.compose import Composer
 from tare.model.case import Case, Layout
-from tare.model.kubernetes import (
-    Attachment,
-    CleanPods,
-    KubernetesOptions,
-    LauncherCreation,
-    PodNetwork,
-    WorkVolume,
-)
-from tare.model.pod_options import LauncherOptions, LauncherPlace, SchedulingPolicy, Spreading, Toleration
+from tare.model.pod_network import Attachment, PodNetwork
 from tare.model.scheduler import Task
 from tare.model.site import Network, Platform, Site
 from tare.model.workload import Stage
@@ -64,7 +64,7 @@ class Situation(NamedTuple):
             backend="kubernetes",
             launcher=self.launcher,
             runtime="pod",
-            kubernetes=self.options,
+            options=self.options,
             path=("/opt/app",),
         )
         site = Site(

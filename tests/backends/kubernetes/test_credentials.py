@@ -12,9 +12,9 @@ import pytest
 from backends.kubernetes.conftest import Clock, Happenings, begin, seen, wait_for, wait_until
 from backends.kubernetes.simulated_api import SimulatedApiServer
 from tare.backends.kubernetes.cluster import PODS, Cluster, Outage, Stranger
+from tare.backends.kubernetes.options import KubernetesOptions
 from tare.backends.kubernetes.scheduler import KubernetesScheduler
 from tare.errors import BackendError
-from tare.model.kubernetes import KubernetesOptions
 from tare.model.scheduler import Task
 
 Make = Callable[..., Task]

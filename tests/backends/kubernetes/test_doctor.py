@@ -14,8 +14,9 @@ from tare.backends.kubernetes.cluster import Cluster
 from tare.backends.kubernetes.doctor import check_cluster, is_usable
 from tare.backends.kubernetes.finding import Finding
 from tare.backends.kubernetes.leftovers import leftovers, remove
+from tare.backends.kubernetes.options import WorkVolume
 from tare.backends.kubernetes.scheduler import KubernetesScheduler
-from tare.model.kubernetes import PodNetwork, WorkVolume
+from tare.model.pod_network import PodNetwork
 from tare.model.scheduler import Task
 from tare.model.site import Network
 

@@ -18,7 +18,7 @@ from tare.backends.kubernetes.lint import lint
 from tare.backends.kubernetes.manifests import render
 from tare.backends.kubernetes.merging import Json, merge_patch
 from tare.backends.kubernetes.script import files_of
-from tare.cli.wiring.pods import as_yaml
+from tare.backends.kubernetes.showing import as_yaml
 from tare.errors import UsageError
 from tare.model.case import Layout
 

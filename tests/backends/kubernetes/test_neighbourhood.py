@@ -11,8 +11,8 @@ from backends.kubernetes.situations import Situation
 from tare.backends.kubernetes.cluster import Cluster
 from tare.backends.kubernetes.doctor import check_cluster
 from tare.backends.kubernetes.finding import Finding
-from tare.model.kubernetes import PodNetwork
-from tare.model.pod_options import LauncherOptions, LauncherPlace, SchedulingPolicy, Toleration
+from tare.backends.kubernetes.pod_options import LauncherOptions, LauncherPlace, SchedulingPolicy, Toleration
+from tare.model.pod_network import PodNetwork
 from tare.model.site import Network
 
 SDN = Network(interface="eth0")

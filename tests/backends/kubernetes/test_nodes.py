@@ -10,7 +10,7 @@ import pytest
 from backends.kubernetes.simulated_api import SimulatedApiServer
 from tare.backends.kubernetes.cluster import PODS, Cluster, Outage
 from tare.backends.kubernetes.nodes import NodeFacts, Own
-from tare.model.kubernetes import KubernetesOptions
+from tare.backends.kubernetes.options import KubernetesOptions
 
 N_NODES = 40
 

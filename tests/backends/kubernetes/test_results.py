@@ -15,9 +15,9 @@ from backends.kubernetes.simulated_api import SimulatedApiServer, listed, packed
 from backends.kubernetes.situations import Situation
 from tare.backends.kubernetes.cluster import Cluster
 from tare.backends.kubernetes.leftovers import leftovers
+from tare.backends.kubernetes.options import WorkVolume
 from tare.backends.kubernetes.scheduler import KubernetesScheduler
 from tare.errors import BackendError
-from tare.model.kubernetes import WorkVolume
 from tare.model.scheduler import Task
 
 Make = Callable[..., Task]

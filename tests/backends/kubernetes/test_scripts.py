@@ -21,11 +21,11 @@ from tare.backends.kubernetes.following import lines
 from tare.backends.kubernetes.framing import Sum
 from tare.backends.kubernetes.landing import land
 from tare.backends.kubernetes.observed import SeenMeta, SeenPod
+from tare.backends.kubernetes.options import PhaseTimeouts
 from tare.backends.kubernetes.receiving import Lack, Receiver
 from tare.backends.kubernetes.script import probe_script, rank_script, render
 from tare.collectors.sampler import program, settle
 from tare.model.case import Case, Layout
-from tare.model.kubernetes import PhaseTimeouts
 from tare.model.launch import Invocation
 from tare.model.scheduler import SharedCounter, SharedSampler, Step, Task
 from tare.model.telemetry import Host, Span

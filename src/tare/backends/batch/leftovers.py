@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tare.backends.batch.phases import NOT_OVER
+from tare.model.backend_plugin import Leftover, Owner
 
 if TYPE_CHECKING:
-    from tare.backends.batch.queue import QueuedJob
+    from tare.backends.batch.queue import Queue, QueuedJob
 
 _NAME = re.compile(r"tare-[0-9a-f]{12}-.+")
 
@@ -43,3 +45,15 @@ def campaign_jobs(jobs: Iterable[QueuedJob]) -> list[CampaignJob]:
         if job.phase in NOT_OVER and (is_told or _NAME.fullmatch(job.name)):
             found.append(CampaignJob(job.id, job.name, *((mark, folder) if is_told else ("", ""))))
     return found
+
+
+def left_in(queue: Queue) -> Iterator[Leftover]:
+    """Yield the jobs of campaigns in `queue`, for `tare clean`. Raises BackendError in an outage."""
+    for job in campaign_jobs(queue.jobs(())):
+        what = f"{queue.system} job {job.id} of {job.folder or job.name}"
+        yield Leftover("cancel", what, (Owner(job.mark, job.folder),), partial(_cancel, queue, job.id))
+
+
+def _cancel(queue: Queue, job: str) -> bool:
+    queue.cancel([job])
+    return True

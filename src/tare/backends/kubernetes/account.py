@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from tare.backends.kubernetes.objects import Container, EnvVar, Mount, PodSpec
-from tare.model.kubernetes import RUN, SCRIPTS, KubernetesOptions
+from tare.backends.kubernetes.options import RUN, SCRIPTS, KubernetesOptions
 
 VOLUME = "run"
 """The volume of a pod that takes the file."""

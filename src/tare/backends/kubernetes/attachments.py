@@ -12,7 +12,7 @@ import msgspec
 
 from tare.backends.kubernetes.objects import AttachmentDefinition, AttachmentSpec, Meta
 from tare.errors import NOT_JSON
-from tare.model.kubernetes import Addressing, Attachment, AttachmentKind
+from tare.model.pod_network import Addressing, Attachment, AttachmentKind
 from tare.model.site import Network
 
 REQUEST = "k8s.v1.cni.cncf.io/networks"

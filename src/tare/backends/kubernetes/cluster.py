@@ -11,8 +11,8 @@ import msgspec
 
 from tare.backends.kubernetes.connection import TIMEOUT_S, Connection, Outage, Refusal, Stranger
 from tare.backends.kubernetes.manifests import Json
+from tare.backends.kubernetes.options import KubernetesOptions
 from tare.errors import NOT_JSON, BackendError, UsageError
-from tare.model.kubernetes import KubernetesOptions
 
 if TYPE_CHECKING:
     import httpx2

@@ -9,8 +9,8 @@ from lightkube.config.client_adapter import Client, ConnectionParams
 from lightkube.config.kubeconfig import SingleConfig
 from lightkube.core.exceptions import ConfigError
 
+from tare.backends.kubernetes.options import KubernetesOptions
 from tare.errors import UsageError
-from tare.model.kubernetes import KubernetesOptions
 
 FAULTS = (ConfigError, OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError)
 """What lightkube raises of a kubeconfig that is half written, or odd, and of a plug-in that fails."""

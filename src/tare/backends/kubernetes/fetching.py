@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from tare.backends.kubernetes.cluster import Cluster, Outage, Refusal
 from tare.backends.kubernetes.executing import execute
+from tare.backends.kubernetes.options import RUN, WORK
 from tare.backends.kubernetes.receiving import Lack, Receiver
-from tare.model.kubernetes import RUN, WORK
 
 _PIECE = 64 * 1024 * 1024
 _MOST_AT_ONCE = 4 * 1024 * 1024

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import msgspec
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What one check found. `is_met` is None where it cannot be told; `cure` is for what is not met."""
-
-    name: str
-    is_met: bool | None
-    found: str
-    cure: str = ""
-
+from tare.model.checks import Finding as Finding  # who checks a cluster needs no other module
 
 ROLE = "apply deploy/kubernetes, or ask for a Role with that right"
 """The cure for a right that is missing."""

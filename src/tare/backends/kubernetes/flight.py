@@ -12,10 +12,10 @@ from tare.backends.kubernetes.following import Homecoming
 from tare.backends.kubernetes.manifests import Rendered, deadline_s, to_json
 from tare.backends.kubernetes.node_watch import Nodes
 from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
+from tare.backends.kubernetes.options import KubernetesOptions, LauncherCreation
 from tare.backends.kubernetes.phases import Phase
 from tare.backends.kubernetes.refusals import Standing
 from tare.model.backend import Exit
-from tare.model.kubernetes import KubernetesOptions, LauncherCreation
 from tare.model.scheduler import Landing, Task
 
 _MOST_EVENTS = 200

@@ -26,7 +26,7 @@ from tare.backends.kubernetes.objects import (
     PodSpec,
     ReplicaSpec,
 )
-from tare.model.kubernetes import HOSTFILE
+from tare.backends.kubernetes.options import HOSTFILE
 
 _KINDS = {kind.KIND: kind for kind in (MpiJob, Job, Pod, ConfigMap, AttachmentDefinition)}
 _MPIRUN = re.compile(r"(?:\S*/)?(?:mpirun|orterun|prterun|mpiexec(?:\.hydra)?)\b")

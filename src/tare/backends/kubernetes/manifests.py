@@ -27,9 +27,9 @@ from tare.backends.kubernetes.objects import (
     RunPolicy,
     SchedulingPolicySpec,
 )
+from tare.backends.kubernetes.options import KubernetesOptions, LauncherCreation, options_of
 from tare.backends.kubernetes.pods import PodMaker
 from tare.backends.kubernetes.script import config_map, files_of
-from tare.model.kubernetes import KubernetesOptions, LauncherCreation
 from tare.model.scheduler import Task
 
 ADDRESS_LATER = "{address0}"
@@ -64,7 +64,7 @@ def render(task: Task, facts: str = "", inputs: Mapping[str, str] | None = None)
     `facts` is the shell script that tells of a node (see script.config_map); `inputs` are the task's files by
     path, by default those of its folder. Raises UsageError where they are too large.
     """
-    options = task.platform.kubernetes
+    options = options_of(task.platform)
     if options is None:
         raise ValueError(f"{task.name}: its platform has no options of Kubernetes")
     if inputs is None:
@@ -106,7 +106,7 @@ def _end_s(task: Task, options: KubernetesOptions) -> int:
 
 
 def _meta(task: Task, suffix: str = "") -> Meta:
-    options = task.platform.kubernetes
+    options = options_of(task.platform)
     return Meta(
         name=naming.object_name(task) + suffix,
         namespace=options.namespace if options else "",
@@ -170,7 +170,7 @@ def _pod(task: Task, template: PodTemplate, role: str) -> Pod:
     meta = _meta(task, f"-{role}")
     meta = msgspec.structs.replace(
         meta,
-        labels=naming.queue(task.platform.kubernetes) | template.metadata.labels,
+        labels=naming.queue(options_of(task.platform)) | template.metadata.labels,
         annotations=meta.annotations | template.metadata.annotations,
     )
     return Pod(metadata=meta, spec=template.spec)

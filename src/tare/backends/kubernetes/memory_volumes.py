@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tare.backends.kubernetes.objects import EmptyDir, Mount, Volume
-from tare.model.kubernetes import KubernetesOptions
+from tare.backends.kubernetes.options import KubernetesOptions
 
 _SHM, _HUGE = "/dev/shm", "/dev/hugepages"  # noqa: S108  # paths in the pod
 

@@ -11,8 +11,8 @@ import msgspec
 
 from tare.backends.kubernetes.cluster import CRDS, DEPLOYMENTS, Cluster
 from tare.backends.kubernetes.finding import ROLE, Finding
+from tare.backends.kubernetes.options import KubernetesOptions
 from tare.errors import NOT_JSON, BackendError
-from tare.model.kubernetes import KubernetesOptions
 
 _NAME, _LIMITS = "MPI Operator", "MPI Operator's limits"
 _INSTALL = "install the MPI Operator 0.5 or later (github.com/kubeflow/mpi-operator)"

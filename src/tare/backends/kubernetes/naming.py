@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tare.model.kubernetes import KubernetesOptions
+from tare.backends.kubernetes.options import KubernetesOptions
 from tare.model.scheduler import Task
 
 CAMPAIGN, CASE, RUN, TASK, ROLE = "tare/campaign", "tare/case", "tare/run", "tare/task", "tare/role"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from tare.backends.kubernetes.cluster import Cluster
 from tare.backends.kubernetes.finding import Finding
 from tare.backends.kubernetes.nodes import NodeSeen, PodSeen, neighbours, read_nodes, read_pods
+from tare.backends.kubernetes.options import KubernetesOptions
+from tare.backends.kubernetes.pod_options import LauncherPlace
 from tare.errors import NOT_JSON, BackendError
-from tare.model.kubernetes import KubernetesOptions
-from tare.model.pod_options import LauncherPlace
 
 _HOSTNAME = "kubernetes.io/hostname"
 _MOST_NAMES, _MOST_GROUPS = 8, 20

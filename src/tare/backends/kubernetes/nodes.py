@@ -12,8 +12,8 @@ import msgspec
 from tare.backends.kubernetes import naming
 from tare.backends.kubernetes.cluster import NODES, PODS, Cluster
 from tare.backends.kubernetes.observed import Condition, SeenPod
+from tare.backends.kubernetes.pod_options import Toleration
 from tare.errors import BackendError
-from tare.model.pod_options import Toleration
 
 _FRESH_S, _RECENT_S = 60.0, 10.0
 _MOST_SINGLY = 16  # nodes that are asked about one by one, within `_RECENT_S`

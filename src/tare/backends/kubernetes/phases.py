@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from tare.backends.kubernetes import naming
 from tare.backends.kubernetes.observed import SeenPod
+from tare.backends.kubernetes.options import PhaseTimeouts
 from tare.model.backend import Exit
-from tare.model.kubernetes import PhaseTimeouts
 
 
 class Phase(enum.Enum):

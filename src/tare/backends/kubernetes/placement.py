@@ -19,8 +19,8 @@ from tare.backends.kubernetes.objects import (
     TolerationSpec,
     TopologySpread,
 )
-from tare.model.kubernetes import KubernetesOptions
-from tare.model.pod_options import LauncherPlace, Toleration
+from tare.backends.kubernetes.options import KubernetesOptions
+from tare.backends.kubernetes.pod_options import LauncherPlace, Toleration
 
 _HOSTNAME = "kubernetes.io/hostname"
 _MEASURED = (naming.WORKER, naming.SERVER, naming.CLIENT)

@@ -31,8 +31,8 @@ from tare.backends.kubernetes.objects import (
     TcpSocket,
     Volume,
 )
+from tare.backends.kubernetes.options import RUN, SCRIPTS, WORK, KubernetesOptions, Seccomp
 from tare.backends.kubernetes.script import COUNTER, SAMPLER, input_keys
-from tare.model.kubernetes import RUN, SCRIPTS, WORK, KubernetesOptions, Seccomp
 from tare.model.scheduler import Task
 
 _INPUTS = "/tare/inputs"

@@ -27,6 +27,7 @@ from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
 from tare.backends.kubernetes.nodes import NodeFacts, Own, with_launcher
 from tare.backends.kubernetes.objects import Manifest
 from tare.backends.kubernetes.observed import SeenJob
+from tare.backends.kubernetes.options import KubernetesOptions, options_of
 from tare.backends.kubernetes.patience import Patience
 from tare.backends.kubernetes.queueing_time import queued_s
 from tare.backends.kubernetes.results import ResultsReader
@@ -35,7 +36,6 @@ from tare.backends.kubernetes.waits import Waits
 from tare.backends.kubernetes.watching import Arrival
 from tare.errors import BackendError, UsageError
 from tare.model.backend import Exit
-from tare.model.kubernetes import KubernetesOptions
 from tare.model.scheduler import Landing, OnWait, Task
 from tare.model.site import Platform
 
@@ -173,7 +173,7 @@ class KubernetesScheduler:
     def _make_flight(self, task: Task, *, is_there: bool = False) -> Flight:
         """Return a task with its objects; of one that `is_there`, outputs in its folder are no inputs."""
         self._is_used = True
-        options = task.platform.kubernetes
+        options = options_of(task.platform)
         if options is None:
             raise UsageError("its platform has no options of Kubernetes; add 'kubernetes: {image: …}'")
         is_pair = task.steps[-1].is_pair

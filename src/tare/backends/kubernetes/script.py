@@ -12,8 +12,8 @@ import msgspec
 
 from tare.backends.kubernetes.naming import CAMPAIGN, MANAGED_BY, origin
 from tare.backends.kubernetes.objects import ConfigMap, Meta
+from tare.backends.kubernetes.options import HOSTFILE, KubernetesOptions
 from tare.errors import UsageError
-from tare.model.kubernetes import HOSTFILE, KubernetesOptions
 from tare.model.scheduler import Step, Task
 from tare.ranks import with_rank
 from tare.traffic import traffic_script

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from tare.backends.kubernetes.options import options_of
 from tare.cpu_lists import parse_cpus
 from tare.model.case import Layout
 from tare.model.scheduler import NodeFiles, Task
@@ -27,13 +28,14 @@ def untruths(
 
     `before` and `after` are the files of its pods by node, `pods` the nodes by pod as the cluster tells them.
     """
-    if task.platform.kubernetes is None or not before:
+    options = options_of(task.platform)
+    if options is None or not before:
         return
     told = {node for node in pods.values() if node}
     if told and set(before) != told:
         yield f"pods say that they are on {_listed(before)}, and the cluster that they are on {_listed(told)}"
     n_nodes = len(set(after))
-    if n_nodes < task.layout.nodes and not task.platform.kubernetes.shares_nodes:
+    if n_nodes < task.layout.nodes and not options.shares_nodes:
         yield f"{task.layout.nodes} nodes were asked for, and ranks had {n_nodes}"
     yield from _wrong_ranks(task, after)
     for node in sorted(before):
@@ -94,7 +96,7 @@ def _expected(layout: Layout) -> Iterator[int]:
 
 
 def _wrong_cpus(task: Task, node: str, files: Mapping[str, str]) -> Iterator[str]:
-    options = task.platform.kubernetes
+    options = options_of(task.platform)
     if options is None:
         return
     asked = options.cpus or task.layout.ranks_per_node * task.layout.threads

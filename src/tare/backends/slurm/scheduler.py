@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from tare.backends.batch.scheduler import BatchScheduler
 from tare.backends.slurm import script
 from tare.backends.slurm.commands import Slurm
+from tare.backends.slurm.options import SlurmOptions
 from tare.model.scheduler import Task
-from tare.model.site import Platform, SlurmOptions
+from tare.model.site import Platform
 
 
 def slurm_scheduler(
@@ -26,6 +27,7 @@ def slurm_scheduler(
 
     def render(tasks: Sequence[Task]) -> str:
         platform = tasks[0].platform
-        return script.render(tasks, platform.slurm or SlurmOptions(), facts(platform))
+        options = platform.options if isinstance(platform.options, SlurmOptions) else SlurmOptions()
+        return script.render(tasks, options, facts(platform))
 
     return BatchScheduler(slurm, render, clock=clock, sleep=sleep)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tare.backends.batch import script
 from tare.backends.batch.queue import request_of
+from tare.backends.slurm.options import SlurmOptions
 from tare.model.scheduler import Task
-from tare.model.site import SlurmOptions
 
 _NODES = Path(__file__).with_name("nodes.sh")
 

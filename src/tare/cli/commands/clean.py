@@ -1,4 +1,4 @@
-"""`tare clean`: what dead campaigns left behind on this machine, and in its Slurm's queue."""
+"""`tare clean`: what dead campaigns left behind on this machine, in queues and in clusters."""
 
 from __future__ import annotations
 
@@ -12,25 +12,21 @@ from typing import NamedTuple
 import click
 
 from tare import lab, plugins
+from tare.backend_registry import backends
 from tare.backends import control_groups, marks, own_storage, staged
-from tare.backends.batch.leftovers import campaign_jobs
 from tare.backends.containers import Host, find_labelled, sweep
 from tare.backends.sessions import Fate, Verdict, judge, parse
-from tare.backends.slurm.commands import Slurm
 from tare.cli.logging_options import log_options
 from tare.cli.output import echo, json_option, print_json
 from tare.cli.wiring.crews import campaign_mark
 from tare.errors import BackendError
+from tare.model.backend_plugin import Leftover, Surroundings
 from tare.model.launch import Engine
 from tare.model.site import ContainerOptions, Platform
 from tare.store.campaign import JOURNAL
 from tare.store.journal import hold_of
 
 _NOW = {"end": "ended", "remove": "removed", "cancel": "cancelled", "delete": "deleted"}
-_KEPT = (
-    "results are not home from {}: 'tare run' of the campaign fetches what still waits there; else copy what "
-    "you need (kubectl logs, kubectl cp), and delete it with kubectl"
-)
 _AGAIN = "try again when its hosts answer, or look whose it is by now"
 
 
@@ -116,12 +112,10 @@ def _find(judge_one: _Judge, site: str | None) -> Iterator[_Leftover]:
     """Yield what there is, each kind when those before it have ended: containers go with their processes."""
     yield from _processes(judge_one)
     yield from _groups(judge_one)
-    yield from _jobs(judge_one)
+    yield from _of_backends(judge_one, site)
     yield from _containers(judge_one)
     yield from _staged(judge_one)
     yield from _own_storage(judge_one)
-    if site is not None:
-        yield from _in_clusters(judge_one, site)
 
 
 def _processes(judge_one: _Judge) -> Iterator[_Leftover]:
@@ -150,24 +144,26 @@ def _end_group(group: control_groups.ControlGroup) -> bool:
     return not left
 
 
-def _jobs(judge_one: _Judge) -> Iterator[_Leftover]:
-    """Yield jobs of campaigns in this machine's Slurm, and in the lab's."""
-    running = lab.find()  # which also forgets the state of labs that have ended
-    queues = []
-    if shutil.which("squeue") and ("SLURM_CONF" in os.environ or Path("/etc/slurm/slurm.conf").exists()):
-        queues.append(Slurm((), None, os.environ))
-    if running is not None and running.has_slurm:
-        queues.append(Slurm([str(lab.AGENT)], running.topology.nodes[0], {**os.environ, **running.env}))
-    for slurm in queues:
-        try:
-            jobs = campaign_jobs(slurm.jobs())
-        except BackendError as error:
-            echo(f"tare: Slurm's queue could not be looked at: {error}", err=True)
-            continue
-        for job in jobs:
-            what = f"Slurm job {job.id} of {job.folder or job.name}"
-            verdict = _of_campaign(judge_one, job.mark, job.folder)
-            yield _Leftover("cancel", what, verdict, partial(_cancel, slurm, job.id))
+def _of_backends(judge_one: _Judge, site: str | None) -> Iterator[_Leftover]:
+    """Yield what campaigns have in queues and clusters, as each installed backend finds it.
+
+    What several sessions have a part in is dead only if all of them are.
+    """
+    from tare import config
+
+    surroundings = Surroundings(
+        env=os.environ,
+        lab=lab.find(),  # which also forgets the state of labs that have ended
+        site=config.read_site(site).site if site is not None else None,
+        tell=lambda message: echo(f"tare: {message}", err=True),
+    )
+    for plugin in backends().values():
+        for one in plugin.leftovers(surroundings):
+            verdicts = [_of_campaign(judge_one, *owner) for owner in one.owners]
+            verdict = next((known for known in verdicts if known.fate is not Fate.DEAD), verdicts[0])
+            if one.kept and verdict.fate is Fate.DEAD:
+                verdict = Verdict(Fate.UNKNOWN, one.kept)
+            yield _Leftover(one.verb, one.what, verdict, partial(_end_in_backend, one))
 
 
 def _of_campaign(judge_one: _Judge, mark: str, folder: str) -> Verdict:
@@ -187,37 +183,12 @@ def _of_campaign(judge_one: _Judge, mark: str, folder: str) -> Verdict:
     return verdict
 
 
-def _cancel(slurm: Slurm, job: str) -> bool:
+def _end_in_backend(one: Leftover) -> bool:
     try:
-        slurm.cancel([job])
+        return one.end()
     except BackendError as error:
         echo(f"tare: {error}", err=True)
         return False
-    return True
-
-
-def _in_clusters(judge_one: _Judge, name: str) -> Iterator[_Leftover]:
-    """Yield what campaigns have in the clusters of a site.
-
-    All that one has goes at once, by its label: so it is dead only if all who made something of it are.
-    """
-    from tare import config
-    from tare.cli.wiring.pods import left_in_cluster
-
-    platforms = config.read_site(name).site.platforms.values()
-    clusters = {
-        (options.context, options.kubeconfig, options.namespace): options
-        for platform in platforms
-        if (options := platform.kubernetes) is not None
-    }
-    for options in clusters.values():
-        for one, remove in left_in_cluster(options):
-            verdicts = [_of_campaign(judge_one, *origin) for origin in one.origins] or [judge_one("", None)]
-            verdict = next((known for known in verdicts if known.fate is not Fate.DEAD), verdicts[0])
-            if one.kept and verdict.fate is Fate.DEAD:
-                verdict = Verdict(Fate.UNKNOWN, _KEPT.format(", ".join(one.kept)))
-            what = f"{', '.join(one.objects)} of {one.origins[0].folder if one.origins else one.campaign}"
-            yield _Leftover("delete", what, verdict, remove)
 
 
 def _containers(judge_one: _Judge) -> Iterator[_Leftover]:

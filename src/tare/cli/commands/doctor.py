@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,8 @@ from tare.cli.output import echo, json_option, print_json, print_table
 from tare.redaction import redact_text
 
 if TYPE_CHECKING:
-    from tare.cli.site_checks import Finding
+    from tare.model.checks import Finding
+    from tare.model.site import Site
 
 _MISSING_EXIT_CODE = 3
 
@@ -32,7 +32,7 @@ def command(site: str | None, platforms: tuple[str, ...], as_json: bool) -> None
     """Try what the lab needs, for real, and say what is missing, why it matters and how to get it.
 
     With --site: whether hosts answer, clocks agree, working folder and storage can be written, interfaces
-    and addresses are there, Slurm takes jobs; and whether each platform really starts two ranks of one
+    and addresses are there, batch systems take jobs; and whether each platform really starts two ranks of one
     program on two nodes, with which MPI, over which network. Run it in the folder where campaigns will lie.
 
     Exits with 3 where something is missing without which no lab can be built, or the site cannot be used.
@@ -91,10 +91,8 @@ def _check_site(name: str, platforms: tuple[str, ...], *, as_json: bool) -> None
 
 def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
     from tare import config
-    from tare.backends import sessions
-    from tare.backends.process import ProcessBackend
-    from tare.cli.platform_checks import check_platform
-    from tare.cli.site_checks import Finding, Situation, check_hosts, check_slurm
+    from tare.backend_registry import backend
+    from tare.cli.platform_checks import check_backend, check_platform
     from tare.cli.wiring.crews import lab_env
     from tare.cli.wiring.planning import with_agent
 
@@ -107,25 +105,22 @@ def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
     network = next(iter(site.networks.values()), None)  # with which platforms are tried
     hosts = [network.host_of(node) if network else node for node in site.nodes[:2]]
     with lab_env(site, list(platforms.values()), hosts) as env:
-        if any(platform.backend != "kubernetes" for platform in platforms.values()):
-            prefix = str(sessions.new_session("doctor"))
-            with ProcessBackend(label=prefix, agent=site.agent, hosts=site.nodes, env=env) as backend:
-                yield from check_hosts(Situation(site, Path.cwd(), backend))
+        if any(platform.options.pods is None for platform in platforms.values()):
+            yield from _find_on_hosts(site, env)
         for one, platform in platforms.items():
-            queue = (
-                check_slurm(site, one, {**os.environ, **env}, Path.cwd())
-                if platform.backend == "slurm"
-                else ()
-            )
-            if platform.backend == "kubernetes":
-                from tare.cli.wiring.pods import check_clusters
-
-                for told in check_clusters(source, [one]):
-                    yield Finding(**msgspec.structs.asdict(told))
-                continue
             is_up = True
-            for finding in queue:
+            for finding in check_backend(source, site, one, env):
                 is_up = is_up and finding.is_met is not False
                 yield finding
-            if is_up:
+            if is_up and backend(platform.backend).starts_ranks_in_doctor:
                 yield check_platform(source, one, env, Path.cwd())
+
+
+def _find_on_hosts(site: Site, env: Mapping[str, str]) -> Iterator[Finding]:
+    from tare.backends import sessions
+    from tare.backends.process import ProcessBackend
+    from tare.cli.site_checks import Situation, check_hosts
+
+    prefix = str(sessions.new_session("doctor"))
+    with ProcessBackend(label=prefix, agent=site.agent, hosts=site.nodes, env=env) as backend:
+        yield from check_hosts(Situation(site, Path.cwd(), backend))

@@ -229,7 +229,7 @@ def _print_commands(loaded: wiring.Loaded, signs: Signs | None) -> None:
             told = "is made for each run alone, and removed after it; {run} is its name"
             echo(shell_text.comment(f"{own} {told}"))
         composed = loaded.composer.compose(case)
-        for stage, _ in composed if not loaded.composer.site.platforms[case.platform].kubernetes else ():
+        for stage, _ in composed if not loaded.composer.site.platforms[case.platform].options.pods else ():
             contents = (
                 {name: signs.text(text) for name, text in stage.files.items()} if signs else stage.files
             )

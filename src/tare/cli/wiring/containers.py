@@ -33,7 +33,7 @@ def containers(folder: Path, loaded: Loaded, env: Mapping[str, str], label: str)
         for name in used:
             platform = composer.site.platforms[name]
             engine = composer.runtime(platform.runtime)
-            if platform.backend != "process" or not isinstance(engine, Engine):
+            if platform.is_queued or not isinstance(engine, Engine):
                 continue
             hosts = _hosts(loaded, name)
             sweep(engine, platform, hosts.values(), env, is_of_campaign)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
+
+from tare.backend_registry import backend
 from tare.cli.wiring.containers import containers, read_nesting
 from tare.cli.wiring.packets import counting_packets, gathering, lay_counter
 from tare.cli.wiring.planning import Loaded
@@ -20,13 +22,14 @@ from tare.collectors.facts import collect_facts
 from tare.collectors.images import container_facts
 from tare.collectors.interfaces import read_traffic
 from tare.compose import Composer
-from tare.errors import BackendError, UsageError
+from tare.errors import UsageError
 from tare.model.attempt import Attempt, Traffic
 from tare.model.backend import Backend
+from tare.model.backend_plugin import BackendPlugin, BatchBackend, DirectBackend, PlannedTask, Session
 from tare.model.campaign import Environment
 from tare.model.case import Case
 from tare.model.scheduler import NodeFiles
-from tare.model.site import Platform, Site, SlurmOptions
+from tare.model.site import Platform, Site
 from tare.records import read_records
 from tare.runner.batch import BatchCrew, BatchSetup, make_task
 from tare.runner.crew import Alone, Crew, Crews
@@ -101,12 +104,6 @@ def make_crew(
     """
     platforms = loaded.composer.site.platforms
     used = dict.fromkeys(case.platform for case in loaded.plan.cases)
-    makers: dict[str, Callable[[Path, Loaded, Mapping[str, str], Manner], AbstractContextManager[Crew]]]
-    makers = {
-        "process": _processes,
-        "slurm": partial(_slurm, on_wait=on_wait),
-        "kubernetes": partial(_kubernetes, on_wait=on_wait),
-    }
     with ExitStack() as stack:
         env = lab
         if env is None:
@@ -114,10 +111,8 @@ def make_crew(
                 lab_env(loaded.composer.site, [platforms[name] for name in used], _hosts_of(loaded))
             )
         crews: dict[str, Crew] = {}
-        for backend in dict.fromkeys(platforms[name].backend for name in used):
-            if backend not in makers:
-                raise UsageError(f"backend {backend!r} is not known; use one of {', '.join(makers)}")
-            crews[backend] = stack.enter_context(makers[backend](folder, loaded, env, manner))
+        for name in dict.fromkeys(platforms[name].backend for name in used):
+            crews[name] = stack.enter_context(_crew(backend(name), folder, loaded, env, manner, on_wait))
         yield Crews({name: crews[platforms[name].backend] for name in used})
 
 
@@ -146,28 +141,63 @@ def require_independent(loaded: Loaded, manner: Manner) -> None:
             )
 
 
+def _crew(
+    plugin: BackendPlugin[Any],
+    folder: Path,
+    loaded: Loaded,
+    env: Mapping[str, str],
+    manner: Manner,
+    on_wait: OnWait,
+) -> AbstractContextManager[Crew]:
+    """Return what carries out the runs of the platforms of one backend."""
+    if isinstance(plugin, BatchBackend):
+        return _queued(plugin, folder, loaded, env, manner, on_wait)
+    if isinstance(plugin, DirectBackend):
+        return _direct(plugin, folder, loaded, env, manner)
+    raise UsageError(f"backend {plugin.name} is no BatchBackend or DirectBackend; mend its package")
+
+
+def _session(plugin: BackendPlugin[Any], folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Session:
+    """Return what `plugin` is told of a session that begins."""
+    from tare.backends.sessions import new_session
+
+    site = loaded.composer.site
+    used = dict.fromkeys(case.platform for case in loaded.plan.cases)
+    campaign = campaign_mark(folder)
+    return Session(
+        folder=folder.resolve(),
+        campaign=campaign,
+        label=str(new_session(campaign)),
+        site=site,
+        platforms={
+            name: site.platforms[name] for name in used if site.platforms[name].backend == plugin.name
+        },
+        env=env,
+        facts=fact_scripts(loaded),
+    )
+
+
 @contextmanager
-def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner) -> Iterator[Crew]:
-    """Yield a crew that works here or over the site's agent, and leaves no process behind."""
+def _direct(
+    plugin: DirectBackend[Any], folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner
+) -> Iterator[Crew]:
+    """Yield a crew that works on hosts that Tare names, and leaves no process behind."""
     from tare.backends.own_storage import OwnStorage
     from tare.backends.packet_counting import PacketCounters
-    from tare.backends.process import ProcessBackend
-    from tare.backends.sessions import new_session
     from tare.backends.watching import Samplers
     from tare.collectors.sampler import program, raw_name, settle
 
     site = loaded.composer.site
-    campaign = campaign_mark(folder)
-    prefix = str(new_session(campaign))
+    session = _session(plugin, folder, loaded, env)
+    prefix = session.label
     boost = boost_told(site, manner)
     everywhere = (
         [loaded.composer.on((node,)) for node in site.nodes] if manner.jobs > 1 else [loaded.composer]
     )
     hosts = sorted({host for on in everywhere for case in loaded.plan.cases for host in on.hosts(case)})
-    with ProcessBackend(
-        label=prefix, agent=site.agent, hosts=hosts, env=env, boosts=boost == BOOSTED
-    ) as backend:
-        backend.end_earlier(campaign)
+    session = msgspec.structs.replace(session, hosts=tuple(hosts), boosts=boost == BOOSTED)
+    with plugin.open(session) as backend:
+        backend.end_earlier(session.campaign)
         samplers = Samplers(
             program=program(),
             label=f"{prefix}sampler;",
@@ -193,6 +223,7 @@ def _processes(folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Man
                 PacketCounters(
                     label=f"{prefix}packets;", agent=backend.agent, env=env, on_start=backend.keep
                 ),
+                plugin.packet_cure,
             ),
         )
         try:
@@ -219,46 +250,41 @@ def _crew_of(executor: Executor, jobs: int) -> Crew:
 
 
 @contextmanager
-def _slurm(
-    folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner, on_wait: OnWait
+def _queued(
+    plugin: BatchBackend[Any],
+    folder: Path,
+    loaded: Loaded,
+    env: Mapping[str, str],
+    manner: Manner,
+    on_wait: OnWait,
 ) -> Iterator[Crew]:
-    """Yield a crew that works through Slurm's queue."""
-    from tare.backends.sessions import new_session
-    from tare.backends.slurm.commands import Slurm
-    from tare.backends.slurm.scheduler import slurm_scheduler
+    """Yield a crew that works through the queue of a batch system."""
     from tare.collectors.sampler import settle
 
-    site = loaded.composer.site
-    used = {case.platform for case in loaded.plan.cases}
-    logins = {
-        platform.slurm.login if platform.slurm else None
-        for name, platform in site.platforms.items()
-        if name in used and platform.backend == "slurm"
-    }
-    if len(logins) > 1:
-        raise UsageError("platforms of one study name different Slurm login hosts; give them the same one")
-    slurm = Slurm(site.agent, logins.pop(), {**os.environ, **env})
-    scheduler = slurm_scheduler(slurm, fact_scripts(loaded))
-    setup = BatchSetup(
-        folder=folder.resolve(),
-        plan=loaded.plan,
-        composer=loaded.composer,
-        scheduler=scheduler,
-        campaign=campaign_mark(folder),
-        traffic=_traffic,
-        environment=lambda case, landing: _record(folder, loaded.composer, case, landing.before),
-        hostnames=partial(hostnames_of, folder),
-        sampler=_lay_sampler(folder),
-        settle=settle,
-        counter=lay_counter(folder, loaded.plan.telemetry),
-        gather=gathering("slurm"),
-        label=str(new_session(campaign_mark(folder))),
-        keeps_storage=manner.keeps_storage,
-        on_wait=on_wait,
-    )
-    yield BatchCrew(setup)
-    with suppress(BackendError):  # what cannot be asked now is told by `tare clean`
-        scheduler.close()
+    session = _session(plugin, folder, loaded, env)
+    has_hostnames = not any(platform.options.pods for platform in session.platforms.values())
+    with plugin.open(session) as scheduler:
+        yield BatchCrew(
+            BatchSetup(
+                folder=session.folder,
+                plan=loaded.plan,
+                composer=loaded.composer,
+                scheduler=scheduler,
+                campaign=session.campaign,
+                traffic=_traffic,
+                environment=lambda case, landing: _record(
+                    folder, loaded.composer, case, landing.before, told=landing.facts
+                ),
+                hostnames=partial(hostnames_of, folder) if has_hostnames else lambda attempt: (),
+                sampler=_lay_sampler(folder),
+                settle=settle,
+                counter=lay_counter(folder, loaded.plan.telemetry),
+                gather=gathering(plugin.packet_cure),
+                label=session.label,
+                keeps_storage=manner.keeps_storage,
+                on_wait=on_wait,
+            )
+        )
 
 
 def _lay_sampler(folder: Path) -> Path:
@@ -270,53 +296,20 @@ def _lay_sampler(folder: Path) -> Path:
     return sampler
 
 
-@contextmanager
-def _kubernetes(
-    folder: Path, loaded: Loaded, env: Mapping[str, str], manner: Manner, on_wait: OnWait
-) -> Iterator[Crew]:
-    """Yield a crew that works through a cluster, and leaves nothing there."""
-    from tare.backends.kubernetes.cluster import Cluster
-    from tare.backends.kubernetes.scheduler import KubernetesScheduler
-    from tare.backends.sessions import new_session
-    from tare.cli.wiring.pods import options_of
-    from tare.collectors.sampler import settle
-
-    campaign = campaign_mark(folder)
-    scheduler = KubernetesScheduler(Cluster.connect(options_of(loaded)), campaign, fact_scripts(loaded))
-    setup = BatchSetup(
-        folder=folder.resolve(),
-        plan=loaded.plan,
-        composer=loaded.composer,
-        scheduler=scheduler,
-        campaign=campaign,
-        traffic=_traffic,
-        environment=lambda case, landing: _record(
-            folder, loaded.composer, case, landing.before, told=landing.facts
-        ),
-        sampler=_lay_sampler(folder),
-        settle=settle,
-        counter=lay_counter(folder, loaded.plan.telemetry),
-        gather=gathering("kubernetes"),
-        label=str(new_session(campaign)),
-        keeps_storage=manner.keeps_storage,
-        on_wait=on_wait,
-    )
-    try:
-        yield BatchCrew(setup)
-    finally:
-        scheduler.close()
-
-
 def job_script(loaded: Loaded, case: Case) -> str:
-    """Return the batch script or the manifests of an attempt of `case`; ``{work}`` stands for its folder."""
-    if loaded.composer.site.platforms[case.platform].kubernetes is not None:
-        from tare.cli.wiring.pods import show_manifests
+    """Return what a batch system gets for an attempt of `case`; ``{work}`` stands for its folder."""
+    plugin = backend(loaded.composer.site.platforms[case.platform].backend)
+    if not isinstance(plugin, BatchBackend):
+        raise UsageError(f"backend {plugin.name} queues nothing")
+    return plugin.show(planned_task(loaded, case))
 
-        return show_manifests(loaded, case)
-    from tare.backends.slurm.script import render
 
+def planned_task(loaded: Loaded, case: Case) -> PlannedTask:
+    """Return an attempt of `case` as it would be submitted."""
     task = make_task(loaded.composer, case, f"tare-{case.id}", Path("{work}"), loaded.plan.timeout_s)
-    return render([task], task.platform.slurm or SlurmOptions(), fact_scripts(loaded)(task.platform))
+    stages = loaded.composer.workloads[case.workload].stages(case)
+    inputs = {name: text for stage in stages for name, text in stage.files.items()}
+    return PlannedTask(case=case, task=task, facts=fact_scripts(loaded)(task.platform), inputs=inputs)
 
 
 @contextmanager
@@ -335,17 +328,18 @@ def lab_env(site: Site, platforms: Sequence[Platform], hosts: Sequence[str]) -> 
         running = lab.find()
         if running is None or running.spec != spec:
             running = stack.enter_context(lab.start(spec, owned=True))
-        if any(platform.backend == "slurm" for platform in platforms):
-            running.add_slurm()
+        more: dict[str, str] = {}
+        for name in dict.fromkeys(platform.backend for platform in platforms):
+            more |= backend(name).set_up_lab(running)
         if any(platform.runtime == "podman" for platform in platforms):
             running.add_containers()
         if dockers := [platform.container for platform in platforms if platform.runtime == "docker"]:
             running.add_docker(hosts, [options.source for options in dockers if options])
-        yield running.env
+        yield {**running.env, **more}
 
 
 def _hosts_of(loaded: Loaded) -> list[str]:
-    """Return where docker starts ranks: the hosts of its cases, or any node where Slurm chooses them."""
+    """Return where docker starts ranks: the hosts of its cases, or any where a batch system chooses."""
     composer = loaded.composer
     cases = [case for case in loaded.plan.cases if composer.site.platforms[case.platform].runtime == "docker"]
     return sorted({host for case in cases for host in composer.hosts(case) or composer.site.nodes})

@@ -12,28 +12,20 @@ from tare.model.watching import Watching
 from tare.runner.packets import CountingPackets
 from tare.runner.telemetry import Telemetry
 
-_HOSTS = (
-    "root may give it to a group, as a copy of python3 on the nodes' PATH: python3-packets, chgrp GROUP, "
-    "chmod 750, setcap cap_net_raw+ep"
-)
-_CURES = {
-    "process": _HOSTS,
-    "slurm": _HOSTS,
-    "kubernetes": (
-        "let pods run as root, 'kubernetes: {user: 0}', with 'capabilities: [NET_RAW]' where they lack it"
-    ),
-}
-"""How those who start runs with a backend get what counting needs."""
 
+def counting_packets(
+    settings: Watching, telemetry: Telemetry, counters: PacketCounters, cure: str
+) -> CountingPackets:
+    """Return `telemetry` with a count of packets beside it, where `settings` ask for one.
 
-def counting_packets(settings: Watching, telemetry: Telemetry, counters: PacketCounters) -> CountingPackets:
-    """Return `telemetry` with a count of packets beside it, where `settings` ask for one."""
+    `cure` says how those who start runs get what counting needs.
+    """
 
     def count(interfaces: Mapping[str | None, str]) -> AbstractContextManager[dict[str | None, str]]:
         return counters.count({host: packets.command(name) for host, name in interfaces.items()})
 
     def keep(folder: Path, said: Mapping[str, str]) -> None:
-        answers = {host: packets.read_answer(text, _CURES["process"]) for host, text in said.items()}
+        answers = {host: packets.read_answer(text, cure) for host, text in said.items()}
         packets.store(folder, answers)
 
     return CountingPackets(settings, telemetry, count, keep)
@@ -48,6 +40,6 @@ def lay_counter(folder: Path, settings: Watching) -> Path | None:
     return counter
 
 
-def gathering(backend: str) -> Callable[[Path, Collection[str]], None]:
-    """Return what keeps the answers of counters that `backend` started (see runner.batch.BatchSetup)."""
-    return lambda folder, hosts: packets.gather(folder, hosts, _CURES[backend])
+def gathering(cure: str) -> Callable[[Path, Collection[str]], None]:
+    """Return what keeps the answers of counters on nodes (see runner.batch.BatchSetup)."""
+    return lambda folder, hosts: packets.gather(folder, hosts, cure)

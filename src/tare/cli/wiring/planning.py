@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from tare import config, plugins
+from tare.backend_registry import backend
 from tare.beneath import Beneath
 from tare.compose import Composer
 from tare.config.site_file import SiteSource
@@ -25,7 +26,6 @@ from tare.signs import Signs
 if TYPE_CHECKING:
     from tare.runner.loop import Rule
 
-BACKENDS = ("process", "slurm", "kubernetes")
 _MOST_FAULTS = 20
 _MOST_BYTES = 64 * 1024 * 1024  # of a study or a site
 STUDY = "study.yaml"
@@ -94,14 +94,12 @@ def _require_plugins(source: SiteSource) -> None:
     """Raise FileFaults where a platform of the site names a plug-in that is not there."""
     faults = []
     for name, platform in source.site.platforms.items():
-        for kind, find in (("launcher", plugins.launcher), ("runtime", plugins.runtime)):
+        seams = (("backend", backend), ("launcher", plugins.launcher), ("runtime", plugins.runtime))
+        for kind, find in seams:
             try:
                 find(getattr(platform, kind))
             except UsageError as error:
                 faults.append(source.fault(("platforms", name, kind), str(error)))
-        if platform.backend not in BACKENDS:
-            message = f"no backend is called {platform.backend!r}; use one of {', '.join(BACKENDS)}"
-            faults.append(source.fault(("platforms", name, "backend"), message))
     if faults:
         raise FileFaults(faults)
 

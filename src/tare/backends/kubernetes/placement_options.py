@@ -7,17 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from tare.config.faults import Path as KeyPath
-from tare.config.faults import shown
-from tare.config.kubernetes_placement_types import LauncherFile, TolerationFile
-from tare.config.kubernetes_types import KubernetesFile
-from tare.model.pod_options import (
+from tare.backends.kubernetes.file_types import KubernetesFile
+from tare.backends.kubernetes.placement_types import LauncherFile, TolerationFile
+from tare.backends.kubernetes.pod_options import (
     LauncherOptions,
     LauncherPlace,
     SchedulingPolicy,
     Spreading,
     Toleration,
 )
+from tare.errors import KeyPath, shown
 
 Fault = Callable[[KeyPath, str], None]
 

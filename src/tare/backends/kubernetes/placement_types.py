@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from tare.config.fields import Bytes, Count, Labels, Seconds, Word
-from tare.model.pod_options import LauncherPlace
+from tare.backends.kubernetes.pod_options import LauncherPlace
+from tare.model.fields import Bytes, Count, Labels, Seconds, Word
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

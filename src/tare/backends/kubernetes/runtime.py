@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tare.model.kubernetes import SCRIPTS
+from tare.backends.kubernetes.options import SCRIPTS
 from tare.model.launch import Invocation
 from tare.model.site import Platform
 

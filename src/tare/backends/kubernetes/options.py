@@ -1,4 +1,4 @@
-"""What a site tells of a Kubernetes cluster: the pods of a platform, and how a network gets into them."""
+"""What a site tells of a Kubernetes cluster: the pods of a platform."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import enum
 
 import msgspec
 
-from tare.model.pod_options import LauncherOptions, SchedulingPolicy, Spreading, Toleration
+from tare.backends.kubernetes.pod_options import LauncherOptions, SchedulingPolicy, Spreading, Toleration
+from tare.model.backend_options import PodPlacement, QueueOptions
+from tare.model.site import Platform
 
 SCRIPTS = "/tare/scripts"
 """Where a pod finds the scripts of Tare."""
@@ -45,55 +47,6 @@ class Seccomp(enum.StrEnum):
     CLUSTER = "cluster"
 
 
-class AttachmentKind(enum.StrEnum):
-    """The CNI plug-in that makes an interface of a pod."""
-
-    MACVLAN = "macvlan"
-    IPVLAN = "ipvlan"
-    SRIOV = "sriov"
-    HOST_DEVICE = "host-device"
-
-
-class Addressing(enum.StrEnum):
-    """The CNI plug-in that gives out addresses (IPAM)."""
-
-    STATIC = "static"
-    HOST_LOCAL = "host-local"
-    WHEREABOUTS = "whereabouts"
-
-
-class Attachment(msgspec.Struct, frozen=True, kw_only=True):
-    """A NetworkAttachmentDefinition to make: an interface on `master` (macvlan, ipvlan, host-device) or a
-    virtual function of the device plug-in's `resource` (sriov).
-
-    `subnet` is what host-local and whereabouts give addresses from; `addresses` are those of static, one a
-    pod, in CIDR form. `mode` is the plug-in's own: bridge, l2 …
-    """
-
-    kind: AttachmentKind
-    master: str | None = None
-    resource: str | None = None
-    mode: str | None = None
-    mtu: int | None = None
-    vlan: int | None = None
-    addressing: Addressing = Addressing.WHEREABOUTS
-    subnet: str | None = None
-    addresses: tuple[str, ...] = ()
-
-
-class PodNetwork(msgspec.Struct, frozen=True, kw_only=True):
-    """How a network reaches into pods; without any, it is the cluster's own pod network.
-
-    `is_host` puts pods into the network of their node. `attachment` is the NetworkAttachmentDefinition,
-    ``NAME`` or ``NAMESPACE/NAME``, that Multus adds as the network's interface; `definition` is what to make
-    of that name where Tare is to make it.
-    """
-
-    is_host: bool = False
-    attachment: str | None = None
-    definition: Attachment | None = None
-
-
 class WorkVolume(msgspec.Struct, frozen=True, kw_only=True):
     """The claim, ReadWriteMany, that holds campaigns, and the path where it is mounted here and in pods."""
 
@@ -114,7 +67,7 @@ class PhaseTimeouts(msgspec.Struct, frozen=True, kw_only=True):
     fetched_s: float = 1800.0
 
 
-class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
+class KubernetesOptions(QueueOptions, frozen=True, kw_only=True):
     """The pods of a platform, in the terms of Kubernetes (core/v1) and of its MPI Operator (v2beta1).
 
     `context` and `kubeconfig` choose the cluster, as kubectl does. A worker asks for `cpus` whole CPUs and
@@ -137,23 +90,23 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
     pull_policy: str = "IfNotPresent"
     pull_secrets: tuple[str, ...] = ()
     service_account: str | None = None
-    node_selector: dict[str, str] = {}
+    node_selector: dict[str, str] = msgspec.field(default_factory=dict)
     nodes: tuple[str, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     isolation: str | None = None
     priority_class: str | None = None
     scheduler: str | None = None
     runtime_class: str | None = None
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
     launcher: LauncherOptions = LauncherOptions()
     topology_spread: tuple[Spreading, ...] = ()
     queue: str | None = None
     scheduling_policy: SchedulingPolicy | None = None
     cpus: int | None = None
     memory_bytes: int | None = None
-    resources: dict[str, str] = {}
-    hugepages: dict[str, int] = {}
+    resources: dict[str, str] = msgspec.field(default_factory=dict)
+    hugepages: dict[str, int] = msgspec.field(default_factory=dict)
     ephemeral_storage_bytes: int | None = None
     shm_bytes: int | None = None
     is_memlock_unlimited: bool = False
@@ -165,7 +118,7 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
     seccomp: Seccomp = Seccomp.RUNTIME_DEFAULT
     sshd: tuple[str, ...] = ("/usr/sbin/sshd", "-De", "-f", SSHD_CONFIG)
     shares_nodes: bool = False
-    storage: dict[str, str] = {}
+    storage: dict[str, str] = msgspec.field(default_factory=dict)
     work: WorkVolume | None = None
     results_bytes: int = 2**30
     launcher_creation: LauncherCreation = LauncherCreation.WAIT_FOR_WORKERS
@@ -201,3 +154,13 @@ class KubernetesOptions(msgspec.Struct, frozen=True, kw_only=True):
             "LogLevel=ERROR",
         )
         return ("ssh", "-o", "ConnectionAttempts=10", *quiet, "-p", str(self.ssh_port))
+
+    @property
+    def pods(self) -> PodPlacement:
+        """Return how ranks start in the pods (see BackendOptions)."""
+        return PodPlacement(work=WORK, hostfile=HOSTFILE, agent=self.ssh, interface=self.start_interface)
+
+
+def options_of(platform: Platform) -> KubernetesOptions | None:
+    """Return the options of a platform of Kubernetes, None of any other."""
+    return platform.options if isinstance(platform.options, KubernetesOptions) else None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tare.config.faults import Path as KeyPath
-from tare.config.faults import nearest, shown
+from tare.errors import KeyPath, nearest, shown
 
 Fault = Callable[[KeyPath, str], None]
 

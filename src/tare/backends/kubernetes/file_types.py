@@ -7,65 +7,20 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from tare.config.fields import Bytes, Count, Labels, Name, Seconds, Word
-from tare.config.kubernetes_placement_types import (
+from tare.backends.kubernetes.options import CleanPods, LauncherCreation, Seccomp
+from tare.backends.kubernetes.placement_types import (
     LauncherFile,
     SchedulingPolicyFile,
     SpreadingFile,
     TolerationFile,
 )
-from tare.model.kubernetes import Addressing, AttachmentKind, CleanPods, LauncherCreation, Seccomp
+from tare.model.fields import Bytes, Count, Labels, Name, Seconds, Word
 
 Port = Annotated[int, Meta(ge=1, le=65535, examples=[2222])]
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Part of a file; a key that it does not know is a fault."""
-
-
-class AttachmentFile(_File, frozen=True, kw_only=True):
-    """A NetworkAttachmentDefinition to make."""
-
-    kind: Annotated[AttachmentKind, Meta(description="The CNI plug-in.", examples=["macvlan"])]
-    master: Annotated[
-        Word | None, Meta(description="The interface of the node under it.", examples=["ens1f0"])
-    ] = None
-    resource: Annotated[
-        Word | None,
-        Meta(description="sriov: what the device plug-in calls its functions.", examples=["intel.com/vf"]),
-    ] = None
-    mode: Annotated[Word | None, Meta(description="The plug-in's mode.", examples=["bridge", "l2"])] = None
-    mtu: Annotated[
-        Annotated[int, Meta(ge=576, le=65535)] | None, Meta(description="Largest packet.", examples=[9000])
-    ] = None
-    vlan: Annotated[
-        Annotated[int, Meta(ge=0, le=4094)] | None, Meta(description="sriov: its VLAN.", examples=[100])
-    ] = None
-    addressing: Annotated[
-        Addressing, Meta(description="Who gives out addresses.", examples=["whereabouts"])
-    ] = Addressing.WHEREABOUTS
-    subnet: Annotated[
-        Word | None, Meta(description="Where from, in CIDR form.", examples=["10.90.0.0/24"])
-    ] = None
-    addresses: Annotated[
-        list[Word], Meta(description="static: server's and client's.", examples=[["10.90.0.1/24"]])
-    ] = []
-
-
-class PodNetworkFile(_File, frozen=True, kw_only=True):
-    """How a network reaches into the pods of a cluster."""
-
-    host: Annotated[bool, Meta(description="Pods are in the network of their node (hostNetwork).")] = False
-    attachment: Annotated[
-        Word | None,
-        Meta(
-            description="NetworkAttachmentDefinition that Multus adds as this interface.",
-            examples=["hsn", "networks/hsn"],
-        ),
-    ] = None
-    definition: Annotated[
-        AttachmentFile | None, Meta(description="What to make of that name, if it is not there already.")
-    ] = None
 
 
 class WorkFile(_File, frozen=True, kw_only=True):

@@ -1,0 +1,73 @@
+"""What a platform tells its backend, and what the rest of Tare must know of that."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class PodPlacement(msgspec.Struct, frozen=True, kw_only=True):
+    """How ranks start where each node of a run is a pod: a machine of its own that is made for the run.
+
+    `work` is the working folder in each pod. One of them starts the ranks: over `agent`, called as ssh is, on
+    the pods that the file `hostfile` lists, and over `interface` unless the site says otherwise.
+    """
+
+    work: str
+    hostfile: str
+    agent: tuple[str, ...]
+    interface: str
+
+
+class BackendOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of a platform's backend. Each backend has a type of its own, which may overrule what is here.
+
+    These are the only questions that the rest of Tare asks: it knows no backend by its name.
+    """
+
+    @property
+    def is_queued(self) -> bool:
+        """Return whether a batch system chooses the nodes of runs, and when they run."""
+        return False
+
+    @property
+    def in_flight(self) -> int:
+        """Return how many runs may be queued or running at a time."""
+        return 1
+
+    @property
+    def is_packed(self) -> bool:
+        """Return whether runs that follow each other share one allocation."""
+        return False
+
+    @property
+    def allocator(self) -> str:
+        """Return by what name MPIs know the batch system, if they find the nodes of a job by themselves.
+
+        That is Hydra's -bootstrap and Open MPI's component: slurm, sge, lsf, pbs. Where it is empty, a job
+        has a file `hostfile` in its working folder, and ranks start on its hosts over `agent`.
+        """
+        return ""
+
+    @property
+    def agent(self) -> tuple[str, ...]:
+        """Return the command that starts another on a node of a job, called as ssh is; empty: the site's."""
+        return ()
+
+    @property
+    def pmi(self) -> str | None:
+        """Return the type for ``srun --mpi``, None for its default."""
+        return None
+
+    @property
+    def pods(self) -> PodPlacement | None:
+        """Return how ranks start in pods; None where they start on the nodes themselves."""
+        return None
+
+
+class QueueOptions(BackendOptions, frozen=True, kw_only=True):
+    """Options of a batch system."""
+
+    @property
+    def is_queued(self) -> bool:
+        """Return that the batch system chooses the nodes (see BackendOptions)."""
+        return True
