@@ -142,6 +142,8 @@ def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path, raw:
     [
         ("study: s".encode("utf-16"), "f:1:1: the file is in UTF-16; save it as UTF-8"),
         ("a: 1\nb: é".encode("latin-1"), "f:2:4: byte 0xe9 is not UTF-8; save the file as UTF-8"),
+        (b"\xef\xbb\xbfb: \xe9", "f:1:4: byte 0xe9 is not UTF-8; save the file as UTF-8"),
+        (b"\xef\xbb\xbfb: \xc2\xa0\xe9", "f:1:5: byte 0xe9 is not UTF-8; save the file as UTF-8"),
     ],
 )
 def test_another_encoding_is_named(raw: bytes, message: str) -> None:

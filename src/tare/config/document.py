@@ -6,6 +6,7 @@ and ``12:30`` are text, so that a platform may be called ``no``. Merge keys (``<
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import NamedTuple
 
@@ -101,10 +102,11 @@ def decode_text(raw: bytes, faults: Faults) -> str | None:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         faults.add(START, (), "the file is in UTF-16; save it as UTF-8")
         return None
+    raw = raw.removeprefix(codecs.BOM_UTF8)  # which "utf-8-sig" leaves out of the places that it names
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode()
     except UnicodeDecodeError as error:
-        before = raw[: error.start].decode("utf-8")
+        before = raw[: error.start].decode()
         place = Position(before.count("\n") + 1, len(before) - before.rfind("\n"))
         faults.add(place, (), f"byte {raw[error.start]:#04x} is not UTF-8; save the file as UTF-8")
         return None
