@@ -111,6 +111,16 @@ def test_a_broken_site_says_where_what_and_the_cure(text: str, message: str) -> 
     assert faults_of(text) == [message]
 
 
+@pytest.mark.parametrize("name", ["TARE_MPI", "TARE_ROOTFS", "HOME", "DATA"])
+def test_a_variable_that_is_no_text_is_refused_and_not_kept(name: str) -> None:
+    """What is not UTF-8 could not be written to a plan, a journal or a page."""
+    written = "~" if name == "HOME" else f"${{{name}}}"
+    site = f"{HEAD}storage: {{a: '{written}/x'}}\n"
+    assert site_from_text(site, "site.yaml", {name: "/home/é"}).storage == {"a": "/home/é/x"}
+    with pytest.raises(UsageError, match=f"storage.a: the environment variable {name} is not UTF-8; set it"):
+        site_from_text(site, "site.yaml", {name: os.fsdecode(b"/home/\xe9")})
+
+
 def test_a_site_with_a_lab_gets_nodes_and_networks_from_it() -> None:
     site = read(
         "site: s\nplatforms: {bare: {}}\nlab:\n  nodes: 2\n  networks:\n    host: {kind: bridge}\n"

@@ -17,13 +17,25 @@ from starlette.testclient import TestClient
 from fuzzing.target import Target
 from support.synthetic import make_campaign, write_campaign
 from tare.beneath import Beneath
+from tare.config import site_from_text
 from tare.lab import state
+from tare.lab.mpi import mpi_folder
+from tare.lab.rootfs import rootfs_folder
 from tare.model.site import LabSpec
 from tare.serve.access import Access
 from tare.serve.app import make_app
 from tare.serve.watch import Hub
 from tare.store import sealing
 from tare.store.trees import find_files, natural, printable
+
+_SITE = """\
+site: s
+nodes: [n1]
+platforms:
+  bare: {launcher: mpich, prefix: "${TARE_MPI}/mpich"}
+networks: {fabric: {interface: "${FABRIC}"}}
+storage: {home: ~/x, image: "${TARE_ROOTFS}/debian"}
+"""
 
 
 def of_others() -> Iterator[Target]:
@@ -43,6 +55,8 @@ def of_others() -> Iterator[Target]:
     yield Target("lab record", _lab, (msgspec.json.encode(record),), ())
     listed = b"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  journal.jsonl\n"
     yield Target("seal", _seal, (listed, listed * 3))
+    paths = (b"/opt/mpi\n/srv/rootfs\n/home/u\neth0", b"\n\n~\n${HOME}", b"/a\xff\n/b c\n/\x1b[31m\n")
+    yield Target("variables", _variables, paths)
     yield Target("names of a tree", _tree, (b"run_2/host.log", b"\xff\xfe/a b\n.log", b"1" * 5000), ())
 
 
@@ -73,6 +87,15 @@ def _lab(data: bytes) -> None:
         Path(folder, "lab.json").write_bytes(data)
         if (record := state.read(Path(folder))) is not None:
             state.is_stale(record)
+
+
+def _variables(data: bytes) -> None:
+    """Read a site that names variables, and folders that some tell, with a line of `data` as each value."""
+    values = [os.fsdecode(one) for one in data.replace(b"\0", b"").split(b"\n")] + [""] * 4
+    environment = dict(zip(("TARE_MPI", "TARE_ROOTFS", "HOME", "FABRIC"), values, strict=False))
+    msgspec.json.encode(site_from_text(_SITE, "site.yaml", environment))
+    mpi_folder(environment)
+    rootfs_folder(environment)
 
 
 def _seal(data: bytes) -> None:

@@ -21,7 +21,7 @@ def expand_environment(text: str, environment: Mapping[str, str]) -> str:
 
     ``${TARE_MPI}`` is where the MPIs from PyPI are installed, share/tare/mpi beside Python, unless it is set;
     ``${TARE_ROOTFS}`` where root file systems of containers are, share/tare/rootfs.
-    Raises ValueError with the cure where a variable is not set.
+    Raises ValueError with the cure where a variable is not set, or is no text.
     """
 
     def value(match: re.Match[str]) -> str:
@@ -30,14 +30,24 @@ def expand_environment(text: str, environment: Mapping[str, str]) -> str:
             raise ValueError(f"{shown(match[0])} is not a variable; write ${{NAME}}")
         if name in ("TARE_MPI", "TARE_ROOTFS"):
             own = name.removeprefix("TARE_").lower()
-            return environment.get(name) or str(Path(sys.prefix, "share", "tare", own))
+            return _text_of(name, environment) or str(Path(sys.prefix, "share", "tare", own))
         if name not in environment:
             raise ValueError(f"the environment variable {name} is not set; set it, or write its value here")
-        return environment[name]
+        return _text_of(name, environment)
 
     if text == "~" or text.startswith("~/"):
-        text = environment.get("HOME", str(Path.home())) + text[1:]
+        text = (_text_of("HOME", environment) if "HOME" in environment else str(Path.home())) + text[1:]
     return _VARIABLE.sub(value, text)
+
+
+def _text_of(name: str, environment: Mapping[str, str]) -> str:
+    """Return a variable's value, or nothing where it is not set; JSON could not keep what is not UTF-8."""
+    value = environment.get(name, "")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the environment variable {name} is not UTF-8; set it to text") from error
+    return value
 
 
 def expand_nodes(text: str) -> tuple[str, ...]:
