@@ -192,16 +192,13 @@ def test_it_starts_in_its_working_folder_and_what_it_makes_is_there_afterwards(s
     assert (substrate.folder / "a b" / "product").read_text() == "made\n"
 
 
-def test_a_time_out_ends_the_program_and_its_children(substrate: Substrate) -> None:
+def test_a_time_out_ends_the_program_and_its_children_and_keeps_what_they_wrote(substrate: Substrate) -> None:
     stubborn, child = lasting(), lasting()
-    ended = substrate.run("sh", "-c", f"trap '' TERM; sleep {child} & sleep {stubborn}", timeout_s=2)
+    script = f"echo before; trap '' TERM; sleep {child} & sleep {stubborn}"
+    ended = substrate.run("sh", "-c", script, timeout_s=2)
     assert ended.is_timeout
     assert (ended.code, ended.fault) == (None, None)
     until(lambda: asleep(stubborn, child) == 0)
-
-
-def test_what_was_written_before_a_time_out_is_kept(substrate: Substrate) -> None:
-    substrate.run("sh", "-c", f"echo before; exec sleep {lasting()}", timeout_s=2)
     said = (substrate.folder / "stdout").read_text()
     assert said == "before\n" or (is_launched(substrate) and said.startswith("before\n"))
 

@@ -20,7 +20,7 @@ from cli.test_slurm_runs import (  # noqa: F401  # fixtures
 )
 from tare.model.attempt import State
 
-SCRIPT = '[ "$SLURM_PROCID" = 0 ] || exit 0; echo started >> {work}/../../../starts; sleep 8; echo value: 1'
+SCRIPT = '[ "$SLURM_PROCID" = 0 ] || exit 0; echo started >> {work}/../../../starts; sleep 10; echo value: 1'
 
 
 def restart_slurmd(controller: Controller) -> None:  # noqa: F811
@@ -45,12 +45,12 @@ def test_a_slurmd_that_is_restarted_leaves_its_jobs_running(
 
 
 @pytest.mark.parametrize("is_running", [True, False])
-def test_a_controller_that_is_restarted_keeps_what_is_queued(
+def test_a_controller_that_is_killed_and_restarted_loses_and_repeats_nothing(
     controller: Controller,  # noqa: F811
     tmp_path: Path,
     is_running: bool,
 ) -> None:
-    """One job waits for a node that is drained, alone or beside one that runs."""
+    """One job waits for a node that is drained, beside one that runs; or two wait."""
     campaign = tmp_path / "c"
     away = ["n2"] if is_running else ["n1", "n2"]
     for node in away:
@@ -69,3 +69,4 @@ def test_a_controller_that_is_restarted_keeps_what_is_queued(
     assert end(runner) == 0
     assert set(states(campaign)) == {State.DONE}
     assert set(ended_runs(campaign).values()) == {1}
+    assert n_starts(campaign) == 2

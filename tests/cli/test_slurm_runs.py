@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -283,21 +282,6 @@ def test_what_somebody_cancels_is_on_record_as_that_and_not_tried_again(
     (cancelled,) = attempts_by(campaign, lambda one: one.state is not State.DONE)
     assert "cancelled by scancel" in cancelled.reason
     assert states(campaign) == {State.DONE: 1, State.FAILED: 1}
-
-
-def test_a_controller_that_is_killed_and_restarted_in_the_middle_loses_and_repeats_nothing(
-    controller: Controller, tmp_path: Path
-) -> None:
-    """Not in the seconds after a submission, which Slurm itself has not saved yet."""
-    campaign = tmp_path / "c"
-    script = "echo started >> {work}/../../../starts; sleep 10; echo value: 1"
-    runner = start(write_study(tmp_path, script, repeats=2), campaign)
-    wait_for(lambda: (campaign / "starts").exists() and n_starts(campaign) == 4)
-    time.sleep(6)
-    controller.restart()
-    assert end(runner) == 0
-    assert states(campaign) == {State.DONE: 4}
-    assert n_starts(campaign) == 4
 
 
 def test_a_drained_node_delays_its_runs_until_it_is_back(controller: Controller, tmp_path: Path) -> None:
