@@ -11,8 +11,8 @@ from report.studies import words_of
 from tare.answers.compare import comparisons
 from tare.answers.estimate import estimates
 from tare.model.workload import Better
-from tare.report.charts.panels import measured_panels
 from tare.report.sections.bounds import bound_rows, with_bounds
+from tare.report.sections.panels import measured_panels
 from tare.report.sides import lay_out
 
 

@@ -18,8 +18,8 @@ from support.synthetic import SIZES, make_campaign, make_case
 from tare.report.charts import palette
 from tare.report.charts.axes import Domain, x_axis
 from tare.report.charts.labels import end_labels
-from tare.report.charts.panels import Panel
 from tare.report.content import Content
+from tare.report.sections.panels import Panel
 
 
 @pytest.fixture(scope="module")

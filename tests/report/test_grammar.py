@@ -13,9 +13,9 @@ from support.scales import make_application, usl
 from support.synthetic import make_campaign
 from tare.report.charts.courses import course_charts
 from tare.report.charts.drawing import alone
-from tare.report.charts.panels import Line, Panel, Point
 from tare.report.charts.scripts import VEGALITE
 from tare.report.content import Content
+from tare.report.sections.panels import Line, Panel, Point
 from tare.report.sections.telemetry import Bar, Course, Epoch
 from tare.report.sides import Side
 

@@ -13,7 +13,7 @@ from support.synthetic import make_campaign
 from tare.model.comparison import Comparison
 from tare.model.verdict import Verdict
 from tare.model.workload import Better
-from tare.report.sections.settling import settles
+from tare.report.words.settling import settles
 
 
 def sentence(ratio: Mapping[str, float] | float, *, noise: float = 0.003, blocks: int = 6) -> str:

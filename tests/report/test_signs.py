@@ -20,9 +20,9 @@ from tare.model.attempt import Series
 from tare.model.campaign import Campaign
 from tare.model.workload import Better, Fom
 from tare.report.charts.forest import describe_forest, forest_panels
-from tare.report.charts.panels import scale_panels
 from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
+from tare.report.sections.panels import scale_panels
 from tare.report.sides import lay_out
 from tare.report.words.changes import legend
 from tare.serve.charts import changes

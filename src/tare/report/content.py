@@ -24,7 +24,6 @@ from tare.report.charts.blocks import block_panels
 from tare.report.charts.figures import Figure, figures, watched_figure
 from tare.report.charts.forest import forest_panels
 from tare.report.charts.painting import Painter
-from tare.report.charts.panels import measured_panels, ratio_panels, scale_panels
 from tare.report.listing import Listing
 from tare.report.sections.accounting import Account, account
 from tare.report.sections.bounds import BoundRow, bound_rows, with_bounds
@@ -41,6 +40,7 @@ from tare.report.sections.doubts import (
 from tare.report.sections.environment import Surroundings, surroundings
 from tare.report.sections.heatmap import HeatMap, heat_maps
 from tare.report.sections.packets import PacketSizes, packet_panels, packet_sizes
+from tare.report.sections.panels import measured_panels, ratio_panels, scale_panels
 from tare.report.sections.reasons import ReasonRow, reason_rows, watched_words
 from tare.report.sections.rules import Rule, RuleFacts, rules
 from tare.report.sections.runs import RunRow, moment, run_listing, run_rows

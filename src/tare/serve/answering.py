@@ -10,7 +10,7 @@ from tare.answers.headline import Headline, headlines
 from tare.answers.quoted import quoted
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison
-from tare.report.charts.panels import is_shown
+from tare.report.sections.panels import is_shown
 from tare.report.sides import Side, Sides, lay_out
 from tare.report.words.answer import Answer, answer_all, reading
 

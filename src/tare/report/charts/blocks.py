@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from tare.model.campaign import Campaign
 from tare.model.case import Pass
-from tare.report.charts.panels import IN_TIME, Panel, Point, first_fom, lines_of
+from tare.report.sections.panels import IN_TIME, Panel, Point, first_fom, lines_of
 from tare.report.sides import Place, Side, Sides
 from tare.report.words.numbers import SPACE, ratio
 

@@ -20,7 +20,7 @@ from tare.report.charts.drawing import (
 from tare.report.charts.forest import describe_forest, forest_charts
 from tare.report.charts.grammar import Chart
 from tare.report.charts.painting import Painter, Picture
-from tare.report.charts.panels import Line, Panel, Point
+from tare.report.sections.panels import Line, Panel, Point
 from tare.report.sections.telemetry import Courses, describe_course
 from tare.report.words.numbers import NARROW, listed, percent, words
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from tare.answers.quoted import quoted
 from tare.model.comparison import Comparison, Mean
 from tare.model.verdict import Claim, Verdict
-from tare.report.sections.settling import more
 from tare.report.sides import Place, Side, Sides
 from tare.report.telling import MOST_COLUMNS, left_out
 from tare.report.words.assumed import FOOTNOTE, assumed_mark
@@ -31,6 +30,7 @@ from tare.report.words.paid import (
     progress_words,
     tail_words,
 )
+from tare.report.words.settling import more
 from tare.report.words.together import verdict_mark
 from tare.stats.intervals import MIN_BLOCKS
 

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
 from tare.model.case import Run
-from tare.report.charts.panels import is_shown
 from tare.report.listing import Listing, PackedCell, PackedRow, split
 from tare.report.sections.accounting import state_of
+from tare.report.sections.panels import is_shown
 from tare.report.sides import Sides
 from tare.report.words.numbers import NARROW, number, quantity, visible, words
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from tare.model.scaling import Law, ScalingCurve, ScalingKind, ScalingPoint
-from tare.report.charts.panels import Guide, Line, Panel, Point, broken
+from tare.report.sections.panels import Guide, Line, Panel, Point, broken
 from tare.report.sides import Side, Sides
 from tare.report.words.numbers import coordinate, visible, words
 from tare.report.words.scaling import (

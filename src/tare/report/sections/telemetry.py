@@ -12,7 +12,7 @@ from tare.model.attempt import Attempt
 from tare.model.campaign import Campaign
 from tare.model.telemetry import Timeline, Track
 from tare.model.telemetry_sources import courses as telemetry_courses
-from tare.report.charts.panels import Line, Panel, Point
+from tare.report.sections.panels import Line, Panel, Point
 from tare.report.sides import Sides
 from tare.report.words.numbers import count, scaled, visible
 from tare.stats.intervals import Floats

@@ -12,10 +12,10 @@ from tare.answers.proofs import Weakness, uncrossed
 from tare.model.attempt import Attempt, Proof
 from tare.model.campaign import Campaign
 from tare.model.comparison import Estimate
-from tare.report.charts.panels import is_shown
 from tare.report.sections.accounting import Account
 from tare.report.sections.design import further_sentences, order_sentences
 from tare.report.sections.imported import imported_order
+from tare.report.sections.panels import is_shown
 from tare.report.sides import Place, Side, Sides
 from tare.report.words.numbers import NARROW, coordinate, count, number, percent, words
 

@@ -11,7 +11,6 @@ from tare.model.comparison import Comparison
 from tare.model.verdict import Claim
 from tare.report.listing import Listing, PackedCell, PackedRow, split
 from tare.report.sections.heatmap import css_class
-from tare.report.sections.settling import more
 from tare.report.sides import Sides
 from tare.report.words.assumed import MARK, assumed_mark, footnote
 from tare.report.words.changes import change, levels
@@ -25,6 +24,7 @@ from tare.report.words.numbers import (
     words,
 )
 from tare.report.words.paid import beside_words
+from tare.report.words.settling import more
 from tare.report.words.together import APART, UNCROSSED, verdict_mark
 
 MOST_VERDICTS = 2000

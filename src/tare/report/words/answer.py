@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from tare.answers.headline import Headline
 from tare.model.comparison import Comparison
 from tare.model.verdict import Verdict, differences
-from tare.report.sections.settling import settles
 from tare.report.sides import Side, Sides
 from tare.report.words.assumed import assumed_words
 from tare.report.words.clauses import (
@@ -23,6 +22,7 @@ from tare.report.words.clauses import (
 from tare.report.words.further import further_words
 from tare.report.words.numbers import NARROW, count, listed, percent
 from tare.report.words.paid import averaged_words, misasked_words, miss_words, progress_words
+from tare.report.words.settling import settles
 
 
 @dataclasses.dataclass(frozen=True)
