@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ import click
 from tare import plugins
 from tare.cli.main import COMMANDS, make_group
 from tare.config import json_schema
-from tare.model.telemetry_sources import figures
+from tare.model.telemetry_sources import figures, sources
+from tare.model.transport_reports import libraries
 from tare.model.verdict import verdicts
+from tare.registry import GROUPS, installed
 
 REFERENCE = Path(__file__).with_name("reference.md")
 
@@ -31,6 +33,7 @@ def reference() -> str:
     parts += ["## Workloads\n", "`tare workloads NAME` explains one.\n", *_workloads()]
     parts += ["## Verdicts\n", *_verdicts()]
     parts += ["## Figures of telemetry\n", "`docs/telemetry.md` explains them.\n", *_telemetry()]
+    parts += ["## Plug-ins\n", "docs/design.md says how to add one of each.\n", *_plugins()]
     return "\n".join(parts)
 
 
@@ -38,6 +41,24 @@ def _verdicts() -> Iterator[str]:
     rows = ["| sign | verdict | what it says of the contender |", "| --- | --- | --- |"]
     rows += [f"| {one.sign} | {one} | {one.meaning} |" for one in verdicts()]
     yield "\n".join(rows) + "\n"
+
+
+def _plugins() -> Iterator[str]:
+    rows = ["| what | entry points | installed |", "| --- | --- | --- |"]
+    for group, kind in GROUPS.items():
+        if group == "tare.workloads":
+            continue  # they have a table of their own
+        names = ", ".join(f"`{name}`" for name in sorted({*installed(group), *_OWN.get(group, dict)()}))
+        rows.append(f"| {kind} | `{group}` | {names} |")
+    yield "\n".join(rows) + "\n"
+
+
+_OWN: dict[str, Callable[[], Iterable[str]]] = {
+    "tare.verdicts": lambda: map(str, verdicts()),
+    "tare.telemetry_sources": sources,
+    "tare.transport_reports": libraries,
+}
+"""What is found in folders and files of Tare itself, without entry points."""
 
 
 def _telemetry() -> Iterator[str]:

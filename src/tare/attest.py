@@ -14,6 +14,7 @@ import msgspec
 
 from tare.model.launch import Invocation
 from tare.model.site import Platform
+from tare.model.transport_reports import asking
 from tare.model.workload import Stage
 from tare.ranks import with_rank
 
@@ -28,9 +29,6 @@ BOOST = "boost"
 
 MOST_WITNESSES = 128
 """With more ranks, only some of their libraries are asked: each says some hundred lines while it starts."""
-
-ASKING = ("OMPI_MCA_btl_base_verbose", "UCX_LOG_LEVEL", "UCX_LOG_FILE", "FI_LOG_LEVEL")
-"""The variables by which launchers ask, without which a library says nothing (see launchers.asking)."""
 
 
 def witness_every(n_ranks: int) -> int:
@@ -75,6 +73,6 @@ def attested(
     site's `own` variables ask.
     """
     said = f"{folder}/{ranks_folder(stage)}"
-    asked = " ".join([str(every), *(name for name in ASKING if name not in own)]) if every > 1 else "all"
+    asked = " ".join([str(every), *(name for name in asking() if name not in own)]) if every > 1 else "all"
     argv = ("/bin/sh", f"{folder}/{SCRIPT}", said, asked, *program.argv)
     return Invocation(argv=argv, env=program.env)

@@ -20,15 +20,14 @@ from typing import Any, TypeVar
 from tare.errors import UsageError
 
 _T = TypeVar("_T")
-_KINDS = {
+GROUPS = {
     "tare.workloads": "workload",
     "tare.launchers": "launcher",
     "tare.runtimes": "runtime",
     "tare.backends": "backend",
     "tare.verdicts": "verdict",
     "tare.telemetry_sources": "telemetry source",
-    "tare.fact_sources": "source of facts",
-    "tare.report_sections": "report section",
+    "tare.transport_reports": "transport report",
 }
 """What each group of entry points holds, in words."""
 
@@ -73,7 +72,7 @@ def modules(folder: str, group: str) -> dict[str, ModuleType]:
 
 def kind_of(group: str) -> str:
     """Return what `group` holds, in words: ``launcher``."""
-    return _KINDS[group]
+    return GROUPS[group]
 
 
 def unusable(plugin: EntryPoint, error: Exception) -> str:
@@ -88,4 +87,4 @@ def unusable(plugin: EntryPoint, error: Exception) -> str:
 def _by_group() -> dict[str, dict[str, EntryPoint]]:
     """Return the entry points of each group by name: the folders of sys.path are read once a process."""
     found = entry_points()
-    return {group: {one.name: one for one in found.select(group=group)} for group in _KINDS}
+    return {group: {one.name: one for one in found.select(group=group)} for group in GROUPS}

@@ -50,7 +50,7 @@ from tare.redaction import redact_text, redact_words
 from tare.runner.owners import _is_down
 from tare.runner.placement import attest
 from tare.runner.reasons import abort_of, error_of, reason_of
-from tare.runner.witness import intelmpi, libfabric, openmpi, ucx
+from tare.runner.witness.libraries import intelmpi, libfabric, openmpi, ucx
 from tare.runner.witness.verdict import confirms, contradiction, describe
 from tare.visible import visible, visible_json
 

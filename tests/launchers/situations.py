@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from tare.backends.slurm.options import SlurmOptions
 from tare.model.case import Binding, Layout
 from tare.model.launch import Invocation, Placement
 from tare.model.site import Network, Platform
+from tare.registry import installed
 
-LAUNCHERS = ("intelmpi", "mpich", "openmpi4", "openmpi5", "none")
+LAUNCHERS = tuple(sorted(installed("tare.launchers")))
+"""All that are installed: one without goldens fails."""
 
 PROGRAM = Invocation(argv=("/apps/imb", "-npmin", "2", "a b"), env={"APP_MODE": "fast, 'safe'"})
 
@@ -79,5 +82,13 @@ SITUATIONS: dict[str, Placement] = {
         layout=Layout(nodes=2, ranks=2),
         platform=Platform(),
         network=Network(interface="eth0", provider="psm3"),
+    ),
+    "allocated": Placement(
+        hosts=(),
+        layout=Layout(nodes=2, ranks=4, ranks_per_node=2, threads=4, bind=Binding.CORE),
+        platform=Platform(backend="slurm", options=SlurmOptions(mpi="pmix")),
+        network=Network(interface="fab0", options={"srun": {"UCX_TLS": "all"}}),
+        is_allocated=True,
+        words="/c/attempts/1/transport/run",
     ),
 }

@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from launchers.situations import LAUNCHERS, PROGRAM, TWO_NODES
+from launchers.situations import LAUNCHERS, PROGRAM, SITUATIONS, TWO_NODES
 from tare import plugins
 from tare.errors import UsageError
 from tare.model.case import Layout
 from tare.model.launch import Invocation, Placement
 from tare.model.site import Network, Platform
 
-MPIS = tuple(name for name in LAUNCHERS if name != "none")
+MPIS = tuple(name for name in LAUNCHERS if name not in ("none", "srun"))
 ODD_VALUES = ("", "two words", "a,b;c", "it's", 'say "hi"', "x=y", "$HOME `id` \\", "two\nlines", "µ")
 
 
@@ -60,7 +60,9 @@ def test_any_value_reaches_all_ranks(name: str, value: str) -> None:
 
 @pytest.mark.parametrize("name", LAUNCHERS)
 def test_what_no_environment_can_hold_is_refused(name: str) -> None:
-    placement = placed(hosts=("n1",), layout=Layout(), network=None)
+    placement = (
+        SITUATIONS["allocated"] if name == "srun" else placed(hosts=("n1",), layout=Layout(), network=None)
+    )
     for env in ({"A=B": "1"}, {"": "1"}, {"A": "nul\0"}):
         with pytest.raises(UsageError, match="no environment can hold"):
             plugins.launcher(name).launch(msgspec.structs.replace(PROGRAM, env=env), placement)

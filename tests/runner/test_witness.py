@@ -19,8 +19,8 @@ from tare.model.case import Case, Layout
 from tare.model.site import Network, Platform, Site
 from tare.model.workload import Stage
 from tare.runner.judging import judge_words
-from tare.runner.witness import intelmpi, libfabric, openmpi, ucx
 from tare.runner.witness.hearing import gather, read_words
+from tare.runner.witness.libraries import intelmpi, libfabric, openmpi, ucx
 from tare.runner.witness.verdict import contradiction, describe, named_devices
 from tare.runner.witness.word import Word
 

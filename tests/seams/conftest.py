@@ -10,7 +10,7 @@ import pytest
 
 from tare import registry
 from tare.collectors.sampler import bundle
-from tare.model import telemetry_sources, verdict
+from tare.model import telemetry_sources, transport_reports, verdict
 
 STRANGER = Path(__file__).parent / "stranger"
 _READ_ONCE: tuple[Callable[[], None], ...] = (
@@ -20,6 +20,7 @@ _READ_ONCE: tuple[Callable[[], None], ...] = (
     telemetry_sources.figures.cache_clear,
     telemetry_sources.courses.cache_clear,
     bundle.program.cache_clear,
+    transport_reports.libraries.cache_clear,
 )
 
 

@@ -23,6 +23,7 @@ from tare.errors import Fault, UsageError
 from tare.given import read_given
 from tare.model.backend_options import BackendOptions
 from tare.model.bounds import Peaks
+from tare.model.launch import takes_container
 from tare.model.site import (
     ContainerOptions,
     LabNetwork,
@@ -277,9 +278,10 @@ class _SiteReader:
     def _container(self, file: PlatformFile, path: KeyPath) -> ContainerOptions | None:
         here: KeyPath = (*path, "container")
         one = file.container
-        if file.runtime == "native":
+        if not takes_container(file.runtime):
             if one is not None:
-                self.fault(here, "runtime native takes none; add a runtime, such as 'runtime: podman'")
+                name = file.runtime
+                self.fault(here, f"runtime {name} takes none; add a runtime, such as 'runtime: podman'")
             return None
         if one is None or (one.image is None) == (one.rootfs is None):
             found = "has both" if one and one.image else "is missing"

@@ -10,6 +10,7 @@ import msgspec
 
 from tare.model.case import Layout
 from tare.model.site import Network, Platform
+from tare.registry import installed, load
 
 CONTAINER_LABEL = "tare.job"
 """The label of every container, with the mark that its processes carry too."""
@@ -77,6 +78,15 @@ class Runtime(Protocol):
         what the platform asks.
         """
         ...
+
+
+def takes_container(runtime: str) -> bool:
+    """Return whether a platform with this runtime says what containers are made of.
+
+    All do but those that say ``takes_container = False``. One that nobody knows is not asked: it is a fault.
+    """
+    plugin = installed("tare.runtimes").get(runtime)
+    return plugin is None or bool(getattr(load(plugin), "takes_container", True))
 
 
 @runtime_checkable

@@ -10,6 +10,7 @@ class Native:
     """Wraps nothing around a rank."""
 
     name = "native"
+    takes_container = False
 
     def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
         """Return `program` as it is."""

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from tare.attest import ASKED, words_folder
 from tare.beneath import Beneath
-from tare.runner.witness import intelmpi, libfabric, openmpi, ucx
+from tare.model.transport_reports import libraries
 from tare.runner.witness.word import Word
 
-_LIBRARIES = (openmpi, ucx, libfabric, intelmpi)
 _MOST_LINES_OF_OUTPUT = 1000  # of standard output, where Intel MPI speaks before the program does
 
 
@@ -56,13 +55,13 @@ def _path(work: Path, stage: str) -> Path:
 def _telling(lines: Iterable[str]) -> Iterator[tuple[tuple[Word, ...], str]]:
     """Yield each line that tells something, after what it tells."""
     for line in lines:
-        words = tuple(word for library in _LIBRARIES for word in library.tell(line))
+        words = tuple(word for library in libraries().values() for word in library.tell(line))
         if words:
             yield words, line
 
 
 def _is_chatter(line: str) -> bool:
-    return any(library.is_chatter(line) for library in _LIBRARIES)
+    return any(library.is_chatter(line) for library in libraries().values())
 
 
 def _lines(path: Path) -> Iterator[str]:

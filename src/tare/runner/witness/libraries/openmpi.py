@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tare.runner.witness.word import Word
 
 LIBRARY = "Open MPI"
+ASKED_BY: tuple[str, ...] = ("OMPI_MCA_btl_base_verbose",)
 
 _LINE = re.compile(r"\[(?P<host>[^\s:\]]+):\d+\] (?P<text>.*)")
 # opal/mca/btl, ompi/mca/bml/r2: which module sends to a peer, named when the first message goes there.

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tare.runner.witness.word import Word
 
 LIBRARY = "UCX"
+ASKED_BY: tuple[str, ...] = ("UCX_LOG_LEVEL", "UCX_LOG_FILE")
 
 _LINE = re.compile(
     r"\[\d+\.\d+\] \[(?P<host>[^\s:\]]+):\d+\s*:\d+\]\s+\S+\s+UCX\s+(?P<level>\w+)\s+(?P<text>.*)"

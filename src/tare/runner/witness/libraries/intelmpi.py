@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tare.runner.witness.word import Word
 
 LIBRARY = "Intel MPI"
+ASKED_BY: tuple[str, ...] = ()
 
 _LINE = re.compile(r"\[\d+\] MPI startup\(\): (?P<text>.*)")
 _PROVIDER = re.compile(r"libfabric provider: (?P<provider>[^\s;]+)")

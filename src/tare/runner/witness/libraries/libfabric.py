@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tare.runner.witness.word import Word
 
 LIBRARY = "libfabric"
+ASKED_BY: tuple[str, ...] = ("FI_LOG_LEVEL",)
 
 _LINE = re.compile(r"libfabric:\d+:.*?\w+\(\):\d+<(?P<level>\w+)> (?P<text>.*)")
 # src/fabric.c says which provider's fabric is opened (not in version 1.17, which then tells too little);

@@ -1,0 +1,22 @@
+"""What the stranger's launcher says of its transport: ``stranger: way=tcp``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tare.runner.witness.word import Word
+
+LIBRARY = "stranger"
+ASKED_BY = ("STRANGER_VERBOSE",)
+_MARK = "stranger: way="
+
+
+def tell(line: str) -> Iterator[Word]:
+    """Yield the transport that `line` names."""
+    if line.startswith(_MARK):
+        yield Word(library=LIBRARY, transport=line.removeprefix(_MARK).strip())
+
+
+def is_chatter(line: str) -> bool:
+    """Return whether `line` is there only because the launcher was asked."""
+    return line.startswith(_MARK)
