@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tare.cli.progress import describe
 from tare.model.plan import Plan
 
 
@@ -19,7 +18,7 @@ def alone_sentences(plan: Plan) -> list[str]:
         named = " ".join(f"{name}={near[name]}" for name in one.differing if name in near)
         cure = f"; to hold it against that all the same, add {named} to the reference" if named else ""
         sentences.append(
-            f"{describe(one.case, plan)} is held against nothing: the nearest reference has other "
+            f"{plan.describe(one.case)} is held against nothing: the nearest reference has other "
             f"{differing}{cure}"
         )
     return sentences

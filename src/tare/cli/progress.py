@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from tare.cli.output import echo, has_colour, leave_dead_terminal
 from tare.model.attempt import Attempt, State
-from tare.model.case import Case
 from tare.model.plan import Plan
 from tare.runner.loop import Progress
 from tare.units import format_seconds
@@ -102,17 +101,9 @@ def make_progress(plan: Plan) -> PlainProgress | LiveProgress:
     return LiveProgress(plan) if has_colour(sys.stdout) else PlainProgress(plan)
 
 
-def describe(case: Case, plan: Plan) -> str:
-    """Return a case in a few words: its workload, and the settings that vary."""
-    settings = case.settings
-    names = [name for name in plan.varied if name in settings and name != "workload"]
-    words = [f"{name}={plan.written(name, settings[name])}" for name in names]
-    return " ".join([case.workload, *words])
-
-
 def _case(progress: Progress, plan: Plan) -> str:
     """Return the case of the run under way as `plan` has it, which may show less of it than is run."""
-    return describe(plan.cases_by_id.get(progress.case.id, progress.case), plan)
+    return plan.describe(plan.cases_by_id.get(progress.case.id, progress.case))
 
 
 def _block(progress: Progress) -> str:

@@ -155,6 +155,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return found.pop() if len(found) == 1 else None
         return ParameterKind.BYTES if name in self.sizes else None
 
+    def kinds_of(self, workload: str) -> Mapping[str, ParameterKind]:
+        """Return the kinds of the settings of `workload`, by name."""
+        return self.kinds.get(workload) or dict.fromkeys(self.sizes, ParameterKind.BYTES)
+
+    def describe(self, case: Case) -> str:
+        """Return a case in a few words: its workload, and the settings that vary, as a study writes them."""
+        settings = case.settings
+        names = [name for name in self.varied if name in settings and name != "workload"]
+        words = [f"{name}={self.written(name, settings[name], case.workload)}" for name in names]
+        return " ".join([case.workload, *words])
+
     def written(self, name: str, value: Scalar, workload: str | None = None) -> str:
         """Return a setting's value with its unit, as a study writes it: ``64KiB`` for a size."""
         return written(value, self.kind(name, workload))

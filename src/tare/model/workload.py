@@ -12,7 +12,7 @@ from tare.model.bounds import Resource
 from tare.model.case import Case, Layout
 from tare.model.site import SiteFact
 from tare.model.values import Scalar, Settings
-from tare.units import write_bytes
+from tare.units import format_bytes, write_bytes
 
 
 class Better(enum.StrEnum):
@@ -125,8 +125,8 @@ def written(value: Scalar, kind: ParameterKind | None) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return value
-    if kind is ParameterKind.BYTES and isinstance(value, int):
-        return write_bytes(value)
+    if kind is ParameterKind.BYTES:
+        return write_bytes(value) if isinstance(value, int) else format_bytes(value).replace(" ", "")
     number = value * 100 if kind is ParameterKind.FRACTION else value
     text = f"{number:.15g}" if isinstance(number, float) else str(number)
     return text + _UNITS.get(kind, "") if kind else text

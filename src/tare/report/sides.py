@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tare.model.campaign import Campaign
 from tare.model.case import Case
@@ -39,7 +39,7 @@ class Place:
     problem: str
     along: str
     at: int | float
-    is_size: bool = False
+    kinds: Mapping[str, ParameterKind] = dataclasses.field(default_factory=dict, compare=False)
 
     @property
     def label(self) -> str:
@@ -49,22 +49,22 @@ class Place:
     @property
     def step(self) -> str:
         """Return where it lies among those of its problem: ``2 nodes``, ``4 threads``."""
-        return coordinate(self.along, self.at, is_size=self.is_size)
+        return coordinate(self.along, self.at, self.kinds)
 
 
 @dataclasses.dataclass(frozen=True)
 class Sides:
     """Every case of the plan by its side and its place, both in the plan's order.
 
-    `keys` are the settings that tell sides apart, `sizes` those that count bytes.
+    `keys` are the settings that tell sides apart; `plan` tells what they count.
     """
 
     sides: tuple[Side, ...]
     places: tuple[Place, ...]
     side_of: dict[str, Side]
     place_of: dict[str, Place]
+    plan: Plan
     keys: tuple[str, ...] = ()
-    sizes: frozenset[str] = frozenset()
 
     @property
     def reference(self) -> Side | None:
@@ -76,9 +76,13 @@ class Sides:
         """Return the other sides."""
         return tuple(side for side in self.sides if not side.is_reference)
 
-    def counts_bytes(self, name: str) -> bool:
+    def kinds_of(self, workload: str) -> Mapping[str, ParameterKind]:
+        """Return the kinds of the settings of `workload`, by name."""
+        return self.plan.kinds_of(workload)
+
+    def counts_bytes(self, name: str, workload: str) -> bool:
         """Return whether a setting or coordinate counts bytes."""
-        return name in self.sizes or counts_bytes(name)
+        return counts_bytes(name) or self.kinds_of(workload).get(name) is ParameterKind.BYTES
 
     def cases(self, side: Side, place: Place) -> tuple[str, ...]:
         """Return the ids of the cases of `side` at `place`."""
@@ -105,21 +109,19 @@ def lay_out(campaign: Campaign, comparisons: Iterable[Comparison]) -> Sides:
     ordered = sorted(dict.fromkeys(names.values()), key=lambda name: name not in is_reference)
     offset = 0 if is_reference else 1
     sides = {name: Side(name, name in is_reference, index + offset) for index, name in enumerate(ordered)}
-    places = {case.id: _place(case, campaign.plan, keys) for case in cases}
+    varying = _varying(cases, campaign.plan, keys)
+    places = {case.id: _place(case, campaign.plan, varying[case.workload]) for case in cases}
     problems = list(dict.fromkeys(place.problem for place in places.values()))
+    turns = {problem: turn for turn, problem in enumerate(problems)}
     return Sides(
         sides=tuple(sides.values()),
         places=tuple(
-            sorted(
-                dict.fromkeys(places.values()), key=lambda place: (problems.index(place.problem), place.at)
-            )
+            sorted(dict.fromkeys(places.values()), key=lambda place: (turns[place.problem], place.at))
         ),
         side_of={case: sides[name] for case, name in names.items()},
         place_of=places,
+        plan=campaign.plan,
         keys=keys,
-        sizes=frozenset(
-            name for name in campaign.plan.varied if campaign.plan.kind(name) is ParameterKind.BYTES
-        ),
     )
 
 
@@ -166,44 +168,54 @@ def _level(plan: Plan, case: Case, key: str) -> str:
 
 def _setting(plan: Plan, case: Case, name: str) -> str:
     """Return a setting of a case with its name; in binary prefixes where it counts bytes."""
-    return coordinate(name, case.settings[name], is_size=_is_size(plan, name, case.workload))
+    return coordinate(name, case.settings[name], plan.kinds_of(case.workload))
 
 
-def _is_size(plan: Plan, name: str, workload: str) -> bool:
-    return plan.kind(name, workload) is ParameterKind.BYTES
+@dataclasses.dataclass(frozen=True)
+class _Varying:
+    """What varies among the cases of one workload: settings that tell places apart, and their levels."""
+
+    names: frozenset[str]
+    levels: Mapping[str, frozenset[Scalar | None]]
 
 
-def _place(case: Case, plan: Plan, keys: tuple[str, ...]) -> Place:
-    varied = plan.varied
-    alike = [other.settings for other in plan.cases if other.workload == case.workload]
+def _varying(cases: Iterable[Case], plan: Plan, keys: tuple[str, ...]) -> dict[str, _Varying]:
+    """Return what varies, by workload."""
+    by_workload: dict[str, list[dict[str, Scalar]]] = {}
+    for case in cases:
+        by_workload.setdefault(case.workload, []).append(case.settings)
+    found = {}
+    for workload, rows in by_workload.items():
+        told = [name for name in plan.varied if name not in keys and name not in ("workload", "nodes")]
+        levels = {name: frozenset(row.get(name) for row in rows) for name in ("nodes", *told)}
+        telling = (
+            name
+            for name in told
+            if len(levels[name]) > 1 and not (name in _DERIVED and _follows_nodes(name, rows))
+        )
+        found[workload] = _Varying(frozenset(telling), levels)
+    return found
+
+
+def _place(case: Case, plan: Plan, varying: _Varying) -> Place:
     row = case.settings
-    shown = [
-        name
-        for name in row
-        if name in varied
-        and name not in keys
-        and name not in ("workload", "nodes")
-        and len({other.get(name) for other in alike}) > 1
-        and not (name in _DERIVED and _follows_nodes(name, alike))
-    ]
-    along, at = _along(row, shown, alike)
+    shown = [name for name in row if name in varying.names]
+    along, at = _along(row, shown, varying.levels)
     title, problem = (
         visible(" · ".join([case.workload, *(_setting(plan, case, name) for name in names)]))
         for names in (shown, [name for name in shown if name != along])
     )
     nodes = None if "nodes" in case.unknown else case.layout.nodes
-    is_size = _is_size(plan, along, case.workload)
-    return Place(case.workload, title, nodes, problem, along, at, is_size)
+    return Place(case.workload, title, nodes, problem, along, at, plan.kinds_of(case.workload))
 
 
 def _along(
-    row: dict[str, Scalar], shown: Sequence[str], rows: Sequence[dict[str, Scalar]]
+    row: dict[str, Scalar], shown: Sequence[str], levels: Mapping[str, frozenset[Scalar | None]]
 ) -> tuple[str, int | float]:
     """Return the number along which a workload is looked at, and where `row` lies on it.
 
     It is that which has the most values, but nodes where there are several numbers of them.
     """
-    levels = {name: {other.get(name) for other in rows} for name in ("nodes", *shown)}
     if len(levels["nodes"]) == 1:
         for name in sorted(shown, key=lambda name: -len(levels[name])):
             value = row[name]

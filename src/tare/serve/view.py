@@ -289,9 +289,7 @@ def _case_label(book: Book, case: str) -> str:
     found = book.cases.get(case)
     if found is None:
         return visible(case)
-    settings = found.settings
-    names = [name for name in book.plan.varied if name in settings and name != "workload"]
-    return visible(" ".join([found.workload, *(f"{name}={settings[name]}" for name in names)]))
+    return visible(book.plan.describe(found))
 
 
 def block_name(block: int) -> str:

@@ -10,6 +10,7 @@ import click
 from tare.cli.commands.compare import share_of
 from tare.cli.output import echo, json_option, plain, print_json, print_table
 from tare.model.curves import Crossover, HockneyFit, Saturation
+from tare.model.plan import Plan
 from tare.model.values import Settings
 
 
@@ -34,7 +35,8 @@ def command(folder: Path, margin: float | None, as_json: bool) -> None:
     from tare.answers.curves import SATURATION_MARGIN, curves
     from tare.store.shown import read_shown
 
-    found = curves(read_shown(folder), margin=SATURATION_MARGIN if margin is None else margin)
+    campaign = read_shown(folder)
+    found = curves(campaign, margin=SATURATION_MARGIN if margin is None else margin)
     if as_json:
         print_json(
             "tare.curves/1",
@@ -44,12 +46,12 @@ def command(folder: Path, margin: float | None, as_json: bool) -> None:
     if not (found.hockney or found.saturations):
         echo("No curves here: nothing was measured at several sizes, thread counts or other numbers.")
         return
-    _print_hockney(found.hockney)
-    _print_crossovers(found.crossovers)
-    _print_saturations(found.saturations)
+    _print_hockney(found.hockney, campaign.plan)
+    _print_crossovers(found.crossovers, campaign.plan)
+    _print_saturations(found.saturations, campaign.plan)
 
 
-def _print_hockney(found: Sequence[HockneyFit]) -> None:
+def _print_hockney(found: Sequence[HockneyFit], plan: Plan) -> None:
     from tare.report.words.curves import misfit_words
     from tare.report.words.scaling import measured
 
@@ -59,7 +61,7 @@ def _print_hockney(found: Sequence[HockneyFit]) -> None:
     rows = [
         (
             one.workload,
-            _place(one.settings, one.at),
+            _place(plan, one.workload, one.settings, one.at),
             one.fom,
             plain(measured(one.latency, one.unit)),
             plain(measured(one.bandwidth, "MB/s")),
@@ -72,15 +74,16 @@ def _print_hockney(found: Sequence[HockneyFit]) -> None:
     print_table(("workload", "at", "figure", "t0", "r∞", "n½", "n", "misses by"), rows, frozenset({"n"}))
 
 
-def _print_crossovers(found: Sequence[Crossover]) -> None:
+def _print_crossovers(found: Sequence[Crossover], plan: Plan) -> None:
     from tare.report.words.curves import crossover_words
 
     for one in found:
-        place = _place(one.settings, one.at)
-        echo("", f"{one.workload}{' ' * bool(place)}{place}, {one.fom}: {plain(crossover_words(one))}")
+        place = _place(plan, one.workload, one.settings, one.at)
+        told = plain(crossover_words(one, plan.kinds_of(one.workload)))
+        echo("", f"{one.workload}{' ' * bool(place)}{place}, {one.fom}: {told}")
 
 
-def _print_saturations(found: Sequence[Saturation]) -> None:
+def _print_saturations(found: Sequence[Saturation], plan: Plan) -> None:
     from tare.report.words.curves import saturation_words
     from tare.report.words.scaling import measured
 
@@ -90,16 +93,17 @@ def _print_saturations(found: Sequence[Saturation]) -> None:
     rows = [
         (
             one.workload,
-            _place(one.settings, one.at),
+            _place(plan, one.workload, one.settings, one.at),
             one.fom,
             plain(measured(one.plateau, one.unit)),
             str(one.n_blocks),
-            plain(saturation_words(one)),
+            plain(saturation_words(one, plan.kinds_of(one.workload))),
         )
         for one in found
     ]
     print_table(("workload", "at", "figure", "best", "n", "reached"), rows, frozenset({"n"}))
 
 
-def _place(settings: Settings, at: Settings) -> str:
-    return " ".join(f"{name}={value}" for name, value in {**settings, **at}.items())
+def _place(plan: Plan, workload: str, settings: Settings, at: Settings) -> str:
+    both = {**settings, **at}
+    return " ".join(f"{name}={plan.written(name, value, workload)}" for name, value in both.items())

@@ -15,7 +15,6 @@ import msgspec
 from tare.cli.alone import alone_sentences
 from tare.cli.commands.parse import known_workloads
 from tare.cli.output import echo, json_option, print_json, print_table
-from tare.cli.progress import describe
 from tare.cli.told import expecting, held_against, read_settings, setting_reader, setting_texts
 from tare.errors import UsageError
 from tare.model.attempt import State, gather_series
@@ -325,7 +324,7 @@ def _print(folder: Path, plan: Plan, found: Import, refused: Sequence[Refused], 
         echo()
         rows = [
             (
-                describe(run.case, plan),
+                plan.describe(run.case),
                 str(run.attempt.block),
                 str(run.attempt.state),
                 run.attempt.reason,

@@ -15,7 +15,6 @@ from tare.answers.budget import describe_budget
 from tare.cli import shell_text
 from tare.cli.commands.status import percent
 from tare.cli.output import echo, json_option, print_json, print_table
-from tare.cli.progress import describe
 from tare.cli.wiring import planning as wiring
 from tare.cli.wiring.rest import Rest, rest_of
 from tare.errors import UsageError
@@ -120,7 +119,7 @@ def _print_rest(rest: Rest, plan: Plan, folder: Path, study: Path, options: Sequ
         return
     cases = {case.id: case for case in plan.cases}
     echo("", f"left in {folder}, as session {rest.session}:")
-    rows = [(one.id, describe(cases[one.id], plan), str(one.left), str(one.again)) for one in rest.cases]
+    rows = [(one.id, plan.describe(cases[one.id]), str(one.left), str(one.again)) for one in rest.cases]
     print_table(("case", "", "left", "once more"), rows, frozenset({"left", "once more"}))
     runs = f"{rest.left} run{'' if rest.left == 1 else 's'} left"
     if rest.again:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tare.cli.output import echo, json_option, plain, print_json, print_table
+from tare.model.plan import Plan
 from tare.model.scaling import ScalingCurve, ScalingKind
 
 
@@ -49,7 +50,7 @@ def command(folder: Path, p_ref: float | None, foms: tuple[str, ...], as_json: b
     for index, group in enumerate(_groups(found)):
         if index:
             echo()
-        _print(group)
+        _print(group, campaign.plan)
 
 
 def _groups(found: Sequence[ScalingCurve]) -> list[list[ScalingCurve]]:
@@ -61,7 +62,7 @@ def _groups(found: Sequence[ScalingCurve]) -> list[list[ScalingCurve]]:
     return list(groups.values())
 
 
-def _print(group: Sequence[ScalingCurve]) -> None:
+def _print(group: Sequence[ScalingCurve], plan: Plan) -> None:
     from tare.report.words.scaling import (
         efficiency_words,
         law_words,
@@ -81,7 +82,7 @@ def _print(group: Sequence[ScalingCurve]) -> None:
     sped = "speedup" if first.kind is ScalingKind.STRONG else "scaled speedup"
     rows = [
         [
-            *(str(curve.settings.get(name, "")) for name in places),
+            *(plan.written(name, curve.settings.get(name, ""), curve.workload) for name in places),
             f"{point.scale:g}",
             plain(measured(point.value, curve.unit)),
             plain(speedup_words(curve, point)),
@@ -95,7 +96,7 @@ def _print(group: Sequence[ScalingCurve]) -> None:
     columns = [*places, first.along, f"{first.fom}", sped, "efficiency", "n", "remark"]
     print_table(columns, rows, frozenset({first.along, "n"}))
     for curve in group:
-        place = settings_words(curve.settings) or curve.workload
+        place = settings_words(curve.settings, plan.kinds_of(curve.workload)) or curve.workload
         echo("", plain(f"{place}: {' '.join(sentences(curve))}"))
         for fit in curve.fits:
             if not fit.refusal:

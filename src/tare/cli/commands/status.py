@@ -15,7 +15,6 @@ from tare.answers.budget import describe_budget
 from tare.answers.spans import spans_of
 from tare.cli.log_lines import moment, print_log
 from tare.cli.output import echo, json_option, print_json, print_table
-from tare.cli.progress import describe
 from tare.errors import UsageError
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
@@ -91,7 +90,7 @@ def _print_runs(campaign: Campaign, shown: Sequence[tuple[Run, State, Attempt | 
         (
             str(run.block),
             *([str(attempt.session) if attempt and attempt.session > 0 else ""] if has_sessions else []),
-            describe(cases[run.case], campaign.plan),
+            campaign.plan.describe(cases[run.case]),
             state,
             attempt.reason if attempt else "",
         )
@@ -171,7 +170,7 @@ def percent(share: float) -> str:
 
 
 def _standing(campaign: Campaign, one: Standing) -> str:
-    case = describe(campaign.cases[one.case], campaign.plan)
+    case = campaign.plan.describe(campaign.cases[one.case])
     if one.half_width is None:
         return f"{case}: not measured in enough blocks"
     what = "its ratio to the reference" if one.against else "its own value"

@@ -18,7 +18,6 @@ from tare.answers.together import Passing
 from tare.backends.interrupts import heeded
 from tare.beneath import Beneath
 from tare.cli.output import echo, leave_dead_terminal
-from tare.cli.progress import describe
 from tare.cli.wiring import planning as wiring
 from tare.cli.wiring.again import goes_on, what_is_run_again
 from tare.cli.wiring.crews import DEFAULT, Manner, make_crew, require_independent
@@ -296,7 +295,7 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
         example = next(case for case in shown.cases if case.id in lost)
         raise UsageError(
             f"{folder} holds {len(lost)} cases that the study no longer has, such as "
-            f"{describe(example, shown)}; restore them, or choose another --out"
+            f"{shown.describe(example)}; restore them, or choose another --out"
         )
     has_fewer = new.repeats.max < old.repeats.max
     if has_fewer:

@@ -9,8 +9,9 @@ from tare.model.curves import Crossover, HockneyFit, Saturation
 from tare.model.values import Settings
 from tare.report.sides import Side, Sides
 from tare.report.words.curves import crossover_words, misfit_words, saturation_words
-from tare.report.words.numbers import coordinate, words
+from tare.report.words.numbers import NARROW, words
 from tare.report.words.scaling import measured, settings_words
+from tare.units import format_bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +85,9 @@ def _hockney(one: HockneyFit, sides: Sides) -> HockneyRow:
         fom=_figure(one.fom, one.at),
         latency=measured(one.latency, one.unit),
         bandwidth=measured(one.bandwidth, "MB/s"),
-        half_size="–" if one.half_size is None else coordinate("bytes", round(one.half_size.value)),
+        half_size="–"
+        if one.half_size is None
+        else format_bytes(round(one.half_size.value)).replace(" ", NARROW),
         misfit=misfit_words(one),
         n_blocks=one.n_blocks,
         cases=(one.case,),
@@ -95,7 +98,7 @@ def _crossover(one: Crossover, sides: Sides) -> CrossoverRow:
     return CrossoverRow(
         place=_place(one.workload, one.settings, sides),
         fom=_figure(one.fom, one.at),
-        text=crossover_words(one),
+        text=crossover_words(one, sides.kinds_of(one.workload)),
         n_blocks=one.n_blocks,
         cases=(*one.first_cases, *one.second_cases),
     )
@@ -108,7 +111,7 @@ def _saturation(one: Saturation, sides: Sides) -> SaturationRow:
         place=_place(one.workload, one.settings, sides),
         fom=_figure(one.fom, one.at),
         plateau=measured(one.plateau, one.unit),
-        reached=saturation_words(one),
+        reached=saturation_words(one, sides.kinds_of(one.workload)),
         n_blocks=one.n_blocks,
         cases=one.cases,
     )
@@ -116,7 +119,9 @@ def _saturation(one: Saturation, sides: Sides) -> SaturationRow:
 
 def _place(workload: str, settings: Settings, sides: Sides) -> str:
     rest = {name: value for name, value in settings.items() if name not in sides.keys}
-    return " · ".join(filter(None, (settings_words({"workload": workload}), settings_words(rest))))
+    return " · ".join(
+        filter(None, (settings_words({"workload": workload}), settings_words(rest, sides.kinds_of(workload))))
+    )
 
 
 def _figure(fom: str, at: Settings) -> str:

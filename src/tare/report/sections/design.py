@@ -181,7 +181,11 @@ def _later(campaign: Campaign, found: History) -> Iterator[str]:
         cases = [campaign.cases[case] for case in found.added if case in campaign.cases]
         names = campaign.plan.varied
         told = [
-            " ".join(visible(str(case.settings[name])) for name in names if name in case.settings)
+            " ".join(
+                visible(campaign.plan.written(name, case.settings[name], case.workload))
+                for name in names
+                if name in case.settings
+            )
             for case in cases[:_MOST_NAMES]
         ]
         rest = f" and {len(found.added) - len(told)} more" if len(found.added) > len(told) else ""

@@ -20,6 +20,7 @@ from tare.report.words.changes import change, figure
 from tare.report.words.numbers import (
     bracket_values,
     coordinate,
+    counts_bytes,
     quantity,
     ratio,
     unit_name,
@@ -187,7 +188,7 @@ def scale_panels(figures: Sequence[Comparison], sides: Sides) -> list[Panel]:
         first, along = firsts[key]
         if len({point.x for points in lines.values() for point in points}) > 1:
             subtitle = f"{key[1]}{_direction(first.better)}"
-            is_size = sides.counts_bytes(along)
+            is_size = sides.counts_bytes(along, sides.place_of[first.contender_case].workload)
             found[key] = Panel(key[0], subtitle, lines_of(lines, sides), along, is_size=is_size)
     farthest = sorted(found, key=lambda key: -_farness(found[key]))[:_MOST_SCALE_PANELS]
     return [panel for key, panel in found.items() if key in farthest]
@@ -258,7 +259,7 @@ def _panels(grouped: _Grouped, sides: Sides) -> list[Panel]:
     titles = [title for place in sides.places for title in (place.label, place.problem)]
     ordered = sorted(grouped.items(), key=lambda item: titles.index(item[0][0]))
     return [
-        Panel(title, subtitle, lines_of(_thinned(lines), sides), axis, unit, is_size=sides.counts_bytes(axis))
+        Panel(title, subtitle, lines_of(_thinned(lines), sides), axis, unit, is_size=counts_bytes(axis))
         for (title, subtitle, axis, unit), lines in ordered
         if len({point.x for points in lines.values() for point in points}) > 1
     ]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from tare.answers.distribution import Diagnosis
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison, Mean
+from tare.model.plan import Plan
 from tare.model.scaling import ScalingCurve
 from tare.model.values import Scalar
 from tare.report.sections.bounds import BoundRow
@@ -76,7 +77,7 @@ _Kept = tuple[Keeping, str]
 
 def _base(facts: RuleFacts) -> _Kept:
     curves = [one for one in facts.scalings if one.p_ref is not None]
-    bases = list(dict.fromkeys(_base_of(one) for one in curves))
+    bases = list(dict.fromkeys(_base_of(one, facts.campaign.plan) for one in curves))
     if not bases:
         reference = facts.sides.reference
         beside = ""
@@ -94,9 +95,13 @@ def _base(facts: RuleFacts) -> _Kept:
 _MOST_BASES = 6
 
 
-def _base_of(curve: ScalingCurve) -> str:
+def _base_of(curve: ScalingCurve, plan: Plan) -> str:
     """Return the base of a curve with its value: ``md on host at 1 node: 12.3 ns/day``."""
-    settings = [visible(str(value)) for name, value in curve.settings.items() if name != "workload"]
+    settings = [
+        visible(plan.written(name, value, curve.workload))
+        for name, value in curve.settings.items()
+        if name != "workload"
+    ]
     where = f"{visible(curve.workload)}{f' on {listed(settings)}' if settings else ''}"
     value = next((one.value for one in curve.measured if one.scale == curve.p_ref), None)
     told = quantity(value.value, curve.unit) if value else "not measured"

@@ -81,7 +81,7 @@ def _by_problem(curves: Sequence[ScalingCurve], sides: Sides) -> dict[str, list[
     grouped: dict[str, list[ScalingCurve]] = {}
     for curve in curves:
         fixed = {name: value for name, value in curve.settings.items() if name not in sides.keys}
-        parts = [coordinate(name, value, is_size=sides.counts_bytes(name)) for name, value in fixed.items()]
+        parts = [coordinate(name, value, sides.kinds_of(curve.workload)) for name, value in fixed.items()]
         held = [f"{curve.held} held"] if curve.held else []
         title = visible(" · ".join([curve.workload, *parts, f"{curve.kind} scaling", *held]))
         fom = (curve.fom, curve.unit, tuple(curve.at.items()))
@@ -148,7 +148,7 @@ def _panels(curves: Sequence[ScalingCurve], sides: Sides, *, is_efficiency: bool
                     lines,
                     first.along,
                     guide=Guide(name, tuple(guide)),
-                    is_size=sides.counts_bytes(first.along),
+                    is_size=sides.counts_bytes(first.along, first.workload),
                 )
             )
     return panels

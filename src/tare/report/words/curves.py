@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tare.model.curves import Crossover, HockneyFit, Saturation
+from tare.model.workload import ParameterKind
 from tare.report.words.numbers import SPACE, percent
 from tare.report.words.scaling import scale_words, settings_words, share
 
@@ -14,20 +17,23 @@ def misfit_words(one: HockneyFit) -> str:
     return percent(one.misfit or 0.0, is_signed=False)
 
 
-def crossover_words(one: Crossover) -> str:
+def crossover_words(one: Crossover, kinds: Mapping[str, ParameterKind]) -> str:
     """Return a crossover: ``tcp is better below 3.2 KiB [2.9 KiB to 3.6 KiB], shm above (…)``."""
-    first, second = (settings_words(side) for side in (one.first, one.second))
-    where = scale_words(one.along, _rounded(one.x.value))
-    ends = [None if end is None else scale_words(one.along, _rounded(end)) for end in (one.x.low, one.x.high)]
+    first, second = (settings_words(side, kinds) for side in (one.first, one.second))
+    where = scale_words(one.along, _rounded(one.x.value), kinds)
+    ends = [
+        None if end is None else scale_words(one.along, _rounded(end), kinds)
+        for end in (one.x.low, one.x.high)
+    ]
     interval = f"{SPACE}[{ends[0]} to {ends[1]}]" if all(ends) else ""
     doubt = "" if one.is_certain else "without interval: too few blocks; "
-    low, high = (scale_words(one.along, _rounded(end)) for end in one.between)
+    low, high = (scale_words(one.along, _rounded(end), kinds) for end in one.between)
     return f"{first} is better below {where}{interval}, {second} above ({doubt}measured at {low} and {high})"
 
 
-def saturation_words(one: Saturation) -> str:
+def saturation_words(one: Saturation, kinds: Mapping[str, ParameterKind]) -> str:
     """Return where a figure comes near its best, and how surely."""
-    where = scale_words(one.along, one.x)
+    where = scale_words(one.along, one.x, kinds)
     if one.is_open:
         return f"not below {where}, the last that was measured"
     if one.x == one.best_x:
@@ -36,8 +42,8 @@ def saturation_words(one: Saturation) -> str:
     if one.certain_x == one.x:
         return f"{reached}, surely"
     if one.certain_x is not None:
-        return f"{reached}; surely from {scale_words(one.along, one.certain_x)}"
-    return f"{reached}; not surely below {scale_words(one.along, one.best_x)}, the best"
+        return f"{reached}; surely from {scale_words(one.along, one.certain_x, kinds)}"
+    return f"{reached}; not surely below {scale_words(one.along, one.best_x, kinds)}, the best"
 
 
 def _rounded(value: float) -> float:

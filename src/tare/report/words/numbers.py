@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import string
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeGuard
 
 from tare.model.values import Scalar
-from tare.units import format_bytes
+from tare.model.workload import ParameterKind, written
 from tare.visible import visible as visible
 
 NARROW = "\u202f"
@@ -179,6 +181,9 @@ def _ratio_decimals(value: float) -> int:
     return 3 if abs(value - 1) < 0.0995 else 2
 
 
+_NO_KINDS: Mapping[str, ParameterKind] = MappingProxyType({})
+
+
 def listed(parts: Sequence[str]) -> str:
     """Return parts as prose lists them: ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else ""
@@ -189,19 +194,27 @@ def count(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n} {noun if n == 1 else plural or noun + 's'}"
 
 
-def coordinate(name: str, value: Scalar, *, is_size: bool | None = None) -> str:
-    """Return one coordinate or setting as a table shows it: message sizes in binary prefixes.
+def coordinate(name: str, value: Scalar, kinds: Mapping[str, ParameterKind] = _NO_KINDS) -> str:
+    """Return one coordinate or setting as a table shows it: ``block 64 KiB``, ``2 nodes``, ``direct on``.
 
-    `is_size` tells whether a setting counts bytes, as its plan knows; a coordinate's name tells it.
+    `kinds` tells of the settings of a workload what they count (Plan.kinds_of); without it only a name that
+    ends in ``bytes`` does.
     """
     if isinstance(value, bool):
         return f"{words(name)} {'on' if value else 'off'}"
-    if is_number(value) and (counts_bytes(name) if is_size is None else is_size):
-        size = format_bytes(value).replace(" ", NARROW)
-        return size if name == "bytes" else f"{words(name)} {size}"
+    kind = kinds.get(name, ParameterKind.BYTES if counts_bytes(name) else None)
     if isinstance(value, int) and name in ("nodes", "ranks", "threads"):
         return count(value, name[:-1]).replace(" ", NARROW)
-    return f"{words(name)} {visible(str(value))}"
+    text = _spaced(written(value, kind), kind) if is_number(value) else visible(str(value))
+    told = words(name.removesuffix("_s") if kind is ParameterKind.SECONDS else name)
+    return text if name == "bytes" and is_number(value) else f"{told} {text}"
+
+
+def _spaced(text: str, kind: ParameterKind | None) -> str:
+    """Return a setting as a study writes it with a space before its unit, which bytes always have here."""
+    digits = text.rstrip(" %" + string.ascii_letters) if kind else text
+    unit = text[len(digits) :].strip() or ("B" if kind is ParameterKind.BYTES else "")
+    return f"{digits}{NARROW}{unit}" if unit else text
 
 
 def is_number(value: Scalar | None) -> TypeGuard[int | float]:

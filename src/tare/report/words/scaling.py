@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from tare.model.interval import Bounded
 from tare.model.scaling import Finding, Law, LawFit, ScalingCurve, ScalingKind, ScalingPoint
 from tare.model.values import Settings
+from tare.model.workload import ParameterKind
 from tare.report.words.numbers import (
     NARROW,
     SPACE,
     bracket,
     coordinate,
+    counts_bytes,
     listed,
     number,
     percent,
@@ -22,23 +26,27 @@ from tare.report.words.numbers import (
     words,
 )
 
+_NO_KINDS: Mapping[str, ParameterKind] = MappingProxyType({})
+
 _NEAR = 0.3
 """A law that misses a measured point by more than this share is not to be leant on, and is said so."""
 
 
-def settings_words(settings: Settings) -> str:
-    """Return settings as a name: ``host · size 12``."""
+def settings_words(settings: Settings, kinds: Mapping[str, ParameterKind] = _NO_KINDS) -> str:
+    """Return settings as a name, with the units of their `kinds`: ``host · size 12 KiB``."""
     values = (
-        visible(value) if isinstance(value, str) else coordinate(name, value)
+        visible(value) if isinstance(value, str) else coordinate(name, value, kinds)
         for name, value in settings.items()
     )
     return " · ".join(values)
 
 
-def scale_words(along: str, scale: float) -> str:
+def scale_words(along: str, scale: float, kinds: Mapping[str, ParameterKind] = _NO_KINDS) -> str:
     """Return a scale with its noun: ``1 node``, ``12.3 nodes``."""
+    if counts_bytes(along) or kinds.get(along) is ParameterKind.BYTES:
+        return coordinate(along, float(scale), kinds)  # which may be estimated
     if scale.is_integer():
-        return coordinate(along, int(scale))
+        return coordinate(along, int(scale), kinds)
     return f"{number(scale)}{NARROW}{words(along)}"
 
 
