@@ -6,10 +6,11 @@ import msgspec
 
 from report.studies import answers_of, facts_of, three_networks, with_gaps
 from support.synthetic import make_campaign, make_case
+from tare.answers.accounting import state_of
 from tare.model.attempt import Attempt, Proof, State
 from tare.model.backend import Counters, Link
 from tare.model.campaign import Campaign
-from tare.report.sections.accounting import account, state_of
+from tare.report.sections.accounting import account
 from tare.report.sections.environment import surroundings
 from tare.report.sections.traffic import crossings
 from tare.report.sides import lay_out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -93,8 +94,7 @@ def test_thousands_of_cases_are_laid_out_in_one_pass() -> None:
         asked[case.id] += 1
         return read(case)
 
-    read = Case.settings.fget
-    assert read is not None
+    read: Callable[[Case], dict[str, Scalar]] = vars(Case)["settings"].fget
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Case, "settings", property(settings))
         sides = lay_out(msgspec.structs.replace(campaign, plan=plan), ())

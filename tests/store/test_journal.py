@@ -12,7 +12,6 @@ import pytest
 
 from tare.errors import CampaignError, CampaignLocked
 from tare.model.attempt import Attempt, Series, State
-from tare.store.campaign import attempts_of
 from tare.store.journal import (
     AttemptBegan,
     AttemptEnded,
@@ -22,6 +21,7 @@ from tare.store.journal import (
     is_held,
     read_events,
 )
+from tare.store.journal_state import JournalState
 
 
 def ended(number: int) -> AttemptEnded:
@@ -123,8 +123,9 @@ def test_a_newer_format_is_refused(path: Path) -> None:
 
 def test_an_attempt_without_an_end_is_lost_and_running_while_its_runner_lives() -> None:
     events = (AttemptBegan("c", 1, 1, 1.0), ended(1), AttemptBegan("c", 2, 1, 2.0))
-    assert [one.state for one in attempts_of(events)] == [State.DONE, State.LOST]
-    assert [one.state for one in attempts_of(events, is_running=True)] == [State.DONE, State.RUNNING]
+    state = JournalState(events)
+    assert [one.state for one in state.current_attempts(is_running=False)] == [State.DONE, State.LOST]
+    assert [one.state for one in state.current_attempts(is_running=True)] == [State.DONE, State.RUNNING]
 
 
 def test_a_line_that_can_neither_be_written_nor_taken_back_is_an_error_and_the_last_one(

@@ -7,7 +7,7 @@ question that it answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 
 from tare.answers.pairs import Pair
 from tare.model.plan import Plan
@@ -53,7 +53,7 @@ def answering_foms(plan: Plan, pair: Pair) -> frozenset[str]:
         asked = kinds_asked(differing, plan.varied)
         return frozenset[str]().union(*(_answering(foms, kind) or primary for kind in asked))
 
-    return _kept(plan, ("answering", pair.workload, differing), find)
+    return plan.memo.get((answering_foms, pair.workload, differing), find)
 
 
 def _answering(foms: Iterable[Fom], kind: QuestionKind) -> frozenset[str]:
@@ -74,7 +74,7 @@ def shown_foms(plan: Plan, workload: str) -> frozenset[str]:
         foms = plan.foms.get(workload, ())
         return frozenset(fom.name for fom in foms if fom.is_primary or asked & set(fom.answers))
 
-    return _kept(plan, ("shown", workload), find)
+    return plan.memo.get((shown_foms, workload), find)
 
 
 def growing_foms(plan: Plan, workload: str) -> frozenset[str]:
@@ -98,13 +98,4 @@ def primary_foms(plan: Plan, workload: str) -> frozenset[str]:
     def find() -> frozenset[str]:
         return frozenset(fom.name for fom in plan.foms.get(workload, ()) if fom.is_primary)
 
-    return _kept(plan, ("primary", workload), find)
-
-
-def _kept(plan: Plan, key: tuple[object, ...], find: Callable[[], frozenset[str]]) -> frozenset[str]:
-    """Return what `find` finds, kept under `key`: a plan does not change, and each of its rows asks."""
-    kept: dict[tuple[object, ...], frozenset[str]] = plan.__dict__.setdefault("_foms", {})
-    found = kept.get(key)
-    if found is None:
-        found = kept[key] = find()
-    return found
+    return plan.memo.get((primary_foms, workload), find)

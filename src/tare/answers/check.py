@@ -12,12 +12,12 @@ difference fails only where there is one among all that is judged there.
 from __future__ import annotations
 
 import enum
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
 
+from tare.answers.accounting import Accounting, account
 from tare.answers.judging import Finding, Trial, judge, why
 from tare.answers.limits import convert
 from tare.answers.proofs import Uncrossed, unproven_cases
@@ -27,7 +27,6 @@ from tare.answers.rule_directions import direction_note, unasked
 from tare.answers.rules import Bound, Function, Group, Node, Rule, bounds_of
 from tare.answers.selection import Match, Selection
 from tare.answers.truth import Truth, every, some
-from tare.model.attempt import State
 from tare.model.campaign import Campaign
 from tare.model.comparison import Mean
 from tare.model.values import Settings
@@ -119,24 +118,6 @@ class RuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
     judged: tuple[Judged, ...]
 
 
-class Completeness(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the runs that were planned so far."""
-
-    n_planned: int
-    counts: dict[State, int]
-    is_running: bool
-
-    @property
-    def is_complete(self) -> bool:
-        """Return whether every planned run is done."""
-        return self.counts.get(State.DONE, 0) == self.n_planned and not self.is_running
-
-    def __str__(self) -> str:
-        rest = [f"{n} {state}" for state, n in self.counts.items() if state is not State.DONE and n]
-        done = f"{self.counts.get(State.DONE, 0)} of {self.n_planned} planned runs are done"
-        return ", ".join([done, *rest, *(["the campaign is still running"] if self.is_running else [])])
-
-
 class Check(msgspec.Struct, frozen=True, kw_only=True):
     """The verdicts on all rules. `n_family` is the largest number of comparisons judged together.
 
@@ -147,7 +128,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     study: str
     site: str
     verdicts: tuple[RuleVerdict, ...]
-    completeness: Completeness
+    completeness: Accounting
     requires_complete: bool
     outcome: Outcome
     confidence: float
@@ -189,7 +170,7 @@ def check(
         judged = [judge(of_rule, confidence) for of_rule in trials]
     unproven = unproven_cases(campaign)
     verdicts = tuple(_verdict(rule, found, unproven) for rule, found in zip(rules, judged, strict=True))
-    completeness = _completeness(campaign)
+    completeness = account(campaign)
     outcome = _overall([one.outcome for one in verdicts])
     sizes = [sum(one.low is not None for one in verdict.judged) for verdict in verdicts]
     return Check(
@@ -250,10 +231,7 @@ def _limit(rule: Rule, bound: Bound, match: Match) -> float:
 
 def _verdict(rule: Rule, findings: Sequence[Finding], unproven: Mapping[str, Uncrossed]) -> RuleVerdict:
     by_bound = iter(findings)
-    violated = _evaluate(rule.violation, by_bound)
-    outcome = {Truth.TRUE: Outcome.FAIL, Truth.FALSE: Outcome.PASS, Truth.UNKNOWN: Outcome.UNDECIDED}[
-        violated
-    ]
+    outcome = _OUTCOMES[_evaluate(rule.violation, by_bound)]
     judged = tuple(one for finding in findings for one in _judged(finding, outcome, unproven))
     return RuleVerdict(rule=rule, outcome=outcome, judged=judged)
 
@@ -334,10 +312,3 @@ def _overall(outcomes: Sequence[Outcome]) -> Outcome:
         if worst in outcomes:
             return worst
     return Outcome.PASS
-
-
-def _completeness(campaign: Campaign) -> Completeness:
-    latest = campaign.latest()
-    planned = campaign.planned()
-    counts = Counter(latest[run].state if run in latest else State.PENDING for run in planned)
-    return Completeness(n_planned=len(planned), counts=dict(counts), is_running=campaign.is_running)

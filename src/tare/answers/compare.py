@@ -117,12 +117,11 @@ def _rows(
 
 def _judged(campaign: Campaign, family: Family, terms: Terms, asked: Questions) -> list[Comparison]:
     """Return what the blocks say of a family; what was found is kept, since a campaign does not change."""
-    kept: dict[object, tuple[Family, list[Comparison]]] = campaign.__dict__.setdefault("_judged", {})
-    key = (id(family), terms, campaign.is_unpaired)
-    found = kept.get(key)
-    if found is None or found[0] is not family:
-        found = kept[key] = family, answers(campaign, family, terms, asked.ends)
-    return found[1]
+
+    def judge() -> tuple[Family, list[Comparison]]:  # with the family, so that no other gets its id
+        return family, answers(campaign, family, terms, asked.ends)
+
+    return campaign.memo.get((_judged, id(family), terms), judge)[1]
 
 
 def overview(

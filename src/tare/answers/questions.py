@@ -141,12 +141,8 @@ def questions(campaign: Campaign, reference: Settings | None = None, foms: Colle
     change what a row is judged among: to ask for one figure after a look at all is not to have asked for one.
     A campaign does not change, so what was found is kept.
     """
-    kept: dict[object, Questions] = campaign.__dict__.setdefault("_questions", {})
-    key = (None if reference is None else tuple(reference.items()), frozenset(foms))
-    found = kept.get(key)
-    if found is None:
-        found = kept[key] = _ask(campaign, reference, foms)
-    return found
+    question = (_ask, None if reference is None else tuple(reference.items()), frozenset(foms))
+    return campaign.memo.get(question, lambda: _ask(campaign, reference, foms))
 
 
 def _ask(campaign: Campaign, reference: Settings | None, foms: Collection[str]) -> Questions:

@@ -87,13 +87,11 @@ def tabulate(campaign: Campaign, foms: Collection[str] = ()) -> Table:
     does not change, so its tables are kept: a report asks for them half a dozen times.
     """
     has_telemetry = any(fom.startswith(PREFIX) for fom in foms)
-    key = "_table_with_telemetry" if has_telemetry else "_table"
-    table: Table | None = campaign.__dict__.get(key)
-    if table is None:
-        table = campaign.__dict__[key] = tabulate_attempts(
-            counted(campaign), _workloads(campaign), has_telemetry=has_telemetry
-        )
-    return table
+
+    def find() -> Table:
+        return tabulate_attempts(counted(campaign), _workloads(campaign), has_telemetry=has_telemetry)
+
+    return campaign.memo.get((tabulate, has_telemetry), find)
 
 
 def counted(campaign: Campaign) -> list[Attempt]:

@@ -152,6 +152,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     starting_s: Elapsed = 0.0
     ending_s: Elapsed = 0.0
 
+    def supersedes(self, other: Attempt | None) -> bool:
+        """Return whether it is a later try at a run than `other`, so that it tells what became of the run."""
+        return other is None or self.attempt >= other.attempt
+
     @property
     def held_s(self) -> float:
         """Return for how long it had its nodes: until its program began, while that ran, and after it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from tare.model.attempt import Attempt, State
 from tare.model.case import Case, Run
 from tare.model.comparison import Mean
+from tare.model.memo import Memo
 from tare.model.plan import Plan
 from tare.signs import Signs
 
@@ -65,23 +67,21 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         measured = self.measured()
         return self.is_unpaired or (bool(measured) and all(one.source is not None for one in measured))
 
-    @property
+    @cached_property
+    def memo(self) -> Memo:
+        """Return what was derived from it so far: it does not change."""
+        return Memo()
+
+    @cached_property
     def cases(self) -> dict[str, Case]:
         """Return the cases by id."""
-        index: dict[str, Case] | None = self.__dict__.get("_cases")
-        if index is None:
-            index = self.__dict__["_cases"] = {case.id: case for case in self.plan.cases}
-        return index
+        return {case.id: case for case in self.plan.cases}
 
-    @property
+    @cached_property
     def hosts(self) -> frozenset[str]:
         """Return the hosts that runs used, and those that facts are known of."""
-        found: frozenset[str] | None = self.__dict__.get("_hosts")
-        if found is None:
-            used = {host for one in self.attempts for host in one.hosts}
-            found = frozenset(used.union(*self.environments.values()))
-            self.__dict__["_hosts"] = found
-        return found
+        used = {host for one in self.attempts for host in one.hosts}
+        return frozenset(used.union(*self.environments.values()))
 
     def planned(self) -> tuple[Run, ...]:
         """Return every measured run that is planned so far, block by block."""
@@ -103,4 +103,9 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def latest(self) -> dict[Run, Attempt]:
         """Return the last attempt of each run that has one."""
-        return {Run(one.block, one.case): one for one in self.attempts}
+        found: dict[Run, Attempt] = {}
+        for one in self.attempts:
+            run = Run(one.block, one.case)
+            if one.supersedes(found.get(run)):
+                found[run] = one
+        return found

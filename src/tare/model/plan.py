@@ -5,11 +5,13 @@ from __future__ import annotations
 import enum
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 
 import msgspec
 
 from tare.model.bounds import Link, Peaks
 from tare.model.case import Case
+from tare.model.memo import Memo
 from tare.model.study import DESIGN_SETTINGS, Repeats, Scaling
 from tare.model.values import Scalar, Settings
 from tare.model.watching import Watching
@@ -170,30 +172,27 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return a setting's value with its unit, as a study writes it: ``64KiB`` for a size."""
         return written(value, self.kind(name, workload))
 
-    @property
+    @cached_property
+    def memo(self) -> Memo:
+        """Return what was derived from it so far: it does not change."""
+        return Memo()
+
+    @cached_property
     def cases_by_id(self) -> Mapping[str, Case]:
         """Return the cases by their ids."""
-        index: dict[str, Case] | None = self.__dict__.get("_cases_by_id")
-        if index is None:
-            index = self.__dict__["_cases_by_id"] = {case.id: case for case in self.cases}
-        return index
+        return {case.id: case for case in self.cases}
 
-    @property
+    @cached_property
     def _references(self) -> dict[str, list[Case]]:
-        found: dict[str, list[Case]] | None = self.__dict__.get("_references_by_workload")
-        if found is None:
-            found = self.__dict__["_references_by_workload"] = {}
-            for case in self.cases:
-                if self.is_reference(case):
-                    found.setdefault(case.workload, []).append(case)
+        found: dict[str, list[Case]] = {}
+        for case in self.cases:
+            if self.is_reference(case):
+                found.setdefault(case.workload, []).append(case)
         return found
 
-    @property
+    @cached_property
     def _by_settings(self) -> dict[frozenset[tuple[str, object]], Case]:
-        index: dict[frozenset[tuple[str, object]], Case] | None = self.__dict__.get("_index")
-        if index is None:
-            index = self.__dict__["_index"] = {_key(case.settings): case for case in self.cases}
-        return index
+        return {_key(case.settings): case for case in self.cases}
 
 
 def _figures(found: Iterable[tuple[str, str]]) -> tuple[str, ...]:

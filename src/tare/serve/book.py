@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
+from tare.answers.accounting import account_for
 from tare.answers.budget import Spending
 from tare.answers.together import Outstanding
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
-from tare.model.case import Pass, Run
+from tare.model.case import Run
 from tare.model.plan import Plan
-from tare.store.journal import AttemptBegan, AttemptEnded, AttemptWaits, BlockBegan, Event
-from tare.store.sessions import SessionReader, with_passes
-
-Key = tuple[str, int, int]
-"""Case, block and attempt."""
+from tare.store.journal import AttemptEnded, BlockBegan, Event
+from tare.store.journal_state import JournalState, Key, key_of
+from tare.store.sessions import with_passes
 
 _SETTLED = (State.DONE, State.FAILED, State.INVALID)
 
@@ -51,15 +49,13 @@ class Book:
 
     def __init__(self, folder: Path, plan: Plan, revision: int) -> None:
         self.folder = folder
-        self.attempts: dict[Key, Attempt] = {}
-        self.latest: dict[Run, Attempt] = {}
-        self.orders: dict[int, list[str]] = {}
-        self._sessions = SessionReader()
-        self._passes: dict[Pass, list[str]] = {}
+        self._state = JournalState()
+        self.attempts: Mapping[Key, Attempt] = self._state.attempts
+        self.latest: Mapping[Run, Attempt] = self._state.latest
+        self.orders: Mapping[int, list[str]] = self._state.orders
         self.changed: dict[Run, int] = {}
         self.ended_revision = revision
         self.is_running = False
-        self._open: dict[Key, str] = {}  # ordered, as they began: with what each waits for, if it does
         self._progress: tuple[int, Progress] | None = None
         self.replan(plan, revision)
 
@@ -74,40 +70,20 @@ class Book:
     def planned(self) -> tuple[Run, ...]:
         """Return every measured run that is planned so far; found when asked for: blocks come one by one."""
         if self._planned is None:
-            skeleton = Campaign(folder=self.folder, plan=self.plan, orders=self.orders)
+            skeleton = Campaign(folder=self.folder, plan=self.plan, orders=dict(self.orders))
             self._planned = tuple(run for run in skeleton.planned() if run.case in self.cases)
         return self._planned
 
     def apply(self, event: Event, revision: int) -> None:
         """Take in one event of the journal."""
         self.revision = revision
-        session = self._sessions.take(event)
+        run = self._state.take(event)
+        if run is not None:
+            self._touch(run, revision)
         if isinstance(event, BlockBegan):
-            known = self.orders.get(event.block, [])
-            self.orders[event.block] = list(dict.fromkeys([*known, *event.order]))
-            self._passes[Pass(session, event.block)] = event.again
             self.matrix_revision = revision
             self._planned = None
-        elif isinstance(event, AttemptBegan):
-            lost = Attempt(
-                case=event.case,
-                block=event.block,
-                attempt=event.attempt,
-                state=State.LOST,
-                reason="tare ended before the run did",
-                started_at=event.at,
-                session=session,
-            )
-            self._open[_key(lost)] = ""
-            self._keep(lost, revision)
-        elif isinstance(event, AttemptWaits):
-            key = (event.case, event.block, event.attempt)
-            if key in self._open:
-                self._open[key] = event.reason
-                self._touch(Run(event.block, event.case), revision)
         elif isinstance(event, AttemptEnded):
-            self._open.pop(_key(event.attempt), None)
-            self._keep(msgspec.structs.replace(event.attempt, session=session), revision)
             self.ended_revision = revision
 
     def run_by(self, is_running: bool, revision: int) -> None:
@@ -115,7 +91,7 @@ class Book:
         if is_running != self.is_running:
             self.is_running = is_running
             self.revision = revision
-            for case, block, _ in self._open:
+            for case, block, _ in self._state.under_way:
                 self._touch(Run(block, case), revision)
 
     def state(self, run: Run) -> State:
@@ -125,13 +101,11 @@ class Book:
 
     def state_of(self, attempt: Attempt) -> State:
         """Return the state of an attempt: those without an end are RUNNING while the campaign is run."""
-        return State.RUNNING if self.is_running and _key(attempt) in self._open else attempt.state
+        return self._state.current(attempt, is_running=self.is_running).state
 
     def reason_of(self, attempt: Attempt) -> str:
         """Return why an attempt does not count; of one under way, what it waits for, if it does."""
-        if self.state_of(attempt) is State.RUNNING:
-            return self._open.get(_key(attempt), "")
-        return attempt.reason
+        return self._state.current(attempt, is_running=self.is_running).reason
 
     def changed_since(self, revision: int) -> Iterator[Run]:
         """Yield the runs that changed after `revision`, the latest first."""
@@ -142,15 +116,12 @@ class Book:
 
     def campaign(self) -> Campaign:
         """Return it all as a value, as `read_campaign` would; without environments."""
-        attempts = dict(self.attempts)
-        for key, waits_for in self._open.items() if self.is_running else ():
-            attempts[key] = msgspec.structs.replace(attempts[key], state=State.RUNNING, reason=waits_for)
         return Campaign(
             folder=self.folder,
             plan=self.plan,
-            attempts=with_passes(tuple(attempts.values())),
+            attempts=with_passes(self._state.current_attempts(is_running=self.is_running)),
             orders=dict(self.orders),
-            sessions=tuple(self._sessions.sessions),
+            sessions=tuple(self._state.sessions),
             is_running=self.is_running,
         )
 
@@ -161,19 +132,24 @@ class Book:
         return self._progress[1]
 
     def _count(self) -> Progress:
-        counts = Counter(dict.fromkeys(State, 0))
-        counts.update(self.state(run) for run in self.planned)
+        planned, latest = self.planned, self.latest
+        current = {
+            run: self._state.current(latest[run], is_running=self.is_running)
+            for run in planned
+            if run in latest
+        }
+        counts = account_for(planned, current, is_running=self.is_running).counts
         spent = Spending(self.plan.repeats.budget)
         for key, one in self.attempts.items():
-            if key not in self._open:
+            if key not in self._state.under_way:
                 spent.add(one, is_settled=one.is_settled)
-        under_way = tuple(self.attempts[key] for key in self._open) if self.is_running else ()
+        under_way = tuple(self.attempts[key] for key in self._state.under_way) if self.is_running else ()
         n_left = self._n_left(counts) if self.is_running else 0
         left_s = spent.left_s(n_left) if n_left else None
         started = [one.started_at for one in self.attempts.values() if one.started_at is not None]
         return Progress(
-            counts=dict(counts),
-            n_planned=len(self.planned),
+            counts=counts,
+            n_planned=len(planned),
             eta_s=left_s,
             under_way=under_way,
             started_at=min(started, default=None),
@@ -182,12 +158,12 @@ class Book:
 
     def _n_left(self, counts: Mapping[State, int]) -> int:
         """Return how many runs the present session has yet to end, those that it makes once more included."""
-        if self._sessions.number < 2:
+        if len(self._state.sessions) < 2:
             return len(self.planned) - sum(counts[state] for state in _SETTLED)
-        session = self._sessions.sessions[-1]
-        outstanding = Outstanding(self.plan, session.number, self._passes)
+        session = self._state.sessions[-1]
+        outstanding = Outstanding(self.plan, session.number, self._state.passes)
         for one in with_passes(tuple(self.attempts.values())):
-            if _key(one) in self._open:
+            if key_of(one) in self._state.under_way:
                 outstanding.take_under_way(Run(one.block, one.case), one.session)
             else:
                 is_retried = session.is_retrying and one.session < session.number
@@ -196,20 +172,10 @@ class Book:
         blocks: dict[int, list[str]] = {}
         for run in self.planned:
             blocks.setdefault(run.block, []).append(run.case)
-        return len(self._open) + sum(
+        return len(self._state.under_way) + sum(
             len(outstanding.of_block(block, cases).order) for block, cases in blocks.items()
         )
-
-    def _keep(self, attempt: Attempt, revision: int) -> None:
-        run = Run(attempt.block, attempt.case)
-        self.attempts[_key(attempt)] = attempt
-        self.latest[run] = attempt
-        self._touch(run, revision)
 
     def _touch(self, run: Run, revision: int) -> None:
         self.changed.pop(run, None)
         self.changed[run] = revision
-
-
-def _key(attempt: Attempt) -> Key:
-    return attempt.case, attempt.block, attempt.attempt

@@ -224,7 +224,7 @@ def run_list(
     wanted = [word for word in words.casefold().split() if word]
     found: list[Attempt | Run] = [
         one
-        for one in reversed(book.attempts.values())
+        for one in reversed(tuple(book.attempts.values()))
         if one.case in sides.side_of and _fits(book.state_of(one), state) and _has(wanted, sides, one)
     ]
     if state in ("", State.PENDING):

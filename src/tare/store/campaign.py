@@ -14,7 +14,7 @@ import msgspec
 from tare.beneath import Beneath
 from tare.errors import CampaignError, NoCampaign
 from tare.model.attempt import Attempt, State
-from tare.model.campaign import Campaign, Environment, Session
+from tare.model.campaign import Campaign, Environment
 from tare.model.case import Pass
 from tare.model.plan import MOST_RUNS, Plan
 from tare.store.journal import (
@@ -27,8 +27,9 @@ from tare.store.journal import (
     is_held,
     read_events,
 )
+from tare.store.journal_state import JournalState, key_of
 from tare.store.reading import read_json
-from tare.store.sessions import SessionReader, with_passes
+from tare.store.sessions import with_passes
 from tare.store.telemetry import read_means
 
 JOURNAL = "journal.jsonl"
@@ -102,16 +103,16 @@ def read_campaign(folder: Path) -> Campaign:
             f"{folder / JOURNAL}: tells of the case {unknown}, which {PLAN} does not have; restore both from "
             "one copy"
         )
-    attempts = attempts_of(events, is_running=is_running)
-    attempts = with_passes(attempts)
+    state = JournalState(events)
+    attempts = with_passes(state.current_attempts(is_running=is_running))
     if means := read_means(folder):
         attempts = tuple(msgspec.structs.replace(one, imported=means.get(one.folder, {})) for one in attempts)
     return Campaign(
         folder=folder,
         plan=plan,
         attempts=attempts,
-        orders=orders_of(events),
-        sessions=sessions_of(events),
+        orders=state.orders,
+        sessions=tuple(state.sessions),
         environments=_read_environments(folder),
         is_running=is_running,
     )
@@ -123,40 +124,6 @@ def _unknown_case(plan: Plan, events: tuple[Event, ...]) -> str | None:
     told |= {event.attempt.case for event in events if isinstance(event, AttemptEnded)}
     told |= {case for event in events if isinstance(event, BlockBegan) for case in event.order}
     return min(told - {case.id for case in plan.cases}, default=None)
-
-
-def attempts_of(events: tuple[Event, ...], *, is_running: bool = False) -> tuple[Attempt, ...]:
-    """Return the attempts that `events` tell of, those without an end as LOST (or RUNNING)."""
-    attempts: dict[tuple[str, int, int], Attempt] = {}
-    under_way: dict[tuple[str, int, int], str] = {}
-    reader = SessionReader()
-    for event in events:
-        session = reader.take(event)
-        if isinstance(event, AttemptBegan):
-            key = (event.case, event.block, event.attempt)
-            under_way[key] = ""
-            attempts[key] = Attempt(
-                case=event.case,
-                block=event.block,
-                attempt=event.attempt,
-                state=State.LOST,
-                reason="tare ended before the run did",
-                started_at=event.at,
-                session=session,
-            )
-        elif isinstance(event, AttemptWaits):
-            key = (event.case, event.block, event.attempt)
-            if key in under_way:
-                under_way[key] = event.reason
-        elif isinstance(event, AttemptEnded):
-            ended = event.attempt
-            key = (ended.case, ended.block, ended.attempt)
-            under_way.pop(key, None)
-            attempts[key] = ended if ended.session == session else _of_session(ended, session)
-    if is_running:
-        for key, waits_for in under_way.items():
-            attempts[key] = msgspec.structs.replace(attempts[key], state=State.RUNNING, reason=waits_for)
-    return tuple(attempts.values())
 
 
 class Past(NamedTuple):
@@ -176,18 +143,19 @@ class Past(NamedTuple):
     last_block: int | None
 
 
-def read_past(events: tuple[Event, ...]) -> Past:
+def read_past(events: Iterable[Event]) -> Past:
     """Return what `events` tell to a process that goes on."""
-    reader = SessionReader()
-    passes: dict[Pass, list[str]] = {}
-    for event in events:
-        session = reader.take(event)
-        if isinstance(event, BlockBegan):
-            passes[Pass(session, event.block)] = event.again
-    attempts, orders = with_passes(attempts_of(events)), orders_of(events)
-    ended = {event.attempt.folder for event in events if isinstance(event, AttemptEnded)}
-    begun = tuple(one for one in attempts if one.folder not in ended)
-    return Past(attempts, begun, orders, passes, reader.number, reader.last_at, reader.last_block)
+    state = JournalState(events)
+    attempts = with_passes(state.current_attempts(is_running=False))
+    return Past(
+        attempts=attempts,
+        begun=tuple(one for one in attempts if key_of(one) in state.under_way),
+        orders=state.orders,
+        passes=state.passes,
+        n_sessions=len(state.sessions),
+        last_at=state.last_at,
+        last_block=state.last_block,
+    )
 
 
 def untold(place: Beneath, attempts: Iterable[Attempt]) -> Iterator[str]:
@@ -221,27 +189,6 @@ def with_untold(past: Past, folder: Path, plan: Plan) -> Past:
             )
             found.append(attempt)
     return past._replace(attempts=(*past.attempts, *found), begun=(*past.begun, *found))
-
-
-def orders_of(events: Iterable[Event]) -> dict[int, list[str]]:
-    """Return the cases of each block that was begun, those of an earlier session first."""
-    orders: dict[int, list[str]] = {}
-    for event in events:
-        if isinstance(event, BlockBegan):
-            orders[event.block] = list(dict.fromkeys([*orders.get(event.block, []), *event.order]))
-    return orders
-
-
-def sessions_of(events: Iterable[Event]) -> tuple[Session, ...]:
-    """Return the sessions that `events` tell of."""
-    reader = SessionReader()
-    for event in events:
-        reader.take(event)
-    return tuple(reader.sessions)
-
-
-def _of_session(attempt: Attempt, session: int) -> Attempt:
-    return msgspec.structs.replace(attempt, session=session)
 
 
 def store_environment(folder: Path, environment: Environment) -> str:

@@ -24,9 +24,10 @@ from tare.model.values import Scalar, Settings
 from tare.model.workload import Fom
 from tare.plan import identified, lay_out, varied_settings
 from tare.redaction import redact_text
-from tare.store.campaign import attempts_of, freeze, open_journal
+from tare.store.campaign import freeze, open_journal
 from tare.store.candidates import Candidate
 from tare.store.journal import AttemptEnded, BlockBegan
+from tare.store.journal_state import JournalState
 from tare.store.sessions import with_passes
 from tare.store.sifted import Judged, Sifted, joined, unparted
 from tare.store.trees import PACKED, Refused, is_packed, natural, printable
@@ -271,7 +272,8 @@ def write_import(folder: Path, plan: Plan, runs: Sequence[Imported], existing: C
     What a crash leaves undone is done by the same import. Raises CampaignError.
     """
     with open_journal(folder) as journal:
-        if with_passes(attempts_of(journal.events)) != (existing.attempts if existing else ()):
+        recorded = JournalState(journal.events).current_attempts(is_running=False)
+        if with_passes(recorded) != (existing.attempts if existing else ()):
             raise CampaignError(f"{folder}: another tare has changed it meanwhile; import again")
         orders = {block: list(order) for block, order in existing.orders.items()} if existing else {}
         try:

@@ -14,8 +14,9 @@ from tare.beneath import Beneath
 from tare.errors import CampaignError
 from tare.model.attempt import Attempt, State
 from tare.store import sealing
-from tare.store.campaign import ENVIRONMENTS, JOURNAL, attempts_of, read_plan, untold
+from tare.store.campaign import ENVIRONMENTS, JOURNAL, read_plan, untold
 from tare.store.journal import MOST_BYTES, DamagedLine, Event, LineReader, has_sum
+from tare.store.journal_state import JournalState
 from tare.store.manifest import check_manifest, n_listed
 
 
@@ -53,7 +54,8 @@ def verify(folder: Path) -> Verification:
         faults.append(Fault("plan.json", str(error)))
         plan = None
     lines, events = _read_lines(place / JOURNAL, faults)
-    attempts = attempts_of(tuple(events))
+    state = JournalState(events)
+    attempts = state.current_attempts(is_running=False)
     ended = [one for one in attempts if one.state is not State.LOST]
     if plan is not None:
         known = {case.id for case in plan.cases}

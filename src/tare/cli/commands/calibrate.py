@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
@@ -14,7 +13,7 @@ import click
 import msgspec
 
 from tare import config
-from tare.cli.commands.status import account, is_all_done, percent
+from tare.cli.commands.status import is_all_done, percent
 from tare.cli.output import echo, json_option, print_json, print_table
 from tare.cli.progress import make_progress
 from tare.cli.wiring import planning as wiring
@@ -50,6 +49,7 @@ def command(
       tare calibrate studies/demo.yaml --out campaigns/demo-twins --blocks 9
       tare report campaigns/demo-twins
     """
+    from tare.answers.accounting import account
     from tare.answers.calibration import calibration
     from tare.answers.ending import ending
 
@@ -66,8 +66,7 @@ def command(
         _print(found, campaign.plan.site)
     if not found.rows:
         echo(f"tare: no case has three blocks with both twins; see 'tare status {folder}'", err=True)
-    counts = Counter(state for _, state, _ in account(campaign))
-    if not found.rows or not is_all_done(counts, ending(campaign)):
+    if not found.rows or not is_all_done(account(campaign), ending(campaign)):
         raise click.exceptions.Exit(1)
 
 

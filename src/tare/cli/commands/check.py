@@ -260,7 +260,7 @@ def _body(found: Check, undecided: Undecided) -> dict[str, object]:
         "notes": found.notes,
         "is_complete": found.completeness.is_complete,
         "n_planned": found.completeness.n_planned,
-        "counts": found.completeness.counts,
+        "counts": {state: n for state, n in found.completeness.counts.items() if n},
         "rules": [
             {
                 "name": verdict.rule.name,

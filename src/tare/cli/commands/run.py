@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 import msgspec
 
-from tare.cli.commands.status import account, ending_lines, is_all_done, summary_line
+from tare.cli.commands.status import ending_lines, is_all_done, summary_line
 from tare.cli.logging_options import is_very_verbose, log_options
 from tare.cli.output import echo
 from tare.cli.progress import make_progress
@@ -32,6 +32,7 @@ from tare.store.shown import Shower
 from tare.units import Dimension, parse_quantity
 
 if TYPE_CHECKING:
+    from tare.answers.accounting import Accounting
     from tare.answers.ending import Ending
 
 
@@ -143,6 +144,7 @@ def command(
       tare run study.yaml --telemetry off --packets    no samples; packets by size
       tare run study.yaml -v                           say what is sent where; the campaign keeps it, too
     """
+    from tare.answers.accounting import account
     from tare.answers.ending import ending
 
     loaded = wiring.load(study, blocks, like=out)
@@ -172,10 +174,9 @@ def command(
         manner=manner,
         log_level=logging.DEBUG if is_very_verbose(context) else logging.INFO,
     )
-    counts = Counter(state for _, state, _ in account(campaign))
-    end = ending(campaign)
-    _print_summary(campaign, counts, end)
-    if not is_all_done(counts, end):
+    found, end = account(campaign), ending(campaign)
+    _print_summary(campaign, found, end)
+    if not is_all_done(found, end):
         raise click.exceptions.Exit(1)
 
 
@@ -205,13 +206,13 @@ def _default_folder(plan: Plan) -> Path:
     return Path("campaigns") / f"{plan.study}-{time.strftime('%Y-%m-%dT%H%M%S')}"
 
 
-def _print_summary(campaign: Campaign, counts: Counter[State], end: Ending) -> None:
-    echo(summary_line(campaign, counts))
+def _print_summary(campaign: Campaign, accounting: Accounting, end: Ending) -> None:
+    echo(summary_line(campaign, accounting))
     for line in ending_lines(campaign, end, most=5):
         echo(line)
     why = Counter(
         (attempt.state, _PID.sub("", attempt.reason))
-        for _, state, attempt in account(campaign)
+        for _, state, attempt in accounting.runs
         if attempt is not None and state is not State.DONE
     )
     for (state, reason), count in why.most_common(5):
@@ -219,7 +220,7 @@ def _print_summary(campaign: Campaign, counts: Counter[State], end: Ending) -> N
     folders = [campaign.folder / one.folder for one in campaign.measured()]
     for reason, count in packet_faults(folders).most_common(3):
         echo(f"  {count} × packets not all counted: {reason}")
-    if campaign.plan.reference and counts[State.DONE]:
+    if campaign.plan.reference and accounting.n_done:
         from tare.answers.compare import aggregates
         from tare.answers.quoted import quoted
         from tare.cli.commands.compare import print_comparisons, print_further
@@ -230,6 +231,6 @@ def _print_summary(campaign: Campaign, counts: Counter[State], end: Ending) -> N
         print_comparisons(campaign, rows, campaign.plan.reference)
         print_further(rows, found)
     echo()
-    if counts[State.FAILED] or counts[State.INVALID]:
+    if accounting.counts[State.FAILED] or accounting.counts[State.INVALID]:
         echo(f"once that is mended: tare run {campaign.folder} --retry-failed")
     echo(f"next: tare report {campaign.folder}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,15 +15,15 @@ from tare.answers.spans import spans_of
 from tare.cli.log_lines import moment, print_log
 from tare.cli.output import echo, json_option, print_json, print_table
 from tare.errors import UsageError
-from tare.model.attempt import Attempt, State
+from tare.model.attempt import State
 from tare.model.campaign import Campaign
-from tare.model.case import Run
 from tare.units import format_seconds
 
 _VAGUE = 10.0
 """Of an interval, half: what is not known better is not told to the last digit."""
 
 if TYPE_CHECKING:
+    from tare.answers.accounting import Accounting, PlannedRun
     from tare.answers.ending import Ending
     from tare.answers.stopping import Standing
 
@@ -59,6 +58,7 @@ def command(
       tare status campaigns/demo
       tare status campaigns/demo --log --since 1h --level warning
     """
+    from tare.answers.accounting import account
     from tare.answers.ending import ending
     from tare.store.shown import read_shown
 
@@ -68,22 +68,21 @@ def command(
     if since is not None or level is not None:
         raise UsageError("--since and --level choose among the lines of the log; add --log")
     campaign = read_shown(folder)
-    rows = account(campaign)
-    counts = Counter(row[1] for row in rows)
+    found = account(campaign)
     end = ending(campaign)
     if as_json:
-        print_json("tare.status/1", _body(campaign, rows, counts, end))
+        print_json("tare.status/1", _body(campaign, found, end))
         return
-    echo(summary_line(campaign, counts))
+    echo(summary_line(campaign, found))
     for line in (*_session_lines(campaign), *_span_lines(campaign), *ending_lines(campaign, end)):
         echo(line)
-    shown = [row for row in rows if is_all or row[1] not in {State.DONE, State.PENDING}]
+    shown = [one for one in found.runs if is_all or one.state not in {State.DONE, State.PENDING}]
     if shown:
         echo()
         _print_runs(campaign, shown)
 
 
-def _print_runs(campaign: Campaign, shown: Sequence[tuple[Run, State, Attempt | None]]) -> None:
+def _print_runs(campaign: Campaign, shown: Sequence[PlannedRun]) -> None:
     """Print runs as a table, with the session of the last attempt of each where there are several."""
     cases, has_sessions = campaign.cases, len(campaign.sessions) > 1
     rows = [
@@ -119,27 +118,17 @@ def _span_lines(campaign: Campaign) -> Iterator[str]:
         )
 
 
-def account(campaign: Campaign) -> list[tuple[Run, State, Attempt | None]]:
-    """Return every planned run with its state and last attempt; no run is left out."""
-    latest = campaign.latest()
-    return [
-        (run, latest[run].state if run in latest else State.PENDING, latest.get(run))
-        for run in campaign.planned()
-    ]
-
-
-def summary_line(campaign: Campaign, counts: Counter[State]) -> str:
+def summary_line(campaign: Campaign, found: Accounting) -> str:
     """Return one line of counts, such as ``demo at lab: 82 of 84 runs done, 2 invalid``."""
-    total = sum(counts.values())
-    rest = [f"{counts[state]} {state}" for state in State if state is not State.DONE and counts[state]]
-    text = f"{campaign.plan.study} at {campaign.plan.site}: {counts[State.DONE]} of {total} runs done"
+    rest = [f"{n} {state}" for state, n in found.others.items()]
+    text = f"{campaign.plan.study} at {campaign.plan.site}: {found.n_done} of {found.n_planned} runs done"
     return ", ".join([text, *rest])
 
 
-def is_all_done(counts: Counter[State], end: Ending) -> bool:
+def is_all_done(found: Accounting, end: Ending) -> bool:
     """Return whether every run came out well, but for those for which no budget is left."""
-    n_fine = counts[State.DONE] + (counts[State.PENDING] if end.is_budget_spent else 0)
-    return n_fine == sum(counts.values())
+    n_fine = found.n_done + (found.counts[State.PENDING] if end.is_budget_spent else 0)
+    return n_fine == found.n_planned
 
 
 def ending_lines(campaign: Campaign, end: Ending, *, most: int | None = None) -> list[str]:
@@ -181,8 +170,7 @@ def _standing(campaign: Campaign, one: Standing) -> str:
 
 def _body(
     campaign: Campaign,
-    rows: list[tuple[Run, State, Attempt | None]],
-    counts: Counter[State],
+    found: Accounting,
     end: Ending,
 ) -> dict[str, object]:
     cases = campaign.cases
@@ -190,7 +178,7 @@ def _body(
         "study": campaign.plan.study,
         "site": campaign.plan.site,
         "is_running": campaign.is_running,
-        "counts": {str(state): counts[state] for state in State},
+        "counts": {str(state): n for state, n in found.counts.items()},
         "budget_spent": end.is_budget_spent,
         "time": msgspec.to_builtins(spans_of(campaign.attempts)),
         "sessions": [
@@ -237,6 +225,6 @@ def _body(
                     if name in campaign.plan.varied
                 },
             }
-            for run, state, attempt in rows
+            for run, state, attempt in found.runs
         ],
     }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter, defaultdict
+from collections import defaultdict
 
-from tare.model.attempt import Attempt, State
+from tare.answers import accounting
+from tare.answers.accounting import PlannedRun
+from tare.model.attempt import State
 from tare.model.campaign import Campaign
-from tare.model.case import Run
 from tare.report.words.numbers import count, visible
 
 
@@ -50,44 +51,30 @@ class Account:
 
 def account(campaign: Campaign) -> Account:
     """Return what became of each planned run of `campaign`; its latest attempt tells."""
-    latest = campaign.latest()
-    planned = campaign.planned()
-    grouped: dict[tuple[str, State, str, str], list[tuple[Run, Attempt | None]]] = defaultdict(list)
-    states: Counter[State] = Counter()
-    for run in planned:
-        attempt = latest.get(run)
-        state = state_of(attempt, campaign.is_running)
-        states[state] += 1
-        if state is not State.DONE:
-            reason = attempt.reason if attempt else "not run yet"
-            check = attempt.check if attempt else ""
-            grouped[run.case, state, reason, check].append((run, attempt))
+    found = accounting.account(campaign)
+    grouped: dict[tuple[str, State, str, str], list[PlannedRun]] = defaultdict(list)
+    for one in found.runs:
+        if one.state is not State.DONE:
+            reason = one.attempt.reason if one.attempt else "not run yet"
+            check = one.attempt.check if one.attempt else ""
+            grouped[one.run.case, one.state, reason, check].append(one)
     counted = [one for one in campaign.attempts if one.block >= 1]
     return Account(
-        n_planned=len(planned),
-        states=dict(states),
-        gaps=tuple(_gap(*key, found) for key, found in grouped.items()),
+        n_planned=found.n_planned,
+        states=found.counts,
+        gaps=tuple(_gap(*key, alike) for key, alike in grouped.items()),
         n_attempts=len(counted),
         n_repeated=len(counted) - len({(one.block, one.case) for one in counted}),
         n_warmup=sum(one.block < 1 for one in campaign.attempts),
     )
 
 
-def state_of(attempt: Attempt | None, is_running: bool) -> State:
-    """Return the state of a run by its last attempt; nothing runs in a campaign that nobody holds."""
-    if attempt is None:
-        return State.PENDING
-    if attempt.state is State.RUNNING and not is_running:
-        return State.LOST
-    return attempt.state
-
-
-def _gap(case: str, state: State, reason: str, check: str, found: list[tuple[Run, Attempt | None]]) -> Gap:
+def _gap(case: str, state: State, reason: str, check: str, found: list[PlannedRun]) -> Gap:
     return Gap(
         case=case,
         state=state,
         reason=visible(reason) or "no reason was recorded",
         check=visible(check),
-        blocks=tuple(run.block for run, _ in found),
-        folders=tuple(attempt.folder for _, attempt in found if attempt),
+        blocks=tuple(one.run.block for one in found),
+        folders=tuple(one.attempt.folder for one in found if one.attempt),
     )

@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from tare.answers.accounting import state_of
 from tare.model.attempt import Attempt, State
 from tare.model.campaign import Campaign
 from tare.model.case import Run
 from tare.report.listing import Listing, PackedCell, PackedRow, split
-from tare.report.sections.accounting import state_of
 from tare.report.sections.panels import is_shown
 from tare.report.sides import Sides
 from tare.report.words.numbers import NARROW, number, quantity, visible, words
