@@ -16,6 +16,7 @@ from tare.answers.questions import Family, FamilyKind, Questions, Subject, quest
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison
+from tare.model.margins import are_within, excludes_one
 from tare.model.values import Settings
 from tare.model.verdict import Verdict
 from tare.stats.family import p_values
@@ -187,8 +188,8 @@ def _alarms(logs: Floats, terms: Terms, looks: Sequence[Looks]) -> tuple[Flags, 
     found = ratios(np.ones_like(logs), np.exp(logs), terms.confidence)
     known = p_values(found, terms.margin, terms.confidence, terms.correction, looks)
     alpha = 1 - terms.confidence
-    excludes = (found.low > 1) | (found.high < 1)
-    is_within = (found.low >= 1 / (1 + terms.margin)) & (found.high <= 1 + terms.margin)
+    excludes = excludes_one(found.low, found.high)
+    is_within = are_within(found.low, found.high, terms.margin)
     is_equivalent = is_within & (known.equivalence_adjusted <= alpha)
     return excludes & (known.difference_adjusted <= alpha) & ~is_equivalent, excludes
 

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from tare.model.campaign import Campaign
+from tare.model.margins import is_beyond, is_within
 from tare.model.values import Scalar, Settings
 from tare.stats.intervals import MIN_BLOCKS
 from tare.stats.ratios import ratios
@@ -173,13 +174,16 @@ def _held(claim: Claim, held: Held, data: Campaign, confidence: float) -> Eviden
 
 def _of_interval(claim: Claim, low: float, high: float) -> ClaimVerdict:
     """Return what an interval says; a point estimate is one of no width."""
-    if claim.kind is Judgement.EQUIVALENT:
-        least, most = 1 / (1 + claim.margin), 1 + claim.margin
-    else:
-        least, most = (1.0, math.inf) if claim.kind is Judgement.HIGHER else (0.0, 1.0)
-    if least < low and high < most:
+    match claim.kind:
+        case Judgement.EQUIVALENT:
+            holds, fails = is_within(low, high, claim.margin), is_beyond(low, high, claim.margin)
+        case Judgement.HIGHER:
+            holds, fails = low > 1, high < 1
+        case _:
+            holds, fails = high < 1, low > 1
+    if holds:
         return ClaimVerdict.SUPPORTED
-    return ClaimVerdict.CONTRADICTED if high < least or low > most else ClaimVerdict.UNDECIDED
+    return ClaimVerdict.CONTRADICTED if fails else ClaimVerdict.UNDECIDED
 
 
 def _why(claim: Claim, leans_to: ClaimVerdict, counts: tuple[int, int], *, has_interval: bool) -> str:

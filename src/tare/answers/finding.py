@@ -14,6 +14,7 @@ from tare.answers.estimate import absent_as_none
 from tare.answers.looks import SessionEnds
 from tare.answers.paid import is_beyond, is_other, paid
 from tare.model.comparison import Correction, Finding, Mean, Paid, RankEstimate
+from tare.model.margins import are_within, excludes_one
 from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from tare.stats.autocorrelation import allow_for, not_to_be_told, outlasting
@@ -275,8 +276,8 @@ class _Drawn:
         for column in np.flatnonzero(np.isfinite(self.untold)).tolist():
             r, n = f"{self.untold[column]:.2f}", found.n_blocks[column]
             yield column, untold_words(r, n)
-        excludes = (found.low > 1) | (found.high < 1)
-        is_within = (found.low >= 1 / (1 + terms.margin)) & (found.high <= 1 + terms.margin)
+        excludes = excludes_one(found.low, found.high)
+        is_within = are_within(found.low, found.high, terms.margin)
         for column in np.flatnonzero(excludes | is_within).tolist():
             if verdicts[column] is Verdict.UNDECIDED and (is_within[column] or self.better[column]):
                 if np.isfinite(self.untold[column]):

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from tare.answers.estimate import absent_as_none
 from tare.model.comparison import Mean, Paid
+from tare.model.margins import is_within
 from tare.model.workload import Better
 from tare.stats.autocorrelation import allow_for
 from tare.stats.intervals import Floats
@@ -90,4 +91,4 @@ def is_other(one: Paid, ratio: float | None, margin: float) -> bool:
 
 def is_beyond(one: Paid | None, margin: float) -> bool:
     """Return whether the ratio of what adds up lies outside of the margin."""
-    return one is not None and not 1 / (1 + margin) <= one.ratio <= 1 + margin
+    return one is not None and not is_within(one.ratio, one.ratio, margin)

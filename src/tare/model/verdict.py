@@ -16,6 +16,7 @@ import functools
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
+from tare.model.margins import is_within
 from tare.model.workload import Better
 from tare.registry import load_all
 
@@ -45,7 +46,7 @@ class Judged(NamedTuple):
     @property
     def is_equivalent(self) -> bool:
         """Return whether the whole interval lies within [1/(1 + margin), 1 + margin]."""
-        return self.can_be_equivalent and self.low >= 1 / (1 + self.margin) and self.high <= 1 + self.margin
+        return self.can_be_equivalent and is_within(self.low, self.high, self.margin)
 
     @property
     def is_different(self) -> bool:

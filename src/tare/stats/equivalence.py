@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tare.model.margins import margin_ends
 from tare.stats.intervals import Floats
 from tare.stats.ratios import Design, Ratios
 from tare.stats.sign_test import sign_tails
@@ -30,7 +31,8 @@ def equivalence_p_values(found: Ratios, margin: float) -> Floats:
     Two one-sided tests (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657): the larger p value of a ratio
     at 1 + margin or above and of one at 1/(1 + margin) or below, which is that of the nearer end.
     """
-    return np.maximum(_above(found, 1 / (1 + margin)), _below(found, 1 + margin))
+    least, most = margin_ends(margin)
+    return np.maximum(_above(found, least), _below(found, most))
 
 
 def _above(found: Ratios, limit: float) -> Floats:

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from tare.model.comparison import Comparison
+from tare.model.margins import margin_ends
 from tare.report.charts import palette
 from tare.report.charts.axes import Domain, ratio_x_axis, y_domain
 from tare.report.charts.drawing import framed
@@ -93,7 +94,8 @@ def _chart(panel: Panel, domain: Domain, margin: float, prefix: str) -> Chart:
     rows: list[Row] = [_row(line, point) for line in panel.lines for point in line.points]
     foms = list(dict.fromkeys(str(row["fom"]) for row in rows))
     n_rows = max(len(foms), 1) * max(len(panel.lines), 1)
-    band: list[Row] = [{"low": 1 / (1 + margin), "high": 1 + margin, "one": 1.0}]
+    least, most = margin_ends(margin)
+    band: list[Row] = [{"low": least, "high": most, "one": 1.0}]
     return framed(
         panel,
         [*_band_layers(f"{prefix}-band", domain), *_point_layers(f"{prefix}-points", foms)],
