@@ -10,7 +10,7 @@ import itertools
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from backends.substrates import (
     ssh_agent,
 )
 from lab.calls import running_lab
+from support.waiting import until
 from tare.backends.slurm.options import SlurmOptions
 from tare.lab import AGENT, Lab
 from tare.model.site import Platform
@@ -121,13 +122,6 @@ def asleep(*numbers: str) -> int:
         except OSError:
             continue
     return count
-
-
-def until(condition: Callable[[], bool], within_s: float = 30) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
 
 
 def test_output_and_exit_code(substrate: Substrate) -> None:

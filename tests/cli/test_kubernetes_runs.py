@@ -18,6 +18,7 @@ import yaml
 from backends.kubernetes.conftest import Happenings, record
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from cli.conftest import TARE, Tare
+from support.waiting import until
 
 STUDY = """\
 study: pods
@@ -172,11 +173,3 @@ def test_what_the_cluster_would_get_is_shown(tare: Tare, operator: Operator, tmp
     kinds = [one["kind"] for one in yaml.safe_load_all(shown.stdout)]
     assert kinds == ["ConfigMap", "MPIJob"]
     assert "# trap" not in shown.stdout
-
-
-def until(is_so: object) -> None:
-    assert callable(is_so)
-    end = time.monotonic() + _PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)

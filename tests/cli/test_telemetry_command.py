@@ -12,9 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from cli.conftest import Tare
-from serve.conftest import running, until
+from serve.conftest import running
 from serve.test_openmetrics import query
 from support.synthetic import make_campaign
+from support.waiting import until
 from tare.beneath import Beneath
 from tare.cli.commands.telemetry import command
 from tare.model.attempt import Attempt
@@ -173,7 +174,7 @@ def prometheus(tmp_path: Path) -> Iterator[str]:
 def test_series_of_a_sites_prometheus_are_cut_to_the_runs(
     tare: Tare, tmp_path: Path, prometheus: str
 ) -> None:
-    until(lambda: query(prometheus, 'count_over_time(up{job="node"}[10s]) >= 4'), timeout_s=30)
+    until(lambda: query(prometheus, 'count_over_time(up{job="node"}[10s]) >= 4'), within_s=30)
     (first, _) = write_campaign(tmp_path / "c", time.time() - 4)
     queries = ("--query", 'answers=up{job="node"}', "--query", 'twice=2*up{job="node"}')
     done = tare("telemetry", "import", tmp_path / "c", prometheus, *queries)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from kubelab.operators import QUICK, operator
 from kubelab.processes import KubelabError
 from kubelab.simulated_nodes import SimulatedNodes
 from kubernetes_cluster.simulated_pods import RANKS_PER_NODE, SimulatedPods
+from support.waiting import until
 
 __all__ = ["tare"]
 
@@ -29,7 +29,6 @@ ROLES = Path(__file__).parents[2] / "deploy" / "kubernetes"
 OURS = "app.kubernetes.io/managed-by=tare"
 OUT = ["endpoints-controller", "endpointslice-controller"]  # who names pods: nobody asks, and it is costly
 _N_NODES = 4
-_PATIENCE_S = 60
 _STUDY = """\
 study: pods
 question: Do pods cost anything?
@@ -218,14 +217,6 @@ def _steered(
 @pytest.fixture
 def campaign(lab: Lab, namespace: str, tmp_path: Path, tare: Tare) -> Campaign:
     return Campaign(lab, namespace, tmp_path, tare)
-
-
-def until(is_so: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + _PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def until_clean(campaign: Campaign) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kubelab.mpijob import JOB_NAME, JOB_ROLE
+from support.waiting import until
 from tare.backends.kubernetes.cluster import (
     CONFIG_MAPS,
     EVENTS,
@@ -20,7 +19,6 @@ from tare.backends.kubernetes.cluster import (
 
 Doc = dict[str, Any]
 SERVICES, SECRETS = Resource("api/v1", "services", "Service"), Resource("api/v1", "secrets", "Secret")
-_PATIENCE_S = 90
 _ENDS = {"tare/role": "client"}
 """The label by which kwok ends a pod that no Job made (kubelab/manifests/stages.yaml)."""
 _OF_THE_DAY = {
@@ -129,14 +127,6 @@ class Operated(NamedTuple):
         }
         text = json.dumps(found).replace(self.cluster.namespace, "NAMESPACE")
         return {kind: _lasting(one) for kind, one in json.loads(text).items()}
-
-
-def until(is_so: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + _PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def _lasting(one: Any) -> Any:

@@ -11,7 +11,8 @@ import time
 import pytest
 
 from cli.conftest import ELSEWHERE, TARE, Tare
-from kubernetes_cluster.conftest import Campaign, until, until_clean
+from kubernetes_cluster.conftest import Campaign, until_clean
+from support.waiting import until
 
 
 @pytest.mark.parametrize(("nodes", "resource"), [(2, "mpijobs"), (1, "jobs")])

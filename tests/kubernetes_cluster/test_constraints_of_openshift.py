@@ -11,7 +11,8 @@ import pytest
 from backends.kubernetes.situations import BASE, HOST, Situation
 from kubelab.control_plane import ControlPlane
 from kubelab.processes import KubelabError
-from kubernetes_cluster.conftest import Lab, until
+from kubernetes_cluster.conftest import Lab
+from support.waiting import until
 from tare.backends.kubernetes.options import Seccomp
 
 CONSTRAINTS = Path(__file__).parents[2] / "kubelab/manifests/security-context-constraints.yaml"

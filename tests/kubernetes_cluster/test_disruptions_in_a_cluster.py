@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kubernetes_cluster.conftest import Campaign, Lab, until, until_clean
+from kubernetes_cluster.conftest import Campaign, Lab, until_clean
+from support.waiting import until
 
 
 def launchers(campaign: Campaign) -> list[str]:

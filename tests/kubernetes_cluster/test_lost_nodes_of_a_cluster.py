@@ -10,8 +10,9 @@ import pytest
 import yaml
 
 from kubelab.simulated_nodes import SimulatedNodes
-from kubernetes_cluster.conftest import ROLES, Campaign, Lab, until, until_clean
+from kubernetes_cluster.conftest import ROLES, Campaign, Lab, until_clean
 from kubernetes_cluster.test_disruptions_in_a_cluster import launchers
+from support.waiting import until
 
 _MORTAL = {"bench": "mortal"}
 

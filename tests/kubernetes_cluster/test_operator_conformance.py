@@ -16,7 +16,8 @@ import pytest
 import yaml
 
 from kubernetes_cluster.conftest import Lab
-from kubernetes_cluster.mpijobs import SECRETS, Doc, Operated, until
+from kubernetes_cluster.mpijobs import SECRETS, Doc, Operated
+from support.waiting import until
 from tare.backends.kubernetes.cluster import JOBS, MPI_JOBS, PODS, Cluster
 from tare.backends.kubernetes.options import KubernetesOptions
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from backends.kubernetes.conftest import wait_for
 from backends.kubernetes.situations import SITUATIONS
-from kubernetes_cluster.conftest import Lab, until
+from kubernetes_cluster.conftest import Lab
+from support.waiting import until
 from tare.backends.kubernetes.cluster import EVENTS, JOBS, MPI_JOBS, PODS, Cluster
 from tare.backends.kubernetes.scheduler import KubernetesScheduler
 from tare.backends.kubernetes.watching import News, Watch

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,19 +11,12 @@ import httpx
 import msgspec
 import pytest
 
+from support.waiting import until
 from tare.serve.access import Access
 from tare.serve.connections import Limits
 from tare.serve.server import Server, listen
 
 Serve = Callable[..., httpx.Client]
-
-
-def until(is_so: Callable[[], object], timeout_s: float = 60.0) -> None:
-    """Wait until something is so; fail when it never is."""
-    end = time.monotonic() + timeout_s
-    while not is_so():
-        assert time.monotonic() < end, "it never came to be so"
-        time.sleep(0.02)
 
 
 @contextlib.contextmanager

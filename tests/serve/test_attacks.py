@@ -21,8 +21,9 @@ import httpx
 import pytest
 
 from cli.conftest import TARE
-from serve.conftest import running, until
+from serve.conftest import running
 from support.synthetic import make_campaign, write_campaign
+from support.waiting import until
 from tare.serve.access import Access
 from tare.serve.connections import Limits, Sparing
 from tare.serve.opening import opened

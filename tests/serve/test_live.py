@@ -15,8 +15,9 @@ import httpx
 import pytest
 
 from cli.conftest import TARE
-from serve.conftest import Serve, running, until
+from serve.conftest import Serve, running
 from support.synthetic import make_campaign, write_campaign
+from support.waiting import until
 from tare.store.campaign import JOURNAL
 from tare.store.journal import AttemptBegan, Journal
 

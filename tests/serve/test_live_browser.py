@@ -11,8 +11,9 @@ import msgspec
 import pytest
 
 from report.studies import hostile, three_networks
-from serve.conftest import running, until
+from serve.conftest import running
 from support.synthetic import write_campaign
+from support.waiting import until
 from tare.serve.access import Access, Guard
 from tare.serve.opening import opened
 from tare.store.campaign import JOURNAL

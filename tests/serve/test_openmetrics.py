@@ -15,9 +15,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from serve.conftest import Serve, running, until
+from serve.conftest import Serve, running
 from support.synthetic import make_campaign, make_case
 from support.synthetic import write_campaign as write_synthetic
+from support.waiting import until
 from tare.model.attempt import Attempt, State
 from tare.serve.openmetrics import CONTENT_TYPE, Family, families, label_name, render
 from tare.serve.server import listen
@@ -155,7 +156,7 @@ def query(url: str, text: str) -> list[dict[str, object]]:
 
 @needs_prometheus
 def test_prometheus_itself_scrapes_it(prometheus: str) -> None:
-    until(lambda: query(prometheus, 'up{job="tare"} == 1'), timeout_s=30)
+    until(lambda: query(prometheus, 'up{job="tare"} == 1'), within_s=30)
     (done,) = query(prometheus, 'tare_runs{campaign="net",state="done"}')
     value = done["value"]
     assert isinstance(value, list)
@@ -170,7 +171,7 @@ def test_every_query_of_the_dashboard_is_answered_while_a_campaign_runs(promethe
     expressions += [one["expr"] for one in dashboard["annotations"]["list"]]
     for text in expressions:
         filled = text.replace("$campaign", ".*").replace("$fom", ".*")
-        until(partial(query, prometheus, filled), timeout_s=30)
+        until(partial(query, prometheus, filled), within_s=30)
 
 
 def test_the_dashboard_asks_only_for_metrics_that_there_are() -> None:

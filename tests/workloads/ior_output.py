@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
-
-from tare.model.workload import Parsed
+from support.outputs import reader
 from tare.workloads.ior import WORKLOADS
 
 (IOR,) = WORKLOADS
@@ -41,10 +39,4 @@ Finished            : Wed Mar  9 11:56:31 2022
 """  # noqa: E501, W291  # IOR's own lines
 
 
-def parse(text: str) -> Parsed:
-    return IOR.parse(io.StringIO(text))
-
-
-def only(parsed: Parsed, fom: str, **at: int | str) -> float:
-    (value,) = [one.value for one in parsed.measurements if one.fom == fom and at.items() <= one.at.items()]
-    return value
+parse = reader(IOR)

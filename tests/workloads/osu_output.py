@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
-
-from tare.model.workload import Parsed
+from support.outputs import reader_of_any
 from tare.workloads.osu import WORKLOADS
 
 OSU = {workload.name.removeprefix("osu."): workload for workload in WORKLOADS}
@@ -26,9 +24,4 @@ BCAST = table(
 )
 
 
-def parse(benchmark: str, text: str) -> Parsed:
-    return OSU[benchmark].parse(io.StringIO(text))
-
-
-def figures(parsed: Parsed, fom: str, **at: int | str) -> list[float]:
-    return [one.value for one in parsed.measurements if one.fom == fom and at.items() <= one.at.items()]
+parse = reader_of_any(OSU)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import only, reader
 from tare.model.case import Layout
 from tare.model.workload import Parsed
 from tare.workloads.elbencho import WORKLOADS
@@ -63,13 +64,7 @@ JSON = """\
 """
 
 
-def parse(text: str) -> Parsed:
-    return WRITE.parse(io.StringIO(text))
-
-
-def only(parsed: Parsed, fom: str, **at: int | str) -> float:
-    (value,) = [one.value for one in parsed.measurements if one.fom == fom and at.items() <= one.at.items()]
-    return value
+parse = reader(WRITE)
 
 
 def both(parsed: Parsed, fom: str, phase: str = "WRITE", **at: int) -> tuple[float, float]:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tare import plugins
-from tare.model.workload import Parsed
+from support.outputs import parse
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 Lines = list[str]
 Damage = Callable[[Lines], Lines]
-
-
-def parse(workload: str, text: str) -> Parsed:
-    return plugins.workloads()[workload].parse(io.StringIO(text))
 
 
 def places(lines: Lines, pattern: str) -> list[int]:

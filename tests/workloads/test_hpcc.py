@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from support.outputs import reader
 from tare.model.case import Layout
 from tare.model.workload import Parsed
 from tare.workloads.hpcc import WORKLOADS
@@ -52,8 +53,7 @@ OUTPUT = OUTPUT.replace("CPS_USING_FFTW=0\n", f"CPS_USING_FFTW=0\n{REST}")
 """Every summary has a line for every test."""
 
 
-def parse(text: str) -> Parsed:
-    return HPCC.parse(io.StringIO(text))
+parse = reader(HPCC)
 
 
 def figures(parsed: Parsed, **at: int) -> dict[str, float]:

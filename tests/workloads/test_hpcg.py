@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tare.model.workload import Parsed
+from support.outputs import only, reader
 from tare.workloads.hpcg import WORKLOADS
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
@@ -95,13 +95,7 @@ WORDS = (
 )
 
 
-def parse(text: str) -> Parsed:
-    return HPCG.parse(io.StringIO(text))
-
-
-def only(parsed: Parsed, fom: str, **at: int | str) -> float:
-    (value,) = [one.value for one in parsed.measurements if one.fom == fom and at.items() <= one.at.items()]
-    return value
+parse = reader(HPCG)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import reader
 from tare.model.case import Layout
 from tare.model.workload import Parsed
 from tare.workloads.hpl import WORKLOADS
@@ -55,8 +56,7 @@ End of Tests.
 """  # noqa: W291  # HPL ends its lists with a blank
 
 
-def parse(text: str) -> Parsed:
-    return HPL.parse(io.StringIO(text))
+parse = reader(HPL)
 
 
 def rates(parsed: Parsed) -> list[float]:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import figures, only, reader_of_any
 from tare.model.case import Binding, Layout
-from tare.model.workload import Parsed
 from tare.workloads.imb import WORKLOADS, ImbBenchmark
 from workloads.cases import case_of
 
@@ -43,17 +43,7 @@ PINGPONG = """\
 LAST_ROW = "            4         1000         0.34        11.76\n"
 
 
-def parse(benchmark: str, text: str) -> Parsed:
-    return IMB[benchmark].parse(io.StringIO(text))
-
-
-def figures(parsed: Parsed, fom: str, **at: int) -> list[float]:
-    return [one.value for one in parsed.measurements if one.fom == fom and at.items() <= one.at.items()]
-
-
-def only(parsed: Parsed, fom: str, **at: int) -> float:
-    (value,) = figures(parsed, fom, **at)
-    return value
+parse = reader_of_any(IMB)
 
 
 # Real output

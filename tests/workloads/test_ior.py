@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from support.outputs import only
 from tare.model.case import Layout
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
-from workloads.ior_output import IOR, OUTPUT, only, parse
+from workloads.ior_output import IOR, OUTPUT, parse
 
 IO500 = "".join(
     line.replace("ior -a", "./ior --dataPacketType=timestamp -a").replace(" : 2", " : 1").replace(" -r ", " ")

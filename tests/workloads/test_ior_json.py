@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from support.outputs import only
 from workloads.damage import damaged, made_up
-from workloads.ior_output import OUTPUT, only, parse
+from workloads.ior_output import OUTPUT, parse
 
 JSON = """\
 {

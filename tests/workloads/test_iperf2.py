@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import figures, reader
 from tare.model.values import Scalar
-from tare.model.workload import Parsed
 from tare.workloads.iperf2 import WORKLOADS
 from workloads.cases import case_of
 
@@ -51,12 +51,7 @@ Client connecting to 127.0.0.1, UDP port 6002
 CSV = "20171119160019,10.0.0.2,43729,10.0.0.1,5001,4,0.0-10.1,49283072000,39065747923\n"
 
 
-def parse(text: str) -> Parsed:
-    return IPERF2.parse(io.StringIO(text))
-
-
-def figures(parsed: Parsed, fom: str) -> list[float]:
-    return [one.value for one in parsed.measurements if one.fom == fom]
+parse = reader(IPERF2)
 
 
 REAL: dict[str, tuple[bool, int, dict[int, float]]] = {

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import figures, reader
 from tare.model.case import Layout
 from tare.model.values import Scalar
 from tare.model.workload import Parsed
@@ -55,12 +56,7 @@ def document(**changes: object) -> str:
     return json.dumps({**DOCUMENT, **changes}, indent="\t") + "\n"
 
 
-def parse(text: str) -> Parsed:
-    return IPERF3.parse(io.StringIO(text))
-
-
-def figures(parsed: Parsed, fom: str, **at: Scalar) -> list[float]:
-    return [one.value for one in parsed.measurements if one.fom == fom and at.items() <= one.at.items()]
+parse = reader(IPERF3)
 
 
 def by_fom(parsed: Parsed) -> dict[str, float]:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import figures, reader
 from tare.model.case import Layout
-from tare.model.workload import Parsed
 from tare.workloads.lammps import WORKLOADS
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
@@ -37,12 +37,7 @@ Setting up Verlet run ...
 """
 
 
-def parse(text: str) -> Parsed:
-    return LJ.parse(io.StringIO(text))
-
-
-def figures(parsed: Parsed, fom: str) -> list[float]:
-    return [one.value for one in parsed.measurements if one.fom == fom]
+parse = reader(LJ)
 
 
 def test_femtoseconds_of_electrons_are_converted() -> None:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
 
-from tare import plugins
-from tare.model.workload import Parsed
+from support.outputs import parse
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
-
-
-def parse(workload: str, text: str) -> Parsed:
-    return plugins.workloads()[workload].parse(io.StringIO(text))
 
 
 def lines_of(name: str) -> list[str]:

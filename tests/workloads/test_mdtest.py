@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from support.outputs import reader
 from tare.model.case import Layout
 from tare.model.workload import Parsed
 from tare.workloads.mdtest import WORKLOADS
@@ -47,8 +48,7 @@ SUMMARY time: (of 1 iterations)
 """
 
 
-def parse(text: str) -> Parsed:
-    return MDTEST.parse(io.StringIO(text))
+parse = reader(MDTEST)
 
 
 def figures(parsed: Parsed, fom: str) -> dict[object, float]:

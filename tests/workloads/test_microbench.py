@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import reader
 from tare.model.case import Layout
 from tare.model.values import Scalar
 from tare.model.workload import Parsed
@@ -27,8 +28,7 @@ GROUP = (OUTPUTS / "collectives-openmpi.jsonl").read_text()
 HEADER, *ROWS, END = PAIR.splitlines(keepends=True)
 
 
-def parse(text: str) -> Parsed:
-    return P2P.parse(io.StringIO(text))
+parse = reader(P2P)
 
 
 def only(parsed: Parsed, fom: str, **at: Scalar) -> float:

@@ -6,7 +6,6 @@ the same file; and from tools that sort lines.
 
 from __future__ import annotations
 
-import io
 import random
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,14 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from support.outputs import parse
 from tare import plugins
-from tare.model.workload import Parsed
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
-
-
-def parse(workload: str, text: str) -> Parsed:
-    return plugins.workloads()[workload].parse(io.StringIO(text))
 
 
 def interleaved(one: str, other: str, most: int = 1) -> str:

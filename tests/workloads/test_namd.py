@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import figures, reader
 from tare.model.case import Layout
-from tare.model.workload import Parsed
 from tare.workloads.namd import WORKLOADS
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
@@ -36,12 +36,7 @@ WallClock: 38.734100  CPUTime: 33.525330  Memory: 317.860436 MB
 """
 
 
-def parse(text: str) -> Parsed:
-    return STMV.parse(io.StringIO(text))
-
-
-def figures(parsed: Parsed, fom: str) -> list[float]:
-    return [one.value for one in parsed.measurements if one.fom == fom]
+parse = reader(STMV)
 
 
 # Real output

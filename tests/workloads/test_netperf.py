@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import reader_of_any
 from tare.model.values import Scalar
 from tare.model.workload import Parsed
 from tare.workloads.netperf import WORKLOADS
@@ -65,8 +66,7 @@ THROUGHPUT_UNITS=Trans/s
 """
 
 
-def parse(test: str, text: str) -> Parsed:
-    return NETPERF[test].parse(io.StringIO(text))
+parse = reader_of_any(NETPERF)
 
 
 def figures(parsed: Parsed) -> dict[tuple[str, Scalar | None], float]:

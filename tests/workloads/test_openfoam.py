@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import figures, reader
 from tare.model.case import Case, Layout
 from tare.model.values import Scalar
-from tare.model.workload import Parsed, Stage
+from tare.model.workload import Stage
 from tare.workloads.openfoam import WORKLOADS
 from tare.workloads.openfoam_case import background_cells, parts
 from workloads.cases import case_of
@@ -63,12 +64,7 @@ FOAM parallel run exiting
 """  # noqa: W291  # OpenFOAM ends these lines with a blank
 
 
-def parse(text: str) -> Parsed:
-    return BIKE.parse(io.StringIO(text))
-
-
-def figures(parsed: Parsed, fom: str) -> list[float]:
-    return [one.value for one in parsed.measurements if one.fom == fom]
+parse = reader(BIKE)
 
 
 # Real output

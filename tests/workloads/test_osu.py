@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import figures
 from tare.model.case import Layout
 from workloads.cases import case_of
-from workloads.osu_output import BCAST, LATENCY, OSU, SIZES, figures, parse, table
+from workloads.osu_output import BCAST, LATENCY, OSU, SIZES, parse, table
 
 # Damaged output
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
+from support.outputs import figures
 from workloads.cases import case_of
-from workloads.osu_output import OSU, figures, parse
+from workloads.osu_output import OSU, parse
 
 
 class Expected(NamedTuple):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import figures, reader_of_any
 from tare.model.values import Scalar
-from tare.model.workload import Parsed
 from tare.workloads.perftest import WORKLOADS
 from workloads.cases import case_of
 
@@ -33,12 +33,7 @@ Conflicting CPU frequency values detected: 1293.811000 != 1200.024000. CPU Frequ
 {RULE}"""
 
 
-def parse(name: str, text: str) -> Parsed:
-    return PERFTEST[name].parse(io.StringIO(text))
-
-
-def figures(parsed: Parsed, fom: str, **at: Scalar) -> list[float]:
-    return [one.value for one in parsed.measurements if one.fom == fom and at.items() <= one.at.items()]
+parse = reader_of_any(PERFTEST)
 
 
 REAL: dict[str, tuple[str, int, dict[tuple[str, int], float]]] = {

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from support.outputs import parse
 from tare import plugins
 from tare.model.values import Scalar
-from tare.model.workload import Parsed
 from workloads.cases import case_of
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
@@ -108,10 +108,6 @@ def test_the_version_that_a_program_prints_is_read(name: str) -> None:
     workload, version = VERSIONS[name]
     parsed = parse(workload, (CORPUS / name).read_text(errors="replace"))
     assert parsed.printed["program_version"] == (version,)
-
-
-def parse(workload: str, text: str) -> Parsed:
-    return plugins.workloads()[workload].parse(io.StringIO(text))
 
 
 @pytest.mark.parametrize("name", PRINTED)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import reader
 from tare.model.values import Scalar
 from tare.model.workload import Parsed
 from tare.workloads.qperf import WORKLOADS
@@ -32,8 +33,7 @@ udp_bw:
 """
 
 
-def parse(text: str) -> Parsed:
-    return QPERF.parse(io.StringIO(text))
+parse = reader(QPERF)
 
 
 def figures(parsed: Parsed) -> list[tuple[str, Scalar, float]]:

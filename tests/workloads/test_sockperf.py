@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import reader_of_any
 from tare.model.values import Scalar
 from tare.model.workload import Parsed
 from tare.workloads.sockperf import WORKLOADS
@@ -42,8 +42,7 @@ sockperf: ---> <MIN> observation =    1.917
 """
 
 
-def parse(name: str, text: str) -> Parsed:
-    return SOCKPERF[name].parse(io.StringIO(text))
+parse = reader_of_any(SOCKPERF)
 
 
 def figures(parsed: Parsed) -> dict[tuple[str, Scalar | None], float]:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import reader
 from tare.model.case import Case, Layout
 from tare.model.values import Scalar
 from tare.model.workload import Parsed
@@ -61,8 +62,7 @@ MESHER_LOG = """\
 """  # noqa: W291  # Fortran fills its fields with blanks
 
 
-def parse(text: str) -> Parsed:
-    return GLOBE.parse(io.StringIO(text))
+parse = reader(GLOBE)
 
 
 def figures(parsed: Parsed) -> dict[str, float]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from support.outputs import reader
 from tare.model.case import Layout
 from tare.model.workload import Parsed
 from tare.workloads.stream import WORKLOADS
@@ -35,8 +36,7 @@ Solution Validates: avg error less than 1.000000e-13 on all three arrays
 """
 
 
-def parse(text: str) -> Parsed:
-    return STREAM.parse(io.StringIO(text))
+parse = reader(STREAM)
 
 
 def rates(parsed: Parsed, **at: int) -> dict[str, float]:

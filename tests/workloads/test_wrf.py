@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.outputs import figures, only, reader
 from tare.model.case import Layout
-from tare.model.workload import Parsed
 from tare.workloads.wrf import WORKLOADS
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged
@@ -40,17 +40,7 @@ wrf: SUCCESS COMPLETE WRF
 """
 
 
-def parse(text: str) -> Parsed:
-    return CONUS.parse(io.StringIO(text))
-
-
-def figures(parsed: Parsed, fom: str) -> list[float]:
-    return [one.value for one in parsed.measurements if one.fom == fom]
-
-
-def only(parsed: Parsed, fom: str) -> float:
-    (value,) = figures(parsed, fom)
-    return value
+parse = reader(CONUS)
 
 
 # Real output

@@ -1,7 +1,7 @@
 """What an interval of a ratio shows: that it differs from 1, or that it is as good as 1 within a margin.
 
 Every verdict is drawn with these, of one interval or of an array of them. The margin is symmetric on the log
-scale, so that swapping the sides of a ratio changes nothing. Where there is no interval (NaN), nothing is shown.
+scale, so that swapping the sides of a ratio changes nothing. Without an interval (NaN), nothing is shown.
 """
 
 from __future__ import annotations
