@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 
-def until(is_so: Callable[[], object], within_s: float = 90.0) -> None:
+def until(is_so: Callable[[], object], within_s: float = 180.0) -> None:
     """Wait until something is so; fail when it is not `within_s`."""
     end = time.monotonic() + within_s
     while not is_so():
