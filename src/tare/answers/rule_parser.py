@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from tare.answers.rules import (
@@ -32,11 +32,10 @@ from tare.answers.rules import (
     rule_fault,
 )
 from tare.errors import UsageError, nearest_name
+from tare.expressions import ExpressionError, Logic
 
 _LONGEST = 2000
-_DEEPEST = 50
 
-_SPACE = re.compile(r"\s*")
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _VALUE = re.compile(r"""[\w.+:/@%-]+|"[^"]*"|'[^']*'""")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -67,24 +66,11 @@ def parse_rule(source: RuleSource) -> Rule:
         message = f"more than {_LONGEST} characters; make several rules of it"
         raise rule_fault(source.where, f"{text[:60]} …", 1, message)
     try:
-        node = _Parser(text).rule()
-    except _FaultError as error:
-        raise rule_fault(source.where, text, error.place.column, error.place.message) from None
+        node = _Parser(text).whole()
+    except ExpressionError as error:
+        raise rule_fault(source.where, text, error.column, error.message) from None
     violation = node if source.kind is Kind.FAIL_IF else opposite(node)
     return Rule(name=source.name or text, kind=source.kind, text=text, violation=violation, source=source)
-
-
-class _Place(NamedTuple):
-    column: int
-    message: str
-
-
-class _FaultError(Exception):
-    """What is wrong, and where; it never leaves this module."""
-
-    def __init__(self, column: int, message: str) -> None:
-        super().__init__(message)
-        self.place = _Place(column, message)
 
 
 class _Limit(NamedTuple):
@@ -93,45 +79,27 @@ class _Limit(NamedTuple):
     column: int
 
 
-class _Parser:
-    """Reads from left to right; `_at` is where it stands, counted from 0."""
+class _Parser(Logic[Node]):
+    """Reads a rule (see Logic)."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._depth = 0
+    too_deep = "make several rules of it"
 
-    def rule(self) -> Node:
-        """Return the whole text as one node."""
-        node = self._either()
-        self._skip_space()
-        if self._at < len(self._text):
-            raise self._fault("expected 'and', 'or' or the end of the rule")
+    def term(self) -> Node:
+        """Return a comparison, or a rule in brackets."""
+        return self.nested(self._bracketed) if self.take("(") else self._comparison()
+
+    def joined(self, parts: list[Node], *, is_all: bool) -> Node:
+        """Return the group of `parts`."""
+        return Group(is_all, tuple(parts))
+
+    def negated(self, part: Node) -> Node:
+        """Return the opposite of `part`."""
+        return opposite(part)
+
+    def _bracketed(self) -> Node:
+        node = self.either()
+        self.require(")", "close the bracket with ')'")
         return node
-
-    def _either(self) -> Node:
-        return self._joined("or", lambda: self._joined("and", self._negation))
-
-    def _joined(self, word: str, part: Callable[[], Node]) -> Node:
-        parts = [part()]
-        while self._take_word(word):
-            parts.append(part())
-        return parts[0] if len(parts) == 1 else Group(word == "and", tuple(parts))
-
-    def _negation(self) -> Node:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise self._fault("nested too deep; make several rules of it")
-        try:
-            if self._take_word("not"):
-                return opposite(self._negation())
-            if self._take("("):
-                node = self._either()
-                self._require(")", "close the bracket with ')'")
-                return node
-            return self._comparison()
-        finally:
-            self._depth -= 1
 
     def _comparison(self) -> Node:
         left = self._operand()
@@ -141,63 +109,62 @@ class _Parser:
             return Bound(call=left, op=op, limit=right.number, unit=right.unit, column=right.column)
         if isinstance(left, _Limit) and isinstance(right, Call):
             return Bound(call=right, op=op.mirrored, limit=left.number, unit=left.unit, column=left.column)
-        message = f"compare a function with a number, such as {_EXAMPLE}"
-        raise _FaultError(right.column, message)
+        raise self.fault(f"compare a function with a number, such as {_EXAMPLE}", right.column)
 
     def _op(self) -> Op:
-        self._skip_space()
-        if found := self._match(_OP):
+        self.skip_space()
+        if found := self.match(_OP):
             return Op(found)
-        if _EQUALITY.match(self._text, self._at):
-            raise self._fault("an interval can never show that two numbers are equal; use < <= > or >=")
-        raise self._fault("expected < <= > or >= and a limit, such as > 5 %")
+        if _EQUALITY.match(self.text, self.at):
+            raise self.fault("an interval can never show that two numbers are equal; use < <= > or >=")
+        raise self.fault("expected < <= > or >= and a limit, such as > 5 %")
 
     def _operand(self) -> Call | _Limit:
-        self._skip_space()
-        column = self._at + 1
-        if number := self._match(_NUMBER):
+        self.skip_space()
+        column = self.column
+        if number := self.match(_NUMBER):
             if not math.isfinite(float(number)):
-                raise _FaultError(column, "a limit must be finite")
-            self._skip_space()
-            return _Limit(float(number), self._match(_UNIT), column)
-        name = self._match(_NAME)
+                raise self.fault("a limit must be finite", column)
+            self.skip_space()
+            return _Limit(float(number), self.match(_UNIT), column)
+        name = self.match(_NAME)
         if not name:
-            raise self._fault(f"expected a comparison, such as {_EXAMPLE}")
+            raise self.fault(f"expected a comparison, such as {_EXAMPLE}")
         known = [str(one) for one in Function]
         if name not in known:
-            raise _FaultError(column, f"unknown function {name!r}; {_cure(name, known)}")
+            raise self.fault(f"unknown function {name!r}; {_cure(name, known)}", column)
         return self._call(Function(name), column)
 
     def _call(self, function: Function, column: int) -> Call:
         start = column - 1
-        self._require("(", f"write {function}(…), with what to select between the brackets")
+        self.require("(", f"write {function}(…), with what to select between the brackets")
         foms: list[Selector] = []
         selectors: list[Selector] = []
-        while not self._take(")"):
-            if (foms or selectors) and not self._take(","):
-                raise self._fault("expected ',' or ')'")
+        while not self.take(")"):
+            if (foms or selectors) and not self.take(","):
+                raise self.fault("expected ',' or ')'")
             argument = self._argument()
             (foms if argument.name == "fom" else selectors).append(argument)
         self._require_once([*foms, *selectors])
         if foms and len(foms[0].values) > 1:
-            raise _FaultError(foms[0].column, "one figure of merit at a time; make several rules of it")
+            raise self.fault("one figure of merit at a time; make several rules of it", foms[0].column)
         return Call(
             function=function,
             fom=foms[0].values[0] if foms else None,
             fom_column=foms[0].column if foms else column,
             selectors=tuple(selectors),
             column=column,
-            text=self._text[start : self._at],
+            text=self.text[start : self.at],
         )
 
     def _argument(self) -> Selector:
-        self._skip_space()
-        column = self._at + 1
+        self.skip_space()
+        column = self.column
         name = self._value("expected name=value, such as network=overlay")
-        if not self._take("="):
+        if not self.take("="):
             return Selector(name="fom", values=(name,), column=column)
         values = [self._value(f"expected a value, such as {name}=…")]
-        while self._take("|"):
+        while self.take("|"):
             values.append(self._value("expected another value after '|'"))
         return Selector(name=name, values=tuple(values), column=column)
 
@@ -205,46 +172,15 @@ class _Parser:
         seen: set[str] = set()
         for one in arguments:
             if one.name in seen:
-                raise _FaultError(one.column, f"{one.name} is selected twice; write {one.name}=this|that")
+                raise self.fault(f"{one.name} is selected twice; write {one.name}=this|that", one.column)
             seen.add(one.name)
 
     def _value(self, expected: str) -> str:
-        self._skip_space()
-        found = self._match(_VALUE)
+        self.skip_space()
+        found = self.match(_VALUE)
         if not found:
-            raise self._fault(expected)
+            raise self.fault(expected)
         return found[1:-1] if found[0] in "\"'" else found
-
-    def _take_word(self, word: str) -> bool:
-        self._skip_space()
-        if re.compile(rf"{word}\b").match(self._text, self._at):
-            self._at += len(word)
-            return True
-        return False
-
-    def _take(self, sign: str) -> bool:
-        self._skip_space()
-        if self._text.startswith(sign, self._at):
-            self._at += len(sign)
-            return True
-        return False
-
-    def _require(self, sign: str, message: str) -> None:
-        if not self._take(sign):
-            raise self._fault(message)
-
-    def _match(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self._text, self._at)
-        if found is None:
-            return ""
-        self._at = found.end()
-        return found[0]
-
-    def _skip_space(self) -> None:
-        self._match(_SPACE)
-
-    def _fault(self, message: str) -> _FaultError:
-        return _FaultError(self._at + 1, message)
 
 
 def _cure(name: str, known: Iterable[str]) -> str:

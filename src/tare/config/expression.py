@@ -1,20 +1,28 @@
-"""Conditions such as ``nex % (8 * nproc_xi) == 0``: parsed as Python, but never run by it.
+"""Conditions such as ``nex % (8 * nproc_xi) == 0``: they mean what they do in Python, but are not run by it.
 
-Only logic, comparisons, arithmetic on numbers, names and literals are allowed. An expression is
-compiled once into nested closures, since a plan asks it about every case.
+    term       = arithmetic {comparison arithmetic}
+    comparison = "==" | "!=" | "<" | "<=" | ">" | ">=" | ["not"] "in"
+    arithmetic = operand {("+" | "-" | "*" | "/" | "//" | "%" | "**") operand}
+    operand    = ("-" | "+") operand | number | text | name | "(" condition ")" | list
+    list       = "[" [condition {"," condition}] "]", or in round brackets with at least one ","
+
+Terms are joined by logic (see expressions). A condition is read once into nested closures, since a plan asks
+it about every case.
 """
 
 from __future__ import annotations
 
 import ast
+import keyword
 import math
 import operator
 import re
-import warnings
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from tare.config.faults import shown
 from tare.errors import Fault, FileFaults
+from tare.expressions import ExpressionError, Logic
 from tare.model.study import Origin
 from tare.model.values import Settings
 
@@ -24,10 +32,17 @@ _Closure = Callable[[Settings], Value]
 _LONGEST = 2000
 _MOST_DIGITS = 300
 _DEEPEST = 100
-_TOO_DEEP = "the condition is nested too deep; split it into a list"
-_SINGLE_EQUALS = re.compile(r"(?<![=!<>])=(?!=)")
-_CONSTANTS: Mapping[str, bool] = {"true": True, "false": False}
+_CONSTANTS: Mapping[str, bool] = {"true": True, "false": False, "True": True, "False": False}
 _NUMBERS = frozenset((int, float, bool))
+
+_NAME = re.compile(r"[^\W\d]\w*")
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_COMPARISON = re.compile(r"==|!=|<=|>=|<(?![<>])|>(?!>)|(?:in|is)\b|not\s+in\b")
+_ARITHMETIC = re.compile(r"//|\*(?!\*)|[-+/%]")
+_OTHER_OPERATOR = re.compile(r"<<|>>|[&|^@]")
+_EXAMPLE = "write for example 'nodes >= 2 and size % nodes == 0'"
+_ALLOWED = "use and, or, not, comparisons, arithmetic, names, numbers and text in quotes"
 
 
 class Expression:
@@ -39,13 +54,18 @@ class Expression:
     def __init__(self, text: str, origin: Origin) -> None:
         self.text = text
         self.origin = origin
-        tree = _parse(text)
-        self.names = frozenset(
-            node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id not in _CONSTANTS
-        )
-        self._evaluate = _compile(tree)
-        if not _is_condition(tree):
+        if len(text) > _LONGEST:
+            raise ValueError(f"the condition has more than {_LONGEST} characters; split it into a list")
+        reader = _Reader(" ".join(text.strip().splitlines()))
+        try:
+            term = reader.whole()
+        except ExpressionError as error:
+            where = f"at its column {error.column}: " if error.column > 1 else ""
+            raise ValueError(f"{shown(text)} is not a condition: {where}{error.message}") from None
+        if not term.is_truth:
             raise ValueError(f"{shown(text)} is a value, not a condition; compare it, as in '… == 0'")
+        self.names = frozenset(reader.names)
+        self._evaluate = term.evaluate
 
     def holds(self, settings: Settings) -> bool | None:
         """Return whether it holds for `settings`, or None where they lack a name that it needs.
@@ -70,133 +90,199 @@ class Expression:
         return Fault(place.file, place.line, place.column, place.path, f"{message} (where {where})")
 
 
-def _parse(text: str) -> ast.expr:
-    if len(text) > _LONGEST:
-        raise ValueError(f"the condition has more than {_LONGEST} characters; split it into a list")
-    try:
-        with warnings.catch_warnings():  # Python warns of doubtful literals; to us they are text
-            warnings.simplefilter("ignore")
-            tree = ast.parse(" ".join(text.strip().splitlines()), mode="eval").body
-        _check_depth(tree)
-    except (SyntaxError, ValueError) as error:
-        raise ValueError(f"{shown(text)} is not a condition: {_syntax_cure(text, error)}") from None
-    except (RecursionError, MemoryError):
-        raise ValueError(_TOO_DEEP) from None
-    return tree
+class _Term(NamedTuple):
+    """What a part of a condition computes.
+
+    `is_truth` tells that it may be a whole condition, `constant` what it always is, `depth` how many
+    closures call each other in it.
+    """
+
+    evaluate: _Closure
+    is_truth: bool = False
+    constant: Value | None = None
+    depth: int = 1
 
 
-def _check_depth(tree: ast.expr) -> None:
-    level: list[ast.AST] = [tree]
-    for _ in range(_DEEPEST):
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
-        if not level:
-            return
-    raise RecursionError
+class _Reader(Logic[_Term]):
+    """Reads a condition (see Logic); `names` are those that it has met."""
+
+    too_deep = "split it into a list"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.names: set[str] = set()
+
+    def term(self) -> _Term:
+        """Return a comparison, or a value that stands alone."""
+        first = self._arithmetic()
+        steps: list[tuple[Callable[[Value, Value], bool], _Term]] = []
+        while (compare := self._comparison()) is not None:
+            steps.append((compare, self._arithmetic()))
+        if not steps:
+            return first
+        return self._made(_compared(first, steps), first, *(other for _, other in steps), is_truth=True)
+
+    def joined(self, parts: list[_Term], *, is_all: bool) -> _Term:
+        """Return what holds where all of `parts` do, or any."""
+        closures = [one.evaluate for one in parts]
+        if is_all:
+            return self._made(lambda settings: all(one(settings) for one in closures), *parts, is_truth=True)
+        return self._made(lambda settings: any(one(settings) for one in closures), *parts, is_truth=True)
+
+    def negated(self, part: _Term) -> _Term:
+        """Return what holds where `part` does not."""
+        evaluate = part.evaluate
+        return self._made(lambda settings: not evaluate(settings), part, is_truth=True)
+
+    def stray(self) -> ExpressionError:
+        """Return the fault of what stands where nothing more may."""
+        return self._unexpected("an operator or the end")
+
+    def _unexpected(self, wanted: str) -> ExpressionError:
+        """Return the fault of what stands where something else is `wanted`, with the cure."""
+        rest = self.text[self.at :]
+        if rest.startswith(("&&", "||", "!")):
+            return self.fault("write 'and', 'or' and 'not'")
+        if other := _OTHER_OPERATOR.match(rest):
+            return self.fault(f"{other[0]!r} is an operator that is not allowed; use + - * / // % **")
+        if rest.startswith("="):
+            return self.fault("compare with '=='")
+        if word := _NAME.match(rest):
+            return self.fault(f"{shown(word[0])} is not allowed in a condition here; {_ALLOWED}")
+        return self.fault(f"expected {wanted}; {_EXAMPLE}")
+
+    def _made(self, evaluate: _Closure, *parts: _Term, is_truth: bool = False) -> _Term:
+        depth = 1 + max(one.depth for one in parts)
+        if depth > _DEEPEST:
+            raise self.fault(f"nested too deep; {self.too_deep}")
+        return _Term(evaluate, is_truth, depth=depth)
+
+    def _comparison(self) -> Callable[[Value, Value], bool] | None:
+        self.skip_space()
+        column = self.column
+        sign = " ".join(self.match(_COMPARISON).split())
+        if sign == "is":
+            raise self.fault("'is' is not allowed in a condition; use '=='", column)
+        return _COMPARISONS[sign] if sign else None
+
+    def _arithmetic(self, least: int = 0) -> _Term:
+        """Return operands with what binds at least as closely as `least` (precedence climbing)."""
+        left = self._signed()
+        while True:
+            self.skip_space()
+            before = self.at
+            sign = self.match(_ARITHMETIC)
+            if not sign or _BINDS[sign] < least:
+                self.at = before
+                return left
+            right = self._arithmetic(_BINDS[sign] + 1)
+            left = self._made(_computed(_OPERATORS[sign], left.evaluate, right.evaluate), left, right)
+
+    def _signed(self) -> _Term:
+        """Return an operand with its sign; a power binds closer than that, as in Python."""
+        if self.take("-"):
+            part = self.nested(self._signed)
+            return self._made(lambda settings: -_number(part.evaluate(settings)), part)
+        if self.take("+"):
+            part = self.nested(self._signed)
+            return self._made(lambda settings: _number(part.evaluate(settings)), part)
+        if self.take("~"):
+            raise self.fault("'~' is not allowed in a condition; use 'not'", self.at)
+        return self._power(self._operand())
+
+    def _power(self, base: _Term) -> _Term:
+        if not self.take("**"):
+            return base
+        exponent = self.nested(self._signed)
+        return self._made(_computed(_power, base.evaluate, exponent.evaluate), base, exponent)
+
+    def _operand(self) -> _Term:
+        self.skip_space()
+        column = self.column
+        if self.take("("):
+            return self.nested(lambda: self._in_brackets(")"))
+        if self.take("["):
+            return self.nested(lambda: self._in_brackets("]"))
+        if number := self.match(_NUMBER):
+            return self._literal(number, column)
+        if text := self.match(_TEXT):
+            return self._text(text, column)
+        if name := self.match(_NAME):
+            return self._name(name, column)
+        raise self._unexpected("a name, a number or text")
+
+    def _in_brackets(self, close: str) -> _Term:
+        """Return a condition in brackets, or a list."""
+        items: list[_Term] = []
+        is_list = close == "]"
+        while not self.take(close):
+            if items and not self.take(","):
+                raise self.stray()
+            is_list = is_list or bool(items)
+            if items and self.take(close):
+                break
+            items.append(self.either())
+        if not is_list and items:
+            return items[0]
+        constants = tuple(one.constant for one in items if one.constant is not None)
+        if len(constants) == len(items):
+            return _Term(lambda settings: constants, constant=constants)
+        return self._made(lambda settings: tuple(one.evaluate(settings) for one in items), *items)
+
+    def _literal(self, number: str, column: int) -> _Term:
+        if _NAME.match(self.text, self.at):
+            if self.match(re.compile(r"[jJ]\b")):
+                raise self.fault("a complex number is neither a number nor text; use one of them", column)
+            raise self.fault("write numbers without units: 65536, not 64KiB", column)
+        try:
+            value = _value_of(number)
+        except ValueError:
+            raise self.fault(f"{shown(number)} is no number", column) from None
+        if not math.isfinite(value):
+            raise self.fault("a number is too large; use a finite one", column)
+        return _Term(lambda settings: value, constant=value)
+
+    def _text(self, text: str, column: int) -> _Term:
+        try:
+            value = str(ast.literal_eval(text))
+        except (SyntaxError, ValueError):
+            raise self.fault("text with an escape that means nothing, or a NUL", column) from None
+        return _Term(lambda settings: value, constant=value)
+
+    def _name(self, name: str, column: int) -> _Term:
+        if name in _CONSTANTS:
+            constant = _CONSTANTS[name]
+            return _Term(lambda settings: constant, is_truth=True, constant=constant)
+        if name == "None":
+            raise self.fault("'None' is neither a number nor text; use one of them", column)
+        after = self.text[self.at : self.at + 1]
+        if after == ".":
+            raise self.fault(
+                f"{shown(name + '.')} is not allowed in a condition; put text that holds a dot in quotes",
+                column,
+            )
+        if keyword.iskeyword(name) or (after and after in "(['\""):
+            raise self.fault(f"{shown(name + after)} is not allowed in a condition; {_ALLOWED}", column)
+        self.names.add(name)
+        return _Term(lambda settings: settings[name], is_truth=True)
 
 
-def _syntax_cure(text: str, error: Exception) -> str:
-    if "&&" in text or "||" in text or "!" in text.replace("!=", ""):
-        return "write 'and', 'or' and 'not'"
-    problem = error.msg if isinstance(error, SyntaxError) else str(error)
-    if "decimal literal" in problem:
-        return "write numbers without units: 65536, not 64KiB"
-    if _SINGLE_EQUALS.search(text):
-        return "compare with '=='"
-    return f"{problem}; write for example 'nodes >= 2 and size % nodes == 0'"
+def _value_of(number: str) -> int | float:
+    """Return a number as Python reads it: of whole ones 007 is none. Raises ValueError."""
+    is_whole = number[:2] in ("0x", "0X") or number.replace("_", "").isdigit()
+    return int(number, 0) if is_whole else float(number)
 
 
-def _is_condition(tree: ast.expr) -> bool:
-    if isinstance(tree, ast.UnaryOp):
-        return isinstance(tree.op, ast.Not)
-    if isinstance(tree, ast.Constant):
-        return isinstance(tree.value, bool)
-    return isinstance(tree, (ast.BoolOp, ast.Compare, ast.Name))
-
-
-def _compile(node: ast.expr) -> _Closure:
-    compiler = _COMPILERS.get(type(node))
-    if compiler is None:
-        raise ValueError(f"{shown(ast.unparse(node))} is not allowed in a condition; {_refusal_cure(node)}")
-    return compiler(node)
-
-
-def _refusal_cure(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return "put text that holds a dot in quotes"
-    return "use and, or, not, comparisons, arithmetic, names, numbers and text in quotes"
-
-
-def _constant(node: ast.Constant) -> _Closure:
-    value = node.value
-    if not isinstance(value, (str, int, float)):
-        raise ValueError(f"{shown(ast.unparse(node))} is neither a number nor text; use one of them")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("a number is too large; use a finite one")
-    return lambda settings: value
-
-
-def _name(node: ast.Name) -> _Closure:
-    name = node.id
-    if name in _CONSTANTS:
-        constant = _CONSTANTS[name]
-        return lambda settings: constant
-    return lambda settings: settings[name]
-
-
-def _sequence(node: ast.List | ast.Tuple) -> _Closure:
-    items = [_compile(item) for item in node.elts]
-    if all(isinstance(item, ast.Constant) for item in node.elts):
-        constant = tuple(item({}) for item in items)
-        return lambda settings: constant
-    return lambda settings: tuple(item(settings) for item in items)
-
-
-def _logic(node: ast.BoolOp) -> _Closure:
-    parts = [_compile(part) for part in node.values]
-    if isinstance(node.op, ast.And):
-        return lambda settings: all(part(settings) for part in parts)
-    return lambda settings: any(part(settings) for part in parts)
-
-
-def _unary(node: ast.UnaryOp) -> _Closure:
-    operand = _compile(node.operand)
-    if isinstance(node.op, ast.Not):
-        return lambda settings: not operand(settings)
-    if isinstance(node.op, ast.USub):
-        return lambda settings: -_number(operand(settings))
-    if isinstance(node.op, ast.UAdd):
-        return lambda settings: _number(operand(settings))
-    raise ValueError("'~' is not allowed in a condition; use 'not'")
-
-
-def _binary(node: ast.BinOp) -> _Closure:
-    compute = _ARITHMETIC.get(type(node.op))
-    if compute is None:
-        raise ValueError(
-            f"{shown(ast.unparse(node))} has an operator that is not allowed; use + - * / // % **"
-        )
-    left, right = _compile(node.left), _compile(node.right)
-
-    def evaluate(settings: Settings) -> Value:
-        a, b = left(settings), right(settings)
-        if type(a) in _NUMBERS and type(b) in _NUMBERS:
-            return compute(a, b)
-        raise TypeError(f"{_described(a)} and {_described(b)} in arithmetic")
-
-    return evaluate
-
-
-def _compare(node: ast.Compare) -> _Closure:
-    first = _compile(node.left)
-    steps = [(_comparison(op), _compile(other)) for op, other in zip(node.ops, node.comparators, strict=True)]
+def _compared(first: _Term, steps: list[tuple[Callable[[Value, Value], bool], _Term]]) -> _Closure:
+    start = first.evaluate
     if len(steps) == 1:
-        only, other = steps[0]
-        return lambda settings: only(first(settings), other(settings))
+        only, other = steps[0][0], steps[0][1].evaluate
+        return lambda settings: only(start(settings), other(settings))
 
     def evaluate(settings: Settings) -> Value:
-        left = first(settings)
+        left = start(settings)
         for compare, operand in steps:
-            right = operand(settings)
+            right = operand.evaluate(settings)
             if not compare(left, right):
                 return False
             left = right
@@ -205,10 +291,14 @@ def _compare(node: ast.Compare) -> _Closure:
     return evaluate
 
 
-def _comparison(op: ast.cmpop) -> Callable[[Value, Value], bool]:
-    if type(op) not in _COMPARISONS:
-        raise ValueError("'is' is not allowed in a condition; use '=='")
-    return _COMPARISONS[type(op)]
+def _computed(compute: Callable[..., float], left: _Closure, right: _Closure) -> _Closure:
+    def evaluate(settings: Settings) -> Value:
+        a, b = left(settings), right(settings)
+        if type(a) in _NUMBERS and type(b) in _NUMBERS:
+            return compute(a, b)
+        raise TypeError(f"{_described(a)} and {_described(b)} in arithmetic")
+
+    return evaluate
 
 
 def _is_in(item: Value, group: Value) -> bool:
@@ -241,34 +331,25 @@ def _described(value: Value) -> str:
     return f"text {shown(value)}" if isinstance(value, str) else str(value)
 
 
-_ARITHMETIC: Mapping[type[ast.operator], Callable[..., float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: _power,
+_BINDS = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2}
+"""How closely an operator binds; a power is read with its base."""
+
+_OPERATORS: Mapping[str, Callable[..., float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
 }
 
-_COMPARISONS: Mapping[type[ast.cmpop], Callable[..., bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: _is_in,
-    ast.NotIn: lambda item, group: not _is_in(item, group),
-}
-
-_COMPILERS: Mapping[type[ast.expr], Callable[..., _Closure]] = {
-    ast.Constant: _constant,
-    ast.Name: _name,
-    ast.List: _sequence,
-    ast.Tuple: _sequence,
-    ast.BoolOp: _logic,
-    ast.UnaryOp: _unary,
-    ast.BinOp: _binary,
-    ast.Compare: _compare,
+_COMPARISONS: Mapping[str, Callable[..., bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": _is_in,
+    "not in": lambda item, group: not _is_in(item, group),
 }
