@@ -26,6 +26,7 @@ def test_what_ranks_on_both_nodes_write_to_a_shared_claim_is_home_whatever_its_s
     options = {"work": {"claim": CLAIM, "path": str(shared)}, "user": 0, "ssh_port": 22}
     done = campaign.write(platform="openmpi", script=_WRITE, options=options).run()
     assert done.returncode == 0, done.stdout + done.stderr
+    assert [(one["state"], one.get("reason", "")) for one in campaign.attempts()] == [("done", "")]
     [folder] = campaign.out.glob("attempts/*/1.1")
     for rank in "01":
         wanted, _ = (folder / f"sum.{rank}").read_text().split()

@@ -118,6 +118,31 @@ def test_a_node_that_does_not_answer_for_a_moment_costs_no_run(
     assert landed.exit.code == 0
 
 
+@pytest.mark.parametrize(("seconds", "is_lost"), [(40, False), (61, True)])
+def test_where_all_nodes_are_silent_it_is_the_control_plane_that_was_away(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock,
+    seconds: int, is_lost: bool,
+) -> None:  # fmt: skip
+    """As seen after an API server had been killed: the controller of nodes read no leases for a while."""
+    one = task()
+    begin(scheduler, happen, one)
+    for name in ("w1", "w2"):
+        api.apply("nodes", node(name, "Unknown", **SILENT))
+    wait_until(scheduler, lambda: len(seen(scheduler, one).losing._since) == 2)
+    clock.ahead += seconds
+    if is_lost:
+        (landed,) = wait_for(scheduler)
+        assert landed.exit.fault is not None
+        return
+    assert scheduler.wait() == []
+    for name in ("w1", "w2"):
+        api.apply("nodes", node(name))
+    wait_until(scheduler, lambda: not seen(scheduler, one).losing._since)
+    happen.succeed()
+    (landed,) = wait_for(scheduler)
+    assert landed.exit.code == 0
+
+
 @pytest.mark.parametrize(("seconds", "is_lost"), [(20, False), (31, True)])
 def test_a_kubelet_that_says_it_is_not_ready_gets_the_time_of_a_restart(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock,

@@ -12,6 +12,9 @@ from tare.backends.kubernetes.refusals import Obstacle
 
 _SILENT_S = 5.0
 """Kubernetes has waited for the node's lease by then (node-monitor-grace-period)."""
+_ALL_SILENT_S = 60.0
+"""For one of several nodes that are all silent: it is the control plane that was away, and has not read their
+leases since. Kubernetes evicts nothing then, either (node-lifecycle-controller, FullDisruption)."""
 _UNWELL_S = 30.0
 """For a node that is there, and says that it is not ready: a kubelet that restarts does, for seconds."""
 _LEAVES_S = 45.0
@@ -70,12 +73,17 @@ class Nodes:
             yield Obstacle(node, f"{where} was deleted from the cluster", _SILENT_S)
         elif ready is not None and ready.status != "True":
             said = f"{ready.reason}: {' '.join(ready.message.split())[:_MOST_WORDS]}"
-            certain_s = _SILENT_S if ready.status == "Unknown" else _UNWELL_S
+            silent_s = _ALL_SILENT_S if self._are_all_silent() else _SILENT_S
+            certain_s = silent_s if ready.status == "Unknown" else _UNWELL_S
             yield Obstacle(node, f"{where} is not ready: {said}", certain_s)
         elif ready is None and _is_marked(pod):
             yield Obstacle(node, f"{where} is not ready", _SILENT_S)
         elif pod.metadata.deletion_timestamp and (why := phases.disruption(pod)):
             yield Obstacle(node, f"{why}; it does not end", _LEAVES_S)
+
+    def _are_all_silent(self) -> bool:
+        """Return whether nothing is heard of any node, of several that there are."""
+        return len(self._ready) > 1 and all(one.status == "Unknown" for one in self._ready.values())
 
 
 def _is_marked(pod: SeenPod) -> bool:
