@@ -79,7 +79,9 @@ def _put(lines: Iterable[str], *, err: bool = False) -> None:
 
 def print_json(schema: str, body: Mapping[str, Any]) -> None:
     """Print `body` as one JSON object that names its `schema`, such as ``tare.compare/1``."""
-    text = msgspec.json.encode({"schema": schema, **body})
+    from tare.model.verdict import json_value
+
+    text = msgspec.json.encode({"schema": schema, **body}, enc_hook=json_value)
     sys.stdout.buffer.write(_seen(msgspec.json.format(text, indent=1) if sys.stdout.isatty() else text))
     sys.stdout.buffer.write(b"\n")
     sys.stdout.flush()

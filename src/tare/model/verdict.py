@@ -236,3 +236,10 @@ def differences() -> tuple[Verdict, ...]:
 def verdict_named(word: str) -> Verdict:
     """Return the verdict of this word. Raises KeyError where there is none."""
     return {one.value: one for one in verdicts()}[word]
+
+
+def json_value(value: object) -> str:
+    """Return what JSON shows of a value that msgspec does not know: of a verdict its word."""
+    if isinstance(value, Verdict):
+        return value.value
+    raise NotImplementedError(f"no JSON of {type(value).__name__}")

@@ -13,6 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tare.model.attempt import State
+from tare.model.verdict import json_value
 from tare.serve.book import Book
 from tare.serve.logs import read_chunk
 from tare.serve.lookup import find_attempt, find_campaign, find_stream, hub_of, whole
@@ -147,7 +148,8 @@ ROUTES = [
 
 
 def _json(schema: str, body: Mapping[str, object]) -> Response:
-    return Response(msgspec.json.encode({"schema": schema, **body}), media_type="application/json")
+    text = msgspec.json.encode({"schema": schema, **body}, enc_hook=json_value)
+    return Response(text, media_type="application/json")
 
 
 def _require(book: Book | None) -> Book:
