@@ -24,7 +24,7 @@ from tare.backends.kubernetes import (
     nodes,
     phases,
     queueing,
-    quota,
+    quota_refusals,
     refusals,
     truth,
 )
@@ -237,7 +237,7 @@ def _pods(data: bytes) -> None:
     phases.why_pending([pod], [" Warning x"])
     job, event = msgspec.json.decode(data, type=SeenJob), msgspec.json.decode(data, type=SeenEvent)
     list(refusals.obstacles([pod], [event], dict, lacks_workers=True, has_starter=False))
-    quota.never(f"exceeded quota: q, {event.message}", {})
+    quota_refusals.never(f"exceeded quota: q, {event.message}", {})
     queueing.place([pod], job, [event])
     watched = node_watch.Nodes()
     watched.take(msgspec.Raw(data))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import count
 
 import pytest
@@ -11,7 +12,8 @@ from backends.kubernetes.conftest import READY, Clock, Happenings, seen, wait_fo
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import SITUATIONS, Situation
 from backends.kubernetes.test_scheduler_faults import unscheduled, waiting
-from tare.backends.kubernetes import quota
+from tare.backends.kubernetes import quota_refusals
+from tare.backends.kubernetes.quantity import parse_quantity, show_quantity
 from tare.backends.kubernetes.scheduler import KubernetesScheduler
 from tare.model.scheduler import Task
 
@@ -424,11 +426,29 @@ def test_a_client_that_may_not_be_created_ends_its_pair_and_no_campaign(
 
 
 @pytest.mark.parametrize(
-    ("text", "amount"), [("250m", "0.25"), ("2", "2"), ("1Gi", str(2**30)), ("5k", "5000"), ("1e3", "1000")]
+    ("text", "amount", "shown"),
+    [
+        ("250m", Fraction(1, 4), "250m"),
+        ("2", Fraction(2), "2"),
+        ("1Gi", Fraction(2**30), "1Gi"),
+        ("5k", Fraction(5000), "5000"),
+        ("1e3", Fraction(1000), "1000"),
+        ("500000u", Fraction(1, 2), "500m"),
+    ],
 )
-def test_quantities_are_those_of_kubernetes(text: str, amount: str) -> None:
-    assert str(quota.quantity(text).normalize().__format__("f")) == amount  # type: ignore[union-attr]  # one
+def test_quantities_are_those_of_kubernetes(text: str, amount: Fraction, shown: str) -> None:
+    assert parse_quantity(text) == amount
+    assert show_quantity(amount) == shown
 
 
 def test_what_is_no_quantity_is_none() -> None:
-    assert [quota.quantity(one) for one in ("", "2 Gi", "x", "-1", "9" * 40)] == [None] * 5
+    assert [parse_quantity(one) for one in ("", "2 Gi", "x", "-1", "9" * 40)] == [None] * 5
+
+
+def test_a_quota_in_any_unit_may_be_too_small_for_ever() -> None:
+    """Millionths were no number to who reads refusals, and binary units were spelt out as bytes."""
+    limits = "requests.cpu=2,requests.memory=4Gi", "requests.cpu=1500000u,requests.memory=8Gi"
+    asked = f"exceeded quota: small, requested: {limits[0]}, used: requests.cpu=0, limited: {limits[1]}"
+    assert quota_refusals.never(asked, {}) == "the run takes requests.cpu=2, and quota small allows 1500m"
+    asked = asked.replace("1500000u", "3").replace("=8Gi", "=2Gi")
+    assert quota_refusals.never(asked, {}) == "the run takes requests.memory=4Gi, and quota small allows 2Gi"

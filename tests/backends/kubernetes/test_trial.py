@@ -13,7 +13,7 @@ from tare.backends.kubernetes.cluster import Cluster
 from tare.backends.kubernetes.finding import Finding
 from tare.backends.kubernetes.job_check import check_job
 from tare.backends.kubernetes.quantity import parse_quantity, show_quantity
-from tare.backends.kubernetes.quotas import Quota, check_room
+from tare.backends.kubernetes.quota_room import Quota, check_room
 from tare.backends.kubernetes.trial import TriedPod, roles_of
 
 SCC = (

@@ -31,7 +31,7 @@ from tare.backends.kubernetes.naming import ROLE as ROLE_LABEL
 from tare.backends.kubernetes.neighbourhood import check_neighbourhood
 from tare.backends.kubernetes.network_policies import check_policies
 from tare.backends.kubernetes.options import KubernetesOptions
-from tare.backends.kubernetes.quotas import check_quotas
+from tare.backends.kubernetes.quota_room import check_quotas
 from tare.errors import BackendError
 from tare.model.site import Network
 

@@ -8,7 +8,7 @@ from tare.backends.kubernetes.cluster import Cluster, Refusal
 from tare.backends.kubernetes.finding import Finding
 from tare.backends.kubernetes.lint import lint
 from tare.backends.kubernetes.manifests import Json
-from tare.backends.kubernetes.quotas import check_room, read_quotas
+from tare.backends.kubernetes.quota_room import check_room, read_quotas
 from tare.backends.kubernetes.trial import cure_of, roles_of, try_role, warned
 from tare.errors import BackendError
 

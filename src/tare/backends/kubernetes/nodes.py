@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -13,13 +12,11 @@ from tare.backends.kubernetes import naming
 from tare.backends.kubernetes.cluster import NODES, PODS, Cluster
 from tare.backends.kubernetes.observed import Condition, SeenPod
 from tare.backends.kubernetes.pod_options import Toleration
+from tare.backends.kubernetes.quantity import parse_quantity
 from tare.errors import BackendError
 
 _FRESH_S, _RECENT_S = 60.0, 10.0
 _MOST_SINGLY = 16  # nodes that are asked about one by one, within `_RECENT_S`
-_QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?(?:[eE][+-]?[0-9]{1,2})?)([numk]?)")
-_MILLI = {"n": 1e-6, "u": 1e-3, "m": 1.0, "": 1e3, "k": 1e6}
-"""Thousandths of a CPU in each unit that a quantity may have (k8s.io/apimachinery, resource.Quantity)."""
 _MOST_LABELS = 40
 _OWN_LABELS = ("kubernetes.io/", "beta.kubernetes.io/", "node.kubernetes.io/")
 
@@ -242,5 +239,4 @@ def _tolerates(one: Toleration, taint: _Taint) -> bool:
 
 def milli_cpus(quantity: str) -> int:
     """Return a quantity of CPUs, such as ``250m`` or ``2``, in thousandths; 0 for what is none."""
-    match = _QUANTITY.fullmatch(quantity)
-    return round(float(match[1]) * _MILLI[match[2]]) if match else 0
+    return round((parse_quantity(quantity) or 0) * 1000)

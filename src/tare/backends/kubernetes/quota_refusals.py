@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 
 from tare.backends.kubernetes.manifests import Json
+from tare.backends.kubernetes.quantity import parse_quantity, show_quantity
 
 _EXCEEDED = re.compile(
     r"exceeded quota: (?P<name>[^,]+), requested: (?P<requested>\S+), used: \S+, limited: (?P<limited>\S+)"
 )
-_QUANTITY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)(m|[kMGTPE]i?|e[0-9]{1,2})?")
-_FACTORS = {"": Decimal(1), "m": Decimal("0.001"), "k": Decimal(1000)} | {
-    f"{letter}{i}": Decimal(1024 if i else 1000) ** power
-    for power, letter in enumerate("KMGTPE", 1)
-    for i in ("", "i")
-}
 
 
 def is_exceeded(message: str) -> bool:
@@ -41,14 +36,16 @@ def never(message: str, job: Json) -> str:
     for name, asked in _quantities(match["requested"]).items():
         together = max(asked, needed.get(_canonical(name), asked))
         if name in limited and together > limited[name]:
-            allowed = _shown(limited[name])
-            return f"the run takes {name}={_shown(together)}, and quota {match['name']} allows {allowed}"
+            allowed = show_quantity(limited[name])
+            return (
+                f"the run takes {name}={show_quantity(together)}, and quota {match['name']} allows {allowed}"
+            )
     return ""
 
 
-def demand(job: Json) -> Mapping[str, Decimal]:
+def demand(job: Json) -> Mapping[str, Fraction]:
     """Return what the pods of a manifest ask for together, by the names that quotas give it."""
-    amounts: dict[str, Decimal] = {}
+    amounts: dict[str, Fraction] = {}
     total = 0
     for n_pods, pod in _pods(job):
         total += n_pods
@@ -59,20 +56,7 @@ def demand(job: Json) -> Mapping[str, Decimal]:
                 _add(amounts, f"requests.{name}", value, n_pods)
             for name, value in limits.items():
                 _add(amounts, f"limits.{name}", value, n_pods)
-    return amounts | {"pods": Decimal(total)}
-
-
-def quantity(text: str) -> Decimal | None:
-    """Return a quantity such as ``250m`` or ``2Gi`` (resource.Quantity); None for what is none."""
-    match = _QUANTITY.fullmatch(text)
-    if match is None:
-        return None
-    unit = match[2] or ""
-    try:
-        factor = Decimal(f"1{unit}") if unit[:1] == "e" else _FACTORS["k" if unit == "k" else unit]
-        return Decimal(match[1]) * factor
-    except (InvalidOperation, KeyError):
-        return None
+    return amounts | {"pods": Fraction(total)}
 
 
 def _canonical(name: str) -> str:
@@ -82,11 +66,11 @@ def _canonical(name: str) -> str:
     return "pods" if name == "count/pods" else name
 
 
-def _quantities(text: str) -> dict[str, Decimal]:
+def _quantities(text: str) -> dict[str, Fraction]:
     found = {}
     for part in text.split(","):
         name, _, value = part.partition("=")
-        amount = quantity(value)
+        amount = parse_quantity(value)
         if amount is not None:
             found[name] = amount
     return found
@@ -102,10 +86,10 @@ def _pods(job: Json) -> Iterator[tuple[int, Json]]:
         yield 1, _dict(spec["template"]).get("spec") if "template" in spec else spec
 
 
-def _add(amounts: dict[str, Decimal], name: str, value: Json, n_pods: int) -> None:
-    amount = quantity(str(value))
+def _add(amounts: dict[str, Fraction], name: str, value: Json, n_pods: int) -> None:
+    amount = parse_quantity(str(value))
     if amount is not None:
-        amounts[name] = amounts.get(name, Decimal(0)) + n_pods * amount
+        amounts[name] = amounts.get(name, Fraction(0)) + n_pods * amount
 
 
 def _dict(value: Json) -> dict[str, Json]:
@@ -114,7 +98,3 @@ def _dict(value: Json) -> dict[str, Json]:
 
 def _list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
-
-
-def _shown(amount: Decimal) -> str:
-    return f"{amount.normalize():f}"

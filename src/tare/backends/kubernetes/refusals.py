@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tare.backends.kubernetes import quota
+from tare.backends.kubernetes import quota_refusals
 from tare.backends.kubernetes.manifests import Json
 from tare.backends.kubernetes.observed import SeenEvent, SeenPod
 
@@ -83,8 +83,8 @@ def _of_making(event: SeenEvent, job: Callable[[], Json]) -> Iterator[Obstacle]:
     about = event.involved_object
     words = _sentence(f"{about.kind} {about.name}", event.reason, event.message)
     key = f"{about.kind}/{about.name}"
-    if quota.is_exceeded(event.message):
-        never = quota.never(event.message, job())
+    if quota_refusals.is_exceeded(event.message):
+        never = quota_refusals.never(event.message, job())
         yield Obstacle(key, f"{words} ({never})" if never else words, _CERTAIN_S if never else None)
     elif event.reason in {"ValidationError", "ErrResourceExists"} or (
         _REFUSED.search(event.message) and not _PASSING.search(event.message)

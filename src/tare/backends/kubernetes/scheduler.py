@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from tare.backends.kubernetes import aftermath, evidence, naming, phases, quota
+from tare.backends.kubernetes import aftermath, evidence, naming, phases, quota_refusals
 from tare.backends.kubernetes.cluster import (
     CONFIG_MAPS,
     JOBS,
@@ -187,7 +187,7 @@ class KubernetesScheduler:
             for manifest in (*flight.rendered.shared, flight.rendered.job):
                 self._create(manifest, flight.options)
         except Refusal as refusal:
-            if not quota.may_pass(str(refusal), to_json(flight.rendered.job, flight.options.merge)):
+            if not quota_refusals.may_pass(str(refusal), to_json(flight.rendered.job, flight.options.merge)):
                 raise
             flight.waits_for = f"queued: {refusal}"
         else:
@@ -203,7 +203,7 @@ class KubernetesScheduler:
         try:
             self._create(client, flight.options)
         except Refusal as refusal:
-            may_pass = quota.may_pass(str(refusal), to_json(client, flight.options.merge))
+            may_pass = quota_refusals.may_pass(str(refusal), to_json(client, flight.options.merge))
             return None if may_pass else self._give_up(flight, Exit(), str(refusal))
         flight.has_client = True
         return None

@@ -13,7 +13,7 @@ from tare.backends.kubernetes.cluster import Cluster, Refusal
 from tare.backends.kubernetes.connection import Outage
 from tare.backends.kubernetes.flight import Flight
 from tare.backends.kubernetes.quantity import parse_quantity
-from tare.backends.kubernetes.quotas import Quota, read_quotas
+from tare.backends.kubernetes.quota_room import Quota, read_quotas
 from tare.backends.kubernetes.refusals import Obstacle
 
 _SILENT_S, _AGAIN_S = 15.0, 10.0
