@@ -37,6 +37,9 @@ PYTEST := $(VENV)/bin/python -m pytest
 tests = $(PYTEST) $(1) || { [ $$? = 1 ] && echo "--- what failed runs once more:" && \
   $(PYTEST) $(1) --last-failed --last-failed-no-failures none; }
 
+# These mostly wait for pods of a cluster of their own: two clusters stand beside each other, and nothing else does.
+CLUSTER := tests/kubernetes_cluster
+
 # Programs of Debian that studies and tests really run, where they are there.
 DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io fio gridengine-client \
   gridengine-exec gridengine-master gromacs hpcc iperf iperf3 iproute2 lammps libopenmpi-dev mariadb-server-core \
@@ -88,8 +91,9 @@ test: setup lint
 	@if [ "$$(id -u)" = 0 ] && type mmdebstrap podman >/dev/null 2>&1; then \
 	  $(TARE) lab rootfs || echo "without a root file system, studies in containers are not tested"; fi
 	$(call tests,-m 'not alone' --numprocesses auto --dist loadfile)
+	$(call tests,$(CLUSTER) --numprocesses 2 --dist loadfile)
 	@if $(TARE) doctor; then echo "this machine can build a lab: no test of it may be skipped"; \
-	  $(call tests,-m alone --require-lab); else $(call tests,-m alone); fi
+	  $(call tests,-m alone --ignore $(CLUSTER) --require-lab); else $(call tests,-m alone --ignore $(CLUSTER)); fi
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check

@@ -31,7 +31,8 @@ class ControlPlane:
     It listens at `address`, on free ports; `inside` is put before each command, such as the nsenter of a
     network namespace that has this address. MPIJobs and NetworkAttachmentDefinitions are defined unless it
     `is_bare`; what is prebuilt, as the environment tells, brings its own definitions. Requests of the users
-    `audited` are written to `audit_log`. Of the controllers, by their names, some may be left `out`.
+    `audited` are written to `audit_log`. Of the controllers, by their names, some may be left `out`. A node
+    that is silent for `grace_s` is not ready; without it for as long as Kubernetes has it.
     Raises KubelabError where it is not built, or does not come up.
     """
 
@@ -44,6 +45,7 @@ class ControlPlane:
         audited: Sequence[str] = (),
         is_bare: bool = False,
         out: Sequence[str] = (),
+        grace_s: int | None = None,
     ) -> None:
         self.folder = folder.resolve()
         self.address = address
@@ -60,7 +62,7 @@ class ControlPlane:
         self._etcd = self._daemon("etcd", *self._etcd_options(etcd_port, peer_port))
         self._api_server = self._daemon("kube-apiserver", *self._api_server_options(etcd_port))
         self._followers = (
-            self._daemon("kube-controller-manager", *self._controller_options(out)),
+            self._daemon("kube-controller-manager", *self._controller_options(out, grace_s)),
             self._daemon("kube-scheduler", *self._follower_options("scheduler")),
         )
 
@@ -194,12 +196,13 @@ class ControlPlane:
             f"--audit-policy-file={self.folder / 'audit-policy.yaml'}", f"--audit-log-path={self.audit_log}",
         ]  # fmt: skip
 
-    def _controller_options(self, out: Sequence[str]) -> list[str]:
+    def _controller_options(self, out: Sequence[str], grace_s: int | None) -> list[str]:
+        grace = [] if grace_s is None else [f"--node-monitor-grace-period={grace_s}s"]
         return [
             *self._follower_options("controller-manager"), "--use-service-account-credentials=true",
             f"--service-account-private-key-file={self.authority.service_accounts.key}",
             f"--root-ca-file={self.authority.certificate}",
-            f"--controllers={','.join(['*', *(f'-{name}' for name in out)])}",
+            f"--controllers={','.join(['*', *(f'-{name}' for name in out)])}", *grace,
         ]  # fmt: skip
 
     def _follower_options(self, name: str) -> list[str]:

@@ -22,7 +22,8 @@ class SimulatedNodes:
     """`count` nodes called `prefix`-0 on, in a cluster that is up. Use it as a context manager.
 
     Their pods run nothing. What each would have written `write_log` returns, of its namespace and name;
-    how else they fare, their annotations say (manifests/stages.yaml).
+    how else they fare, their annotations say (manifests/stages.yaml). A node has a lease of `lease_s`,
+    which it renews in time.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class SimulatedNodes:
         labels: Mapping[str, str] | None = None,
         is_running: Callable[[str, str], bool] = lambda namespace, pod: False,
         prefix: str = "sim",
+        lease_s: int = 40,
     ) -> None:
         self._cluster = cluster
         self._prefix = prefix
@@ -41,8 +43,8 @@ class SimulatedNodes:
         self._logs = SimulatedLogs(cluster.authority, write_log, is_running)
         command = [
             *build.command("kwok"), f"--kubeconfig={cluster.kubeconfig}", f"--config={_STAGES}",
-            f"--manage-nodes-with-annotation-selector={_MINE}={prefix}", "--node-lease-duration-seconds=40",
-            "--cidr=10.99.0.0/16",
+            f"--manage-nodes-with-annotation-selector={_MINE}={prefix}",
+            f"--node-lease-duration-seconds={lease_s}", "--cidr=10.99.0.0/16",
         ]  # fmt: skip
         self.port = self._logs.port
         self._kwok = Daemon(f"kwok {prefix}", command, cluster.folder / f"kwok-{prefix}.log", cluster.inside)

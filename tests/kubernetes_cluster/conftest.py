@@ -29,6 +29,7 @@ ROLES = Path(__file__).parents[2] / "deploy" / "kubernetes"
 OURS = "app.kubernetes.io/managed-by=tare"
 OUT = ["endpoints-controller", "endpointslice-controller"]  # who names pods: nobody asks, and it is costly
 _N_NODES = 4
+GRACE_S, LEASE_S = 20, 8  # of nodes: Kubernetes has 50 and 40, which a test would wait for
 _STUDY = """\
 study: pods
 question: Do pods cost anything?
@@ -92,7 +93,7 @@ class Lab(NamedTuple):
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("cluster")
     try:
-        control_plane = ControlPlane(folder, audited=[USER], out=OUT)
+        control_plane = ControlPlane(folder, audited=[USER], out=OUT, grace_s=GRACE_S)
     except KubelabError as error:
         pytest.skip(str(error))
     with control_plane:
@@ -100,7 +101,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         pods.start()
         daemon = operator(control_plane, QUICK)
         daemon.start()
-        with SimulatedNodes(control_plane, _N_NODES, pods.write_log, is_running=pods.is_running) as nodes:
+        is_running = pods.is_running
+        with SimulatedNodes(
+            control_plane, _N_NODES, pods.write_log, is_running=is_running, lease_s=LEASE_S
+        ) as nodes:
             yield Lab(control_plane, nodes, pods)
         daemon.kill()
 

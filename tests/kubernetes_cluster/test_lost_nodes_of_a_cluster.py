@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kubelab.simulated_nodes import SimulatedNodes
-from kubernetes_cluster.conftest import ROLES, Campaign, Lab, until_clean
+from kubernetes_cluster.conftest import LEASE_S, ROLES, Campaign, Lab, until_clean
 from kubernetes_cluster.test_disruptions_in_a_cluster import launchers
 from support.waiting import until
 
@@ -21,13 +21,15 @@ _MORTAL = {"bench": "mortal"}
 def test_a_node_that_falls_silent_is_named_and_the_run_tried_again_elsewhere(
     lab: Lab, campaign: Campaign, may_watch: bool
 ) -> None:
-    """Kubernetes takes most of a minute to know it (node-monitor-grace-period); Tare takes seconds more."""
+    """Kubernetes takes its node-monitor-grace-period to know it, here 20 s; Tare takes seconds more."""
     kubectl = lab.control_plane.kubectl
     if not may_watch:
         lab.control_plane.apply(_without_watch())
     try:
         kubectl("label", "node", lab.nodes.names[0], "bench=mortal")
-        with SimulatedNodes(lab.control_plane, 1, lab.pods.write_log, _MORTAL, prefix="mortal") as mortal:
+        with SimulatedNodes(
+            lab.control_plane, 1, lab.pods.write_log, _MORTAL, prefix="mortal", lease_s=LEASE_S
+        ) as mortal:
             _lose_one(lab, campaign, mortal)
             kubectl("delete", "node", *mortal.names)
     finally:
