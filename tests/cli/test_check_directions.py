@@ -41,9 +41,9 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_a_job_that_takes_twice_as_long_passes_no_rule_meant_of_rates(
-    tare: Tare, folder: Path, option: str, rule: str
+    tare_here: Tare, folder: Path, option: str, rule: str
 ) -> None:
-    ended = tare("check", folder, option, rule)
+    ended = tare_here("check", folder, option, rule)
     assert ended.returncode == 2
     assert "this matches wall_time, of which less is better" in ended.stderr
     assert "fails where that is better, and passes where it is worse" in ended.stderr
@@ -51,18 +51,19 @@ def test_a_job_that_takes_twice_as_long_passes_no_rule_meant_of_rates(
 
 
 def test_a_rate_of_which_a_rule_fails_for_more_is_refused_where_it_is_not_named(
-    tare: Tare, tmp_path: Path
+    tare_here: Tare, tmp_path: Path
 ) -> None:
     folder = write(Truth(workloads={"solver": (RATE,)}, blocks=5), tmp_path / "r", seed=1)
-    assert tare("check", folder, "--fail-if", "ratio() > 1.05").returncode == 2
-    assert tare("check", folder, "--fail-if", "value() > 2000 MB/s").returncode == 2
+    assert tare_here("check", folder, "--fail-if", "ratio() > 1.05").returncode == 2
+    assert tare_here("check", folder, "--fail-if", "value() > 2000 MB/s").returncode == 2
     assert (
-        tare("check", folder, "--fail-if", "ratio() < 0.5", "--fail-if", "value() < 1 MB/s").returncode == 0
+        tare_here("check", folder, "--fail-if", "ratio() < 0.5", "--fail-if", "value() < 1 MB/s").returncode
+        == 0
     )
 
 
-def test_what_is_worse_of_either_kind_needs_no_figure(tare: Tare, folder: Path) -> None:
-    ended = tare("check", folder, "--fail-if", "overhead() > 5 %")
+def test_what_is_worse_of_either_kind_needs_no_figure(tare_here: Tare, folder: Path) -> None:
+    ended = tare_here("check", folder, "--fail-if", "overhead() > 5 %")
     assert ended.returncode == 1
     assert "fails where" not in ended.stdout
 
@@ -75,9 +76,9 @@ def test_what_is_worse_of_either_kind_needs_no_figure(tare: Tare, folder: Path) 
     ],
 )
 def test_a_rule_on_both_sides_asks_for_no_change_and_fails_for_any(
-    tare: Tare, folder: Path, rules: tuple[str, ...]
+    tare_here: Tare, folder: Path, rules: tuple[str, ...]
 ) -> None:
-    ended = tare("check", folder, *(word for rule in rules for word in ("--fail-if", rule)))
+    ended = tare_here("check", folder, *(word for rule in rules for word in ("--fail-if", rule)))
     assert ended.returncode == 1, ended.stderr
     assert "fails where" not in ended.stdout
 
@@ -94,15 +95,14 @@ def test_a_rule_on_both_sides_asks_for_no_change_and_fails_for_any(
     ],
 )
 def test_a_rule_that_fails_where_the_named_figure_is_better_has_a_note(
-    tare: Tare, folder: Path, tmp_path: Path, rule: str, what: str
+    tare_here: Tare, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, what: str
 ) -> None:
     said = f"“fail if {rule}” fails where that is better, and passes where it is worse: it is of {what}"
-    assert said in tare("check", folder, "--fail-if", rule).stdout.splitlines()
-    assert said in json.loads(tare("check", folder, "--fail-if", rule, "--json").stdout)["notes"]
+    assert said in tare_here("check", folder, "--fail-if", rule).stdout.splitlines()
+    assert said in json.loads(tare_here("check", folder, "--fail-if", rule, "--json").stdout)["notes"]
     page = tmp_path / "summary.md"
-    annotated = tare(
-        "check", folder, "--fail-if", rule, "--summary", "github", env={"GITHUB_STEP_SUMMARY": str(page)}
-    )
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    annotated = tare_here("check", folder, "--fail-if", rule, "--summary", "github")
     assert f"::warning title=tare check::{said.replace('%', '%25')}" in annotated.stderr
     assert "fails where that is better" in page.read_text()
 
@@ -118,18 +118,18 @@ def test_a_rule_that_fails_where_the_named_figure_is_better_has_a_note(
         "overhead(rate) > 5 %",
     ],
 )
-def test_an_elapsed_time_that_no_rule_looks_at_has_a_note(tare: Tare, folder: Path, rule: str) -> None:
-    ended = tare("check", folder, "--fail-if", rule)
+def test_an_elapsed_time_that_no_rule_looks_at_has_a_note(tare_here: Tare, folder: Path, rule: str) -> None:
+    ended = tare_here("check", folder, "--fail-if", rule)
     assert ended.returncode == 0
     assert JOB in ended.stdout
-    assert json.loads(tare("check", folder, "--fail-if", rule, "--json").stdout)["notes"] == [
+    assert json.loads(tare_here("check", folder, "--fail-if", rule, "--json").stdout)["notes"] == [
         f"{JOB}; overhead(wall_time) > 5 % would."
     ]
     for more in ("overhead(wall_time) > 500 %", "value(wall_time) > 1 h"):
-        assert JOB not in tare("check", folder, "--fail-if", rule, "--fail-if", more).stdout
+        assert JOB not in tare_here("check", folder, "--fail-if", rule, "--fail-if", more).stdout
 
 
-def test_an_efficiency_that_no_longer_time_hides_behind(tare: Tare, tmp_path: Path) -> None:
+def test_an_efficiency_that_no_longer_time_hides_behind(tare_here: Tare, tmp_path: Path) -> None:
     """The rate scales as it should on either network, and the job takes twice as long on one."""
     grown = Figure(name="rate", unit="MB/s", better=Better.HIGHER, level=100.0)
 
@@ -147,8 +147,8 @@ def test_an_efficiency_that_no_longer_time_hides_behind(tare: Tare, tmp_path: Pa
         blocks=6,
     )
     folder = write(truth, tmp_path / "e", seed=1)
-    ended = tare("check", folder, "--fail-if", "efficiency(rate) < 70 %")
+    ended = tare_here("check", folder, "--fail-if", "efficiency(rate) < 70 %")
     assert ended.returncode == 0, ended.stderr
     assert JOB in ended.stdout
-    turned = tare("check", folder, "--fail-if", "efficiency(rate) > 120 %").stdout
+    turned = tare_here("check", folder, "--fail-if", "efficiency(rate) > 120 %").stdout
     assert "it is of efficiency() of rate, of which more is better" in turned

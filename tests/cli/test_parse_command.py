@@ -29,8 +29,8 @@ def good(tmp_path: Path) -> Path:
     return path
 
 
-def test_figures_are_shown_as_a_table(tare: Tare, good: Path) -> None:
-    ended = tare("parse", "imb.barrier", good.name)
+def test_figures_are_shown_as_a_table(tare_here: Tare, good: Path) -> None:
+    ended = tare_here("parse", "imb.barrier", good.name)
     assert ended.returncode == 0
     assert ended.stdout.splitlines() == [
         "fom       value  unit",
@@ -42,8 +42,8 @@ def test_figures_are_shown_as_a_table(tare: Tare, good: Path) -> None:
     ]
 
 
-def test_json_is_the_documented_contract(tare: Tare, good: Path) -> None:
-    ended = tare("parse", "imb.barrier", good.name, "--json")
+def test_json_is_the_documented_contract(tare_here: Tare, good: Path) -> None:
+    ended = tare_here("parse", "imb.barrier", good.name, "--json")
     assert ended.returncode == 0
     body = json.loads(ended.stdout)
     assert body["measurements"][0] == {
@@ -63,20 +63,20 @@ def test_json_is_the_documented_contract(tare: Tare, good: Path) -> None:
     }
 
 
-def test_many_figures_are_all_printed(tare: Tare, good: Path) -> None:
+def test_many_figures_are_all_printed(tare_here: Tare, good: Path) -> None:
     names = [f"{number}.out" for number in range(800)]
     for name in names:
         good.with_name(name).write_bytes(good.read_bytes())
-    body = json.loads(tare("parse", "imb.barrier", *names, "--json").stdout)
+    body = json.loads(tare_here("parse", "imb.barrier", *names, "--json").stdout)
     assert [one["file"] for one in body["measurements"]] == [name for name in names for _ in range(3)]
-    rows = tare("parse", "imb.barrier", *names).stdout.split("\n\n")[0].splitlines()
+    rows = tare_here("parse", "imb.barrier", *names).stdout.split("\n\n")[0].splitlines()
     assert rows[0].split() == ["file", "fom", "value", "unit"]
     assert [row.split()[0] for row in rows[1:]] == [name for name in names for _ in range(3)]
 
 
-def test_one_file_that_is_not_complete_makes_the_exit_code_1(tare: Tare, good: Path) -> None:
+def test_one_file_that_is_not_complete_makes_the_exit_code_1(tare_here: Tare, good: Path) -> None:
     good.with_name("cut.out").write_text(WITHOUT_END)
-    ended = tare("parse", "imb.barrier", "good.out", "cut.out", "--json")
+    ended = tare_here("parse", "imb.barrier", "good.out", "cut.out", "--json")
     assert ended.returncode == 1
     body = json.loads(ended.stdout)
     problem = "the output lacks IMB's closing line; the run did not come to its end"
@@ -84,13 +84,13 @@ def test_one_file_that_is_not_complete_makes_the_exit_code_1(tare: Tare, good: P
     assert body["problems"] == [f"cut.out: {problem}"]
     assert [one["complete"] for one in body["files"]] == [True, False]
     assert len(body["measurements"]) == 6
-    shown = tare("parse", "imb.barrier", "good.out", "cut.out")
+    shown = tare_here("parse", "imb.barrier", "good.out", "cut.out")
     assert shown.returncode == 1
     assert "cut.out: not complete, 3 measurements" in shown.stdout
     assert shown.stderr == f"cut.out: {problem}\n"
 
 
-def test_standard_input_is_a_file_called_dash(tare: Tare) -> None:
+def test_standard_input_is_a_file_called_dash(tare_here: Tare) -> None:
     command = [str(Path(sys.executable).with_name("tare")), "parse", "imb.barrier", "-", "--json"]
     ended = subprocess.run(command, input=BARRIER.encode(), capture_output=True, check=False)
     assert ended.returncode == 0
@@ -103,32 +103,36 @@ TABLE = "# OSU MPI Latency Test v5.8\n# Size          Latency (us)\n" + "".join(
 )
 
 
-def completeness(tare: Tare, *words: str) -> str:
-    return str(json.loads(tare("parse", "--json", *words).stdout)["completeness"])
+def completeness(tare_here: Tare, *words: str) -> str:
+    return str(json.loads(tare_here("parse", "--json", *words).stdout)["completeness"])
 
 
-def test_a_format_without_an_end_does_not_tell_whether_it_is_complete(tare: Tare, tmp_path: Path) -> None:
+def test_a_format_without_an_end_does_not_tell_whether_it_is_complete(
+    tare_here: Tare, tmp_path: Path
+) -> None:
     (tmp_path / "osu.out").write_text(TABLE)
-    assert completeness(tare, "osu.latency", "osu.out") == "not told by this format"
-    ended = tare("parse", "osu.latency", "osu.out")
+    assert completeness(tare_here, "osu.latency", "osu.out") == "not told by this format"
+    ended = tare_here("parse", "osu.latency", "osu.out")
     assert ended.returncode == 0
     assert "osu.out: whether it is complete is not told by this format (see --set), 25" in ended.stdout
     (tmp_path / "qperf.out").write_text("tcp_bw:\n    bw  =  1.17 GB/sec\n")
-    assert completeness(tare, "qperf", "qperf.out") == "not told by this format"
-    assert completeness(tare, "qperf", "qperf.out", "--set", "tests=tcp_bw") == "complete"
+    assert completeness(tare_here, "qperf", "qperf.out") == "not told by this format"
+    assert completeness(tare_here, "qperf", "qperf.out", "--set", "tests=tcp_bw") == "complete"
 
 
-def test_what_was_asked_for_shows_that_a_table_was_cut_between_two_rows(tare: Tare, tmp_path: Path) -> None:
+def test_what_was_asked_for_shows_that_a_table_was_cut_between_two_rows(
+    tare_here: Tare, tmp_path: Path
+) -> None:
     (tmp_path / "osu.out").write_text(TABLE)
-    assert completeness(tare, "osu.latency", "osu.out", "--set", "max_bytes=4MiB") == "complete"
-    ended = tare("parse", "osu.latency", "osu.out", "--set", "max_bytes=8MiB")
+    assert completeness(tare_here, "osu.latency", "osu.out", "--set", "max_bytes=4MiB") == "complete"
+    ended = tare_here("parse", "osu.latency", "osu.out", "--set", "max_bytes=8MiB")
     assert ended.returncode == 1
     assert ended.stderr == "osu.out: the table of latency stops at 4194304 of 8388608 bytes\n"
 
 
-def test_the_least_sure_file_speaks_for_all(tare: Tare, good: Path) -> None:
+def test_the_least_sure_file_speaks_for_all(tare_here: Tare, good: Path) -> None:
     good.with_name("cut.out").write_text(WITHOUT_END)
-    assert completeness(tare, "imb.barrier", "good.out", "cut.out") == "not complete"
+    assert completeness(tare_here, "imb.barrier", "good.out", "cut.out") == "not complete"
 
 
 @pytest.mark.parametrize(
@@ -141,40 +145,40 @@ def test_the_least_sure_file_speaks_for_all(tare: Tare, good: Path) -> None:
     ],
 )
 def test_what_cannot_have_been_asked_for_is_refused(
-    tare: Tare, tmp_path: Path, setting: str, cure: str
+    tare_here: Tare, tmp_path: Path, setting: str, cure: str
 ) -> None:
     (tmp_path / "osu.out").write_text(TABLE)
-    ended = tare("parse", "osu.latency", "osu.out", "--set", setting)
+    ended = tare_here("parse", "osu.latency", "osu.out", "--set", setting)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert f"--set {setting.partition('=')[0]}" in ended.stderr
     assert cure in ended.stderr
 
 
-def test_bytes_that_are_no_text_do_no_harm(tare: Tare, good: Path) -> None:
+def test_bytes_that_are_no_text_do_no_harm(tare_here: Tare, good: Path) -> None:
     good.write_bytes(b"\xff\xfe\x00 noise \x80\n" + BARRIER.encode())
-    assert tare("parse", "imb.barrier", good.name).returncode == 0
+    assert tare_here("parse", "imb.barrier", good.name).returncode == 0
 
 
 @pytest.mark.parametrize("name", ["nowhere.out", "."])
-def test_a_file_that_cannot_be_read_is_named_with_the_cure(tare: Tare, name: str) -> None:
-    ended = tare("parse", "imb.barrier", name)
+def test_a_file_that_cannot_be_read_is_named_with_the_cure(tare_here: Tare, name: str) -> None:
+    ended = tare_here("parse", "imb.barrier", name)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(f"tare: {name}: cannot be read: ")
     assert "name a file that holds the output of imb.barrier" in ended.stderr
 
 
-def test_an_unknown_workload_is_answered_with_the_nearest(tare: Tare, good: Path) -> None:
-    ended = tare("parse", "imb.barier", good.name)
+def test_an_unknown_workload_is_answered_with_the_nearest(tare_here: Tare, good: Path) -> None:
+    ended = tare_here("parse", "imb.barier", good.name)
     assert ended.returncode == 2
     assert "did you mean 'imb.barrier'?" in ended.stderr
 
 
 def test_a_workload_that_a_study_declares_is_known_with_that_study(
-    tare: Tare, study: Callable[..., Path], tmp_path: Path
+    tare_here: Tare, study: Callable[..., Path], tmp_path: Path
 ) -> None:
     (tmp_path / "own.out").write_text("value: 2.5\n")
-    ended = tare("parse", "--study", study(), "echo", "own.out", "--json")
+    ended = tare_here("parse", "--study", study(), "echo", "own.out", "--json")
     assert ended.returncode == 0, ended.stderr
     (measurement,) = json.loads(ended.stdout)["measurements"]
     assert (measurement["fom"], measurement["value"], measurement["unit"]) == ("value", 2.5, "s")
-    assert tare("parse", "echo", "own.out").returncode == 2
+    assert tare_here("parse", "echo", "own.out").returncode == 2

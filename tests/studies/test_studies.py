@@ -35,15 +35,15 @@ SHORTER = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_study_plans_and_every_command_composes(name: str, tare: Tare) -> None:
+def test_the_study_plans_and_every_command_composes(name: str, tare_here: Tare) -> None:
     path = STUDIES / f"{name}.yaml"
-    planned = tare("plan", path, "--json")
+    planned = tare_here("plan", path, "--json")
     assert planned.returncode == 0, planned.stderr
     plan = json.loads(planned.stdout)
     assert plan["study"] == name
     assert plan["runs"] > 0
 
-    shown = tare("plan", path, "--show")
+    shown = tare_here("plan", path, "--show")
     assert shown.returncode == 0, shown.stderr
     assert [case["id"] for case in plan["cases"] if case["id"] not in shown.stdout] == []
 
