@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tare import plugins
+from tare.backend_registry import backends
 from tare.cli.main import COMMANDS, make_group
 from tare.config import json_schema
 from tare.model.telemetry_sources import figures, sources
@@ -26,15 +27,24 @@ Generated from the code by `python docs/generate.py`; do not edit.
 
 
 def reference() -> str:
-    """Return the reference: commands, study files, site files, workloads, verdicts, telemetry."""
+    """Return the reference: commands, study files, site files, backends, workloads, verdicts, telemetry."""
     parts = [_HEAD, "## Commands\n", *_commands()]
     for kind, title in (("study", "Study files"), ("site", "Site files")):
         parts += [f"## {title}\n", *_schema(json_schema(kind))]
+    parts += ["## Backends\n", *_backends()]
     parts += ["## Workloads\n", "`tare workloads NAME` explains one.\n", *_workloads()]
     parts += ["## Verdicts\n", *_verdicts()]
     parts += ["## Figures of telemetry\n", "`docs/telemetry.md` explains them.\n", *_telemetry()]
     parts += ["## Plug-ins\n", "docs/design.md says how to add one of each.\n", *_plugins()]
     return "\n".join(parts)
+
+
+def _backends() -> Iterator[str]:
+    rows = ["| backend | what carries runs out | its options |", "| --- | --- | --- |"]
+    for name, one in backends().items():
+        own = f"`{name}:` in a platform" if one.file_type else "none"
+        rows.append(f"| `{name}` | {one.summary} | {own} |")
+    yield "\n".join(rows) + "\n"
 
 
 def _verdicts() -> Iterator[str]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from tare.backend_registry import option_types
 from tare.config.site_types import site_file_type
 from tare.config.study_types import StudyFile
 
@@ -17,7 +16,7 @@ _TITLES = {"study": "A study of Tare", "site": "A site of Tare"}
 def json_schema(kind: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of ``study`` or ``site`` files, for the installed backends."""
     title = _TITLES[kind]
-    struct = StudyFile if kind == "study" else site_file_type(option_types())
+    struct = StudyFile if kind == "study" else site_file_type()
     body = msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(struct)))  # lists, not tuples
     _widen(body)
     return {"$schema": _DIALECT, "$id": f"urn:tare:schema:{kind}:1", "title": title, **body}

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from tare.backend_registry import backend, backend_names, backends, option_types
+from tare.backend_registry import backend, backends, option_types
 from tare.config.decode import decode
 from tare.config.document import START, MapNode, Node, child, decode_text, find, read_document
 from tare.config.expansion import expand_environment, expand_nodes
@@ -82,7 +82,7 @@ def site_from_text(text: str | bytes, file_name: str, environment: Mapping[str, 
     faults = Faults(file_name)
     root = _root(text, faults)
     site = None
-    if root is not None and (file := decode(root, site_file_type(option_types()), faults)) is not None:
+    if root is not None and (file := decode(root, site_file_type(), faults)) is not None:
         site = _SiteReader(faults, root, os.environ if environment is None else environment).read(file)
     faults.raise_any()
     if site is None:
@@ -262,8 +262,6 @@ class _SiteReader:
         for name in option_types():
             if name != file.backend and getattr(file, name, None) is not None:
                 self.fault((*path, name), f"backend {file.backend} takes none; add 'backend: {name}'")
-        if file.backend not in backend_names():
-            return BackendOptions()  # whoever starts something with it is told so
         try:
             plugin = backend(file.backend)
         except UsageError as error:

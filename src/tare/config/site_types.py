@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 import msgspec
 from msgspec import NODEFAULT, Meta
 
+from tare.backend_registry import backends
 from tare.config.pod_network_types import PodNetworkFile
+from tare.model.backend_plugin import BackendPlugin
 from tare.model.fields import (
     BitRate,
     ByteRate,
@@ -272,22 +273,25 @@ class SiteFile(_File, frozen=True, kw_only=True):
 _Keys = list[tuple[str, Any, Any]]
 
 
-def site_file_type(options: Mapping[str, type[msgspec.Struct]]) -> type[SiteFile]:
-    """Return SiteFile with a key in platforms for each backend's `options`, by the name of the backend."""
-    return _site_file_type(tuple(options.items()))
+def site_file_type() -> type[SiteFile]:
+    """Return SiteFile with a key in platforms for the options of each installed backend, by its name."""
+    return _site_file_type(tuple(backends().values()))
 
 
 @functools.cache
-def _site_file_type(options: tuple[tuple[str, type[msgspec.Struct]], ...]) -> type[SiteFile]:
+def _site_file_type(plugins: tuple[BackendPlugin[Any], ...]) -> type[SiteFile]:
     annotated: Any = Annotated
-    keys: _Keys = [
-        (name, annotated[kind | None, Meta(description=_first_line(kind))], None) for name, kind in options
-    ]
     platforms: Any = dict
-    return _extended(
-        SiteFile,
-        [("platforms", annotated[platforms[Name, _extended(PlatformFile, keys)], _PLATFORMS], NODEFAULT)],
-    )
+    told = "; ".join(f"{one.name}: {one.summary}" for one in plugins)
+    where = Meta(description=f"Where processes run. {told}.", examples=["process"])
+    keys: _Keys = [("backend", annotated[Word, where], "process")]
+    keys += [
+        (one.name, annotated[one.file_type | None, Meta(description=_first_line(one.file_type))], None)
+        for one in plugins
+        if one.file_type is not None
+    ]
+    platform = _extended(PlatformFile, keys)
+    return _extended(SiteFile, [("platforms", annotated[platforms[Name, platform], _PLATFORMS], NODEFAULT)])
 
 
 def _extended(kind: type[_FileT], keys: _Keys) -> type[_FileT]:

@@ -58,7 +58,7 @@ _Judge = Callable[[str, int | None], Verdict]
 @json_option
 @log_options
 def command(dry_run: bool, site: str | None, before_boot: bool, old_marks: bool, as_json: bool) -> None:
-    """End what dead campaigns left behind: processes, containers, Slurm jobs, folders; forget ended labs.
+    """End what dead campaigns left behind: processes, containers, jobs, folders; forget ended labs.
 
     Tare cleans up after itself, also when it is killed, but for jobs in a queue: going on with their
     campaign takes them over. This ends them, and looks again for the rest.

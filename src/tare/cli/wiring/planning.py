@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from tare import config, plugins
-from tare.backend_registry import backend
 from tare.beneath import Beneath
 from tare.compose import Composer
 from tare.config.site_file import SiteSource
@@ -94,8 +93,7 @@ def _require_plugins(source: SiteSource) -> None:
     """Raise FileFaults where a platform of the site names a plug-in that is not there."""
     faults = []
     for name, platform in source.site.platforms.items():
-        seams = (("backend", backend), ("launcher", plugins.launcher), ("runtime", plugins.runtime))
-        for kind, find in seams:
+        for kind, find in (("launcher", plugins.launcher), ("runtime", plugins.runtime)):
             try:
                 find(getattr(platform, kind))
             except UsageError as error:
