@@ -17,12 +17,16 @@ import pytest
 
 from backends.real_ssh import sshd
 from tare import plugins
+from tare.backends.batch.scheduler import BatchScheduler
+from tare.backends.gridengine import script
+from tare.backends.gridengine.commands import GridEngine
+from tare.backends.gridengine.options import GridEngineOptions
 from tare.backends.process import ProcessBackend
 from tare.backends.sessions import new_session
 from tare.backends.slurm.commands import Slurm
 from tare.backends.slurm.options import SlurmOptions
 from tare.backends.slurm.scheduler import slurm_scheduler
-from tare.lab import AGENT, Lab, slurm
+from tare.lab import AGENT, Lab, gridengine, slurm
 from tare.lab.mpi import is_installed, mpi_folder
 from tare.model.backend import Exit, Job
 from tare.model.case import Layout
@@ -31,6 +35,10 @@ from tare.model.scheduler import Landing, Step, Task
 from tare.model.site import LabNetwork, LabNetworkKind, LabSpec, Platform
 
 SPEC = LabSpec(nodes=2, networks={"host": LabNetwork(kind=LabNetworkKind.BRIDGE)})
+WHOLE_NODES = GridEngineOptions(
+    parallel_environment=gridengine.PARALLEL_ENVIRONMENT, slots_per_node=gridengine.SLOTS_PER_NODE
+)
+"""How jobs ask the lab's Grid Engine for nodes."""
 
 
 class Substrate(Protocol):
@@ -50,15 +58,25 @@ class Substrate(Protocol):
 class Launched:
     """A launcher on a substrate: one rank, started by its mpirun or srun."""
 
-    def __init__(self, inner: Substrate, name: str, platform: Platform, *, is_allocated: bool) -> None:
+    def __init__(
+        self,
+        inner: Substrate,
+        name: str,
+        platform: Platform,
+        *,
+        is_allocated: bool = False,
+        agent: tuple[str, ...] = (),
+    ) -> None:
         self.folder = inner.folder
         self._inner = inner
         self._launcher = plugins.launcher(name)
         self._placement = Placement(
-            hosts=() if is_allocated else ("localhost",),
+            hosts=() if is_allocated or agent else ("localhost",),
             layout=Layout(),
             platform=platform,
             is_allocated=is_allocated,
+            agent=agent,
+            hostfile="hostfile" if agent else None,
         )
 
     def run(self, *argv: str, env: Mapping[str, str] | None = None, timeout_s: float = 60) -> Exit:
@@ -123,17 +141,25 @@ class Processes:
 
 
 class Queue:
-    """The backend ``slurm``: a job a run, or the second of two runs in one allocation."""
+    """A batch system, slurm or gridengine: a job a run, or the second of two runs in one allocation."""
 
     _numbers = itertools.count()
 
-    def __init__(self, lab: Lab, folder: Path, *, is_packed: bool) -> None:
+    def __init__(self, lab: Lab, folder: Path, *, is_packed: bool, system: str = "slurm") -> None:
         self.folder = folder / "attempts" / "case" / "1.1"
         self.folder.mkdir(parents=True)
         self._first = folder / "attempts" / "case" / "1.0"
         self._first.mkdir()
         self._is_packed = is_packed
-        self._scheduler = slurm_scheduler(Slurm((str(AGENT),), "n1", {**os.environ, **lab.env}), _no_facts)
+        agent, env = (str(AGENT),), {**os.environ, **lab.env}
+        if system == "slurm":
+            self._platform = Platform(backend=system, options=SlurmOptions())
+            self._scheduler = slurm_scheduler(Slurm(agent, "n1", env), _no_facts)
+        else:
+            self._platform = Platform(backend=system, options=WHOLE_NODES)
+            self._scheduler = BatchScheduler(
+                GridEngine(agent, "n1", env), lambda tasks: script.render(tasks, WHOLE_NODES)
+            )
 
     def run(self, *argv: str, env: Mapping[str, str] | None = None, timeout_s: float = 60) -> Exit:
         name = self._submit(argv, env or {}, timeout_s)
@@ -156,14 +182,13 @@ class Queue:
         self._scheduler.submit(tasks)
         return tasks[-1].name
 
-    @staticmethod
-    def _task(name: str, folder: Path, invocation: Invocation, timeout_s: float) -> Task:
+    def _task(self, name: str, folder: Path, invocation: Invocation, timeout_s: float) -> Task:
         return Task(
             name=name,
             folder=folder,
             steps=(Step(name="run", invocation=invocation),),
             layout=Layout(),
-            platform=Platform(backend="slurm", options=SlurmOptions()),
+            platform=self._platform,
             timeout_s=timeout_s,
         )
 
@@ -191,3 +216,8 @@ def ssh_agent(folder: Path) -> Iterator[tuple[str, ...]]:
 def require_slurm() -> None:
     if slurm.missing():
         pytest.skip(f"no Slurm here; {slurm.CURE}")
+
+
+def require_grid_engine() -> None:
+    if gridengine.missing() or os.geteuid() != 0:
+        pytest.skip(f"no Grid Engine here, or no root; {gridengine.CURE}")

@@ -18,11 +18,13 @@ import pytest
 
 from backends.substrates import (
     SPEC,
+    WHOLE_NODES,
     Launched,
     Queue,
     Substrate,
     mpi_platform,
     processes,
+    require_grid_engine,
     require_slurm,
     ssh_agent,
 )
@@ -59,6 +61,13 @@ def slurm_lab(lab: Lab) -> Lab:
 
 
 @pytest.fixture(scope="module")
+def grid_engine_lab(lab: Lab) -> Lab:
+    require_grid_engine()
+    lab.add_service("gridengine")
+    return lab
+
+
+@pytest.fixture(scope="module")
 def ssh(shared: ExitStack, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     return shared.enter_context(ssh_agent(tmp_path_factory.mktemp("sshd")))
 
@@ -72,6 +81,9 @@ def ssh(shared: ExitStack, tmp_path_factory: pytest.TempPathFactory) -> tuple[st
         pytest.param("slurm", marks=pytest.mark.lab),
         pytest.param("slurm-packed", marks=pytest.mark.lab),
         pytest.param("srun", marks=pytest.mark.lab),
+        pytest.param("gridengine", marks=pytest.mark.lab),
+        pytest.param("gridengine-packed", marks=pytest.mark.lab),
+        pytest.param("gridengine-mpich", marks=pytest.mark.lab),
         *LAUNCHERS,
     ]
 )
@@ -84,6 +96,12 @@ def substrate(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Substr
         yield Launched(
             queue, name, Platform(launcher=name, backend="slurm", options=SlurmOptions()), is_allocated=True
         )
+        return
+    if name.startswith("gridengine"):
+        lab = request.getfixturevalue("grid_engine_lab")
+        queue = Queue(lab, folder, is_packed=name == "gridengine-packed", system="gridengine")
+        platform = mpi_platform("mpich") if name == "gridengine-mpich" else None
+        yield Launched(queue, "mpich", platform, agent=WHOLE_NODES.agent) if platform else queue
         return
     if name in LAUNCHERS:
         platform = mpi_platform(name)

@@ -149,13 +149,12 @@ class RunningLab(Protocol):
         """Return the command that runs exactly `argv` on `host`."""
         ...
 
-    @property
-    def has_slurm(self) -> bool:
-        """Return whether Slurm runs in it."""
+    def has_service(self, name: str) -> bool:
+        """Return whether the batch system of this name runs in it."""
         ...
 
-    def add_slurm(self) -> None:
-        """Start Slurm on its nodes, unless it runs already."""
+    def add_service(self, name: str) -> None:
+        """Start the batch system of this name on its nodes, unless it runs already."""
         ...
 
 

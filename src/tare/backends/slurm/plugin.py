@@ -77,7 +77,7 @@ class SlurmBackend(BatchBackend[SlurmOptions]):
         queues = []
         if shutil.which("squeue") and ("SLURM_CONF" in env or _CONFIGURATION.exists()):
             queues.append(Slurm((), None, env))
-        if lab is not None and lab.has_slurm:
+        if lab is not None and lab.has_service(self.name):
             queues.append(Slurm(lab.agent, lab.nodes[0], {**env, **lab.env}))
         for slurm in queues:
             try:
@@ -87,7 +87,7 @@ class SlurmBackend(BatchBackend[SlurmOptions]):
 
     def set_up_lab(self, lab: RunningLab) -> Mapping[str, str]:
         """Start Slurm in the lab (see BackendPlugin)."""
-        lab.add_slurm()
+        lab.add_service(self.name)
         return {}
 
 
