@@ -11,11 +11,14 @@ import click
 from tare import plugins
 from tare.backend_registry import backends
 from tare.cli.main import COMMANDS, make_group
+from tare.collectors.facts import sources as fact_sources
 from tare.config import json_schema
-from tare.model.telemetry_sources import figures, sources
+from tare.model.telemetry_sources import figures
+from tare.model.telemetry_sources import sources as telemetry_sources
 from tare.model.transport_reports import libraries
 from tare.model.verdict import verdicts
 from tare.registry import GROUPS, installed
+from tare.report.section import sections
 
 REFERENCE = Path(__file__).with_name("reference.md")
 
@@ -65,8 +68,10 @@ def _plugins() -> Iterator[str]:
 
 _OWN: dict[str, Callable[[], Iterable[str]]] = {
     "tare.verdicts": lambda: map(str, verdicts()),
-    "tare.telemetry_sources": sources,
+    "tare.telemetry_sources": telemetry_sources,
     "tare.transport_reports": libraries,
+    "tare.report_sections": lambda: [one.name for one in sections()],
+    "tare.fact_sources": lambda: [one.name for one in fact_sources()],
 }
 """What is found in folders and files of Tare itself, without entry points."""
 

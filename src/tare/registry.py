@@ -28,6 +28,8 @@ GROUPS = {
     "tare.verdicts": "verdict",
     "tare.telemetry_sources": "telemetry source",
     "tare.transport_reports": "transport report",
+    "tare.fact_sources": "source of facts",
+    "tare.report_sections": "report section",
 }
 """What each group of entry points holds, in words."""
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.collectors import mpi, variables
-from tare.collectors.facts import SOURCES, collect_facts
+from tare.collectors.facts import collect_facts
+from tare.collectors.facts import sources as fact_sources
 from tare.collectors.images import container_facts
 from tare.collectors.probe import FUNCTIONS, probe_script, read_facts
 from tare.collectors.secrets import is_told, redact
@@ -55,7 +56,9 @@ HOSTILE = {
 
 
 def ask_node(
-    environment: Mapping[str, str], subject: Subject | None = None, sources: tuple[Source, ...] = SOURCES
+    environment: Mapping[str, str],
+    subject: Subject | None = None,
+    sources: tuple[Source, ...] = fact_sources(),
 ) -> str:
     """Return what a node with this environment says of itself."""
     return subprocess.run(

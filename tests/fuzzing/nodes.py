@@ -141,11 +141,11 @@ def _shown(path: str) -> str:
 
 def _records(texts: dict[str, str]) -> bytes:
     """Return records as scripts on nodes print them, all before the end of each source."""
-    from tare.collectors.facts import SOURCES
+    from tare.collectors.facts import sources as fact_sources
 
     told = "".join(f"{SEPARATOR}{name}{SEPARATOR}{text}" for name, text in texts.items())
     return (
-        "".join(f"{told}{SEPARATOR}end of {one.name}{SEPARATOR}\n" for one in SOURCES[:2]).encode()
+        "".join(f"{told}{SEPARATOR}end of {one.name}{SEPARATOR}\n" for one in fact_sources()[:2]).encode()
         + told.encode()
     )
 

@@ -13,8 +13,9 @@ from tare.model.case import Case
 from tare.model.telemetry import Epoch, Timeline, Track
 from tare.model.workload import Better, Fom
 from tare.report.charts.painting import Here
-from tare.report.content import Content, ReportAnswers, content
+from tare.report.content import Content, content
 from tare.report.formats.page import render
+from tare.report.report_answers import ReportAnswers
 from tare.report.sections.accounting import account
 from tare.report.sections.trust import facts, noises
 from tare.report.sides import lay_out

@@ -13,7 +13,7 @@ from tare.report.charts.courses import course_charts
 from tare.report.charts.drawing import alone
 from tare.report.charts.figures import watched_figure
 from tare.report.charts.painting import Here
-from tare.report.content import ReportAnswers
+from tare.report.report_answers import ReportAnswers
 from tare.report.sections.reasons import watched_words
 from tare.report.sections.telemetry import MOST_CASES, MOST_LAYERS, Course, Courses, courses, describe_course
 from tare.report.sides import lay_out

@@ -16,7 +16,8 @@ from tare.answers.looks import looks_at
 from tare.model.attempt import Attempt, Source, State
 from tare.model.campaign import Campaign, Session
 from tare.model.study import Budget, Repeats
-from tare.report.content import ReportAnswers, content
+from tare.report.content import content
+from tare.report.report_answers import ReportAnswers
 from tare.report.sections.design import design
 from truth.campaigns import Truth, campaign
 

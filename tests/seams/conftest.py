@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from tare import registry
+from tare.collectors import facts
 from tare.collectors.sampler import bundle
 from tare.model import telemetry_sources, transport_reports, verdict
+from tare.report import section
 
 STRANGER = Path(__file__).parent / "stranger"
 _READ_ONCE: tuple[Callable[[], None], ...] = (
@@ -21,6 +23,8 @@ _READ_ONCE: tuple[Callable[[], None], ...] = (
     telemetry_sources.courses.cache_clear,
     bundle.program.cache_clear,
     transport_reports.libraries.cache_clear,
+    facts.sources.cache_clear,
+    section.sections.cache_clear,
 )
 
 

@@ -128,6 +128,12 @@ def test_its_telemetry_is_collected_read_compared_and_exported(place: Path) -> N
     tare("check", place / "c", "--pass-if", "value(telemetry.forks) > 0 1/s")
 
 
+def test_its_facts_are_asked_of_every_node_recorded_and_told(place: Path) -> None:
+    recorded = [path.read_text() for path in (place / "c/environments").glob("*.json")]
+    assert recorded
+    assert all('"stranger.domain"' in text for text in recorded)
+
+
 def test_the_report_shows_what_it_measured_and_draws_its_course(place: Path) -> None:
     tare("report", place / "c")
     page = (place / "c/report/index.html").read_text()

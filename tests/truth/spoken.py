@@ -16,7 +16,8 @@ from tare.model.case import Case
 from tare.model.values import Scalar
 from tare.model.workload import Better
 from tare.report.checks.words import why_words
-from tare.report.content import Content, ReportAnswers, content
+from tare.report.content import Content, content
+from tare.report.report_answers import ReportAnswers
 from tare.report.words.numbers import coordinate, words
 from truth.campaigns import Figure
 from truth.claimed import Asked

@@ -19,8 +19,9 @@ from tare.answers.rules import Kind, RuleSource
 from tare.cli.main import make_group
 from tare.model.campaign import Campaign
 from tare.report.charts.painting import Here
-from tare.report.content import ReportAnswers, content
+from tare.report.content import content
 from tare.report.formats.page import render
+from tare.report.report_answers import ReportAnswers
 from tare.report.sides import lay_out
 from tare.report.words.changes import change, figure
 from tare.serve.answering import answer

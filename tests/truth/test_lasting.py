@@ -19,9 +19,10 @@ from tare.model.comparison import Correction, Finding, Mean
 from tare.model.verdict import Verdict
 from tare.model.workload import Better
 from tare.report.charts.painting import Here
-from tare.report.content import ReportAnswers, content
+from tare.report.content import content
 from tare.report.formats.markdown import render_markdown
 from tare.report.formats.page import render
+from tare.report.report_answers import ReportAnswers
 from tare.report.words.assumed import FOOTNOTE, assumed_words
 from tare.serve.answering import answer
 from tare.serve.charts import changes

@@ -16,10 +16,11 @@ from tare.answers.quoted import quoted
 from tare.model.campaign import Campaign
 from tare.model.verdict import Verdict
 from tare.report.charts.painting import Here
-from tare.report.content import ReportAnswers, content
+from tare.report.content import content
 from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
 from tare.report.formats.page import render
+from tare.report.report_answers import ReportAnswers
 from tare.report.words.assumed import FOOTNOTE
 from tare.serve.answering import answer
 from tare.serve.charts import changes

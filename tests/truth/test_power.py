@@ -11,8 +11,9 @@ import pytest
 
 from tare.answers.suspicions import Suspicion
 from tare.answers.trust import trust
-from tare.report.content import ReportAnswers, content
+from tare.report.content import content
 from tare.report.formats.markdown import render_markdown
+from tare.report.report_answers import ReportAnswers
 from tare.report.words.doubts import brief, finding
 from truth.campaigns import Truth, campaign, campaigns, write
 from truth.noise import autocorrelated, lognormal

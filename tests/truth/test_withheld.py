@@ -14,7 +14,8 @@ from tare.answers.rules import Kind, RuleSource
 from tare.model.campaign import Campaign
 from tare.model.values import Settings
 from tare.model.verdict import Verdict
-from tare.report.content import ReportAnswers, content
+from tare.report.content import content
+from tare.report.report_answers import ReportAnswers
 from tare.serve.answering import answer
 from tare.serve.charts import changes
 from truth.campaigns import RATE, Figure, Truth, campaign, write

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tare.model.campaign import Campaign
-from tare.report.content import Content, ReportAnswers, content
+from tare.report.content import Content, content
+from tare.report.report_answers import ReportAnswers
 from truth.__main__ import add
 from truth.claimed import Asked
 from truth.counting import Table

@@ -64,4 +64,5 @@ SOURCE = Source(
     "cpu",
     f"files {' '.join(_WHOLE)} /proc/cpuinfo {_SYS}/cpu[0-9]*/cpufreq/scaling_governor {_VULNERABILITIES}/*",
     _read,
+    order=20,
 )

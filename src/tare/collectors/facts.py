@@ -1,44 +1,42 @@
-"""Facts about one node, from every source that there is."""
+"""Facts about one node, from every source that there is.
+
+A module here that has a `SOURCE` is one, so one more file is one more source. Another package names such a
+module under the entry point group ``tare.fact_sources``.
+"""
 
 from __future__ import annotations
 
-from tare.collectors import (
-    cpu,
-    kernel,
-    limits,
-    memory,
-    mpi,
-    nics,
-    pods,
-    priority,
-    probe,
-    programs,
-    services,
-    variables,
-)
-from tare.collectors.source import Answers, Facts, Source, Subject
+import functools
 
-SOURCES: tuple[Source, ...] = (
-    kernel.SOURCE,
-    cpu.SOURCE,
-    memory.SOURCE,
-    nics.SOURCE,
-    limits.SOURCE,
-    priority.SOURCE,
-    services.SOURCE,
-    pods.SOURCE,
-    variables.SOURCE,
-    mpi.SOURCE,
-    programs.SOURCE,
-)
-"""In the order in which a node is asked."""
+from tare.collectors import probe
+from tare.collectors.source import Answers, Facts, Source, Subject
+from tare.errors import UsageError
+from tare.registry import installed, modules
+
+_FOLDER, _GROUP = "tare.collectors", "tare.fact_sources"
+
+
+@functools.cache
+def sources() -> tuple[Source, ...]:
+    """Return all sources in the order in which a node is asked.
+
+    Raises UsageError where a module that a package registers is none.
+    """
+    found = {name: getattr(one, "SOURCE", None) for name, one in modules(_FOLDER, _GROUP).items()}
+    for name in installed(_GROUP):
+        if not isinstance(found[name], Source):
+            raise UsageError(
+                f"source of facts {name} has no SOURCE; mend or uninstall the package that it comes from"
+            )
+    known = [one for one in found.values() if isinstance(one, Source)]
+    return tuple(sorted(known, key=lambda one: (one.order, one.name)))
 
 
 def facts_script(subject: Subject) -> str:
     """Return the shell script that asks a node for all facts about it and `subject`."""
-    return probe.probe_script(SOURCES, subject)
+    return probe.probe_script(sources(), subject)
 
 
 def collect_facts(answers: Answers) -> Facts:
     """Return the facts in the `answers` of one node."""
-    return probe.read_facts(SOURCES, answers)
+    return probe.read_facts(sources(), answers)

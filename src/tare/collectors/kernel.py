@@ -34,5 +34,8 @@ def _read(answers: Answers) -> Facts:
 
 
 SOURCE = Source(
-    "kernel", f"files {' '.join(_WHOLE)} /etc/os-release\nrecord /proc/cmdline; hide </proc/cmdline", _read
+    "kernel",
+    f"files {' '.join(_WHOLE)} /etc/os-release\nrecord /proc/cmdline; hide </proc/cmdline",
+    _read,
+    order=10,
 )

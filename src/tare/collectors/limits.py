@@ -76,4 +76,5 @@ while IFS=: read -r _ controllers own; do
 done </proc/self/cgroup
 """,
     _read,
+    order=50,
 )

@@ -27,4 +27,6 @@ def _read(answers: Answers) -> Facts:
     return facts
 
 
-SOURCE = Source("memory", f"files /proc/meminfo {_NODES}/node*/cpulist {_NODES}/node*/distance", _read)
+SOURCE = Source(
+    "memory", f"files /proc/meminfo {_NODES}/node*/cpulist {_NODES}/node*/distance", _read, order=30
+)

@@ -54,4 +54,5 @@ cat "$etc/openmpi/openmpi-mca-params.conf" "$etc/openmpi-mca-params.conf" "$etc/
   "$etc/ucx/ucx.conf" | hide
 """,
     _read,
+    order=100,
 )

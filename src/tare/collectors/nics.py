@@ -73,4 +73,5 @@ files {_RDMA}/*/fw_ver {_RDMA}/*/board_id {_RDMA}/*/hca_type
 files {_RDMA}/*/ports/*/rate {_RDMA}/*/ports/*/link_layer {_RDMA}/*/ports/*/state
 """,
     _read,
+    order=40,
 )

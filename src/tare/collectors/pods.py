@@ -25,4 +25,5 @@ SOURCE = Source(
     # In a pod others are not to be seen, and its own is no neighbour.
     f'[ -n "$KUBERNETES_SERVICE_HOST" ] || told {_NAME} sh -c "{_COUNT}"',
     _read,
+    order=80,
 )

@@ -37,4 +37,5 @@ command -v setsid >/dev/null && [ -e /proc/self/autogroup ] && {{
 }}
 """,
     _read,
+    order=60,
 )

@@ -76,4 +76,5 @@ record digests
 printf '%s\\n' "$seen" | sort -u | while read -r file; do [ -f "$file" ] && sha256sum "$file"; done
 """,
     _read,
+    order=110,
 )

@@ -36,4 +36,5 @@ SOURCE = Source(
         for name, command in _VERSIONS.items()
     ),
     _read,
+    order=70,
 )

@@ -18,12 +18,13 @@ class Source(msgspec.Struct, frozen=True):
     `script` is for any POSIX shell. It has ``files PATTERN…``, which records each readable file under its
     path, ``told NAME COMMAND…``, which records what a command prints unless it fails, ``hide``, a filter for
     text that may hold secrets, and the variables of Subject. What it cannot find out it leaves out. `read`
-    makes facts of the records, of which it gets only its own.
+    makes facts of the records, of which it gets only its own. `order` is its place among others.
     """
 
     name: str
     script: str
     read: Callable[[Answers], Facts]
+    order: int = 500
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):

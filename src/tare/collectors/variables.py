@@ -41,4 +41,4 @@ def _read(answers: Answers) -> Facts:
     return facts
 
 
-SOURCE = Source("variables", f"record variables\nawk '{_AWK}' | hide", _read)
+SOURCE = Source("variables", f"record variables\nawk '{_AWK}' | hide", _read, order=90)

@@ -5,28 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tare.answers.calibration import Calibration, calibration
-from tare.answers.compare import aggregates, comparisons, overview_of
-from tare.answers.curves import Curves, curves
-from tare.answers.distribution import Diagnosis, diagnose
-from tare.answers.estimate import estimates
-from tare.answers.explanation import Reason, explanations
-from tare.answers.headline import Headline, headlines
 from tare.answers.quoted import quoted
-from tare.answers.scaling import scalings
-from tare.answers.trust import Trust, trust
-from tare.answers.variability import Variability, variabilities
 from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Estimate, Mean
-from tare.model.scaling import ScalingCurve
+from tare.model.comparison import Mean
 from tare.model.workload import Better
 from tare.report.charts.blocks import block_panels
 from tare.report.charts.figures import Figure, figures, watched_figure
 from tare.report.charts.forest import forest_panels
 from tare.report.charts.painting import Painter
 from tare.report.listing import Listing
+from tare.report.report_answers import ReportAnswers
+from tare.report.section import MadeSection, SectionFacts, made_sections
 from tare.report.sections.accounting import Account, account
-from tare.report.sections.bounds import BoundRow, bound_rows, with_bounds
+from tare.report.sections.bounds import bound_rows, with_bounds
 from tare.report.sections.curves import CurveTables, curve_tables
 from tare.report.sections.design import design
 from tare.report.sections.doubts import (
@@ -62,43 +53,6 @@ _WATCHED = ("telemetry", "packets")
 
 
 @dataclasses.dataclass(frozen=True)
-class ReportAnswers:
-    """What the statistics say of a campaign: see tare.answers."""
-
-    estimates: Sequence[Estimate]
-    comparisons: Sequence[Comparison]
-    aggregates: Sequence[Comparison]
-    overview: Sequence[Comparison]
-    headlines: Sequence[Headline]
-    trust: Trust
-    variabilities: Sequence[Variability]
-    scalings: Sequence[ScalingCurve]
-    curves: Curves
-    diagnosis: Diagnosis
-    reasons: Sequence[Reason] = ()
-    calibration: Calibration | None = None
-
-    @classmethod
-    def of(cls, campaign: Campaign, calibrated: Campaign | None = None) -> ReportAnswers:
-        """Return all the answers that a report of `campaign` gives; `calibrated` is an A/A campaign."""
-        by_figure = aggregates(campaign)
-        return cls(
-            estimates=estimates(campaign),
-            comparisons=comparisons(campaign),
-            aggregates=by_figure,
-            overview=overview_of(by_figure),
-            headlines=headlines(campaign, figures=by_figure),
-            trust=trust(campaign),
-            variabilities=variabilities(campaign),
-            scalings=scalings(campaign),
-            curves=curves(campaign),
-            diagnosis=diagnose(campaign),
-            reasons=explanations(campaign),
-            calibration=calibration(calibrated) if calibrated else None,
-        )
-
-
-@dataclasses.dataclass(frozen=True)
 class Content:
     """The page, section by section."""
 
@@ -125,7 +79,7 @@ class Content:
     watched: str
     crossings: tuple[Crossing, ...]
     traffic: tuple[tuple[Side, str], ...]
-    bounds: tuple[BoundRow, ...]
+    sections: tuple[MadeSection, ...]
     rules: tuple[Rule, ...]
     packet_sizes: tuple[PacketSizes, ...]
     facts: tuple[tuple[str, str], ...]
@@ -220,7 +174,7 @@ def content(
         watched=watched_words(campaign, has_reasons=bool(answers.reasons)),
         crossings=tuple(crossed),
         traffic=tuple(summaries(crossed, sides)),
-        bounds=bounds,
+        sections=tuple(made_sections(SectionFacts(campaign, sides, answers))),
         rules=rules(
             RuleFacts(
                 campaign=campaign,

@@ -11,9 +11,10 @@ from tare.beneath import Beneath
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
 from tare.report.charts.painting import Here, Painter
-from tare.report.content import Content, ReportAnswers, content
+from tare.report.content import Content, content
 from tare.report.formats import latex, markdown
 from tare.report.formats.page import render
+from tare.report.report_answers import ReportAnswers
 from tare.report.sections.telemetry import ReadTimeline
 
 

@@ -7,8 +7,9 @@ import msgspec
 from tare.beneath import Beneath
 from tare.collectors.sampler import read_timeline
 from tare.report.charts.painting import Here
-from tare.report.content import ReportAnswers, content
+from tare.report.content import content
 from tare.report.formats.page import render
+from tare.report.report_answers import ReportAnswers
 from tare.serve.watch import Watched
 from tare.store.manifest import altered
 from tare.store.shown import Shower, read_shown

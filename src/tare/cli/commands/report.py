@@ -85,7 +85,7 @@ def command(
     from tare.beneath import Beneath
     from tare.collectors.sampler import read_timeline
     from tare.report.charts.painting import Here, painter_beside
-    from tare.report.content import ReportAnswers
+    from tare.report.report_answers import ReportAnswers
     from tare.report.writing import Format, write_report
     from tare.store.manifest import altered
     from tare.store.shown import Shower, read_shown

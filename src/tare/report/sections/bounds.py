@@ -10,9 +10,10 @@ from tare.model.bounds import Bound, Resource
 from tare.model.campaign import Campaign
 from tare.model.comparison import Estimate
 from tare.model.workload import Better
+from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText, Sentence
 from tare.report.sides import Side, Sides
 from tare.report.words.answer import Answer
-from tare.report.words.numbers import NARROW, SPACE, coordinate, listed, percent, quantity, words
+from tare.report.words.numbers import NARROW, SPACE, coordinate, count, listed, percent, quantity, words
 from tare.units import Dimension, unit_factor
 
 _POSSIBLE = 1.02
@@ -83,6 +84,44 @@ def _row(one: Estimate, known: Bound, sides: Sides) -> BoundRow:
         case=one.case,
         reached=one.value / known.value,
     )
+
+
+def _told(facts: SectionFacts) -> SectionText | None:
+    rows = bound_rows(facts.answers.estimates, facts.campaign, facts.sides)
+    if not rows:
+        return None
+    whose = "its bound" if len(rows) == 1 else "their bounds"
+    return SectionText(
+        tuple(Sentence(one.sentence, one.case, f"{one.side.name}, {one.place}") for one in rows),
+        (
+            SectionTable(
+                summary=f"{count(len(rows), 'figure')} against {whose}",
+                label="Figures against their bounds",
+                caption="The best point of each figure against the most that its resource can give",
+                head=tuple(Cell(name, is_number=name in ("Value", "Share")) for name in _HEAD),
+                rows=tuple(_cells(one) for one in rows),
+            ),
+        ),
+    )
+
+
+_HEAD = ("Where", "Side", "Figure of merit", "Best at", "Value", "Share", "Bound", "Told by")
+
+
+def _cells(one: BoundRow) -> tuple[Cell, ...]:
+    return (
+        Cell(one.place),
+        Cell(one.side.name, side=one.side),
+        Cell(one.fom),
+        Cell(one.at or "–"),
+        Cell(one.value, is_number=True),
+        Cell(one.share, is_number=True),
+        Cell(one.bound),
+        Cell(one.source),
+    )
+
+
+SECTION = Section("bounds", "How near is it to what the hardware can give?", "charts", _told, order=10)
 
 
 def _share(one: Estimate, most: float) -> str:

@@ -1,0 +1,51 @@
+"""A section of the report is one file: the page, the summary and the tables of a paper have it at once."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from report.studies import content_of, page_of
+from support.synthetic import make_campaign
+from tare.report import section
+from tare.report.formats.latex import render_latex
+from tare.report.formats.markdown import render_markdown
+from tare.report.section import PLACES, Section, sections
+
+
+def test_every_format_has_the_section_of_another_package(stranger: Path) -> None:
+    campaign = make_campaign()
+    page = page_of(campaign)
+    assert '<h2 id="stranger-time-title">What did it all take?</h2>' in page
+    assert "All runs together took 10.0 s &amp; no more." in page
+    assert page.index('id="missing"') < page.index('id="stranger-time"') < page.index('id="methods"')
+    markdown = render_markdown(content_of(campaign), "..")
+    assert "### What did it all take?" in markdown
+    assert re.search(r"\| overlay +\| 5\.0.s \|", markdown.replace("\\", ""))
+    latex = render_latex(content_of(campaign))
+    assert r"\label{tab:synthetic-stranger-time-1}" in latex
+    assert "overlay & 5.0 s" in latex
+
+
+def test_a_section_that_fails_says_so_and_stops_no_other(
+    stranger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(facts: object) -> None:
+        raise OSError("no socket <found>")
+
+    known = (Section("broken", "Is it broken?", "missing", broken), *sections())
+    monkeypatch.setattr(section, "sections", lambda: known)
+    page = page_of(make_campaign())
+    assert "This section could not be made: OSError: no socket &lt;found&gt;." in page
+    assert "What did it all take?" in page
+
+
+def test_without_that_package_the_report_has_none_of_it() -> None:
+    assert "stranger-time" not in page_of(make_campaign())
+
+
+def test_the_page_has_every_place_after_which_a_section_may_stand() -> None:
+    template = (Path(section.__file__).parent / "formats/template.html").read_text()
+    assert re.findall(r'further\("([a-z]+)"\)', template) == list(PLACES)
