@@ -115,7 +115,7 @@ def test_rules_can_stand_in_a_file_and_options_overrule_it(
     (tmp_path / "rules.yaml").write_text(RULES)
     ended = tare("check", campaign, "--rules", "rules.yaml")
     assert ended.returncode == 1
-    assert "? undecided  the overlay is cheap enough: fail if" in ended.stdout
+    assert "▨ undecided  the overlay is cheap enough: fail if" in ended.stdout
     assert tare("check", campaign, "--rules", "rules.yaml", "--undecided", "warn").returncode == 0
 
 

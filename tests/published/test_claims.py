@@ -161,7 +161,7 @@ def test_the_claims_of_one_table_can_be_asked_for() -> None:
 
 def test_the_command_prints_every_claim_with_its_numbers_and_counts() -> None:
     shown = invoke("--claims").stdout
-    assert "9.2  ? undecided: OpenFOAM on TCP takes longer on 8 nodes than on 4" in shown
+    assert "9.2  ▨ undecided: OpenFOAM on TCP takes longer on 8 nodes than on 4" in shown
     assert "1.614" in shown
     assert "2 supported, 0 contradicted, 11 undecided, 11 not in the data" in shown
 

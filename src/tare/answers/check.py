@@ -44,7 +44,7 @@ class Outcome(enum.StrEnum):
     @property
     def sign(self) -> str:
         """Return a shape of its own for each, so that none rests on colour or filling alone."""
-        return {Outcome.PASS: "✓", Outcome.FAIL: "✗", Outcome.UNDECIDED: "?"}[self]
+        return {Outcome.PASS: "✓", Outcome.FAIL: "✗", Outcome.UNDECIDED: "▨"}[self]
 
 
 class Undecided(enum.StrEnum):

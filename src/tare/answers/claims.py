@@ -58,7 +58,7 @@ class ClaimVerdict(enum.StrEnum):
 _SIGNS = {
     ClaimVerdict.SUPPORTED: "✓",
     ClaimVerdict.CONTRADICTED: "✗",
-    ClaimVerdict.UNDECIDED: "?",
+    ClaimVerdict.UNDECIDED: "▨",
     ClaimVerdict.NOT_IN_THE_DATA: "–",
 }
 
