@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from support.synthetic import SIZES, make_campaign, make_case, write_campaign
-from tare.cli.commands.compare import command, format_ratio
+from tare.cli.commands.compare import command
+from tare.cli.comparison_table import format_ratio
 from tare.errors import UsageError
 from tare.model.campaign import Campaign
 from tare.model.comparison import Comparison

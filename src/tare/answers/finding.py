@@ -274,8 +274,7 @@ class _Drawn:
         """Yield why an interval that alone would be a claim is none."""
         found, terms = self.found, self.terms
         for column in np.flatnonzero(np.isfinite(self.untold)).tolist():
-            r, n = f"{self.untold[column]:.2f}", found.n_blocks[column]
-            yield column, untold_words(r, n)
+            yield column, untold_words(f"{self.untold[column]:.2f}", found.n_blocks[column])
         excludes = excludes_one(found.low, found.high)
         is_within = are_within(found.low, found.high, terms.margin)
         for column in np.flatnonzero(excludes | is_within).tolist():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.cli.commands.compare import format_ratio, verdict_words
+from tare.cli.comparison_table import format_ratio, verdict_words
 from tare.cli.output import echo, print_table
 from tare.errors import UsageError
 from tare.model.campaign import Campaign

@@ -223,7 +223,8 @@ def _print_summary(campaign: Campaign, accounting: Accounting, end: Ending) -> N
     if campaign.plan.reference and accounting.n_done:
         from tare.answers.compare import aggregates
         from tare.answers.quoted import quoted
-        from tare.cli.commands.compare import print_comparisons, print_further
+        from tare.cli.commands.compare import print_further
+        from tare.cli.comparison_table import print_comparisons
 
         echo()
         found = aggregates(campaign)

@@ -1,0 +1,203 @@
+"""Comparisons as a table at the terminal, and what its columns mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from tare.cli.output import Painted, echo, print_table
+from tare.model.campaign import Campaign
+from tare.model.comparison import Comparison, Correction, Mean
+from tare.model.plan import Plan
+from tare.model.values import Scalar, Settings
+from tare.plan.referring import across_workloads
+
+_TOGETHER = {
+    Correction.HOLM: "Among {n} comparisons the chance that any 'worse' or 'better' is false is at most "
+    "{alpha} %; so is the chance that any 'equivalent' is.",
+    Correction.FDR: "Among {n} comparisons at most {alpha} % of those called worse or better are not, in the "
+    "mean; so with those called equivalent.",
+    Correction.NONE: "Each of {n} comparisons is judged by itself: where nothing differs {alpha} of 100 are "
+    "called worse or better.",
+}
+"""How sure verdicts of one family are together."""
+
+
+def _print_nothing(campaign: Campaign, reference: Settings) -> None:
+    """Say why there is no row: nothing ran, or nothing is like the reference."""
+    from tare.cli.alone import alone_sentences
+
+    plan = msgspec.structs.replace(campaign.plan, reference=reference or campaign.plan.reference)
+    alone = alone_sentences(plan) if campaign.measured() else []
+    echo("Nothing to compare" + (":" if alone else " yet; 'tare status' shows what has run."))
+    for sentence in alone[:_MOST_ALONE]:
+        echo(f"  {sentence}")
+    if len(alone) > _MOST_ALONE:
+        echo(f"  … and {len(alone) - _MOST_ALONE} more")
+
+
+_MOST_ALONE = 10
+
+
+def print_comparisons(
+    campaign: Campaign, found: Sequence[Comparison], reference: Settings, margin: float | None = None
+) -> None:
+    """Print one row a comparison, and what its columns mean."""
+    from tare.report.words.changes import legend
+    from tare.report.words.numbers import is_manifold
+    from tare.report.words.together import cure, doubt, over_words
+
+    if not found:
+        _print_nothing(campaign, reference)
+        return
+    cases = campaign.cases
+    written = campaign.plan.written
+    against = " · ".join(written(name, value) for name, value in reference.items())
+    places = _telling(found, leave_out=reference)
+    columns = (
+        "contender",
+        "workload",
+        "at",
+        "figure of merit",
+        *_LEVELS,
+        f"against {against}",
+        "n",
+        "verdict",
+    )
+    rows = [
+        (
+            _contender(cases[one.contender_case].settings, reference, campaign.plan),
+            cases[one.contender_case].workload,
+            " ".join(f"{name}={written(name, one.at[name])}" for name in places if name in one.at),
+            _figure(one),
+            *_levels(one),
+            format_ratio(one),
+            str(one.n_blocks),
+            verdict_words(one),
+        )
+        for one in found
+    ]
+    has_levels = any(any(_levels(one)) for one in found)
+    is_left_out = {"at": not places, **dict.fromkeys(_LEVELS, not has_levels)}
+    shown = [index for index, name in enumerate(columns) if not is_left_out.get(name)]
+    print_table(
+        [columns[index] for index in shown],
+        [[row[index] for index in shown] for row in rows],
+        numeric=frozenset({"n", *_LEVELS}),
+    )
+    margin = campaign.plan.margin if margin is None else margin
+    echo(
+        "",
+        f"Each is the change against {against} with its {found[0].confidence:.0%} interval, "
+        f"{over_words(found)};",
+        f"equivalent where the whole interval is within ± {margin * 100:.3g} %.",
+        legend(),
+    )
+    if any(one.ratio is not None and is_manifold(one.ratio) for one in found):
+        echo(f"Beyond tenfold it is the ratio itself: 161 × or 1/161 × that of {against}.")
+    across = across_workloads(msgspec.structs.replace(campaign.plan, reference=reference))
+    for line in (*_promises(found), doubt(found), cure(campaign, found), *across):
+        if line:
+            echo(line)
+
+
+_LEVELS = ("reference", "measured")
+"""Columns of what both sides measured, in the unit of the figure; a mean over sizes has none."""
+
+
+def _levels(one: Comparison) -> tuple[str, str]:
+    from tare.report.words.changes import levels
+
+    reference, contender = levels(one) or ("", "")
+    return " ".join(reference.split()), " ".join(contender.split())
+
+
+def _figure(one: Comparison) -> str:
+    over = f" over {' and '.join(one.over)}" if one.over else ""
+    return f"{one.fom}, {one.unit}{over}"
+
+
+def _promises(found: Sequence[Comparison]) -> Iterator[str]:
+    """Yield what holds of all verdicts of each family of rows that has several."""
+    from tare.report.words.paid import averaged_words, misasked_words
+
+    for correction, size, confidence in dict.fromkeys(
+        (one.correction, one.family, one.confidence) for one in found
+    ):
+        if size > 1:
+            yield _TOGETHER[correction].format(n=size, alpha=f"{100 - confidence * 100:.3g}")
+    if any(one.look > 1 for one in found):
+        yield (
+            "Blocks were added after a look: verdicts share the error that is allowed with those before; "
+            "intervals do not, and miss the truth in 6 instead of 5 of 100 studies."
+        )
+    if any(one.planned_blocks for one in found):
+        yield "Preliminary: more blocks are planned; what is read of fewer may change."
+    mean = found[0].mean
+    if any(one.paid is not None and one.paid.is_telling for one in found):
+        rest = "median" if mean is Mean.MEDIAN else f"{mean} mean"
+        yield (
+            "Where the mean of what adds up (of costs arithmetic, of rates harmonic) tells something else,"
+        )
+        yield (f"it stands beside; verdicts rest on the {rest} (docs/trust.md).")
+    else:
+        yield averaged_words(mean)
+    yield misasked_words(mean, [one.better for one in found])
+    yield from _assumptions(found)
+
+
+def _assumptions(found: Sequence[Comparison]) -> Iterator[str]:
+    """Yield what few blocks take for granted, and cannot show."""
+    from tare.report.words.assumed import assumed_words, footnote
+
+    yield from filter(None, (assumed_words([one for one in found if one.is_paired]), footnote(found)))
+
+
+def _contender(settings: Settings, reference: Settings, plan: Plan) -> str:
+    return " · ".join(plan.written(name, settings.get(name, "none")) for name in reference)
+
+
+def _telling(found: Iterable[Comparison], leave_out: Settings) -> list[str]:
+    """Return the names that tell rows apart: not those that the workload or a name before them implies."""
+    places = [one.at for one in found]
+    names = dict.fromkeys(name for at in places for name in at if name not in leave_out)
+    telling = ["workload"]
+    for name in names:
+        seen: dict[tuple[Scalar | None, ...], Scalar | None] = {}
+        for at in places:
+            key = tuple(at.get(before) for before in telling)
+            if seen.setdefault(key, at.get(name)) != at.get(name):
+                telling.append(name)
+                break
+    return telling[1:]
+
+
+def format_ratio(one: Comparison) -> str:
+    """Return the change of a figure, as the report tells it: ``+68 % [61, 75]``.
+
+    Beyond tenfold it is the ratio itself: ``161 × [155, 167]``.
+    """
+    from tare.report.words.changes import change
+
+    return " ".join(str(change(one) or "–").split())
+
+
+def verdict_words(one: Comparison) -> str:
+    """Return a verdict as people read it, with what would decide it and its note."""
+    from tare.report.words.assumed import assumed_mark
+    from tare.report.words.paid import beside_words
+    from tare.report.words.together import APART, UNCROSSED, verdict_mark
+
+    if one.is_apart:
+        return f"– {APART}"
+    if one.is_uncrossed:
+        return f"– {UNCROSSED}: {one.note}"
+    mark = verdict_mark(one)
+    text = f"{one.verdict.sign} {one.verdict}{assumed_mark(one)}{mark}"
+    needs = f"needs ~{one.more_blocks} more block{'s'[: one.more_blocks > 1]}" if one.more_blocks else ""
+    note = one.note.removeprefix("unpaired: ") if mark else one.note
+    rest = "; ".join(filter(None, (needs, note, " ".join(beside_words(one).split()))))
+    rest = f": {rest}" if rest else ""
+    colour = one.verdict.look.terminal
+    return f"{text}{rest}" if colour is None else Painted.of(text, colour, rest)
