@@ -543,3 +543,21 @@ def test_no_folder_but_one_of_that_very_attempt_is_removed(
     """Whoever made the campaign's folder wrote that record, too."""
     scheduler.adopt([with_storage(tmp_path, left)])
     assert slurm.removed == []
+
+
+def test_the_log_has_jobs_from_submission_to_end_in_the_same_words_for_every_batch_system(
+    scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "tare.batch")
+    scheduler.submit([task(tmp_path)])
+    slurm.run(1, code=3, seconds=2.5)
+    wait_for_one(scheduler)
+    scheduler.submit([task(tmp_path, 2)])
+    scheduler.cancel(["tare-abc-2"])
+    told = [(one.message, *vars(one)["fields"].values()) for one in caplog.records]
+    assert told == [
+        ("job submitted", "Slurm", "1", ["tare-abc-1"]),
+        ("job ended", "1", "tare-abc-1", 3, None),
+        ("job submitted", "Slurm", "2", ["tare-abc-2"]),
+        ("jobs cancelled", "Slurm", ["2"]),
+    ]

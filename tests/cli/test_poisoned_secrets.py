@@ -86,7 +86,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "study.yaml").write_text(json.dumps(_study()))
     site = {"site": "s", "nodes": ["localhost"], "platforms": {"bare": {"env": VARIABLES}}}
     (folder / "site.yaml").write_text(json.dumps(site))
-    ended = call_tare("run", "study.yaml", "--out", "c", cwd=folder)
+    ended = call_tare("run", "study.yaml", "--out", "c", "-vv", "--log", "all.jsonl", cwd=folder)
     assert ended.returncode == 1, ended.stderr
     (folder / "run.txt").write_text(ended.stdout + ended.stderr)
     return folder
@@ -120,13 +120,24 @@ def test_the_poison_is_where_it_was_put(place: Path) -> None:
 def test_no_secret_is_recorded_beside_the_raw_output_and_the_study(place: Path) -> None:
     for path in (place / "c/journal.jsonl", *(place / "c/attempts").rglob("command.json")):
         assert found_in(path.read_text()) == [], path.name
-    assert found_in((place / "run.txt").read_text()) == []
+    said = (place / "run.txt").read_text()
+    assert " process: command  argv=" in said
+    assert found_in(said) == []
+
+
+@pytest.mark.parametrize("name", ["all.jsonl", "c/log.jsonl"])
+def test_no_log_holds_a_secret(place: Path, name: str) -> None:
+    text = (place / name).read_text()
+    assert text.count('"message":"command"') >= 2 * len(LINES)
+    assert found_in(text) == []
 
 
 COMMANDS = (
     ("status", "c"),
     ("status", "c", "--all"),
     ("status", "c", "--json"),
+    ("status", "c", "--log"),
+    ("status", "c", "--log", "--json"),
     ("compare", "c"),
     ("compare", "c", "--all"),
     ("compare", "c", "--json"),
@@ -149,7 +160,7 @@ COMMANDS = (
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_no_command_prints_a_secret(place: Path, words: tuple[str, ...]) -> None:
-    ended = call_tare_here(*words, cwd=place)
+    ended = call_tare_here(*words, cwd=place, is_hostile="--log" in words)  # words of commands have lines
     assert "this is a defect" not in ended.stderr
     assert found_in(ended.stdout + ended.stderr) == []
 

@@ -68,6 +68,7 @@ class Transfer:
         return not any(codes)
 
     def _on(self, host: str, script: str) -> list[str]:
+        _LOG.debug("command", extra=fields(host=host, command=script))
         return [*self._agent, host, script]
 
     def _pipe(self, source: Sequence[str], sink: Sequence[str], host: str, begin: str = "") -> None:

@@ -10,12 +10,16 @@ from pathlib import Path
 
 import msgspec
 
+from tare import log
 from tare.backends.batch import record
 from tare.backends.batch.phases import NOT_OVER, RUNNING, Phase
 from tare.backends.batch.queue import Queue, QueuedJob, request_of
 from tare.backends.interrupts import interrupts_deferred
 from tare.errors import BackendError
+from tare.log import fields
 from tare.model.scheduler import Landing, OnWait, Task
+
+_LOG = log.of("batch")
 
 _FIRST_POLL_S, _LAST_POLL_S, _GROWTH = 0.2, 10.0, 1.5
 _LOOK_S, _MOST_WATCHED = 0.1, 16  # at records, between polls: a stat(2) each
@@ -115,6 +119,10 @@ class BatchScheduler:
             landings = self._poll()
         for one in landings:
             flight = self._flights.pop(one.name)
+            _LOG.info(
+                "job ended",
+                extra=fields(job=flight.job, run=one.name, exit_code=one.exit.code, fault=one.exit.fault),
+            )
             self._over[flight.job] = flight.job_name
         self._poll_s = _FIRST_POLL_S if landings else min(self._poll_s * _GROWTH, _LAST_POLL_S)
         return [self._owned(one) for one in landings]
@@ -192,6 +200,7 @@ class BatchScheduler:
         jobs = {self._flights[name].job for name in names if name in self._flights}
         if jobs:
             self._queue.cancel(jobs)
+            _LOG.info("jobs cancelled", extra=fields(of=self._queue.system, jobs=sorted(jobs)))
         for name in names:
             self._flights.pop(name, None)
 
@@ -239,6 +248,9 @@ class BatchScheduler:
         return job
 
     def _record(self, job: str, tasks: Sequence[Task]) -> None:
+        _LOG.info(
+            "job submitted", extra=fields(to=self._queue.system, job=job, runs=[one.name for one in tasks])
+        )
         for task in tasks:
             (task.folder / "job").write_text(f"{job}\n")
             self._flights[task.name] = _Flight(task, job, tasks[0].name)

@@ -9,8 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from tare import log
 from tare.backends.kubernetes.cluster import Cluster, Outage, Refusal
 from tare.errors import NOT_JSON, UsageError
+from tare.log import fields
+
+_LOG = log.of("kubernetes")
 
 _PROTOCOL = "v4.channel.k8s.io"
 _STDOUT, _STDERR, _ERROR = 1, 2, 3
@@ -40,6 +44,7 @@ def execute(cluster: Cluster, pod: str, command: Sequence[str]) -> Iterator[byte
         ) from error
     query = [("command", word) for word in command] + [("stdout", "true"), ("stderr", "true")]
     cluster.n_requests += 1
+    _LOG.info("command in a pod", extra=fields(pod=pod, argv=command))
     http = cluster.http
     try:
         with http.websocket(
