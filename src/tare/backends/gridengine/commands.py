@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shlex
 import subprocess
@@ -9,13 +10,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, fromstring
 
+from tare import log
 from tare.backends.batch.phases import Phase
 from tare.backends.batch.queue import QueuedJob, Request
 from tare.backends.gridengine.script import CONTEXT, comment_in
 from tare.backends.gridengine.states import end_of, is_out, phase_of
 from tare.backends.own_storage import remove_from
 from tare.errors import BackendError
+from tare.log import fields
 from tare.units import whole_number
+
+_LOG = log.of("gridengine")
+_CHANGES = {"qsub", "qdel"}
 
 _TIMEOUT_S = 60.0
 _MOST_IDS = 200  # in one command line
@@ -129,6 +135,8 @@ class GridEngine:
         command = list(argv)
         if self._login is not None:
             command = [*self._agent, self._login, shlex.join(argv)]
+        level = logging.INFO if argv[0] in _CHANGES else logging.DEBUG
+        _LOG.log(level, "command", extra=fields(login=self._login, argv=argv))
         try:
             return subprocess.run(
                 command,
