@@ -1,0 +1,27 @@
+"""Jobs that campaigns have left in queues: PSI/J cannot tell them, so they are on record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tare.backends.batch.leftovers import left_in
+from tare.backends.psij.library import Reach
+from tare.backends.psij.queue import PsijQueue
+from tare.backends.psij.register import Register, campaigns_folder, registers
+from tare.errors import BackendError
+from tare.model.backend_plugin import Leftover, Surroundings
+
+
+def left(surroundings: Surroundings) -> Iterator[Leftover]:
+    """Yield the jobs that are on record and not over; forget those that are over."""
+    for register in registers(campaigns_folder(surroundings.env)):
+        try:
+            yield from _left_of(register, surroundings)
+        except BackendError as error:
+            surroundings.tell(f"the jobs of {register.work} could not be looked at: {error}")
+
+
+def _left_of(register: Register, surroundings: Surroundings) -> Iterator[Leftover]:
+    env = {**surroundings.env, **(surroundings.lab.env if surroundings.lab else {})}
+    for way in dict.fromkeys(entry.way for entry in register.entries().values()):
+        yield from left_in(PsijQueue(register.executor, register, Reach(way, env), poll_s=1.0))
