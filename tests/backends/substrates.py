@@ -22,6 +22,11 @@ from tare.backends.gridengine import script
 from tare.backends.gridengine.commands import GridEngine
 from tare.backends.gridengine.options import GridEngineOptions
 from tare.backends.process import ProcessBackend
+from tare.backends.psij.library import Reach
+from tare.backends.psij.queue import PsijQueue
+from tare.backends.psij.register import Register
+from tare.backends.psij.script import render as psij_script
+from tare.backends.psij.systems import Executor
 from tare.backends.sessions import new_session
 from tare.backends.slurm.commands import Slurm
 from tare.backends.slurm.options import SlurmOptions
@@ -38,6 +43,8 @@ SPEC = LabSpec(nodes=2, networks={"host": LabNetwork(kind=LabNetworkKind.BRIDGE)
 WHOLE_NODES = GridEngineOptions(
     parallel_environment=gridengine.PARALLEL_ENVIRONMENT, slots_per_node=gridengine.SLOTS_PER_NODE
 )
+IN_GRID_ENGINE = Platform(backend="gridengine", options=WHOLE_NODES)
+IN_SLURM = Platform(backend="slurm", options=SlurmOptions())
 """How jobs ask the lab's Grid Engine for nodes."""
 
 
@@ -141,25 +148,20 @@ class Processes:
 
 
 class Queue:
-    """A batch system, slurm or gridengine: a job a run, or the second of two runs in one allocation."""
+    """A batch system's queue: a job a run, or the second of two runs in one allocation."""
 
     _numbers = itertools.count()
 
-    def __init__(self, lab: Lab, folder: Path, *, is_packed: bool, system: str = "slurm") -> None:
+    def __init__(
+        self, scheduler: BatchScheduler, folder: Path, *, is_packed: bool, platform: Platform = IN_SLURM
+    ) -> None:
         self.folder = folder / "attempts" / "case" / "1.1"
         self.folder.mkdir(parents=True)
         self._first = folder / "attempts" / "case" / "1.0"
         self._first.mkdir()
         self._is_packed = is_packed
-        agent, env = (str(AGENT),), {**os.environ, **lab.env}
-        if system == "slurm":
-            self._platform = Platform(backend=system, options=SlurmOptions())
-            self._scheduler = slurm_scheduler(Slurm(agent, "n1", env), _no_facts)
-        else:
-            self._platform = Platform(backend=system, options=WHOLE_NODES)
-            self._scheduler = BatchScheduler(
-                GridEngine(agent, "n1", env), lambda tasks: script.render(tasks, WHOLE_NODES)
-            )
+        self._scheduler = scheduler
+        self._platform = platform
 
     def run(self, *argv: str, env: Mapping[str, str] | None = None, timeout_s: float = 60) -> Exit:
         name = self._submit(argv, env or {}, timeout_s)
@@ -193,8 +195,25 @@ class Queue:
         )
 
 
-def _no_facts(platform: Platform) -> str:
-    return ""
+def in_slurm(lab: Lab) -> BatchScheduler:
+    """Return what puts tasks into the queue of a lab's Slurm."""
+    return slurm_scheduler(Slurm((str(AGENT),), "n1", {**os.environ, **lab.env}), lambda platform: "")
+
+
+def in_grid_engine(lab: Lab) -> BatchScheduler:
+    """Return what puts tasks into the queue of a lab's Grid Engine."""
+    queue = GridEngine((str(AGENT),), "n1", {**os.environ, **lab.env})
+    return BatchScheduler(queue, lambda tasks: script.render(tasks, WHOLE_NODES))
+
+
+@contextlib.contextmanager
+def through_psij(executor: Executor, folder: Path, lab: Lab | None) -> Iterator[BatchScheduler]:
+    """Yield what puts tasks into a queue through PSI/J, on a lab's first node, with its files in `folder`."""
+    reach = Reach.of([str(AGENT)], "n1", lab.env) if lab else Reach()
+    queue = PsijQueue(executor, Register(folder / "psij", executor, folder / "state"), reach, poll_s=0.5)
+    scheduler = BatchScheduler(queue, lambda tasks: psij_script(tasks, executor))
+    yield scheduler
+    scheduler.close()
 
 
 @contextlib.contextmanager

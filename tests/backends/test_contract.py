@@ -17,19 +17,25 @@ from pathlib import Path
 import pytest
 
 from backends.substrates import (
+    IN_GRID_ENGINE,
     SPEC,
     WHOLE_NODES,
     Launched,
     Queue,
     Substrate,
+    in_grid_engine,
+    in_slurm,
     mpi_platform,
     processes,
     require_grid_engine,
     require_slurm,
     ssh_agent,
+    through_psij,
 )
 from lab.calls import running_lab
 from support.waiting import until
+from tare.backends.psij.options import PsijOptions
+from tare.backends.psij.systems import Executor
 from tare.backends.slurm.options import SlurmOptions
 from tare.lab import AGENT, Lab
 from tare.model.site import Platform
@@ -84,6 +90,9 @@ def ssh(shared: ExitStack, tmp_path_factory: pytest.TempPathFactory) -> tuple[st
         pytest.param("gridengine", marks=pytest.mark.lab),
         pytest.param("gridengine-packed", marks=pytest.mark.lab),
         pytest.param("gridengine-mpich", marks=pytest.mark.lab),
+        pytest.param("psij-slurm", marks=pytest.mark.lab),
+        pytest.param("psij-slurm-packed", marks=pytest.mark.lab),
+        "psij-local",
         *LAUNCHERS,
     ]
 )
@@ -92,14 +101,14 @@ def substrate(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Substr
     folder = tmp_path / "it's a folder"
     folder.mkdir()
     if name == "srun":
-        queue = Queue(request.getfixturevalue("slurm_lab"), folder, is_packed=False)
+        queue = Queue(in_slurm(request.getfixturevalue("slurm_lab")), folder, is_packed=False)
         yield Launched(
             queue, name, Platform(launcher=name, backend="slurm", options=SlurmOptions()), is_allocated=True
         )
         return
     if name.startswith("gridengine"):
-        lab = request.getfixturevalue("grid_engine_lab")
-        queue = Queue(lab, folder, is_packed=name == "gridengine-packed", system="gridengine")
+        in_queue = in_grid_engine(request.getfixturevalue("grid_engine_lab"))
+        queue = Queue(in_queue, folder, is_packed=name == "gridengine-packed", platform=IN_GRID_ENGINE)
         platform = mpi_platform("mpich") if name == "gridengine-mpich" else None
         yield Launched(queue, "mpich", platform, agent=WHOLE_NODES.agent) if platform else queue
         return
@@ -109,7 +118,14 @@ def substrate(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Substr
             yield Launched(found, name, platform, is_allocated=False)
         return
     if name.startswith("slurm"):
-        yield Queue(request.getfixturevalue("slurm_lab"), folder, is_packed=name == "slurm-packed")
+        yield Queue(in_slurm(request.getfixturevalue("slurm_lab")), folder, is_packed=name == "slurm-packed")
+        return
+    if name.startswith("psij"):
+        executor = Executor(name.split("-")[1])
+        own_lab = None if executor is Executor.LOCAL else request.getfixturevalue("slurm_lab")
+        with through_psij(executor, tmp_path, own_lab) as scheduler:
+            by_psij = Platform(backend="psij", options=PsijOptions(executor=executor))
+            yield Queue(scheduler, folder, is_packed=name.endswith("packed"), platform=by_psij)
         return
     agent: tuple[str, ...] = ()
     env: dict[str, str] = {}
