@@ -84,7 +84,7 @@ class PsijBackend(BatchBackend[PsijOptions]):
 
     def set_up_lab(self, lab: RunningLab) -> Mapping[str, str]:
         """Start Slurm in the lab: there is no other batch system of PSI/J's there (see BackendPlugin)."""
-        lab.add_slurm()
+        lab.add_service("slurm")
         return {}
 
 
