@@ -214,6 +214,7 @@ def through_psij(executor: Executor, folder: Path, lab: Lab | None) -> Iterator[
     scheduler = BatchScheduler(queue, lambda tasks: psij_script(tasks, executor))
     yield scheduler
     scheduler.close()
+    queue.close()
 
 
 @contextlib.contextmanager

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from tare.backends.psij.register import Entry, Register, registers, work_folder
 from tare.backends.psij.systems import Executor
 from tare.errors import BackendError, UsageError
 
+QueueOf = Callable[[Register], PsijQueue]
 COMMENT = "0123456789ab:1:2: /campaigns/c"
 ENTRY = Entry(name="tare-0123456789ab-c-1.1", comment=COMMENT, script="/campaigns/c/job.sh")
 
@@ -31,16 +34,24 @@ def register(tmp_path: Path) -> Register:
     return Register(tmp_path / "psij", Executor.PBS, tmp_path / "state")
 
 
-def queue_of(register: Register) -> PsijQueue:
-    return PsijQueue(register.executor, register, Reach(), poll_s=0.05)
+@pytest.fixture
+def queue_of() -> Iterator[QueueOf]:
+    with ExitStack() as stack:
+
+        def make(register: Register) -> PsijQueue:
+            queue = PsijQueue(register.executor, register, Reach(), poll_s=0.05)
+            stack.callback(queue.close)
+            return queue
+
+        yield make
 
 
 def qstat(state: str, number: str = "7.server", **more: object) -> str:
     return json.dumps({"Jobs": {number: {"job_state": state, **more}}})
 
 
-def test_a_job_of_an_earlier_session_is_found_with_its_name_and_comment(
-    pbs: BatchSystemDouble, register: Register
+def test_a_job_of_an_earlier_session_is_found_with_its_name(
+    pbs: BatchSystemDouble, register: Register, queue_of: QueueOf
 ) -> None:
     register.add("7.server", ENTRY)
     pbs.says("qstat", qstat("R"))
@@ -59,14 +70,14 @@ def test_a_job_of_an_earlier_session_is_found_with_its_name_and_comment(
     ],
 )
 def test_what_psij_says_is_a_phase(
-    pbs: BatchSystemDouble, register: Register, state: str, phase: Phase
+    pbs: BatchSystemDouble, register: Register, state: str, phase: Phase, queue_of: QueueOf
 ) -> None:
     pbs.says("qstat", state)
     assert [job.phase for job in queue_of(register).jobs(["7.server"])] == [phase]
 
 
 def test_a_job_that_its_server_forgot_is_not_known_and_off_the_record(
-    pbs: BatchSystemDouble, register: Register
+    pbs: BatchSystemDouble, register: Register, queue_of: QueueOf
 ) -> None:
     """It may run all the same: its task's own record tells."""
     register.add("7.server", ENTRY)
@@ -75,7 +86,9 @@ def test_a_job_that_its_server_forgot_is_not_known_and_off_the_record(
     assert register.entries() == {}
 
 
-def test_a_server_that_does_not_answer_ends_no_job(pbs: BatchSystemDouble, register: Register) -> None:
+def test_a_server_that_does_not_answer_ends_no_job(
+    pbs: BatchSystemDouble, register: Register, queue_of: QueueOf
+) -> None:
     """PSI/J itself then calls all of them failed."""
     register.add("7.server", ENTRY)
     pbs.says("qstat", qstat("R"))
@@ -100,14 +113,16 @@ def test_a_server_that_does_not_answer_ends_no_job(pbs: BatchSystemDouble, regis
     assert list(register.entries()) == ["7.server"]
 
 
-def test_without_jobs_the_server_is_asked_at_once(pbs: BatchSystemDouble, register: Register) -> None:
+def test_without_jobs_the_server_is_asked_at_once(
+    pbs: BatchSystemDouble, register: Register, queue_of: QueueOf
+) -> None:
     pbs.says("qstat", "", complains="qstat: cannot connect to server\n", code=1)
     with pytest.raises(BackendError, match="cannot connect"):
         queue_of(register).jobs(())
 
 
 def test_a_script_that_has_ended_is_over_before_its_server_says_so(
-    pbs: BatchSystemDouble, register: Register
+    pbs: BatchSystemDouble, register: Register, queue_of: QueueOf
 ) -> None:
     pbs.says("qstat", qstat("R"))
     exit_code = register.work / "pbs" / "7.server.ec"
@@ -116,7 +131,9 @@ def test_a_script_that_has_ended_is_over_before_its_server_says_so(
     assert [job.phase for job in queue_of(register).jobs(["7.server"])] == [Phase.ENDED]
 
 
-def test_a_cancelled_job_is_off_the_record(pbs: BatchSystemDouble, register: Register) -> None:
+def test_a_cancelled_job_is_off_the_record(
+    pbs: BatchSystemDouble, register: Register, queue_of: QueueOf
+) -> None:
     register.add("7.server", ENTRY)
     pbs.says("qstat", qstat("R"))
     queue_of(register).cancel(["7.server"])
@@ -124,7 +141,9 @@ def test_a_cancelled_job_is_off_the_record(pbs: BatchSystemDouble, register: Reg
     assert register.entries() == {}
 
 
-def test_a_job_that_cannot_be_cancelled_stays_on_record(pbs: BatchSystemDouble, register: Register) -> None:
+def test_a_job_that_cannot_be_cancelled_stays_on_record(
+    pbs: BatchSystemDouble, register: Register, queue_of: QueueOf
+) -> None:
     register.add("7.server", ENTRY)
     pbs.says("qstat", qstat("R"))
     pbs.says("qdel", "", complains="qdel: Unauthorized Request 7.server\n", code=159)
@@ -133,7 +152,9 @@ def test_a_job_that_cannot_be_cancelled_stays_on_record(pbs: BatchSystemDouble, 
     assert list(register.entries()) == ["7.server"]
 
 
-def test_a_process_that_has_the_number_of_a_job_by_now_is_not_the_job(tmp_path: Path) -> None:
+def test_a_process_that_has_the_number_of_a_job_by_now_is_not_the_job(
+    tmp_path: Path, queue_of: QueueOf
+) -> None:
     register = Register(tmp_path / "psij", Executor.LOCAL, tmp_path / "state")
     own = str(os.getpid())
     register.add(own, ENTRY)

@@ -40,7 +40,11 @@ def queue_of(folder: Path, executor: Executor) -> PsijQueue:
 
 
 def submit(folder: Path, options: PsijOptions) -> str:
-    return queue_of(folder, options.executor).submit(folder / "job.sh", request(folder, options))
+    queue = queue_of(folder, options.executor)
+    try:
+        return queue.submit(folder / "job.sh", request(folder, options))
+    finally:
+        queue.close()
 
 
 @pytest.fixture

@@ -24,4 +24,6 @@ def left(surroundings: Surroundings) -> Iterator[Leftover]:
 def _left_of(register: Register, surroundings: Surroundings) -> Iterator[Leftover]:
     env = {**surroundings.env, **(surroundings.lab.env if surroundings.lab else {})}
     for way in dict.fromkeys(entry.way for entry in register.entries().values()):
-        yield from left_in(PsijQueue(register.executor, register, Reach(way, env), poll_s=1.0))
+        queue = PsijQueue(register.executor, register, Reach(way, env), poll_s=1.0)
+        yield from left_in(queue)
+        queue.stop()  # its files are of use to whoever goes on with the campaign

@@ -123,3 +123,10 @@ def executor(name: Executor, work: Path, reach: Reach = _HERE, *, poll_s: float 
         raise BackendError(f"PSI/J: {error}{why}") from error
     correct(found, name, reach.run)
     return found
+
+
+def stop(executor: psij.JobExecutor) -> None:
+    """End the thread of `executor` that asks its batch system, which PSI/J leaves to the last reference."""
+    thread = getattr(executor, "_queue_poll_thread", None)  # its local executor and that of Flux have none
+    if thread is not None:
+        thread.done = True

@@ -62,7 +62,7 @@ class PsijBackend(BatchBackend[PsijOptions]):
         yield scheduler
         with suppress(BackendError):  # what cannot be asked now is told by `tare clean`
             scheduler.close()
-            queue.close()
+        queue.close()
 
     def show(self, planned: PlannedTask) -> str:
         """Return PSI/J's script, and the one that it starts (see BatchBackend)."""

@@ -13,7 +13,7 @@ from tare.backends.batch.phases import NOT_OVER, Phase
 from tare.backends.batch.queue import QueuedJob, Request
 from tare.backends.own_storage import remove_from
 from tare.backends.psij.job_spec import job_of
-from tare.backends.psij.library import Reach, executor
+from tare.backends.psij.library import Reach, executor, stop
 from tare.backends.psij.options import options_of
 from tare.backends.psij.register import Entry, Register
 from tare.backends.psij.systems import SYSTEMS, Executor
@@ -133,8 +133,13 @@ class PsijQueue:
 
         return remove_from(ask, [None], folder)
 
+    def stop(self) -> None:
+        """Let PSI/J ask no more."""
+        stop(self._executor)
+
     def close(self) -> None:
-        """Remove PSI/J's files once no job is on record that may need them."""
+        """Let PSI/J ask no more, and remove its files once no job is on record that may need them."""
+        self.stop()
         if not self._register.entries():
             shutil.rmtree(self._register.work, ignore_errors=True)
 
