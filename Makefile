@@ -13,6 +13,7 @@
 # make test-kubernetes-all   the same, with large results, lost nodes and OpenShift's users with four MPIs; twice as long
 # make lock    write requirements/*.txt anew, with hashes, where pyproject.toml asks for more; UPGRADE=1 takes newer versions
 # make audit   look for known vulnerabilities of what is locked;  make sbom   list it, as CycloneDX, in artefacts/
+# make rootfs   build, as root, the Debian in which containers of studies run; 'make test' does it, too
 # make programs   install, as root, the programs of Debian that studies/ can run
 PYTHON ?= python3
 VENV := .venv
@@ -46,7 +47,7 @@ DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io
   mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server openssl podman prometheus qperf runc \
   slurm-client slurmctld slurmd slurmdbd sockperf sysstat texlive-latex-recommended texlive-science
 
-.PHONY: setup demo studies test lint bench calibration truth fuzz soak observer screenshots lock audit sbom programs kubelab \
+.PHONY: setup demo studies test lint bench calibration truth fuzz soak observer screenshots lock audit sbom programs kubelab rootfs \
   test-kubernetes test-kubernetes-all clean
 .DELETE_ON_ERROR:
 
@@ -86,10 +87,12 @@ studies: setup
 	  $(TARE) report campaigns/$$name || status=$$?; \
 	done; exit $$status
 
-test: setup lint
-	$(TARE) lab setup --mpi mpich,openmpi
+rootfs: $(STAMP)
 	@if [ "$$(id -u)" = 0 ] && type mmdebstrap podman >/dev/null 2>&1; then \
 	  $(TARE) lab rootfs || echo "without a root file system, studies in containers are not tested"; fi
+
+test: setup lint rootfs
+	$(TARE) lab setup --mpi mpich,openmpi
 	$(call tests,-m 'not alone' --numprocesses auto --dist loadfile)
 	$(call tests,$(CLUSTER) --numprocesses 2 --dist loadfile)
 	@if $(TARE) doctor; then echo "this machine can build a lab: no test of it may be skipped"; \

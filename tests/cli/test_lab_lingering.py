@@ -45,11 +45,12 @@ def seconds() -> Iterator[str]:
         os.kill(pid, signal.SIGKILL)
 
 
-def run(tare: Tare, folder: Path, mpi: str, seconds: str, timeout: str = "2 min") -> Attempt:
+def run(tare: Tare, folder: Path, mpi: str, seconds: str, timeout: str = "5 min") -> Attempt:
     if not is_installed(mpi, mpi_folder()):
         pytest.skip(f"no {mpi} here; run: tare lab setup")
     (folder / "study.yaml").write_text(STUDY.format(mpi=mpi, seconds=seconds, timeout=timeout))
     done = tare("run", "study.yaml", "--out", "c")
+    assert (folder / "c").exists(), done.stdout + done.stderr
     (attempt,) = read_campaign(folder / "c").attempts
     assert _sleeping(seconds) == [], done.stdout + done.stderr
     return attempt
