@@ -7,20 +7,20 @@ import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from tare import lab, plugins
-from tare.backend_registry import backends
+from tare.backend_registry import backend, backend_names
 from tare.backends import control_groups, marks, own_storage, staged
 from tare.backends.containers import Host, find_labelled, sweep
 from tare.backends.sessions import Fate, Verdict, judge, parse
 from tare.cli.logging_options import log_options
 from tare.cli.output import echo, json_option, print_json
 from tare.cli.wiring.crews import campaign_mark
-from tare.errors import BackendError
-from tare.model.backend_plugin import Leftover, Surroundings
+from tare.errors import BackendError, UsageError
+from tare.model.backend_plugin import BackendPlugin, Leftover, Surroundings
 from tare.model.launch import Engine
 from tare.model.site import ContainerOptions, Platform
 from tare.store.campaign import JOURNAL
@@ -157,7 +157,7 @@ def _of_backends(judge_one: _Judge, site: str | None) -> Iterator[_Leftover]:
         site=config.read_site(site).site if site is not None else None,
         tell=lambda message: echo(f"tare: {message}", err=True),
     )
-    for plugin in backends().values():
+    for plugin in usable_backends():
         for one in plugin.leftovers(surroundings):
             verdicts = [_of_campaign(judge_one, *owner) for owner in one.owners]
             verdict = next((known for known in verdicts if known.fate is not Fate.DEAD), verdicts[0])
@@ -181,6 +181,17 @@ def _of_campaign(judge_one: _Judge, mark: str, folder: str) -> Verdict:
         why = f"whether its campaign goes on cannot be read in {folder} here"
         return Verdict(Fate.UNKNOWN, f"{why}; cancel or delete it yourself if it does not")
     return verdict
+
+
+def usable_backends() -> list[BackendPlugin[Any]]:
+    """Return the installed backends; say of each that cannot be used that nothing of it is looked for."""
+    found = []
+    for name in backend_names():
+        try:
+            found.append(backend(name))
+        except UsageError as error:
+            echo(f"tare: {error}", err=True)
+    return found
 
 
 def _end_in_backend(one: Leftover) -> bool:

@@ -1,0 +1,74 @@
+"""Backends come through entry points; one that is broken stops only who asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from tare import backend_registry
+from tare.backend_registry import backend, backend_names, backends
+from tare.cli.commands import clean
+from tare.config import site_from_text
+from tare.errors import FileFaults, UsageError
+from tare.model.backend_plugin import BatchBackend, DirectBackend
+
+_INSTALLED = {
+    name: EntryPoint(name, value, "tare.backends")
+    for name, value in {
+        "broken": "broken_backend:BACKEND",
+        "process": "tare.backends.process_plugin:BACKEND",
+        "slurm": "tare.backends.slurm.plugin:BACKEND",
+        "other": "tare.backends.slurm.plugin:BACKEND",
+        "wrong": "tare.backends.slurm.plugin:SlurmBackend",
+    }.items()
+}
+
+
+@pytest.fixture
+def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Stand in for installed packages, some of which are of no use."""
+    (tmp_path / "broken_backend.py").write_text("raise OSError('no licence found')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(backend_registry, "installed", lambda group: _INSTALLED)
+    backend.cache_clear()
+    yield
+    backend.cache_clear()
+
+
+def test_the_built_in_ones_are_installed_and_say_what_they_are() -> None:
+    assert {"process", "slurm", "kubernetes"} <= set(backend_names())
+    for name, one in backends().items():
+        assert isinstance(one, (BatchBackend, DirectBackend))
+        assert one.name == name
+        assert one.title
+        assert one.summary
+
+
+@pytest.mark.usefixtures("_installed")
+def test_one_that_cannot_be_used_is_left_out_and_told_to_who_asks_for_it() -> None:
+    assert set(backends()) == {"process", "slurm"}
+    with pytest.raises(UsageError, match=r"backend plug-in broken .*OSError: no licence found; mend"):
+        backend("broken")
+    for name in ("wrong", "other"):
+        with pytest.raises(UsageError, match=f"names no BackendPlugin called '{name}'"):
+            backend(name)
+
+
+@pytest.mark.usefixtures("_installed")
+def test_a_site_says_at_its_place_which_backend_is_not_there() -> None:
+    text = "site: s\nnodes: [a]\nplatforms:\n  p: {backend: slrum}\n  q: {backend: broken}\n"
+    with pytest.raises(FileFaults) as caught:
+        site_from_text(text, "s.yaml", {})
+    assert "s.yaml:4:16: platforms.p.backend: no backend is called 'slrum'; did you mean 'slurm'?" in str(
+        caught.value
+    )
+    assert "s.yaml:5:16: platforms.q.backend: backend plug-in broken" in str(caught.value)
+
+
+@pytest.mark.usefixtures("_installed")
+def test_clean_says_which_backends_it_cannot_ask(capsys: pytest.CaptureFixture[str]) -> None:
+    assert clean.usable_backends()
+    assert "tare: backend plug-in broken (broken_backend:BACKEND) cannot be used" in capsys.readouterr().err
