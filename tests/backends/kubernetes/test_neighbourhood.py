@@ -187,6 +187,9 @@ def test_an_operator_of_version_0_4_lacks_a_field_that_jobs_have(
     [
         (["-alsologtostderr"], "MPI Operator's limits", True, "5 requests a second (10 at once)"),
         (["--kube-api-qps=50", "-threadiness", "8"], "MPI Operator's limits", True, "50 requests a second"),
+        ([], "MPI Operator's limits", True, "2 threads: some 1,700 jobs of two nodes an hour"),
+        (["--controller-queue-rate-limit=99"], "MPI Operator's limits", True, "some 2,200 jobs of two nodes"),
+        (["--kube-api-qps=many"], "MPI Operator's limits", True, "2 threads; gang scheduling: none"),
         (["--namespace=other"], "MPI Operator's namespace", False, "pods of jobs in other alone"),
         ([], "MPI Operator's gang scheduling", False, "no flag --gang-scheduling"),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +23,9 @@ _DEFAULTS = {
     "kube-api-qps": "5", "kube-api-burst": "10", "controller-queue-rate-limit": "10", "threadiness": "2"
 }  # fmt: skip
 """The operator's flags, and what they are by default (0.8: cmd/mpi-operator/app/options)."""
+_REQUESTS_A_JOB, _CHANGES_A_JOB = 8.1, 21.0
+"""Of a job of two nodes, by its client for Kubernetes' own objects, and in its queue: counted of v0.8.2, see
+docs/kubernetes.md."""
 _FLAG = re.compile(r"--?([a-z-]{1,60})(?:=(.{0,200}))?")
 
 
@@ -132,8 +135,8 @@ def _judged(one: _Deployment, options: KubernetesOptions) -> Iterator[Finding]:
     gang = flags.get("gang-scheduling", "")
     said = (
         f"{one.metadata.namespace}/{one.metadata.name}, {main.image}: {rates['kube-api-qps']} requests a "
-        f"second ({rates['kube-api-burst']} at once), {rates['controller-queue-rate-limit']} jobs a second, "
-        f"{rates['threadiness']} threads; gang scheduling: {gang or 'none'}"
+        f"second ({rates['kube-api-burst']} at once), {rates['controller-queue-rate-limit']} changes of "
+        f"objects a second, {rates['threadiness']} threads{_pace(rates)}; gang scheduling: {gang or 'none'}"
     )
     yield Finding(name=_LIMITS, is_met=True, found=said)
     if one.status.ready_replicas == 0:
@@ -148,6 +151,16 @@ def _judged(one: _Deployment, options: KubernetesOptions) -> Iterator[Finding]:
         cure = "start it with --gang-scheduling=volcano, or scheduler-plugins-scheduler"
         found = "it has no flag --gang-scheduling, and passes scheduling_policy over"
         yield Finding(name=f"{_NAME}'s gang scheduling", is_met=False, found=found, cure=cure)
+
+
+def _pace(rates: Mapping[str, str]) -> str:
+    """Return how many jobs its limits let begin, as words; empty where a limit is no number."""
+    try:
+        requests, changes = int(rates["kube-api-qps"]), int(rates["controller-queue-rate-limit"])
+    except ValueError:
+        return ""
+    an_hour = 3600 * min(requests / _REQUESTS_A_JOB, changes / _CHANGES_A_JOB)
+    return f": some {float(f'{an_hour:.2g}'):,.0f} jobs of two nodes an hour"
 
 
 def _flags(words: Sequence[str]) -> dict[str, str]:
