@@ -100,6 +100,20 @@ def test_a_launcher_is_on_no_node_of_programs_unless_asked(campaign: Campaign, n
     assert {told["kubernetes.launcher"] for told in facts(campaign)} == {"on a node without ranks"}
 
 
+def test_runs_that_take_all_nodes_make_room_for_each_other_s_launchers(campaign: Campaign) -> None:
+    """Each of four nodes has room for one worker; all are there before the first launcher."""
+    worker = {"ready-after": "5s"}
+    campaign.write(repeats=2, in_flight=2, launcher_place="apart", cpus=600, worker=worker)
+    done = campaign.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert campaign.counts() == {"done": 2}
+    events = [json.loads(line) for line in (campaign.out / "journal.jsonl").read_text().splitlines()]
+    ended = [one["attempt"] for one in events if one["event"] == "ended"]
+    told = [one["reason"] for one in ended if one["state"] != "done"]
+    assert len(told) == 1
+    assert "2 runs hold all nodes that their launchers may have" in told[0]
+
+
 def lease(node: str, holder: str, renewed: datetime) -> str:
     """Return a Lease of a node as another campaign writes it."""
     meta = {"name": f"tare-node-{node}", "labels": {"tare/campaign": holder}}

@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from tare.backends.kubernetes import aftermath, evidence, naming, phases, quota_refusals
+from tare.backends.kubernetes import aftermath, evidence, naming, phases, quota_refusals, starvation
 from tare.backends.kubernetes.cluster import (
     CONFIG_MAPS,
     JOBS,
@@ -131,8 +131,11 @@ class KubernetesScheduler:
         landings, self._landed = self._landed, []
         if not landings:
             self._listener.hear()
+        starving = starvation.makes_room(self._flights.values(), self._clock())
         for name, flight in list(self._flights.items()):
             landing = self._look(flight)
+            if landing is None and starving is not None and starving.flight is flight and not landings:
+                landing = self._give_up(flight, Exit(fault=starving.why), "")
             if landing is not None:
                 landings.append(landing)
                 del self._flights[name]
