@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import httpx
 import pytest
 
 from report.studies import content_of, page_of
-from support.synthetic import make_campaign
+from serve.conftest import running
+from support.synthetic import make_campaign, write_campaign
 from tare.report import section
 from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
@@ -27,6 +29,13 @@ def test_every_format_has_the_section_of_another_package(stranger: Path) -> None
     latex = render_latex(content_of(campaign))
     assert r"\label{tab:synthetic-stranger-time-1}" in latex
     assert "overlay & 5.0 s" in latex
+
+
+def test_the_report_of_the_live_page_has_it_too(stranger: Path, tmp_path: Path) -> None:
+    write_campaign(make_campaign(), tmp_path / "demo")
+    with running(tmp_path / "demo") as (_, url):
+        page = httpx.get(f"{url}/c/demo/report/", timeout=60).text
+    assert "What did it all take?" in page
 
 
 def test_a_section_that_fails_says_so_and_stops_no_other(

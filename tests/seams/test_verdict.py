@@ -7,11 +7,13 @@ import json
 import re
 from pathlib import Path
 
+import httpx
 import msgspec
 import pytest
 
 from cli.conftest import call_tare_here
 from report.studies import content_of, page_of
+from serve.conftest import running
 from support.generated import reference
 from support.synthetic import make_campaign, write_campaign
 from tare.answers.compare import aggregates, comparisons
@@ -81,6 +83,15 @@ def test_the_live_page_paints_it(campaign: Campaign) -> None:
     static.cache_clear()
     assert ".mark.different { color: var(--different-ink); }" in static("style.css")
     static.cache_clear()
+
+
+def test_the_live_page_and_its_api_answer_with_it(campaign: Campaign) -> None:
+    with running(campaign.folder) as (_, url):
+        page = httpx.get(f"{url}/c/{campaign.folder.name}", timeout=60).text
+        body = httpx.get(f"{url}/api/c/{campaign.folder.name}", timeout=60)
+    assert "≠" in page
+    assert body.status_code == 200, body.text
+    assert "different" in body.text
 
 
 def test_the_reference_explains_it(stranger: Path) -> None:
