@@ -26,9 +26,9 @@ def classes(folder: str, method: str) -> Iterator[str]:
     for one in pkgutil.iter_modules(importlib.import_module(folder).__path__):
         module = importlib.import_module(f"{folder}.{one.name}")
         for _, found in inspect.getmembers(module, inspect.isclass):
-            is_named = isinstance(getattr(found, "name", None), str)
-            if found.__module__ == module.__name__ and is_named and hasattr(found, method):
-                yield found.name
+            name = getattr(found, "name", None)
+            if found.__module__ == module.__name__ and isinstance(name, str) and hasattr(found, method):
+                yield name
 
 
 @pytest.mark.parametrize(("folder", "method"), [("launchers", "launch"), ("runtimes", "wrap")])
