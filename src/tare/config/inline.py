@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from tare.config.document import MapNode, Node, ScalarNode, find
 from tare.config.faults import Faults, Path, nearest, shown
 from tare.config.settings import convert
-from tare.config.study_types import CheckFile, FomFile, ParameterFile, WorkloadFile
+from tare.config.study_types import FomFile, ParameterFile, WorkloadFile
 from tare.model.study import DESIGN_SETTINGS
 from tare.model.values import Scalar
 from tare.model.workload import Fom, InlineCheck, InlineDefinition, InlineFom, Parameter, ParameterKind
@@ -173,15 +173,15 @@ class _Definition:
         )
         return InlineFom(fom=fom, regex=file.regex, json=file.json)
 
-    def _check(self, number: int, file: CheckFile) -> InlineCheck:
+    def _check(self, number: int, check: InlineCheck) -> InlineCheck:
         where: Path = ("checks", number)
-        if (file.matches is None) == (file.lacks is None):
+        if (check.matches is None) == (check.lacks is None):
             self._fault(where, "a check 'matches' or 'lacks' a regex; give one of them")
-        for key, regex in (("matches", file.matches), ("lacks", file.lacks)):
+        for key, regex in (("matches", check.matches), ("lacks", check.lacks)):
             problem = _compile_problem(regex or "")
             if problem:
                 self._fault((*where, key), problem)
-        return InlineCheck(matches=file.matches, lacks=file.lacks)
+        return check
 
 
 def _compile_problem(regex: str) -> str | None:

@@ -10,7 +10,7 @@ from msgspec import Meta
 from tare.config.site_types import TelemetryFile
 from tare.model.case import Binding
 from tare.model.fields import Count, Fraction, Name, Scalar, Seconds, Variables, Word, Words
-from tare.model.workload import Better, ParameterKind, QuestionKind
+from tare.model.workload import Better, InlineCheck, ParameterKind, QuestionKind
 
 Amount = Annotated[float, Meta(gt=0)]
 
@@ -130,13 +130,6 @@ class FomFile(_File, frozen=True, kw_only=True):
     ] = []
 
 
-class CheckFile(_File, frozen=True, kw_only=True):
-    """A condition on the output; a run that breaks it does not count."""
-
-    matches: Annotated[str | None, Meta(description="A regex that some line must match.")] = None
-    lacks: Annotated[str | None, Meta(description="A regex that no line may match.")] = None
-
-
 class WorkloadFile(_File, frozen=True, kw_only=True):
     """A workload that needs no Python: a command, its parameters, and where its numbers are."""
 
@@ -160,7 +153,7 @@ class WorkloadFile(_File, frozen=True, kw_only=True):
             examples=[[{"name": "triad", "unit": "MB/s", "better": "higher", "regex": "Triad: *([0-9.]+)"}]],
         ),
     ]
-    checks: Annotated[list[CheckFile], Meta(description="What the output must be like.")] = []
+    checks: Annotated[list[InlineCheck], Meta(description="What the output must be like.")] = []
     output: Annotated[Word, Meta(description="The file to read: stdout, or one that it writes.")] = "stdout"
     mpi: Annotated[bool, Meta(description="Whether the launcher starts it on every rank.")] = False
     needs_transport: Annotated[

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
+from msgspec import Meta
 
 from tare.model.bounds import Resource
 from tare.model.case import Case, Layout
@@ -195,11 +196,11 @@ class InlineFom(msgspec.Struct, frozen=True, kw_only=True):
     json: str | None = None
 
 
-class InlineCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """A condition on the output, line by line; a run that breaks it is invalid."""
+class InlineCheck(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A condition on the output; a run that breaks it does not count."""
 
-    matches: str | None = None
-    lacks: str | None = None
+    matches: Annotated[str | None, Meta(description="A regex that some line must match.")] = None
+    lacks: Annotated[str | None, Meta(description="A regex that no line may match.")] = None
 
 
 class InlineDefinition(msgspec.Struct, frozen=True, kw_only=True):
