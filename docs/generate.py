@@ -110,7 +110,7 @@ def _schema(schema: dict[str, Any]) -> Iterator[str]:
     yield from _table(main, definitions)
     for name, definition in definitions.items():
         if definition is not main and definition.get("properties"):
-            yield f"### {name.removesuffix('File')}\n"
+            yield f"### {name.removeprefix('Inline').removesuffix('File')}\n"
             yield definition.get("description", "") + "\n"
             yield from _table(definition, definitions)
 

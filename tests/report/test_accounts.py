@@ -53,7 +53,6 @@ def test_every_planned_run_is_counted_once() -> None:
     found = account(campaign)
     assert sum(found.states.values()) == found.n_planned == len(campaign.planned()) == 30
     assert sum(len(gap.blocks) for gap in found.gaps) == found.n_planned - found.n_done == 4
-    assert found.n_repeated == 1
 
 
 def test_a_run_that_nobody_holds_is_lost_and_not_running() -> None:

@@ -32,7 +32,6 @@ class Account:
     states: dict[State, int]
     gaps: tuple[Gap, ...]
     n_attempts: int
-    n_repeated: int
     n_warmup: int
 
     @property
@@ -64,7 +63,6 @@ def account(campaign: Campaign) -> Account:
         states=found.counts,
         gaps=tuple(_gap(*key, alike) for key, alike in grouped.items()),
         n_attempts=len(counted),
-        n_repeated=len(counted) - len({(one.block, one.case) for one in counted}),
         n_warmup=sum(one.block < 1 for one in campaign.attempts),
     )
 
