@@ -12,7 +12,8 @@ import yaml
 
 from tare.backend_registry import backend
 from tare.cli.wiring import planning as wiring
-from tare.cli.wiring.crews import make_crew, planned_task
+from tare.cli.wiring.crews import make_crew
+from tare.cli.wiring.planned_tasks import planned_task
 from tare.config import SiteSource
 from tare.errors import LabError, TareError
 from tare.model.attempt import Attempt, State

@@ -3,7 +3,7 @@
 An installed package registers an instance under the entry point group ``tare.backends``:
 
     [project.entry-points."tare.backends"]
-    gridengine = "tare_gridengine:BACKEND"
+    mybatch = "tare_mybatch:BACKEND"
 
 `BatchBackend` is for what queues jobs, `DirectBackend` for what starts programs on hosts that Tare names.
 """

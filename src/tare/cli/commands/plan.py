@@ -235,7 +235,7 @@ def _print_commands(loaded: wiring.Loaded, signs: Signs | None) -> None:
             for text in shell_text.files(contents):
                 echo(*text.split("\n"))
         if loaded.composer.is_queued(case):
-            from tare.cli.wiring.crews import job_script
+            from tare.cli.wiring.planned_tasks import job_script
 
             script = job_script(loaded, case)
             echo(*(signs.text(script) if signs else script).split("\n"))

@@ -82,7 +82,7 @@ def telemetry_period(context: click.Context, parameter: click.Parameter, value: 
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="At most so many runs at a time, each on nodes of its own; Slurm has its own count, in_flight.",
+    help="At most so many runs at a time, each on nodes of its own; batch systems count by in_flight.",
 )
 @click.option(
     "--boost/--no-boost",

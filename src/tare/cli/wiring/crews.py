@@ -25,13 +25,13 @@ from tare.compose import Composer
 from tare.errors import UsageError
 from tare.model.attempt import Attempt, Traffic
 from tare.model.backend import Backend
-from tare.model.backend_plugin import BackendPlugin, BatchBackend, DirectBackend, PlannedTask, Session
+from tare.model.backend_plugin import BackendPlugin, BatchBackend, DirectBackend, Session
 from tare.model.campaign import Environment
 from tare.model.case import Case
 from tare.model.scheduler import NodeFiles
 from tare.model.site import Platform, Site
 from tare.records import read_records
-from tare.runner.batch import BatchCrew, BatchSetup, make_task
+from tare.runner.batch import BatchCrew, BatchSetup
 from tare.runner.crew import Alone, Crew, Crews
 from tare.runner.execution import Executor
 from tare.runner.several import Several
@@ -294,22 +294,6 @@ def _lay_sampler(folder: Path) -> Path:
     sampler = folder.resolve() / "telemetry-sampler.py"
     sampler.write_text(program(), encoding="utf-8")
     return sampler
-
-
-def job_script(loaded: Loaded, case: Case) -> str:
-    """Return what a batch system gets for an attempt of `case`; ``{work}`` stands for its folder."""
-    plugin = backend(loaded.composer.site.platforms[case.platform].backend)
-    if not isinstance(plugin, BatchBackend):
-        raise UsageError(f"backend {plugin.name} queues nothing")
-    return plugin.show(planned_task(loaded, case))
-
-
-def planned_task(loaded: Loaded, case: Case) -> PlannedTask:
-    """Return an attempt of `case` as it would be submitted."""
-    task = make_task(loaded.composer, case, f"tare-{case.id}", Path("{work}"), loaded.plan.timeout_s)
-    stages = loaded.composer.workloads[case.workload].stages(case)
-    inputs = {name: text for stage in stages for name, text in stage.files.items()}
-    return PlannedTask(case=case, task=task, facts=fact_scripts(loaded)(task.platform), inputs=inputs)
 
 
 @contextmanager
