@@ -7,6 +7,7 @@ import logging
 import os
 import pty
 import re
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -204,13 +205,28 @@ def test_no_link_in_a_campaign_leads_the_log_out_of_it(tmp_path: Path) -> None:
     assert not outside.exists()
 
 
-def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
+def test_what_is_logged_once_the_file_is_closed_meets_no_other_file(tmp_path: Path) -> None:
     lines = JsonLines(Beneath(tmp_path, "log.jsonl"), logging.INFO)
     add_handler(lines)
     lines.close()
-    log.of("x").info("one")
+    with (tmp_path / "other").open("wb"):  # it has the descriptor that the log had
+        log.of("x").info("one")
     remove_handler(lines)
-    assert (tmp_path / "log.jsonl").read_bytes() == b""
+    assert (tmp_path / "log.jsonl").read_bytes() == (tmp_path / "other").read_bytes() == b""
+
+
+def test_a_log_whose_folder_is_gone_when_it_is_full_ends_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    folder.mkdir()
+    lines = JsonLines(Beneath(folder, "log.jsonl"), logging.INFO, Beneath(folder, "log.1.jsonl"), 100)
+    add_handler(lines)
+    log.of("x").info("one", extra=fields(text="a" * 200))
+    shutil.rmtree(folder)
+    with (tmp_path / "other").open("wb"):
+        log.of("x").info("two")
+        log.of("x").info("three")
+    remove_handler(lines)
+    assert (tmp_path / "other").read_bytes() == b""
 
 
 def test_at_a_terminal_the_log_stands_above_the_bar(tmp_path: Path) -> None:

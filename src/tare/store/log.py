@@ -76,15 +76,20 @@ class JsonLines(EntryHandler):
     def write(self, entry: Entry) -> None:
         """Append one line."""
         if self._older is not None and os.fstat(self._descriptor).st_size > self._most_bytes:
-            os.close(self._descriptor)
             self._file.rename(self._older.name)
-            self._descriptor = self._open()
+            full, self._descriptor = self._descriptor, self._open()  # where that fails, this one grows on
+            os.close(full)
         os.write(self._descriptor, json_line(entry))
 
     def close(self) -> None:
-        """Close the file."""
-        with contextlib.suppress(OSError):
-            os.close(self._descriptor)
+        """Close the file; what a thread still logs then is lost, and meets no other file of this number."""
+        self.acquire()
+        try:
+            closed, self._descriptor = self._descriptor, -1
+            if closed >= 0:
+                os.close(closed)
+        finally:
+            self.release()
         super().close()
 
     def _open(self) -> int:
