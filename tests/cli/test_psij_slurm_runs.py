@@ -13,6 +13,7 @@ import pytest
 from cli.conftest import TARE, Tare, standing_lab
 from cli.test_crash import ended_runs, wait_for
 from cli.test_slurm_runs import (
+    ON_BOTH,
     ONCE,
     Controller,
     attempts_by,
@@ -24,6 +25,7 @@ from cli.test_slurm_runs import (
 )
 from tare.lab import Lab, slurm
 from tare.model.attempt import State
+from tare.model.packets import read as read_packets
 from tare.store.campaign import JOURNAL, read_campaign
 from tare.store.journal import is_held
 
@@ -75,10 +77,14 @@ def test_a_job_a_run_and_a_block_in_one_allocation_both_measure(
     controller: Controller, tare: Tare, tmp_path: Path, own_state: Path
 ) -> None:
     study = write_study(tmp_path, ONCE, platforms="job, packed", nodes=2)
-    done = tare("run", study, "--out", tmp_path / "c")
+    done = tare("run", study, "--out", tmp_path / "c", "--packets")
     assert done.returncode == 0, done.stdout + done.stderr
     campaign = read_campaign(tmp_path / "c")
     assert [attempt.state for attempt in campaign.attempts] == [State.DONE] * 4
+    counted = [read_packets(tmp_path / "c" / attempt.folder) for attempt in campaign.attempts]
+    assert all(
+        {(host, one.interface, one.fault) for host, one in found.items()} == ON_BOTH for found in counted
+    )
     assert all(attempt.hosts == ["n1", "n2"] for attempt in campaign.attempts)
     assert all("fab0" in attempt.traffic["n2"] for attempt in campaign.attempts)
     assert controller.jobs() == []
