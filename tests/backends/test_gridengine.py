@@ -271,3 +271,8 @@ def test_jobs_that_are_over_are_no_error_to_delete_and_an_outage_is() -> None:
 
 def test_without_books_nothing_is_told_of_a_job_that_is_over() -> None:
     assert SaidAtTheSeam(1, "error: job id 9999 not found\n").account(["9999"]) == []
+
+
+def test_an_outage_is_told_by_the_command_that_met_it() -> None:
+    with pytest.raises(BackendError, match=r"^qstat: error: commlib error"):
+        SaidAtTheSeam(1, "error: commlib error: got select error (Connection refused)\n").jobs()

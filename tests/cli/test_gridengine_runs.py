@@ -14,7 +14,8 @@ import pytest
 from cli.conftest import TARE, Tare, standing_lab
 from cli.test_crash import ended_runs, wait_for
 from lab.calls import call
-from tare.lab import Lab, gridengine
+from tare.backends.gridengine.commands import GridEngine
+from tare.lab import AGENT, Lab, gridengine
 from tare.lab.mpi import is_installed, mpi_folder
 from tare.model.attempt import State
 from tare.model.packets import read as read_packets
@@ -85,6 +86,12 @@ class Master:
     def jobs(self) -> list[str]:
         """Return the ids of what is queued or runs."""
         return [line.split()[0] for line in self.call("qstat", "-u", "*").splitlines()[2:]]
+
+    def restart(self) -> None:
+        """Kill the master, and start it again from what it has on disk after a while."""
+        self.call(
+            "sh", "-c", "kill -9 $(cat $SGE_ROOT/qmaster/qmaster.pid); sleep 2; exec /usr/sbin/sge_qmaster"
+        )
 
     def calm_down(self) -> None:
         """Delete what a test that failed left in the queue."""
@@ -234,6 +241,33 @@ def test_what_somebody_deletes_is_on_record_as_that_and_not_tried_again(
     (deleted,) = [one for one in read_campaign(campaign).attempts if one.state is not State.DONE]
     assert "cancelled by qdel" in deleted.reason
     assert states(campaign) == {State.DONE: 1, State.FAILED: 1}
+
+
+def test_a_master_that_is_killed_and_restarted_in_the_middle_loses_and_repeats_nothing(
+    master: Master, tmp_path: Path
+) -> None:
+    campaign = tmp_path / "c"
+    runner = start(write_study(tmp_path, COUNTED.replace("sleep 2", "sleep 10")), campaign)
+    wait_for(lambda: (campaign / "starts").exists())
+    master.restart()
+    assert runner.wait(timeout=120) == 0
+    assert states(campaign) == {State.DONE: 2}
+    assert (campaign / "starts").read_text().count("started") == 2
+
+
+def test_a_node_whose_daemon_is_not_heard_of_is_away(master: Master, shared_lab: Lab) -> None:
+    queue = GridEngine((str(AGENT),), "n1", {**os.environ, **shared_lab.env})
+
+    def away() -> list[str]:
+        return list(queue.away(["n1", "n2"], None, is_drained_away=False))
+
+    assert away() == []
+    call(shared_lab, "n2", "sh", "-c", "kill -9 $(cat $SGE_ROOT/spool/n2/execd.pid)")
+    try:
+        wait_for(lambda: away() == ["by qstat queue lab@n2 is u"], within_s=60)  # max_unheard is 15 s
+    finally:
+        call(shared_lab, "n2", "/usr/sbin/sge_execd")
+    wait_for(lambda: away() == [], within_s=60)
 
 
 def test_a_job_on_fewer_nodes_than_asked_for_runs_nothing_and_says_why(

@@ -18,6 +18,8 @@ from fuzzing.target import CORPUS, TESTS, Target, as_text, files_of
 from tare.backends import sessions
 from tare.backends.batch import record
 from tare.backends.batch.phases import Phase
+from tare.backends.gridengine import commands as gridengine
+from tare.backends.gridengine import states as gridengine_states
 from tare.backends.kubernetes import (
     attachments,
     node_watch,
@@ -40,7 +42,7 @@ from tare.collectors.facts import collect_facts
 from tare.collectors.interfaces import read_traffic
 from tare.collectors.sampler import raw_name, read_timeline, settle
 from tare.collectors.sampler.bundle import source_texts
-from tare.errors import NOT_JSON
+from tare.errors import NOT_JSON, BackendError
 from tare.model.case import Layout
 from tare.model.scheduler import Task
 from tare.model.site import Network, Platform
@@ -103,9 +105,11 @@ def of_nodes() -> Iterator[Target]:
 
 
 def of_batch_systems() -> Iterator[Target]:
-    """Yield what Slurm and a cluster say, and what jobs leave behind."""
+    """Yield what Slurm, Grid Engine and a cluster say, and what jobs leave behind."""
     queue = (b"17|RUNNING|tare-x|None|/home/u/campaign\n18|CANCELLED by 0|y||\n19_[1-3]|PENDING|z|a|b\n",)
     yield Target("squeue", _queue, queue + files_of(CORPUS / "slurm", "*.txt"), ())
+    grid_engine = files_of(TESTS / "backends/gridengine_output")
+    yield Target("qstat and qacct", _grid_engine, grid_engine, (BackendError,))
     yield Target("landed", _landed, _STEPS, ())
     pod = json.dumps(_POD).encode()
     yield Target("pods", _pods, (pod, *files_of(CORPUS / "mpijob", "*.json")), NOT_JSON)
@@ -211,6 +215,16 @@ def _queue(data: bytes) -> None:
     for job in commands._parse_queue(as_text(data)):
         phase_of(job.state)
         is_out(job.state)
+
+
+def _grid_engine(data: bytes) -> None:
+    text = as_text(data)
+    gridengine_states.end_of(gridengine.parse_books(text))
+    for name, state in gridengine.parse_instances(text):
+        gridengine_states.is_out(state, is_disabled_out=bool(name))
+    list(gridengine.parse_jobs(text))
+    gridengine.parse_comments(text)
+    gridengine.parse_reasons(text)
 
 
 def _landed(data: bytes) -> None:

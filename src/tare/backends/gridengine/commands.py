@@ -63,7 +63,7 @@ class GridEngine:
 
     def jobs(self, ids: Collection[str] = ()) -> list[QueuedJob]:
         """Return this user's jobs (see Queue): for `ids` with why they wait, else with whose they are."""
-        found = list(parse_jobs(self._call(["sh", "-c", _OWN_JOBS])))
+        found = list(parse_jobs(self._call(["sh", "-c", _OWN_JOBS], name="qstat")))
         if ids:
             waiting = [job.id for job in found if job.phase is Phase.QUEUED and job.id in ids]
             reasons = parse_reasons(self._details(waiting[:_MOST_REASONS]))
@@ -125,10 +125,10 @@ class GridEngine:
         except BackendError:
             return ""
 
-    def _call(self, argv: Sequence[str]) -> str:
+    def _call(self, argv: Sequence[str], *, name: str = "") -> str:
         done = self._run(argv)
         if done.returncode != 0:
-            raise BackendError(f"{argv[0]}: {' '.join(_said(done).split())}")
+            raise BackendError(f"{name or argv[0]}: {' '.join(_said(done).split())}")
         return done.stdout.decode(errors="replace")
 
     def _run(self, argv: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
