@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tare import plugins
+from tare.backends.slurm.options import SlurmOptions
 from tare.compose import Composer
 from tare.errors import UsageError
+from tare.model.backend_options import BackendOptions
 from tare.model.launch import Engine, Invocation
 from tare.model.site import ContainerOptions, ContainerShape, Platform, Site
 
@@ -14,9 +16,13 @@ PROGRAM = Invocation(argv=("true",))
 CONTAINERS = ("apptainer", "charliecloud", "docker", "podman", "singularity")
 
 
-def composer(runtime: str, backend: str = "process") -> Composer:
-    options = ContainerOptions(image="x", shape=ContainerShape.NODE)
-    platform = Platform(runtime=runtime, backend=backend, container=options)
+def composer(runtime: str, *, is_queued: bool = False) -> Composer:
+    platform = Platform(
+        runtime=runtime,
+        backend="slurm" if is_queued else "process",
+        container=ContainerOptions(image="x", shape=ContainerShape.NODE),
+        options=SlurmOptions() if is_queued else BackendOptions(),
+    )
     site = Site(name="s", nodes=("n1",), platforms={"boxes": platform})
     return Composer(site, {}, plugins.launcher, plugins.runtime)
 
@@ -49,7 +55,7 @@ def test_containers_that_stay_need_an_engine(name: str) -> None:
 def test_engines_keep_containers_but_not_in_a_queue(name: str) -> None:
     assert isinstance(composer(name).engine("boxes"), Engine)
     with pytest.raises(UsageError, match="chooses the nodes too late"):
-        composer(name, "slurm").engine("boxes")
+        composer(name, is_queued=True).engine("boxes")
 
 
 @pytest.mark.parametrize("launcher", ["intelmpi", "mpich"])
