@@ -198,6 +198,11 @@ class Campaign:
         ours = kubectl("get", "configmaps", "-n", self.namespace, "-l", OURS, "-o", "name").split()
         return ours + kubectl("get", kinds, "-n", self.namespace, "-o", "name").split()
 
+    def until_created(self, count: int, runner: subprocess.Popen[bytes]) -> None:
+        """Wait until Tare has created so many jobs; where it ends before, fail with what it said."""
+        until(lambda: self.n_created() >= count or runner.poll() is not None)
+        assert self.n_created() >= count, (self.folder / "run.log").read_text()
+
     def n_created(self, resource: str = "mpijobs") -> int:
         """Return how many objects Tare has created."""
         made = [one for one in self.lab.requests(self.namespace) if one.verb == "create" and one.code == 201]

@@ -12,7 +12,6 @@ import pytest
 
 from cli.conftest import ELSEWHERE, TARE, Tare
 from kubernetes_cluster.conftest import Campaign, until_clean
-from support.waiting import until
 
 
 @pytest.mark.parametrize(("nodes", "resource"), [(2, "mpijobs"), (1, "jobs")])
@@ -33,7 +32,7 @@ def test_a_campaign_runs_and_leaves_nothing(campaign: Campaign, nodes: int, reso
 def test_a_campaign_outlives_the_api_server(campaign: Campaign) -> None:
     """What ends while nobody answers is not lost, and nothing is made twice."""
     with campaign.write(repeats=6, launcher={"runs-for": "2s"}).start() as runner:
-        until(lambda: campaign.n_created() == 3)
+        campaign.until_created(3, runner)
         campaign.lab.control_plane.kill_api_server()
         time.sleep(3)
         campaign.lab.control_plane.restart_api_server()
@@ -45,7 +44,7 @@ def test_a_campaign_outlives_the_api_server(campaign: Campaign) -> None:
 
 def test_a_killed_campaign_goes_on_with_what_it_left(campaign: Campaign) -> None:
     with campaign.write(launcher={"runs-for": "4s"}).start() as runner:
-        until(lambda: campaign.n_created() == 3)
+        campaign.until_created(3, runner)
         os.kill(runner.pid, signal.SIGKILL)
     done = campaign.run()
     assert done.returncode == 0, done.stdout + done.stderr
@@ -56,7 +55,7 @@ def test_a_killed_campaign_goes_on_with_what_it_left(campaign: Campaign) -> None
 
 def test_an_interrupted_campaign_leaves_nothing(campaign: Campaign) -> None:
     with campaign.write(launcher={"runs-for": "60s"}).start() as runner:
-        until(lambda: campaign.n_created() == 3)
+        campaign.until_created(3, runner)
         runner.send_signal(signal.SIGINT)
         assert runner.wait(timeout=60) == 130
     until_clean(campaign)
@@ -66,7 +65,7 @@ def test_an_interrupted_campaign_leaves_nothing(campaign: Campaign) -> None:
 def test_clean_deletes_nothing_that_may_be_alive(campaign: Campaign, tare: Tare) -> None:
     """As seen from another head node, without the journal, or with objects that no session has marked."""
     with campaign.write(launcher={"runs-for": "600s"}).start() as runner:
-        until(lambda: campaign.n_created() == 3)
+        campaign.until_created(3, runner)
         os.kill(runner.pid, signal.SIGKILL)
     elsewhere = subprocess.run(
         [*ELSEWHERE, TARE, "clean", "--site", campaign.site], capture_output=True, text=True, check=False
@@ -90,7 +89,7 @@ def _annotate(campaign: Campaign, change: str) -> None:
 
 def test_clean_deletes_what_a_dead_campaign_left(campaign: Campaign, tare: Tare) -> None:
     with campaign.write(launcher={"runs-for": "60s"}).start() as runner:
-        until(lambda: campaign.n_created() == 3)
+        campaign.until_created(3, runner)
         alive = tare("clean", "--site", campaign.site, "--dry-run")
         os.kill(runner.pid, signal.SIGKILL)
     assert "MPIJob" not in alive.stdout, "a campaign that runs has no leftovers"
