@@ -136,6 +136,15 @@ def test_attributes_become_options_of_the_batch_system(system: BatchSystemDouble
     assert "#PBS -l walltime=0:5:0" in system.directives
 
 
+def test_the_log_has_what_is_submitted(
+    system: BatchSystemDouble, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", logger="tare"):
+        submit(tmp_path, PsijOptions(executor=Executor.LSF))
+    assert [(one.name, one.message) for one in caplog.records] == [("tare.psij", "command")]
+    assert "bsub" in vars(caplog.records[0])["fields"]["argv"]
+
+
 def test_the_words_of_a_refusal_arrive(system: BatchSystemDouble, tmp_path: Path) -> None:
     system.says("qsub", "", complains="qsub: Unknown queue\n", code=170)
     with pytest.raises(BackendError, match=r"^PSI/J: qsub: Unknown queue$"):

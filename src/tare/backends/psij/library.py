@@ -10,14 +10,17 @@ import shlex
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
+from tare import log
 from tare.backends.psij.corrections import correct
 from tare.backends.psij.systems import Executor
 from tare.errors import BackendError
+from tare.log import fields
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +32,8 @@ INSTALL = "pip install 'tare-hpc[psij]'"
 
 
 _TIMEOUT_S = 60.0
+_CHANGES = {"sbatch", "scancel", "qsub", "qdel", "bsub", "bkill"}
+_LOG = log.of("psij")
 
 
 class Reach(NamedTuple):
@@ -51,6 +56,7 @@ class Reach(NamedTuple):
         One that hangs would hold PSI/J's only polling thread for good. It has no part in a terminal's Ctrl-C:
         a submission that is cut off may have been taken. Raises CalledProcessError, as PSI/J expects.
         """
+        began = time.monotonic()
         try:
             done = subprocess.run(
                 [*self.way, shlex.join(command)] if self.way else command,
@@ -60,11 +66,16 @@ class Reach(NamedTuple):
                 text=True,
                 timeout=_TIMEOUT_S,
                 env=dict(self.env),
+                cwd="/",
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired as error:
             said = f"{command[0]} did not answer within {_TIMEOUT_S:g} s"
             raise subprocess.CalledProcessError(1, command, output=said) from error
+        level = logging.INFO if _CHANGES & {*command} else logging.DEBUG
+        ms = round((time.monotonic() - began) * 1e3)
+        told_of = fields(way=self.way, argv=command, exit_code=done.returncode, ms=ms)
+        _LOG.log(level, "command", extra=told_of)
         if done.returncode != 0:
             told = "\n".join(text for text in (done.stdout, done.stderr) if text)
             said = told or f"exit code {done.returncode}"
