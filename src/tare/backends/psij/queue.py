@@ -111,6 +111,8 @@ class PsijQueue:
         for number in ids:
             self._watch(number, entries)
             job = self._jobs.get(number)
+            if self._name is Executor.LOCAL and not _runs(number, entries.get(number, _UNKNOWN).script):
+                job = None  # PSI/J's thread would try to kill it for ever, and look at no other
             try:
                 if job is not None and not job.status.final:
                     self._executor.cancel(job)
