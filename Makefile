@@ -125,7 +125,7 @@ observer: setup
 	$(VENV)/bin/python -m bench observer
 
 screenshots: setup
-	$(VENV)/bin/python -m pytest -q tests/report/test_accessibility.py tests/serve/test_live_browser.py
+	$(VENV)/bin/python -m pytest -q tests/report/test_accessibility.py tests/live/test_live_browser.py
 
 lock: $(TOOLS)/.ready
 	$(COMPILE) --extra dev pyproject.toml --output-file requirements/dev.txt

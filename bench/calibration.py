@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from bench.rows import TARE
-from tare.answers.compare import aggregates, comparisons
-from tare.answers.headline import headlines
-from tare.answers.suspicions import Suspicion
-from tare.answers.trust import trust
-from tare.answers.variability import variabilities
-from tare.model.campaign import Campaign
-from tare.model.comparison import Finding
-from tare.model.verdict import Verdict
-from tare.store.campaign import read_campaign
+from tare.analysis.compare import aggregates, comparisons
+from tare.analysis.headline import headlines
+from tare.analysis.quality import trust
+from tare.analysis.repeatability import RepeatabilityWarning
+from tare.analysis.variability import variabilities
+from tare.core.campaign import Campaign
+from tare.core.comparison import Finding
+from tare.core.verdict import Verdict
+from tare.storage.campaign import read_campaign
 
 N_CAMPAIGNS = 20
 N_BLOCKS = 12
@@ -75,8 +75,10 @@ CLAIMS: dict[str, Callable[[Campaign], bool]] = {
     "a difference of a point": lambda one: _differs(comparisons(one)),
     "a difference in a headline": lambda one: _differs(headlines(one)),
     "a difference in scatter": lambda one: any(row.verdict in _FOUND for row in variabilities(one)),
-    "a warm-up": lambda one: any(doubt.suspicion is Suspicion.WARM_UP for doubt in trust(one).doubts),
-    "a drift": lambda one: any(doubt.suspicion is Suspicion.DRIFT for doubt in trust(one).doubts),
+    "a warm-up": lambda one: any(
+        doubt.suspicion is RepeatabilityWarning.WARM_UP for doubt in trust(one).doubts
+    ),
+    "a drift": lambda one: any(doubt.suspicion is RepeatabilityWarning.DRIFT for doubt in trust(one).doubts),
 }
 """What each is counted by: whether a campaign claims it at all."""
 

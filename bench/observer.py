@@ -28,16 +28,16 @@ import yaml
 from rich.console import Console
 
 from bench.rows import Row
-from tare.backends.process import ProcessBackend
-from tare.backends.watching import Samplers
-from tare.beneath import Beneath
-from tare.cli.wiring.crews import lab_env
-from tare.cli.wiring.planning import Loaded, load
-from tare.collectors.sampler import program as sampler_program
-from tare.collectors.sampler import raw_name, read
+from tare.app.executors import lab_env
+from tare.app.planning import Loaded, load
+from tare.core.job import Exit, Job
+from tare.core.safe_folder import SafeFolder
+from tare.execution.staging import stage_all
 from tare.lab.mpi import is_installed, mpi_folder
-from tare.model.backend import Exit, Job
-from tare.runner.staging import stage_all
+from tare.plugins.backends.process import ProcessBackend
+from tare.plugins.backends.watching import Samplers
+from tare.plugins.collectors.sampler import program as sampler_program
+from tare.plugins.collectors.sampler import raw_name, read
 from tare.stats.intervals import Floats
 from tare.stats.ratios import ratios
 
@@ -193,7 +193,7 @@ def _watch_in_turn(program: Program) -> Iterator[list[Spell]]:
             work = folder / str(turn)
             rows = _rows(program, loaded, backend, work)
             yield from pairs(rows, partial(samplers.watch, hosts, work, PERIOD_S))
-            recording = read(Beneath(work))
+            recording = read(SafeFolder(work))
             if recording is None or len(recording.hosts) != len(hosts):
                 raise RuntimeError("the nodes were not watched")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from bench.rows import TARE, Row
 from tare import lab
+from tare.core.site import LabNetwork, LabNetworkKind, LabSpec
 from tare.lab import slurm
-from tare.model.site import LabNetwork, LabNetworkKind, LabSpec
 
 N_RUNS = 200
 SPEC = LabSpec(nodes=2, networks={"host": LabNetwork(kind=LabNetworkKind.BRIDGE)})

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from bench.logs import Log
-from tare import plugins
-from tare.model.workload import Workload
+from tare.core.workload import Workload
+from tare.plugins import registry
 
 _COLLECTION = Path(os.environ.get("TARE_BENCH_OUTPUT", Path(__file__).parents[2] / "shared" / "corpus"))
 """A folder with files, and INDEX.tsv, whose columns `tool` and `file` name them."""
@@ -22,7 +22,7 @@ def real_logs() -> Iterator[tuple[str, Log]]:
     if not index.is_file():
         return
     found: dict[str, list[tuple[float, str, str]]] = {}
-    workloads = plugins.workloads()
+    workloads = registry.workloads()
     for row in csv.DictReader(io.StringIO(index.read_text(encoding="utf-8")), delimiter="\t"):
         name, n_figures = _best(workloads, row["tool"], _text(row["file"]))
         if n_figures:

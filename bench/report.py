@@ -12,8 +12,8 @@ from bench.synthetic import write_campaign
 
 _FRAME = (
     "import sys, pathlib\n"
-    "from tare.store.campaign import read_campaign\n"
-    "from tare.store.frame import tidy\n"
+    "from tare.storage.campaign import read_campaign\n"
+    "from tare.storage.frame import tidy\n"
     "assert tidy(read_campaign(pathlib.Path(sys.argv[1]))).height > 900_000"
 )
 _SHAPES = {

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from bench.rows import Row
-from tare.answers.stopping import StoppingRule
-from tare.model.attempt import Attempt, Series, State
-from tare.model.case import Case
-from tare.model.plan import Plan
-from tare.model.study import Repeats
-from tare.model.values import Scalar
+from tare.analysis.stopping import StoppingRule
+from tare.core.attempt import Attempt, Series, State
+from tare.core.case import Case
+from tare.core.plan import Plan
+from tare.core.study import Repeats
+from tare.core.values import Scalar
 
 _N_PAIRS = 500
 _N_BLOCKS = 10

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from tare.model.attempt import Attempt, Series, State
-from tare.model.case import Case, Layout
-from tare.model.plan import Plan
-from tare.model.study import Repeats
-from tare.model.values import Scalar
-from tare.model.workload import Better, Fom
-from tare.store.campaign import JOURNAL, freeze
-from tare.store.journal import AttemptEnded, BlockBegan, Journal
+from tare.core.attempt import Attempt, Series, State
+from tare.core.case import Case, Layout
+from tare.core.plan import Plan
+from tare.core.study import Repeats
+from tare.core.values import Scalar
+from tare.core.workload import Better, Fom
+from tare.storage.campaign import JOURNAL, freeze
+from tare.storage.journal import AttemptEnded, BlockBegan, Journal
 
 N_POINTS = 100
 """Measurements of one run: a latency and a bandwidth at each of 50 message sizes."""

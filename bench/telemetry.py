@@ -14,13 +14,13 @@ from pathlib import Path
 
 from bench.loopback import send
 from bench.rows import Row
-from tare.backends.watching import Samplers
-from tare.beneath import Beneath
-from tare.collectors.sampler import program, raw_name, read
-from tare.collectors.sampler.figures import parse
-from tare.collectors.sampler.recording import HostRecording, store
-from tare.model.telemetry import Epoch, Host, Span
-from tare.model.telemetry_sources import sources
+from tare.core.safe_folder import SafeFolder
+from tare.core.telemetry import Epoch, Host, Span
+from tare.core.telemetry_sources import sources
+from tare.plugins.backends.watching import Samplers
+from tare.plugins.collectors.sampler import program, raw_name, read
+from tare.plugins.collectors.sampler.figures import parse
+from tare.plugins.collectors.sampler.recording import HostRecording, store
 
 _SECONDS = 30.0
 _INTERFACE = "lo"
@@ -46,7 +46,7 @@ def _record(folder: Path, period_s: float) -> HostRecording:
     samplers = Samplers(program=program(), label="bench:0:0:sampler;", raw_name=raw_name)
     with closing(samplers), samplers.watch([None], folder, period_s):
         time.sleep(_SECONDS)
-    recording = read(Beneath(folder))
+    recording = read(SafeFolder(folder))
     assert recording is not None
     return recording.hosts[0]
 
@@ -106,7 +106,7 @@ def _beside_sar() -> Row:
             time.sleep(2)
             send(_TRAFFIC_BYTES)
             out, _ = sar.communicate()
-        recording = read(Beneath(Path(folder)))
+        recording = read(SafeFolder(Path(folder)))
     assert recording is not None
     first, last = (
         parse(one, ("interfaces",)) for one in (recording.hosts[0].samples[0], recording.hosts[0].samples[-1])

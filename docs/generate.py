@@ -8,16 +8,16 @@ from typing import Any
 
 import click
 
-from tare import plugins
-from tare.backend_registry import backends
 from tare.cli.main import COMMANDS, make_group
-from tare.collectors.facts import sources as fact_sources
 from tare.config import json_schema
-from tare.model.telemetry_sources import figures
-from tare.model.telemetry_sources import sources as telemetry_sources
-from tare.model.transport_reports import libraries
-from tare.model.verdict import verdicts
-from tare.registry import GROUPS, installed
+from tare.core.entry_points import GROUPS, installed
+from tare.core.telemetry_sources import figures
+from tare.core.telemetry_sources import sources as telemetry_sources
+from tare.core.transport_reports import libraries
+from tare.core.verdict import verdicts
+from tare.plugins import registry
+from tare.plugins.backend_registry import backends
+from tare.plugins.collectors.facts import sources as fact_sources
 from tare.report.section import sections
 
 REFERENCE = Path(__file__).with_name("reference.md")
@@ -133,7 +133,7 @@ def _resolved(entry: dict[str, Any], definitions: dict[str, Any]) -> dict[str, A
 
 def _workloads() -> Iterator[str]:
     rows = ["| name | what it measures |", "| --- | --- |"]
-    rows += [f"| `{name}` | {workload.summary} |" for name, workload in plugins.workloads().items()]
+    rows += [f"| `{name}` | {workload.summary} |" for name, workload in registry.workloads().items()]
     yield "\n".join(rows) + "\n"
 
 

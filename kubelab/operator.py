@@ -39,7 +39,7 @@ from kubelab.mpijob import (
 )
 from kubelab.mpijob_events import Recorder, Said, now
 from kubelab.mpijob_status import Launcher, Pod, begun, told
-from tare.backends.kubernetes.cluster import (
+from tare.plugins.backends.kubernetes.cluster import (
     CONFIG_MAPS,
     JOBS,
     MPI_JOBS,
@@ -49,8 +49,8 @@ from tare.backends.kubernetes.cluster import (
     Refusal,
     Resource,
 )
-from tare.backends.kubernetes.options import KubernetesOptions
-from tare.backends.kubernetes.watching import Change, News, Silence, Snapshot, Watch
+from tare.plugins.backends.kubernetes.options import KubernetesOptions
+from tare.plugins.backends.kubernetes.watching import Change, News, ObjectWatch, Silence, Snapshot
 
 _PATIENCE_S = 1.0
 _AT_ONCE = 2
@@ -94,7 +94,7 @@ class MpiOperator:
     def run(self, ended: threading.Event) -> None:
         """Reconcile until `ended`."""
         watches = [
-            Watch(self._cluster, one._replace(is_namespaced=False), selector, self._news)
+            ObjectWatch(self._cluster, one._replace(is_namespaced=False), selector, self._news)
             for one, selector in _SELECTOR.items()
         ]
         workers = [threading.Thread(target=self._work, daemon=True) for _ in range(_AT_ONCE)]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.beneath import Beneath
+from tare.core.safe_folder import SafeFolder
 
 SECRET = "-----BEGIN OPENSSH PRIVATE KEY-----"
 
@@ -35,33 +35,33 @@ def root(tmp_path: Path, outside: Path) -> Path:
 )
 def test_a_name_that_leads_out_is_refused(root: Path, name: str) -> None:
     with pytest.raises(OSError, match="leads out"):
-        Beneath(root, name)
+        SafeFolder(root, name)
 
 
 def test_a_link_is_not_read(root: Path, outside: Path) -> None:
     (root / "stdout").symlink_to(outside)
     with pytest.raises(OSError, match="a symbolic link, which is not followed") as caught:
-        Beneath(root, "stdout").read()
+        SafeFolder(root, "stdout").read()
     assert caught.value.filename == str(root / "stdout")
-    assert Beneath(root).files() == []
+    assert SafeFolder(root).files() == []
 
 
 def test_a_link_on_the_way_is_not_followed(root: Path, outside: Path) -> None:
     (root / "attempts").symlink_to(outside.parent)
-    place = Beneath(root, "attempts", "id_ed25519")
+    place = SafeFolder(root, "attempts", "id_ed25519")
     with pytest.raises(OSError, match="a symbolic link"):
         place.read()
     with pytest.raises(OSError, match="a symbolic link"):
         place.replace(b"")
     with pytest.raises(OSError, match="a symbolic link"):
         (place / "new").make_folder()
-    assert (place.exists(), Beneath(root, "attempts").files()) == (False, [])
+    assert (place.exists(), SafeFolder(root, "attempts").files()) == (False, [])
     assert outside.read_text() == SECRET
 
 
 def test_a_link_is_replaced_and_what_it_leads_to_stays(root: Path, outside: Path) -> None:
     (root / "index.html").symlink_to(outside)
-    Beneath(root, "index.html").replace(b"page")
+    SafeFolder(root, "index.html").replace(b"page")
     assert outside.read_text() == SECRET
     assert (root / "index.html").read_text() == "page"
     assert not (root / "index.html").is_symlink()
@@ -69,8 +69,8 @@ def test_a_link_is_replaced_and_what_it_leads_to_stays(root: Path, outside: Path
 
 def test_a_link_is_removed_and_what_it_leads_to_stays(root: Path, outside: Path) -> None:
     (root / "log").symlink_to(outside)
-    Beneath(root, "log").remove()
-    Beneath(root, "log").remove()
+    SafeFolder(root, "log").remove()
+    SafeFolder(root, "log").remove()
     assert outside.exists()
     assert not (root / "log").is_symlink()
 
@@ -93,22 +93,22 @@ def test_what_is_no_file_is_not_waited_for(root: Path, kind: str, monkeypatch: p
             path.mkdir()
     for flags in (os.O_RDONLY, os.O_RDWR | os.O_CREAT):
         with pytest.raises(OSError, match=f"{kind}, not a file"):
-            Beneath(root, "journal.jsonl").open(flags)
-    assert not Beneath(root, "journal.jsonl").is_file()
+            SafeFolder(root, "journal.jsonl").open(flags)
+    assert not SafeFolder(root, "journal.jsonl").is_file()
 
 
 def test_a_file_above_the_limit_is_not_read(root: Path) -> None:
     (root / "plan.json").write_bytes(b"x" * 1025)
-    assert len(Beneath(root, "plan.json").read(1025)) == 1025
+    assert len(SafeFolder(root, "plan.json").read(1025)) == 1025
     with pytest.raises(OSError, match="more than the 1 KiB that are read of such a file") as caught:
-        Beneath(root, "plan.json").read(1024)
+        SafeFolder(root, "plan.json").read(1024)
     assert caught.value.errno == errno.EFBIG
 
 
 def test_what_unpacks_to_more_than_the_limit_is_not_held(root: Path) -> None:
     (root / "bomb.gz").write_bytes(gzip.compress(bytes(50_000_000)))
     with pytest.raises(OSError, match="more than the 1 MiB"):
-        Beneath(root, "bomb.gz").unpack(1024 * 1024)
+        SafeFolder(root, "bomb.gz").unpack(1024 * 1024)
 
 
 @pytest.mark.parametrize(
@@ -118,18 +118,18 @@ def test_what_does_not_unpack_is_told(root: Path, data: bytes) -> None:
     (root / "t.gz").write_bytes(data)
     if data:
         with pytest.raises(OSError, match="damaged"):
-            Beneath(root, "t.gz").unpack()
+            SafeFolder(root, "t.gz").unpack()
     else:
-        assert Beneath(root, "t.gz").unpack() == b""
+        assert SafeFolder(root, "t.gz").unpack() == b""
 
 
 def test_packed_files_in_a_row_unpack_whole(root: Path) -> None:
     (root / "t.gz").write_bytes(gzip.compress(b"one ") + gzip.compress(b"two"))
-    assert Beneath(root, "t.gz").unpack() == b"one two"
+    assert SafeFolder(root, "t.gz").unpack() == b"one two"
 
 
 def test_a_file_is_replaced_whole_and_leaves_no_draft(root: Path) -> None:
-    place = Beneath(root, "a/b", "c.json")
+    place = SafeFolder(root, "a/b", "c.json")
     place.replace(b"1")
     place.replace(b"22")
     assert place.read() == b"22"
@@ -139,14 +139,14 @@ def test_a_file_is_replaced_whole_and_leaves_no_draft(root: Path) -> None:
 def test_a_file_has_the_rights_that_its_user_gives_to_files(root: Path) -> None:
     before = os.umask(0o027)
     try:
-        Beneath(root, "plan.json").replace(b"")
+        SafeFolder(root, "plan.json").replace(b"")
     finally:
         os.umask(before)
     assert stat.S_IMODE((root / "plan.json").stat().st_mode) == 0o640
 
 
 def test_a_write_that_fails_leaves_the_old_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Beneath(root, "plan.json")
+    place = SafeFolder(root, "plan.json")
     place.replace(b"old")
 
     def fail(*args: object, **kwargs: object) -> None:
@@ -160,16 +160,16 @@ def test_a_write_that_fails_leaves_the_old_file(root: Path, monkeypatch: pytest.
 
 
 def test_a_fresh_folder_is_made_once(root: Path) -> None:
-    Beneath(root, "attempts/c/1.1").make_folder(is_fresh=True)
+    SafeFolder(root, "attempts/c/1.1").make_folder(is_fresh=True)
     with pytest.raises(FileExistsError):
-        Beneath(root, "attempts/c/1.1").make_folder(is_fresh=True)
-    Beneath(root, "attempts/c/1.1").make_folder()
+        SafeFolder(root, "attempts/c/1.1").make_folder(is_fresh=True)
+    SafeFolder(root, "attempts/c/1.1").make_folder()
 
 
 def test_the_folder_itself_may_be_a_link_since_its_user_named_it(root: Path, tmp_path: Path) -> None:
     (root / "plan.json").write_text("{}")
     (tmp_path / "link").symlink_to(root)
-    assert Beneath(tmp_path / "link", "plan.json").read() == b"{}"
+    assert SafeFolder(tmp_path / "link", "plan.json").read() == b"{}"
 
 
 def test_no_descriptor_stays_open(root: Path, outside: Path) -> None:
@@ -177,9 +177,9 @@ def test_no_descriptor_stays_open(root: Path, outside: Path) -> None:
     (root / "file").write_text("x")
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(20):
-        Beneath(root, "file").read()
-        Beneath(root, "new/file").replace(b"")
-        assert not Beneath(root, "link/deeper").is_file()
+        SafeFolder(root, "file").read()
+        SafeFolder(root, "new/file").replace(b"")
+        assert not SafeFolder(root, "link/deeper").is_file()
         with pytest.raises(OSError, match="link"):
-            Beneath(root, "link").open()
+            SafeFolder(root, "link").open()
     assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tare.defects import tell, traceback_of
-from tare.serve.connections import Sparing
+from tare.core.bug_report import tell, traceback_of
+from tare.live.connections import Sparing
 
 POISON = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\nFORGED: all done\u202e password=hunter2-X9"
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tare.backends.kubernetes.doctor import RIGHTS
-from tare.backends.kubernetes.leases import VERBS
-from tare.backends.kubernetes.naming import MANAGED_BY
-from tare.backends.kubernetes.options import options_of
 from tare.config.site_file import site_from_text
+from tare.plugins.backends.kubernetes.doctor import RIGHTS
+from tare.plugins.backends.kubernetes.leases import VERBS
+from tare.plugins.backends.kubernetes.naming import MANAGED_BY
+from tare.plugins.backends.kubernetes.options import options_of
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 BASES = sorted(path.parent for path in DEPLOY.rglob("kustomization.yaml"))

@@ -1,4 +1,4 @@
-"""What touches a campaign folder opens nothing in it but through tare.beneath."""
+"""What touches a campaign folder opens nothing in it but through tare.core.safe_folder."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ FUNCTIONS = {
     "tarfile": {"open"},
 }
 ELSEWHERE = {
-    "collectors/packets/__init__.py": "its own program",
-    "collectors/sampler/bundle.py": "its own program",
-    "collectors/sampler/node.py": "runs on nodes, without Tare; reads /proc and /sys",
-    "collectors/packets/node.py": "runs on nodes, without Tare; reads /proc and /sys",
-    "collectors/sampler/sources": "runs on nodes, without Tare; reads /proc and /sys",
+    "plugins/collectors/packets/__init__.py": "its own program",
+    "plugins/collectors/sampler/bundle.py": "its own program",
+    "plugins/collectors/sampler/node.py": "runs on nodes, without Tare; reads /proc and /sys",
+    "plugins/collectors/packets/node.py": "runs on nodes, without Tare; reads /proc and /sys",
+    "plugins/collectors/sampler/sources": "runs on nodes, without Tare; reads /proc and /sys",
     "report/charts/scripts.py": "the user's cache",
-    "serve/opening.py": "a file for the user's browser alone",
-    "runner/owners.py": "the kernel's own files",
-    "serve/pages.py": "the package's own files",
-    "serve/server.py": "the user's token",
-    "serve/watch.py": "the folder of campaigns that the user names",
-    "store/trees.py": "the logs that the user names",
-    "store/sealing.py": "a temporary folder of its own, for ssh-keygen",
-    "store/imports.py": "the logs that the user names",
-    "runner/judging.py": "the log that the user names",
-    "runner/cache.py": "products of stages, which the user's own programs made and which no page shows",
-    "runner/witness/hearing.py": "removes a folder that this run made",
+    "live/opening.py": "a file for the user's browser alone",
+    "execution/fault_owner.py": "the kernel's own files",
+    "live/pages.py": "the package's own files",
+    "live/server.py": "the user's token",
+    "live/watch.py": "the folder of campaigns that the user names",
+    "storage/trees.py": "the logs that the user names",
+    "storage/sealing.py": "a temporary folder of its own, for ssh-keygen",
+    "storage/imports.py": "the logs that the user names",
+    "execution/outcome.py": "the log that the user names",
+    "execution/cache.py": "products of stages, which the user's own programs made and which no page shows",
+    "execution/transport_reports/gathering.py": "removes a folder that this run made",
 }
 """What opens other files than those of campaigns, and which."""
 

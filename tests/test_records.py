@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tare.backends.kubernetes.truth import cpu_limit
-from tare.cpu_lists import parse_cpus
-from tare.job_mark import VARIABLE
-from tare.records import BEGIN_RECORD, print_file, read_records
+from tare.core.cpu_lists import parse_cpus
+from tare.core.job_label import VARIABLE
+from tare.plugins.backends.kubernetes.placement_check import cpu_limit
+from tare.probes.records import BEGIN_RECORD, print_file, read_records
 
 
 def test_files_come_back_by_their_paths(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.redaction import HIDDEN, redact_text, redact_variables, redact_words
+from tare.core.redaction import HIDDEN, redact_text, redact_variables, redact_words
 
 SECRET = "hunter2-X9"
 COMMANDS = (

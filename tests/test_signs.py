@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.signs import Signs, fault_of, merged
+from tare.core.pseudonyms import Pseudonyms, fault_of, merged
 
-SIGNS = Signs(("acme", "n1", "/gpu[0-9]+/", "/home/alice"), key="k")
+SIGNS = Pseudonyms(("acme", "n1", "/gpu[0-9]+/", "/home/alice"), key="k")
 
 
 @pytest.mark.parametrize(
@@ -33,13 +33,13 @@ def test_what_a_pattern_matches_has_a_sign_of_its_own_each() -> None:
     one, other, again = SIGNS.only("gpu1 gpu2 gpu1").split("› ")
     assert one == again.rstrip("›") != other
     assert SIGNS.only("gpu1") == f"{one}›"
-    assert Signs(SIGNS.entries, key="another").only("gpu1") != f"{one}›"
+    assert Pseudonyms(SIGNS.entries, key="another").only("gpu1") != f"{one}›"
 
 
 def test_no_entry_takes_a_sign_apart() -> None:
-    signs = Signs(("redacted", "/[0-9]+/", "/./", "secret"))
+    signs = Pseudonyms(("redacted", "/[0-9]+/", "/./", "secret"))
     assert "secret" not in signs.only("secret 12")
-    shown = Signs(("secret", "/[0-9]/", "redacted")).only("secret 1 redacted")
+    shown = Pseudonyms(("secret", "/[0-9]/", "redacted")).only("secret 1 redacted")
     assert shown.startswith("‹redacted-1› ‹redacted-")
     assert shown.endswith("› ‹redacted-3›")
 
@@ -83,13 +83,13 @@ def test_what_came_first_keeps_its_number() -> None:
 def test_no_pattern_takes_long_on_any_text() -> None:
     """(a+)+$ outlives everybody with an engine that goes back."""
     began = time.process_time()
-    Signs(("/(a+)+$/", "/(a|aa)+b/", "/(.*)(.*)(.*)x/")).only("a" * 60_000 + "!")
+    Pseudonyms(("/(a+)+$/", "/(a|aa)+b/", "/(.*)(.*)(.*)x/")).only("a" * 60_000 + "!")
     assert time.process_time() - began < 20
 
 
 @given(st.text(), st.lists(st.sampled_from(["acme", "n1", "/[a-c]+/", "/\\d/", "redacted"]), unique=True))
 def test_of_no_text_a_word_is_left(text: str, entries: list[str]) -> None:
-    shown = Signs(tuple(entries)).only(f"x acme {text} n1 y")
+    shown = Pseudonyms(tuple(entries)).only(f"x acme {text} n1 y")
     plain = shown.replace("‹redacted-", "").replace("redacted", "")
     if "acme" in entries:
         assert " acme " not in f" {plain} "

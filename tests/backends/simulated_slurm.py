@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from tare.backends.batch.phases import Phase
-from tare.backends.batch.queue import QueuedJob, Request
-from tare.backends.slurm.commands import Slurm
-from tare.backends.slurm.states import phase_of
-from tare.errors import BackendError
+from tare.core.errors import BackendError
+from tare.plugins.backends.batch.phases import Phase
+from tare.plugins.backends.batch.queue import QueuedJob, Request
+from tare.plugins.backends.slurm.commands import Slurm
+from tare.plugins.backends.slurm.states import phase_of
 
 
 class SimulatedSlurm(Slurm):

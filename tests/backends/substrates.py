@@ -16,28 +16,28 @@ from typing import Protocol
 import pytest
 
 from backends.real_ssh import sshd
-from tare import plugins
-from tare.backends.batch.scheduler import BatchScheduler
-from tare.backends.gridengine import script
-from tare.backends.gridengine.commands import GridEngine
-from tare.backends.gridengine.options import GridEngineOptions
-from tare.backends.process import ProcessBackend
-from tare.backends.psij.library import Reach
-from tare.backends.psij.queue import PsijQueue
-from tare.backends.psij.register import Register
-from tare.backends.psij.script import render as psij_script
-from tare.backends.psij.systems import Executor
-from tare.backends.sessions import new_session
-from tare.backends.slurm.commands import Slurm
-from tare.backends.slurm.options import SlurmOptions
-from tare.backends.slurm.scheduler import slurm_scheduler
+from tare.core.case import Layout
+from tare.core.job import Exit, Job
+from tare.core.launch import Invocation, Placement
+from tare.core.scheduler import JobResult, Step, Task
+from tare.core.site import LabNetwork, LabNetworkKind, LabSpec, Platform
 from tare.lab import AGENT, Lab, gridengine, slurm
 from tare.lab.mpi import is_installed, mpi_folder
-from tare.model.backend import Exit, Job
-from tare.model.case import Layout
-from tare.model.launch import Invocation, Placement
-from tare.model.scheduler import Landing, Step, Task
-from tare.model.site import LabNetwork, LabNetworkKind, LabSpec, Platform
+from tare.plugins import registry
+from tare.plugins.backends.batch.scheduler import BatchScheduler
+from tare.plugins.backends.gridengine import script
+from tare.plugins.backends.gridengine.commands import GridEngine
+from tare.plugins.backends.gridengine.options import GridEngineOptions
+from tare.plugins.backends.process import ProcessBackend
+from tare.plugins.backends.psij.library import Reach
+from tare.plugins.backends.psij.queue import PsijQueue
+from tare.plugins.backends.psij.register import Register
+from tare.plugins.backends.psij.script import render as psij_script
+from tare.plugins.backends.psij.systems import Executor
+from tare.plugins.backends.sessions import new_session
+from tare.plugins.backends.slurm.commands import Slurm
+from tare.plugins.backends.slurm.options import SlurmOptions
+from tare.plugins.backends.slurm.scheduler import slurm_scheduler
 
 SPEC = LabSpec(nodes=2, networks={"host": LabNetwork(kind=LabNetworkKind.BRIDGE)})
 WHOLE_NODES = GridEngineOptions(
@@ -76,7 +76,7 @@ class Launched:
     ) -> None:
         self.folder = inner.folder
         self._inner = inner
-        self._launcher = plugins.launcher(name)
+        self._launcher = registry.launcher(name)
         self._placement = Placement(
             hosts=() if is_allocated or agent else ("localhost",),
             layout=Layout(),
@@ -165,7 +165,7 @@ class Queue:
 
     def run(self, *argv: str, env: Mapping[str, str] | None = None, timeout_s: float = 60) -> Exit:
         name = self._submit(argv, env or {}, timeout_s)
-        landed: list[Landing] = []
+        landed: list[JobResult] = []
         while name not in {one.name for one in landed}:
             landed += self._scheduler.wait()
         return next(one.exit for one in landed if one.name == name)

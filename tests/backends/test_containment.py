@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from tare.backends import control_groups, lingering, marks
-from tare.backends.orphans import command_of, look
-from tare.backends.process import ProcessBackend
-from tare.backends.sessions import new_session
-from tare.model.backend import Exit, Job
-from tare.model.launch import Invocation
+from tare.core.job import Exit, Job
+from tare.core.launch import Invocation
+from tare.plugins.backends import control_groups, lingering, process_labels
+from tare.plugins.backends.orphans import command_of, look
+from tare.plugins.backends.process import ProcessBackend
+from tare.plugins.backends.sessions import new_session
 
 DAEMON = f"""{sys.executable} -c '
 import os, signal, time
@@ -106,7 +106,9 @@ def test_bystanders_live(backend: ProcessBackend, tmp_path: Path) -> None:
     label = f"{backend._label}case/1.1;"
     forged = ["", label[:4], backend._label, f"{backend._label}case/1.10;", f"x{label}"]
     others = [
-        subprocess.Popen(["sleep", "300.7"], start_new_session=True, env={marks.VARIABLE: one} if one else {})
+        subprocess.Popen(
+            ["sleep", "300.7"], start_new_session=True, env={process_labels.VARIABLE: one} if one else {}
+        )
         for one in forged
     ]
     # Its parent is gone: a child of this process's subreaper, as a job's orphan is, but from before the job.
@@ -167,11 +169,11 @@ def test_the_guard_ends_what_hides_from_a_killed_runner(tmp_path: Path) -> None:
     before = sleepers()
     script = f"""
 import pathlib
-from tare.backends import marks
-from tare.backends.sessions import new_session
-from tare.backends.process import ProcessBackend
-from tare.model.backend import Job
-from tare.model.launch import Invocation
+from tare.plugins.backends import marks
+from tare.plugins.backends.sessions import new_session
+from tare.plugins.backends.process import ProcessBackend
+from tare.core.job import Job
+from tare.core.launch import Invocation
 prefix = str(new_session("killed{time.monotonic_ns()}"))
 with ProcessBackend(label=prefix) as backend:
     command = Invocation(argv=("sh", "-c", "env -i setsid sleep 300.7 & sleep 0.1; echo up; sleep 60"))

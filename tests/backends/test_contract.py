@@ -34,11 +34,11 @@ from backends.substrates import (
 )
 from lab.calls import running_lab
 from support.waiting import until
-from tare.backends.psij.options import PsijOptions
-from tare.backends.psij.systems import Executor
-from tare.backends.slurm.options import SlurmOptions
+from tare.core.site import Platform
 from tare.lab import AGENT, Lab
-from tare.model.site import Platform
+from tare.plugins.backends.psij.options import PsijOptions
+from tare.plugins.backends.psij.systems import Executor
+from tare.plugins.backends.slurm.options import SlurmOptions
 
 HOSTILE = (
     "two words", "$(touch harm)", "`id`", "quote'\"", "new\nline", "*", "-n", "--", "", " ", "a\\b", "µ€",

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tare.backends.batch.script import EACH_NODE, render
-from tare.backends.slurm.options import SlurmOptions
-from tare.model.case import Layout
-from tare.model.launch import Invocation
-from tare.model.scheduler import SharedSampler, Step, Task
-from tare.model.site import Platform
+from tare.core.case import Layout
+from tare.core.launch import Invocation
+from tare.core.scheduler import SharedSampler, Step, Task
+from tare.core.site import Platform
+from tare.plugins.backends.batch.script import EACH_NODE, render
+from tare.plugins.backends.slurm.options import SlurmOptions
 
 NODES = """\
 job_id=7 job_nodes='n1 n2 n3' node0=n1 this_node=n1

@@ -10,10 +10,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tare.backends.batch.leftovers import campaign_jobs
-from tare.backends.batch.phases import Phase
-from tare.backends.batch.queue import QueuedJob, request_of
-from tare.backends.gridengine.commands import (
+from tare.core.case import Layout
+from tare.core.errors import BackendError
+from tare.core.launch import Invocation
+from tare.core.scheduler import SharedCounter, SharedSampler, Step, Task
+from tare.core.site import Platform
+from tare.plugins.backends.batch.leftovers import campaign_jobs
+from tare.plugins.backends.batch.phases import Phase
+from tare.plugins.backends.batch.queue import QueuedJob, request_of
+from tare.plugins.backends.gridengine.commands import (
     GridEngine,
     parse_books,
     parse_comments,
@@ -21,15 +26,10 @@ from tare.backends.gridengine.commands import (
     parse_jobs,
     parse_reasons,
 )
-from tare.backends.gridengine.options import GridEngineMode, GridEngineOptions
-from tare.backends.gridengine.plugin import BACKEND
-from tare.backends.gridengine.script import comment_in, qsub_options, render
-from tare.backends.gridengine.states import end_of, is_out, phase_of
-from tare.errors import BackendError
-from tare.model.case import Layout
-from tare.model.launch import Invocation
-from tare.model.scheduler import SharedCounter, SharedSampler, Step, Task
-from tare.model.site import Platform
+from tare.plugins.backends.gridengine.options import GridEngineMode, GridEngineOptions
+from tare.plugins.backends.gridengine.plugin import BACKEND
+from tare.plugins.backends.gridengine.script import comment_in, qsub_options, render
+from tare.plugins.backends.gridengine.states import end_of, is_out, phase_of
 
 CAPTURED = Path(__file__).with_name("gridengine_output")
 GOLDEN = Path(__file__).with_name("goldens") / "gridengine.sh"

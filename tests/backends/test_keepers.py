@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tare.backends import marks
+from tare.plugins.backends import process_labels
 
 LABEL = f"keepers:{os.getpid()}:0:"
 
 
 @pytest.fixture(autouse=True)
 def a_short_time_to_clean_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(marks, "_CLEAN_UP_S", 0.5)
+    monkeypatch.setattr(process_labels, "_CLEAN_UP_S", 0.5)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_conmon_that_stays_is_ended_with_the_container_that_waits_below_it(
     keeper: subprocess.Popen[bytes],
 ) -> None:
     (child,) = children(keeper.pid)
-    assert marks.end_marked(LABEL) == 1
+    assert process_labels.end_marked(LABEL) == 1
     assert keeper.wait(5) == -9
     deadline = time.monotonic() + 10
     while is_alive(child):
@@ -55,9 +55,9 @@ def test_a_conmon_that_stays_is_ended_with_the_container_that_waits_below_it(
 def test_a_conmon_that_cleans_up_is_let_alone(keeper: subprocess.Popen[bytes]) -> None:
     (child,) = children(keeper.pid)
     os.kill(child, 15)
-    assert marks.end_marked(LABEL) == 0
+    assert process_labels.end_marked(LABEL) == 0
     assert keeper.wait(5) == 0
 
 
 def test_a_conmon_is_found_by_its_mark(keeper: subprocess.Popen[bytes]) -> None:
-    assert (keeper.pid, LABEL) in [(one.pid, one.label) for one in marks.carriers()]
+    assert (keeper.pid, LABEL) in [(one.pid, one.label) for one in process_labels.carriers()]

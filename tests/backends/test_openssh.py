@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 from backends.real_ssh import sshd
-from tare.backends import marks, strays
-from tare.backends.openssh import OpenSsh
-from tare.backends.process import ProcessBackend
-from tare.backends.sessions import new_session
-from tare.errors import BackendError
-from tare.model.backend import Exit, Job
-from tare.model.launch import Invocation
+from tare.core.errors import BackendError
+from tare.core.job import Exit, Job
+from tare.core.launch import Invocation
+from tare.plugins.backends import process_labels, stray_processes
+from tare.plugins.backends.openssh import OpenSsh
+from tare.plugins.backends.process import ProcessBackend
+from tare.plugins.backends.sessions import new_session
 
 Run = Callable[..., Exit]
 
@@ -102,7 +102,7 @@ def test_a_host_that_lets_nobody_in_is_a_fault_with_ssh_s_words_and_the_cure(
 def test_a_connection_that_is_lost_is_a_fault_and_not_a_result(run: Run, prefix: str) -> None:
     ended = run("sh", "-c", "kill -9 $(ps -o ppid= -p $PPID); sleep 60", timeout_s=30)
     assert "was lost while the job ran" in (ended.fault or "")
-    assert marks.marked(prefix) == []
+    assert process_labels.marked(prefix) == []
 
 
 def test_a_folder_that_a_host_lacks_is_a_fault_with_the_cure(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_time_out_ends_what_runs_on_the_host(run: Run, prefix: str, tmp_path: 
     ended = run("sh", "-c", "trap 'echo asked; exit' TERM; setsid sleep 60 & wait", timeout_s=3)
     assert ended.is_timeout
     assert (tmp_path / "work/stdout").read_text() == "asked\n"
-    assert marks.marked(prefix) == []
+    assert process_labels.marked(prefix) == []
 
 
 def working_in(folder: Path) -> list[int]:
@@ -169,20 +169,20 @@ class TestLeftOnAHost:
                 )
 
             yield run
-            marks.end_marked(prefix)
+            process_labels.end_marked(prefix)
 
     def test_it_ends_with_its_job(self, run: Callable[[str], Exit], prefix: str) -> None:
         ended = run(self.LEAVES)
         assert (ended.code, ended.survivors) == (0, ())
-        assert marks.marked(prefix) == []
+        assert process_labels.marked(prefix) == []
 
     def test_it_is_named_with_its_host_where_it_does_not_end(
         self, run: Callable[[str], Exit], prefix: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """As one that waits for a dead disk."""
-        monkeypatch.setattr(strays, "SWEEP", strays.SWEEP.replace("kill -", ": -"))
+        monkeypatch.setattr(stray_processes, "SWEEP", stray_processes.SWEEP.replace("kill -", ": -"))
         ended = run(self.LEAVES)
-        (pid,) = marks.marked(prefix)
+        (pid,) = process_labels.marked(prefix)
         assert ended.survivors == (f"{pid} (sleep 60) on one",)
         assert ended.code == 0
 
@@ -216,7 +216,7 @@ class TestLeftOnAHost:
     def test_what_holds_them_open_and_cannot_be_ended_does_not_either(
         self, run: Callable[..., Exit], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(strays, "SWEEP", strays.SWEEP.replace("kill -", ": -"))
+        monkeypatch.setattr(stray_processes, "SWEEP", stray_processes.SWEEP.replace("kill -", ": -"))
         ended = run("env -i setsid sleep 60 & exit 3", timeout_s=50)
         (pid,) = working_in(tmp_path)
         os.kill(pid, signal.SIGKILL)
@@ -226,7 +226,7 @@ class TestLeftOnAHost:
     def test_what_lost_its_mark_is_named_where_it_does_not_end(
         self, run: Callable[[str], Exit], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(strays, "SWEEP", strays.SWEEP.replace("kill -", ": -"))
+        monkeypatch.setattr(stray_processes, "SWEEP", stray_processes.SWEEP.replace("kill -", ": -"))
         ended = run("env -i setsid sleep 60 >/dev/null 2>&1 & echo value: 1")
         (pid,) = working_in(tmp_path)
         assert ended.survivors == (f"{pid} (sleep 60) on one",)
@@ -242,7 +242,7 @@ class TestLeftOnAHost:
         whose: str,
     ) -> None:
         """Each lacks one of the signs that it is the job's, and has all others."""
-        mark = f"'{marks.VARIABLE}={prefix}case/2.1;'" if whose == "other job" else "A=1"
+        mark = f"'{process_labels.VARIABLE}={prefix}case/2.1;'" if whose == "other job" else "A=1"
         folder = {"other folder": f"{tmp_path}-2"}.get(whose, str(tmp_path))
         Path(folder).mkdir(exist_ok=True)
         if whose == "other user" and os.geteuid() != 0:
@@ -291,12 +291,12 @@ class TestLeftOnAHost:
         lasts = f"60.{time.monotonic_ns()}"
         assert run(f"cd /; env -i setsid sleep {lasts} >/dev/null 2>&1 & sleep 0.1").code == 0
         assert sleeping(lasts) == []
-        run(f"cd /; env -u {marks.VARIABLE} setsid sleep {lasts} >/dev/null 2>&1 & sleep 0.1")
+        run(f"cd /; env -u {process_labels.VARIABLE} setsid sleep {lasts} >/dev/null 2>&1 & sleep 0.1")
         (pid,) = sleeping(lasts)  # its environment is that of a session, perhaps of somebody who logged in
         os.kill(pid, signal.SIGKILL)
 
     def test_what_another_job_runs_there_lives(self, run: Callable[[str], Exit], prefix: str) -> None:
-        other = subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: f"{prefix}case/1.10;"})
+        other = subprocess.Popen(["sleep", "60"], env={process_labels.VARIABLE: f"{prefix}case/1.10;"})
         assert run(self.LEAVES).survivors == ()
         assert other.poll() is None
         other.kill()
@@ -344,11 +344,11 @@ def test_a_killed_tare_leaves_nothing_on_the_hosts(agent: tuple[str, ...], tmp_p
     campaign = f"killed{time.monotonic_ns()}"
     script = f"""
 import pathlib
-from tare.backends import marks, strays
-from tare.backends.sessions import new_session
-from tare.backends.process import ProcessBackend
-from tare.model.backend import Job
-from tare.model.launch import Invocation
+from tare.plugins.backends import marks, strays
+from tare.plugins.backends.sessions import new_session
+from tare.plugins.backends.process import ProcessBackend
+from tare.core.job import Job
+from tare.core.launch import Invocation
 prefix = str(new_session({campaign!r}))
 with ProcessBackend(label=prefix, agent={agent!r}, hosts=["one"]) as backend:
     backend.read(["one"], ["/proc/loadavg"])
@@ -361,10 +361,10 @@ with ProcessBackend(label=prefix, agent={agent!r}, hosts=["one"]) as backend:
     _until(lambda: (tmp_path / "up").exists())
     (folder,) = Path(runtime).iterdir()
     assert [path for path in folder.iterdir() if path.is_socket()]
-    assert len(marks.marked(f"{campaign}:")) >= 2
+    assert len(process_labels.marked(f"{campaign}:")) >= 2
     runner.kill()
     runner.wait()
-    _until(lambda: marks.marked(f"{campaign}:") == [])
+    _until(lambda: process_labels.marked(f"{campaign}:") == [])
     _until(lambda: not folder.exists() and not _sharing(folder))
     Path(runtime).rmdir()
 
@@ -374,7 +374,7 @@ def test_connections_of_a_tare_that_was_killed_with_its_guard_are_closed_by_the_
 ) -> None:
     script = f"""
 import os, signal
-from tare.backends.process import ProcessBackend
+from tare.plugins.backends.process import ProcessBackend
 with ProcessBackend(label="1:2:3:", agent={agent!r}, hosts=["one"]) as backend:
     backend.read(["one"], ["/proc/loadavg"])
     print(backend._guard.pid, flush=True)

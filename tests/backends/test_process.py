@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from tare.backends import marks
-from tare.backends.process import ProcessBackend
-from tare.backends.sessions import new_session
-from tare.model.backend import Exit, Job
-from tare.model.launch import Invocation
+from tare.core.job import Exit, Job
+from tare.core.launch import Invocation
+from tare.plugins.backends import process_labels
+from tare.plugins.backends.process import ProcessBackend
+from tare.plugins.backends.sessions import new_session
 
 Run = Callable[..., Exit]
 
@@ -100,7 +100,7 @@ def test_a_program_that_removes_its_folder_at_once_ends_as_it_did(
             time.sleep(0.02)
         return ask(folder)
 
-    monkeypatch.setattr("tare.backends.excess.os.statvfs", slow)
+    monkeypatch.setattr("tare.plugins.backends.output_limit.os.statvfs", slow)
     assert run("sh", "-c", f"rm -rf {tmp_path}; exit 3").code == 3
 
 
@@ -109,13 +109,13 @@ def test_a_time_out_ends_the_whole_tree(run: Run, prefix: str) -> None:
     script = "trap '' TERM; setsid sleep 60 & (sleep 60 &) ; sleep 60"
     ended = run("sh", "-c", script, timeout_s=0.3)
     assert ended.is_timeout
-    assert marks.marked(prefix) == []
+    assert process_labels.marked(prefix) == []
 
 
 def test_what_outlives_its_job_is_ended(run: Run, prefix: str) -> None:
     ended = run("sh", "-c", "setsid sleep 60 >/dev/null 2>&1 & exit 0")
     assert ended.code == 0
-    assert marks.marked(prefix) == []
+    assert process_labels.marked(prefix) == []
 
 
 def test_no_zombie_of_an_ended_job_stays(run: Run) -> None:
@@ -144,18 +144,18 @@ def test_an_interrupt_ends_the_job_before_it_goes_on(run: Run, prefix: str) -> N
             run("sh", "-c", "setsid sleep 60 & sleep 60")
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert marks.marked(prefix) == []
+    assert process_labels.marked(prefix) == []
 
 
 def test_the_guard_ends_the_job_of_a_killed_runner(tmp_path: Path) -> None:
     campaign = f"killed{time.monotonic_ns()}"
     script = f"""
 import pathlib
-from tare.backends import marks
-from tare.backends.sessions import new_session
-from tare.backends.process import ProcessBackend
-from tare.model.backend import Job
-from tare.model.launch import Invocation
+from tare.plugins.backends import marks
+from tare.plugins.backends.sessions import new_session
+from tare.plugins.backends.process import ProcessBackend
+from tare.core.job import Job
+from tare.core.launch import Invocation
 prefix = str(new_session({campaign!r}))
 with ProcessBackend(label=prefix) as backend:
     command = Invocation(argv=("sh", "-c", "setsid sleep 60 & echo up; sleep 60"))
@@ -164,10 +164,10 @@ with ProcessBackend(label=prefix) as backend:
 """
     runner = subprocess.Popen([sys.executable, "-c", script])
     _until(lambda: (tmp_path / "stdout").exists() and (tmp_path / "stdout").read_text() == "up\n")
-    assert len(marks.marked(f"{campaign}:")) >= 2
+    assert len(process_labels.marked(f"{campaign}:")) >= 2
     runner.kill()
     runner.wait()
-    _until(lambda: marks.marked(f"{campaign}:") == [])
+    _until(lambda: process_labels.marked(f"{campaign}:") == [])
 
 
 def test_files_of_this_machine_are_read_and_missing_ones_left_out(backend: ProcessBackend) -> None:
@@ -262,10 +262,10 @@ class TestThroughAnAgent:
 
 
 def test_the_script_for_other_hosts_ends_only_what_is_marked() -> None:
-    other = subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: "other:"})
-    marked = subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: "mine:1:2:case"})
+    other = subprocess.Popen(["sleep", "60"], env={process_labels.VARIABLE: "other:"})
+    marked = subprocess.Popen(["sleep", "60"], env={process_labels.VARIABLE: "mine:1:2:case"})
     try:
-        subprocess.run(["sh", "-c", marks.remote_end_script("mine:")], check=True)
+        subprocess.run(["sh", "-c", process_labels.remote_end_script("mine:")], check=True)
         assert marked.wait(timeout=10) == -signal.SIGKILL
         assert other.poll() is None
     finally:
@@ -286,7 +286,7 @@ def test_what_a_slow_login_script_holds_up_never_starts(told_by: str, tmp_path: 
     login = subprocess.Popen(["bash", "-c", command], env=env)
     try:
         time.sleep(0.2)
-        subprocess.run(["sh", "-c", marks.remote_end_script("mine:")], check=True)
+        subprocess.run(["sh", "-c", process_labels.remote_end_script("mine:")], check=True)
         assert login.wait(timeout=10) == -signal.SIGKILL
         assert not started.exists()
     finally:
@@ -302,16 +302,18 @@ def _until(condition: Callable[[], bool], within_s: float = 15) -> None:
 
 
 def test_this_process_is_never_found() -> None:
-    script = "import os; from tare.backends import marks; assert not marks.marked('own:1:'), os.getpid()"
+    script = (
+        "import os; from tare.plugins.backends import marks; assert not marks.marked('own:1:'), os.getpid()"
+    )
     subprocess.run([sys.executable, "-c", script], env={**os.environ, "TARE_JOB": "own:1:x;"}, check=True)
 
 
 def test_the_script_for_other_hosts_ends_one_job_and_none_of_a_name_that_begins_so() -> None:
     """Nor one to which its dots and brackets would be a pattern."""
     labels = ["a.b:2:h:[x]/1.1;", "a.b:2:h:[x]/1.1;2", "a.b:2:h:[x]/1.10;", "a-b:2:h:x/1.1;", ""]
-    started = [subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: one}) for one in labels]
+    started = [subprocess.Popen(["sleep", "60"], env={process_labels.VARIABLE: one}) for one in labels]
     try:
-        subprocess.run(["sh", "-c", marks.remote_end_script(labels[0])], check=True)
+        subprocess.run(["sh", "-c", process_labels.remote_end_script(labels[0])], check=True)
         assert started[0].wait(timeout=10) == -signal.SIGKILL
         assert [one.poll() for one in started[1:]] == [None] * 4
     finally:
@@ -322,11 +324,11 @@ def test_the_script_for_other_hosts_ends_one_job_and_none_of_a_name_that_begins_
 
 def test_only_whole_marks_and_whole_sessions_are_ended() -> None:
     labels = ["a:2:h:x/1.1;", "a:2:h:x/1.1;2", "a:2:hh:x/1.1;", ""]
-    started = [subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: one}) for one in labels]
+    started = [subprocess.Popen(["sleep", "60"], env={process_labels.VARIABLE: one}) for one in labels]
     try:
-        assert marks.end_marked("a:2:h:x/1.1;") == 1
+        assert process_labels.end_marked("a:2:h:x/1.1;") == 1
         assert [one.poll() for one in started[1:]] == [None] * 3
-        assert marks.end_marked("a:2:h:") == 1
+        assert process_labels.end_marked("a:2:h:") == 1
         assert [one.poll() for one in started[2:]] == [None] * 2
     finally:
         for process in started:
@@ -349,7 +351,9 @@ def test_what_earlier_sessions_of_a_campaign_left_ends_and_nothing_of_another_ho
         here._replace(pid=4194303, campaign="another"),
         here,
     ]
-    started = [subprocess.Popen(["sleep", "60"], env={marks.VARIABLE: f"{one}x/1.1;"}) for one in sessions]
+    started = [
+        subprocess.Popen(["sleep", "60"], env={process_labels.VARIABLE: f"{one}x/1.1;"}) for one in sessions
+    ]
     try:
         with ProcessBackend(label=str(here), agent=(str(agent),), hosts=("n1",)) as backend:
             assert backend._reach.labels(["n1"], campaign) == {

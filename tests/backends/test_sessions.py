@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.backends.sessions import Fate, Mark, Session, judge, new_session, parse
+from tare.plugins.backends.sessions import Fate, Session, SessionLabel, judge, new_session, parse
 
 _WORD = st.from_regex(r"[A-Za-z0-9_.-]{1,64}", fullmatch=True)
 SESSIONS = st.builds(
@@ -27,7 +27,7 @@ JOBS = st.sampled_from(["", "3f1c9a0b7d52/1.1;", "sampler;", "containers;"])
 
 @given(session=SESSIONS, job=JOBS)
 def test_a_mark_is_read_as_it_was_written(session: Session, job: str) -> None:
-    assert parse(f"{session}{job}") == Mark(session, job)
+    assert parse(f"{session}{job}") == SessionLabel(session, job)
 
 
 @given(session=SESSIONS, job=JOBS, at=st.integers(0, 400), character=st.characters())
@@ -37,7 +37,7 @@ def test_a_mark_with_another_character_is_another_mark_or_none(
     text = f"{session}{job}"
     changed = text[: at % len(text)] + character + text[at % len(text) + 1 :]
     found = parse(changed)
-    assert changed == text or found is None or found != Mark(session, job)
+    assert changed == text or found is None or found != SessionLabel(session, job)
 
 
 @given(text=st.text() | st.from_regex(r"[a-z]*(:[a-z0-9-]*)*"), takes_old=st.booleans())
@@ -49,7 +49,7 @@ def test_what_is_no_mark_is_of_nobody(text: str, takes_old: bool) -> None:
 
 def test_the_mark_of_this_process_is_read_and_alive() -> None:
     session = new_session("c")
-    assert parse(f"{session}x;") == Mark(session, "x;")
+    assert parse(f"{session}x;") == SessionLabel(session, "x;")
     assert judge(f"{session}x;", os.getuid()).fate is Fate.ALIVE
 
 

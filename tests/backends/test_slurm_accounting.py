@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tare.backends.batch.phases import Phase
-from tare.backends.batch.queue import QueuedJob
-from tare.backends.slurm.commands import Slurm
+from tare.plugins.backends.batch.phases import Phase
+from tare.plugins.backends.batch.queue import QueuedJob
+from tare.plugins.backends.slurm.commands import Slurm
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tare.backends.batch.record import read_landed, read_progress
-from tare.backends.slurm.commands import _parse_queue
+from tare.plugins.backends.batch.record import read_landed, read_progress
+from tare.plugins.backends.slurm.commands import _parse_queue
 
 MESHED = "job 7 n1\nbegan 100.5 9.0\nstep mesh 0 101.0 9.5 102.0 10.5\n"
 RUN = "step run 3 103.0 11.5 105.0 13.5\n"

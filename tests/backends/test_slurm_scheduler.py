@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from backends.simulated_slurm import SimulatedSlurm
-from tare.backends.batch.phases import Phase
-from tare.backends.batch.scheduler import BatchScheduler
-from tare.backends.slurm.options import SlurmOptions
-from tare.backends.slurm.scheduler import slurm_scheduler
-from tare.errors import BackendError
-from tare.model.case import Layout
-from tare.model.launch import Invocation
-from tare.model.scheduler import Landing, Step, Task
-from tare.model.site import Platform
+from tare.core.case import Layout
+from tare.core.errors import BackendError
+from tare.core.launch import Invocation
+from tare.core.scheduler import JobResult, Step, Task
+from tare.core.site import Platform
+from tare.plugins.backends.batch.phases import Phase
+from tare.plugins.backends.batch.scheduler import BatchScheduler
+from tare.plugins.backends.slurm.options import SlurmOptions
+from tare.plugins.backends.slurm.scheduler import slurm_scheduler
 
 
 class Clock:
@@ -63,7 +63,7 @@ def task(folder: Path, number: int = 1) -> Task:
     )
 
 
-def wait_for_one(scheduler: BatchScheduler) -> Landing:
+def wait_for_one(scheduler: BatchScheduler) -> JobResult:
     for _ in range(100):
         landed = scheduler.wait()
         if landed:

@@ -8,15 +8,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tare.backends.batch.phases import Phase
-from tare.backends.batch.record import read_landed
-from tare.backends.slurm.options import SlurmOptions
-from tare.backends.slurm.script import render, sbatch_options
-from tare.backends.slurm.states import phase_of
-from tare.model.case import Layout
-from tare.model.launch import Invocation
-from tare.model.scheduler import SharedSampler, Step, Task
-from tare.model.site import Platform
+from tare.core.case import Layout
+from tare.core.launch import Invocation
+from tare.core.scheduler import SharedSampler, Step, Task
+from tare.core.site import Platform
+from tare.plugins.backends.batch.phases import Phase
+from tare.plugins.backends.batch.record import read_landed
+from tare.plugins.backends.slurm.options import SlurmOptions
+from tare.plugins.backends.slurm.script import render, sbatch_options
+from tare.plugins.backends.slurm.states import phase_of
 
 GOLDEN = Path(__file__).with_name("goldens") / "two-tasks.sh"
 MESH = Step(

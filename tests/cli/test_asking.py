@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tare.cli.asking import Server
-from tare.errors import UsageError
+from tare.cli.http_client import Server
+from tare.core.errors import UsageError
 
 SECRET = "p4ss w:rd"
 

@@ -12,7 +12,7 @@ import pytest
 
 from cli.conftest import Tare, needs_intelmpi
 from cli.test_crash import ended_runs
-from tare.store.campaign import read_campaign
+from tare.storage.campaign import read_campaign
 
 Study = Callable[..., Path]
 NOISY = "echo value: 1.0$(date +%N)"

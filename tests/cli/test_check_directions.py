@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
-from tare.model.workload import Better
+from tare.core.workload import Better
 from truth.campaigns import RATE, Figure, Truth, by_level, write
 from truth.noise import lognormal
 

@@ -13,10 +13,10 @@ from click.testing import CliRunner, Result
 from support.synthetic import SIZES, make_campaign, make_case, write_campaign
 from tare.cli.commands.compare import command
 from tare.cli.comparison_table import format_ratio
-from tare.errors import UsageError
-from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison
-from tare.model.verdict import Verdict
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison
+from tare.core.errors import UsageError
+from tare.core.verdict import Verdict
 from truth.campaigns import TIME, Figure, Truth, by_level, write
 from truth.noise import lognormal
 

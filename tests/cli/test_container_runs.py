@@ -14,13 +14,13 @@ import yaml
 from cli.conftest import TARE, Tare, standing_lab
 from cli.test_crash import wait_for
 from lab.calls import call
-from tare.backends import marks
-from tare.backends.sessions import new_session
-from tare.cli.wiring.crews import campaign_mark
+from tare.app.executors import campaign_mark
+from tare.core.attempt import State
 from tare.lab import Lab, containers, docker
 from tare.lab.rootfs import is_built, rootfs_folder
-from tare.model.attempt import State
-from tare.store.campaign import read_campaign
+from tare.plugins.backends import process_labels
+from tare.plugins.backends.sessions import new_session
+from tare.storage.campaign import read_campaign
 
 ROOTFS = rootfs_folder() / "debian"
 
@@ -137,11 +137,11 @@ def test_kill_9_leaves_nothing_and_the_campaign_goes_on_where_it_was(
     study = write_study(tmp_path, [platform], script, repeats=2)
     runner = subprocess.Popen([TARE, "run", str(study), "--out", str(campaign)], stdout=subprocess.DEVNULL)
     wait_for(lambda: len(list(campaign.glob("attempts/*/2.1/up.*"))) == 2, within_s=60)
-    assert marks.marked(f"{campaign_mark(campaign)}:")
+    assert process_labels.marked(f"{campaign_mark(campaign)}:")
     runner.kill()
     runner.wait()
     wait_for(lambda: not containers_in(shared_lab, only_running=True))
-    wait_for(lambda: not marks.marked(f"{campaign_mark(campaign)}:"))
+    wait_for(lambda: not process_labels.marked(f"{campaign_mark(campaign)}:"))
     assert tare("run", campaign).returncode == 0
     assert [(one.block, one.attempt, one.state) for one in read_campaign(campaign).measured()] == [
         (1, 1, State.DONE),

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
-from tare.backends import control_groups
-from tare.backends.process import ProcessBackend
-from tare.model.attempt import State
-from tare.model.backend import Exit, Job
-from tare.store.campaign import read_campaign
+from tare.core.attempt import State
+from tare.core.job import Exit, Job
+from tare.plugins.backends import control_groups
+from tare.plugins.backends.process import ProcessBackend
+from tare.storage.campaign import read_campaign
 
 
 def _sleeping(seconds: str) -> list[int]:

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, Tare
-from tare.backends import marks
-from tare.cli.wiring.crews import campaign_mark
-from tare.model.attempt import State
-from tare.store.campaign import JOURNAL, read_campaign
-from tare.store.journal import AttemptEnded, is_held, read_events
+from tare.app.executors import campaign_mark
+from tare.core.attempt import State
+from tare.plugins.backends import process_labels
+from tare.storage.campaign import JOURNAL, read_campaign
+from tare.storage.journal import AttemptEnded, is_held, read_events
 
 Study = Callable[..., Path]
 
@@ -77,9 +77,9 @@ def left_over(campaign: Path, within_s: float = 5) -> list[int]:
     """Return the processes of a campaign that are still there after a moment."""
     scope = f"{campaign_mark(campaign)}:"
     deadline = time.monotonic() + within_s
-    while marks.marked(scope) and time.monotonic() < deadline:
+    while process_labels.marked(scope) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return marks.marked(scope)
+    return process_labels.marked(scope)
 
 
 def test_an_unfinished_attempt_is_on_record_as_lost_and_its_run_is_done_again(

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from support.slowing import slowed
 from support.synthetic import make_campaign, write_campaign
 from tare.cli.commands.compare import command
-from tare.model.campaign import Campaign
-from tare.model.case import Case
+from tare.core.campaign import Campaign
+from tare.core.case import Case
 
 
 def slow_start(case: Case, block: int) -> float:

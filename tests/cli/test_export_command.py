@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from support.synthetic import SIZES, make_campaign, write_campaign
 from tare.cli.commands.export import command
-from tare.errors import UsageError
+from tare.core.errors import UsageError
 
 N_ROWS = 2 * 5 * 2 * len(SIZES)
 

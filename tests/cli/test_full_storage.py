@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE
-from tare.model.attempt import Attempt, State
-from tare.store.campaign import read_campaign
+from tare.core.attempt import Attempt, State
+from tare.storage.campaign import read_campaign
 
 STUDY = """\
 study: full

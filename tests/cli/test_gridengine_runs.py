@@ -14,13 +14,13 @@ import pytest
 from cli.conftest import TARE, Tare, standing_lab
 from cli.test_crash import ended_runs, wait_for
 from lab.calls import call
-from tare.backends.gridengine.commands import GridEngine
+from tare.core.attempt import State
+from tare.core.packets import read as read_packets
 from tare.lab import AGENT, Lab, gridengine
 from tare.lab.mpi import is_installed, mpi_folder
-from tare.model.attempt import State
-from tare.model.packets import read as read_packets
-from tare.store.campaign import JOURNAL, read_campaign
-from tare.store.journal import is_held
+from tare.plugins.backends.gridengine.commands import GridEngine
+from tare.storage.campaign import JOURNAL, read_campaign
+from tare.storage.journal import is_held
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="Grid Engine's daemons need root"),

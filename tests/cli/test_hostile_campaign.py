@@ -12,8 +12,8 @@ import pytest
 
 from cli.conftest import Tare
 from support.journals import unsummed
-from tare.model.attempt import Attempt, State
-from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, write_line
+from tare.core.attempt import Attempt, State
+from tare.storage.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, write_line
 
 SECRET = "-----BEGIN OPENSSH PRIVATE KEY-----"
 STUDY = """\

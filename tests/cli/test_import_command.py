@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 
 from tare.cli.commands import compare, export, report, status
 from tare.cli.commands.import_ import command
-from tare.errors import FileFaults, UsageError
-from tare.store.campaign import read_campaign
+from tare.core.errors import FileFaults, UsageError
+from tare.storage.campaign import read_campaign
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 PATTERN = "{platform}/{mpi}/{started}/osu_alltoall.out"

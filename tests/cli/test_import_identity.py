@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tare.answers.pairs import without_reference
+from tare.analysis.pairs import without_reference
 from tare.cli.commands import compare, parse, report, scaling, status
 from tare.cli.commands.import_ import command, watched
-from tare.errors import UsageError
-from tare.model.campaign import Campaign
-from tare.model.case import Case
-from tare.model.plan import Plan
-from tare.store.campaign import read_campaign
-from tare.store.candidates import Candidate
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.errors import UsageError
+from tare.core.plan import Plan
+from tare.storage.campaign import read_campaign
+from tare.storage.candidates import Candidate
 
 
 def put(path: Path, text: str) -> Path:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from cli.test_import_command import osu, put, run
 from tare.cli.commands import compare
-from tare.store.campaign import read_campaign
+from tare.storage.campaign import read_campaign
 
 PATTERN = "{platform}/{block}/{started}/out.txt"
 TOGETHER = {("bare", block): f"2026-01-0{block}T10:00:00Z" for block in range(1, 7)} | {

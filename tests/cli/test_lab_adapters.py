@@ -14,9 +14,9 @@ import pytest
 
 from cli.conftest import Tare, lab_site, needs_intelmpi, standing_lab
 from support.adapters import Node
+from tare.core.attempt import Attempt, Proof, State
 from tare.lab import AGENT, Lab
-from tare.model.attempt import Attempt, Proof, State
-from tare.store.campaign import read_campaign
+from tare.storage.campaign import read_campaign
 
 pytestmark = [pytest.mark.lab, needs_intelmpi]
 

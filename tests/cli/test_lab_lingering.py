@@ -12,10 +12,10 @@ import pytest
 
 from cli.conftest import Tare
 from cli.test_containment import _sleeping
-from tare.backends import control_groups, lingering
+from tare.core.attempt import Attempt, State
 from tare.lab.mpi import is_installed, mpi_folder
-from tare.model.attempt import Attempt, State
-from tare.store.campaign import read_campaign
+from tare.plugins.backends import control_groups, lingering
+from tare.storage.campaign import read_campaign
 
 pytestmark = [pytest.mark.lab]
 

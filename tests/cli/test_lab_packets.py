@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare, lab_site, needs_intelmpi
-from tare.model.packets import Counted, read
-from tare.store.campaign import read_campaign
+from tare.core.packets import Counted, read
+from tare.storage.campaign import read_campaign
 
 pytestmark = [pytest.mark.lab, needs_intelmpi]
 

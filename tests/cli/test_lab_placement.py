@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare, lab_site, needs_intelmpi
+from tare.core.attempt import Attempt, State
 from tare.lab.mpi import mpi_folder
-from tare.model.attempt import Attempt, State
-from tare.store.campaign import read_campaign
+from tare.storage.campaign import read_campaign
 
 pytestmark = [pytest.mark.lab, needs_intelmpi]
 

@@ -14,9 +14,9 @@ import pytest
 
 from cli.conftest import TARE, Tare, lab_site, needs_intelmpi
 from cli.test_crash import ended_runs, left_over, wait_for
+from tare.core.attempt import Attempt, State
 from tare.lab.mpi import is_installed, mpi_folder
-from tare.model.attempt import Attempt, State
-from tare.store.campaign import read_campaign
+from tare.storage.campaign import read_campaign
 
 pytestmark = [pytest.mark.lab, needs_intelmpi]
 

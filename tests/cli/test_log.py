@@ -17,11 +17,11 @@ import pytest
 
 from backends.real_ssh import sshd
 from cli.conftest import TARE, Tare
-from tare import log
-from tare.beneath import Beneath
-from tare.log import fields
-from tare.signs import NO_SIGNS
-from tare.store.log import JsonLines, add_handler, keeping_log, read_log, remove_handler
+from tare.core import log
+from tare.core.log import fields
+from tare.core.pseudonyms import NO_SIGNS
+from tare.core.safe_folder import SafeFolder
+from tare.storage.log import JsonLines, add_handler, keeping_log, read_log, remove_handler
 
 SECRET = "ghp_4fGh72kQwLmN0pRsTuVxYz13AbCdEfGh5678"
 STUDY = f"""\
@@ -105,7 +105,7 @@ def test_status_shows_the_log_by_level_and_time(tare_here: Tare, folder: Path) -
     assert shown.stdout.count("\n") == 2
     assert all(" warning runner: run ended " in line for line in shown.stdout.splitlines())
     told = json.loads(tare_here("status", folder / "c", "--log", "--json", "--since", "1h").stdout)
-    assert told["schema"] == "tare.log/1"
+    assert told["schema"] == "tare.core.log/1"
     assert told["entries"] == _entries(folder / "c/log.jsonl")
     later = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 3600))
     assert (
@@ -162,7 +162,9 @@ def _status(folder: Path) -> str:
 
 
 def test_a_log_takes_no_more_room_than_two_files(tmp_path: Path) -> None:
-    lines = JsonLines(Beneath(tmp_path, "log.jsonl"), logging.INFO, Beneath(tmp_path, "log.1.jsonl"), 2000)
+    lines = JsonLines(
+        SafeFolder(tmp_path, "log.jsonl"), logging.INFO, SafeFolder(tmp_path, "log.1.jsonl"), 2000
+    )
     add_handler(lines)
     for number in range(200):
         log.of("x").info("again", extra=fields(number=number))
@@ -206,7 +208,7 @@ def test_no_link_in_a_campaign_leads_the_log_out_of_it(tmp_path: Path) -> None:
 
 
 def test_what_is_logged_once_the_file_is_closed_meets_no_other_file(tmp_path: Path) -> None:
-    lines = JsonLines(Beneath(tmp_path, "log.jsonl"), logging.INFO)
+    lines = JsonLines(SafeFolder(tmp_path, "log.jsonl"), logging.INFO)
     add_handler(lines)
     lines.close()
     with (tmp_path / "other").open("wb"):  # it has the descriptor that the log had
@@ -218,7 +220,7 @@ def test_what_is_logged_once_the_file_is_closed_meets_no_other_file(tmp_path: Pa
 def test_a_log_whose_folder_is_gone_when_it_is_full_ends_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "c"
     folder.mkdir()
-    lines = JsonLines(Beneath(folder, "log.jsonl"), logging.INFO, Beneath(folder, "log.1.jsonl"), 100)
+    lines = JsonLines(SafeFolder(folder, "log.jsonl"), logging.INFO, SafeFolder(folder, "log.1.jsonl"), 100)
     add_handler(lines)
     log.of("x").info("one", extra=fields(text="a" * 200))
     shutil.rmtree(folder)

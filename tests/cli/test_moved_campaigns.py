@@ -12,11 +12,11 @@ import pytest
 
 from cli.conftest import TARE, Tare
 from cli.test_crash import ended_runs, wait_for
-from tare.backends import marks
-from tare.cli.wiring.crews import campaign_mark
-from tare.model.attempt import State
-from tare.store.campaign import JOURNAL, read_campaign
-from tare.store.journal import is_held
+from tare.app.executors import campaign_mark
+from tare.core.attempt import State
+from tare.plugins.backends import process_labels
+from tare.storage.campaign import JOURNAL, read_campaign
+from tare.storage.journal import is_held
 
 Study = Callable[..., Path]
 SLOW = "sleep 0.3; echo value: 1.0"
@@ -54,7 +54,7 @@ def test_a_campaign_that_is_removed_while_it_runs_ends_in_a_sentence(study: Stud
     assert code == 3, said
     assert f"\ntare: {campaign}" in f"\n{said}"
     assert "Traceback" not in said
-    wait_for(lambda: marks.marked(f"{mark}:") == [])
+    wait_for(lambda: process_labels.marked(f"{mark}:") == [])
 
 
 def test_a_campaign_that_is_moved_while_it_runs_goes_on_where_it_is(

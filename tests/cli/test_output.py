@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tare.cli.main import make_group
-from tare.cli.output import at_work
+from tare.terminal.output import at_work
 
 
 class Terminal(io.StringIO):

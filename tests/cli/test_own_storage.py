@@ -13,9 +13,9 @@ import pytest
 
 from cli.conftest import TARE, Tare
 from cli.test_crash import wait_for
-from tare.backends.sessions import new_session
-from tare.model.attempt import State
-from tare.store.campaign import read_campaign
+from tare.core.attempt import State
+from tare.plugins.backends.sessions import new_session
+from tare.storage.campaign import read_campaign
 
 AGENT = '#!/bin/sh\nexport TARE_TEST_HOST=$1\nshift\nexec sh -c "$*"\n'
 """Stands for ssh: every host is this machine, so that they share the storage path."""

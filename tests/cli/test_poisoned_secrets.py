@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from cli.conftest import call_tare, call_tare_here
-from serve.conftest import running
+from live.conftest import running
 
 LINES = {
     "aws": ("id AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"),

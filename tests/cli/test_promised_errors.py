@@ -19,8 +19,8 @@ import pytest
 from cli.conftest import Tare
 from support.synthetic import make_attempt, make_case, make_plan
 from support.synthetic import write_campaign as write_synthetic
-from tare.model.attempt import Attempt
-from tare.model.campaign import Campaign
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign
 from truth.campaigns import TIME, Figure, Truth, by_level, campaign, write, write_campaign
 from truth.noise import NOISES, Noise, autocorrelated, lognormal, sometimes_slow
 from truth.test_looking_again import in_sessions

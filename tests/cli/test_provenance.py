@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tare.cli.wiring.planning import load
-from tare.cli.wiring.provenance import subject_of
+from tare.app.planning import load
+from tare.app.provenance import subject_of
 
 SITE = """\
 site: containers

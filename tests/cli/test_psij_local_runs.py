@@ -10,9 +10,9 @@ from cli.conftest import Tare
 from cli.test_crash import ended_runs, wait_for
 from cli.test_psij_slurm_runs import STARTS
 from cli.test_slurm_runs import n_starts, start, states, write_study
-from tare.model.attempt import State
-from tare.store.campaign import JOURNAL
-from tare.store.journal import is_held
+from tare.core.attempt import State
+from tare.storage.campaign import JOURNAL
+from tare.storage.journal import is_held
 
 SITE = """\
 site: queue

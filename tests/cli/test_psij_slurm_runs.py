@@ -23,11 +23,11 @@ from cli.test_slurm_runs import (
     states,
     write_study,
 )
+from tare.core.attempt import State
+from tare.core.packets import read as read_packets
 from tare.lab import Lab, slurm
-from tare.model.attempt import State
-from tare.model.packets import read as read_packets
-from tare.store.campaign import JOURNAL, read_campaign
-from tare.store.journal import is_held
+from tare.storage.campaign import JOURNAL, read_campaign
+from tare.storage.journal import is_held
 
 pytestmark = [
     pytest.mark.lab,

@@ -12,7 +12,7 @@ import pytest
 
 from cli.conftest import Tare, call_tare, call_tare_here
 from cli.test_poisoned_secrets import _unpacked
-from serve.conftest import running
+from live.conftest import running
 
 WORDS = ("acme", "gandalf", "venus-7", "venus-8")
 SITE = {

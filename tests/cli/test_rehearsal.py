@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
-from tare.model.attempt import State
-from tare.store.campaign import read_campaign
+from tare.core.attempt import State
+from tare.storage.campaign import read_campaign
 
 STUDY = """\
 study: rehearsal

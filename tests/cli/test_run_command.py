@@ -11,7 +11,7 @@ import pytest
 
 from cli.conftest import TARE, Tare
 from cli.test_crash import ended_runs
-from tare.store.campaign import read_campaign
+from tare.storage.campaign import read_campaign
 
 Study = Callable[..., Path]
 

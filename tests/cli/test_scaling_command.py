@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from support.scales import make_application, usl
 from support.synthetic import make_campaign, write_campaign
 from tare.cli.commands import curves, published, scaling
-from tare.errors import UsageError
+from tare.core.errors import UsageError
 
 CURVE = {
     *("workload", "fom", "unit", "better", "kind", "along", "settings", "at", "held", "p_ref"),

@@ -11,8 +11,8 @@ import pytest
 
 from cli.conftest import Tare
 from support.journals import summed
-from tare.model.attempt import State
-from tare.store.campaign import read_campaign
+from tare.core.attempt import State
+from tare.storage.campaign import read_campaign
 from truth.campaigns import Truth
 from truth.campaigns import write as write_truth
 from truth.noise import lognormal

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from cli.conftest import Tare
 from tare.cli import shell_text
-from tare.model.launch import Invocation
+from tare.core.launch import Invocation
 
 RECORDER = f"""\
 #!{sys.executable} -IS

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE
-from tare.model.attempt import State
-from tare.store.campaign import read_campaign
+from tare.core.attempt import State
+from tare.storage.campaign import read_campaign
 
 Study = Callable[..., Path]
 SLOW = "sleep 0.4; echo value: 1"

@@ -20,9 +20,9 @@ from cli.test_slurm_runs import (  # noqa: F401  # fixtures
     shared_lab,
     write_study,
 )
-from tare.backends import strays
-from tare.model.attempt import State
-from tare.store.campaign import read_campaign
+from tare.core.attempt import State
+from tare.plugins.backends import stray_processes
+from tare.storage.campaign import read_campaign
 
 
 @pytest.fixture
@@ -53,7 +53,9 @@ def test_what_does_not_end_makes_the_run_invalid_by_name(
     tare_here: Tare, tmp_path: Path, seconds: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one that waits for a dead disk."""
-    monkeypatch.setattr("tare.backends.batch.script.SWEEP", strays.SWEEP.replace("kill -", ": -"))
+    monkeypatch.setattr(
+        "tare.plugins.backends.batch.script.SWEEP", stray_processes.SWEEP.replace("kill -", ": -")
+    )
     script = f"setsid sleep {seconds} >/dev/null 2>&1 & sleep 0.3; echo value: 1"
     study = write_study(tmp_path, script, platforms="packed")
     study.write_text(study.read_text().replace("mpi: true", "mpi: false").replace("[1, 2]", "[1]"))

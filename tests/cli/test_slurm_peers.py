@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
+from tare.core.attempt import State
 from tare.lab import slurm
-from tare.model.attempt import State
-from tare.store.campaign import read_campaign
+from tare.storage.campaign import read_campaign
 
 pytestmark = [
     pytest.mark.lab,

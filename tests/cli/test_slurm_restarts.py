@@ -18,7 +18,7 @@ from cli.test_slurm_runs import (  # noqa: F401  # fixtures
     states,
     write_study,
 )
-from tare.model.attempt import State
+from tare.core.attempt import State
 
 SCRIPT = '[ "$SLURM_PROCID" = 0 ] || exit 0; echo started >> {work}/../../../starts; sleep 10; echo value: 1'
 

@@ -15,13 +15,13 @@ import pytest
 from cli.conftest import ELSEWHERE, TARE, Tare, standing_lab
 from cli.test_crash import ended_runs, wait_for
 from lab.calls import call
-from tare.backends.slurm.commands import Slurm
+from tare.core.attempt import Attempt, State
+from tare.core.packets import read as read_packets
 from tare.lab import AGENT, Lab, accounting, slurm
-from tare.model.attempt import Attempt, State
-from tare.model.packets import read as read_packets
-from tare.store.campaign import JOURNAL, read_campaign
-from tare.store.journal import is_held
-from tare.store.log import read_log
+from tare.plugins.backends.slurm.commands import Slurm
+from tare.storage.campaign import JOURNAL, read_campaign
+from tare.storage.journal import is_held
+from tare.storage.log import read_log
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="Slurm's daemons need root"),

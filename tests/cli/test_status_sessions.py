@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from cli.conftest import call_tare_here
-from tare.model.attempt import State
+from tare.core.attempt import State
 from tare.report.sections.runs import run_listing, run_rows
-from tare.report.sides import lay_out
-from tare.store.campaign import read_campaign
-from tare.store.journal import AttemptEnded, Journal, SessionBegan
+from tare.report.variants import lay_out
+from tare.storage.campaign import read_campaign
+from tare.storage.journal import AttemptEnded, Journal, SessionBegan
 from truth.campaigns import Truth, write
 
 LATER = Truth(factors={"network": ("a", "b", "c")}, blocks=3, late=("network", "c"))

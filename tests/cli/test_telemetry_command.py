@@ -12,17 +12,17 @@ import pytest
 from click.testing import CliRunner
 
 from cli.conftest import Tare
-from serve.conftest import running
-from serve.test_openmetrics import query
+from live.conftest import running
+from live.test_openmetrics import query
 from support.synthetic import make_campaign
 from support.waiting import until
-from tare.beneath import Beneath
 from tare.cli.commands.telemetry import command
-from tare.model.attempt import Attempt
-from tare.serve.server import listen
-from tare.store.campaign import freeze, open_journal, read_campaign
-from tare.store.journal import AttemptBegan, AttemptEnded
-from tare.store.telemetry import read_imported
+from tare.core.attempt import Attempt
+from tare.core.safe_folder import SafeFolder
+from tare.live.server import listen
+from tare.storage.campaign import freeze, open_journal, read_campaign
+from tare.storage.journal import AttemptBegan, AttemptEnded
+from tare.storage.telemetry import read_imported
 
 SADF = """{"sysstat": {"hosts": [{"nodename": "n1", "statistics": [%s]}]}}"""
 STATISTIC = (
@@ -54,10 +54,10 @@ def test_statistics_of_a_site_are_cut_to_the_runs(tare: Tare, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
     assert (body["n_readings"], body["n_runs"], body["n_points"]) == (12, 2, 5)
-    (track,) = read_imported(Beneath(tmp_path / "c" / first.folder)).tracks
+    (track,) = read_imported(SafeFolder(tmp_path / "c" / first.folder)).tracks
     assert (track.host, track.at) == ("node1", (NOON + 1, NOON + 2, NOON + 3))
     assert track.values["cpu_user"] == (1.0, 2.0, 3.0)
-    (track,) = read_imported(Beneath(tmp_path / "c" / second.folder)).tracks
+    (track,) = read_imported(SafeFolder(tmp_path / "c" / second.folder)).tracks
     assert track.values["cpu_user"] == (11.0, 12.0)
 
 
@@ -88,9 +88,9 @@ def test_importing_twice_changes_nothing(tare: Tare, tmp_path: Path) -> None:
     first, _ = write_campaign(tmp_path / "c", NOON)
     (tmp_path / "n1.json").write_text(SADF % (STATISTIC % (2, 2)))
     tare("telemetry", "import", tmp_path / "c", tmp_path / "n1.json")
-    once = read_imported(Beneath(tmp_path / "c" / first.folder))
+    once = read_imported(SafeFolder(tmp_path / "c" / first.folder))
     tare("telemetry", "import", tmp_path / "c", tmp_path / "n1.json")
-    assert read_imported(Beneath(tmp_path / "c" / first.folder)) == once
+    assert read_imported(SafeFolder(tmp_path / "c" / first.folder)) == once
     assert once.tracks
 
 
@@ -102,7 +102,7 @@ def test_a_host_is_known_with_its_domain_and_without(tmp_path: Path, name: str, 
     (tmp_path / "n1.json").write_text((SADF % (STATISTIC % (2, 2))).replace('"n1"', f'"{name}"'))
     done = CliRunner().invoke(command, ["import", str(tmp_path / "c"), str(tmp_path / "n1.json")])
     assert done.exit_code == 0, done.output
-    (track,) = read_imported(Beneath(tmp_path / "c" / first.folder)).tracks
+    (track,) = read_imported(SafeFolder(tmp_path / "c" / first.folder)).tracks
     assert track.host == host
 
 
@@ -179,7 +179,7 @@ def test_series_of_a_sites_prometheus_are_cut_to_the_runs(
     queries = ("--query", 'answers=up{job="node"}', "--query", 'twice=2*up{job="node"}')
     done = tare("telemetry", "import", tmp_path / "c", prometheus, *queries)
     assert done.returncode == 0, done.stderr
-    (track,) = read_imported(Beneath(tmp_path / "c" / first.folder)).tracks
+    (track,) = read_imported(SafeFolder(tmp_path / "c" / first.folder)).tracks
     assert track.host == "127.0.0.1"
     assert set(track.values["answers"]) == {1.0}
     assert set(track.values["twice"]) == {2.0}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
-from tare.model.attempt import Attempt, State
-from tare.model.hiding import without_secrets
-from tare.redaction import redact_text
+from tare.core.attempt import Attempt, State
+from tare.core.printed_secrets import without_secrets
+from tare.core.redaction import redact_text
 
 SECRET = "hunter2-X9"
 TOKEN = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"

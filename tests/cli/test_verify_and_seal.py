@@ -100,7 +100,7 @@ def test_folders_that_are_missing_or_that_nothing_tells_of_are_named(tare_here: 
 
 
 def test_every_flipped_bit_of_the_journal_is_found(tare_here: Tare, campaign: Path) -> None:
-    from tare.store.verifying import verify
+    from tare.storage.verifying import verify
 
     journal = campaign / "journal.jsonl"
     whole = journal.read_bytes()
@@ -115,8 +115,8 @@ def test_every_flipped_bit_of_the_journal_is_found(tare_here: Tare, campaign: Pa
 
 
 def test_no_flipped_bit_of_the_journal_changes_a_figure(campaign: Path) -> None:
-    from tare.errors import CampaignError
-    from tare.store.campaign import read_campaign
+    from tare.core.errors import CampaignError
+    from tare.storage.campaign import read_campaign
 
     journal = campaign / "journal.jsonl"
     whole = journal.read_bytes()

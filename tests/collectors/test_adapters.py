@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.adapters import Node, write
-from tare.model.backend import Counters
+from tare.core.job import Counters
 
 GB = 1_000_000_000
 

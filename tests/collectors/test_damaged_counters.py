@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tare.collectors.interfaces import read_traffic
-from tare.traffic import ADAPTERS, INTERFACES
+from tare.plugins.collectors.interfaces import read_traffic
+from tare.probes.traffic import ADAPTERS, INTERFACES
 
 HEADINGS = "Inter-| Receive\n face |bytes\n"
 GOOD = "  eth0: 10 1 0 0 0 0 0 0 20 2 0 0 0 0 0 0\n"

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tare.collectors import cpu, limits, memory, mpi, nics, programs
-from tare.collectors.facts import collect_facts, facts_script
-from tare.collectors.facts import sources as fact_sources
-from tare.collectors.probe import probe_script, read_facts
-from tare.collectors.source import Facts, Source, Subject
-from tare.records import read_records
+from tare.plugins.collectors import cpu, limits, memory, mpi, nics, programs
+from tare.plugins.collectors.facts import collect_facts, facts_script
+from tare.plugins.collectors.facts import sources as fact_sources
+from tare.plugins.collectors.probe import probe_script, read_facts
+from tare.plugins.collectors.source import Facts, Source, Subject
+from tare.probes.records import read_records
 
 TWO_SOCKETS = "".join(
     f"processor\t: {n}\nmodel name\t: Xeon 6430\nphysical id\t: {n // 4}\ncore id\t: {n // 2 % 2}\n\n"

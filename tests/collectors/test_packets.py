@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.backends.packet_counting import PacketCounters
-from tare.collectors.packets import command, gather, node, program, read_answer, store
-from tare.model.packets import Counted, by_power_of_two, faults, peaks, read
+from tare.core.packets import Counted, by_power_of_two, faults, peaks, read
+from tare.plugins.backends.packet_counting import PacketCounters
+from tare.plugins.collectors.packets import command, gather, node, program, read_answer, store
 
 BEGUN = '{"counted": {"interface": "fab0"}}'
 HALF = '{"counted": {"interface": "fab0", "n_packets": 2, "sent": [[66, 2]]}, "is_over": false}'

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tare.collectors.pods import SOURCE, UID
-from tare.collectors.probe import probe_script
-from tare.collectors.source import Subject
-from tare.records import read_records
+from tare.plugins.collectors.pods import SOURCE, UID
+from tare.plugins.collectors.probe import probe_script
+from tare.plugins.collectors.source import Subject
+from tare.probes.records import read_records
 
 CGROUPS = """\
 0::/kubepods.slice/kubepods-pod1b4e28ba_2fa1_11d2_883f_0016d3cca427.slice/cri-containerd-ab.scope

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tare.collectors.prometheus import RefusedQuery, range_urls, read_range
+from tare.plugins.collectors.prometheus import RefusedQuery, range_urls, read_range
 
 
 def _answer(*series: tuple[dict[str, str], list[tuple[float, str]]]) -> bytes:

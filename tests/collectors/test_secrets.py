@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.collectors import mpi, variables
-from tare.collectors.facts import collect_facts
-from tare.collectors.facts import sources as fact_sources
-from tare.collectors.images import container_facts
-from tare.collectors.probe import FUNCTIONS, probe_script, read_facts
-from tare.collectors.secrets import is_told, redact
-from tare.collectors.source import Source, Subject
-from tare.model.site import ContainerOptions, Platform
-from tare.records import read_records
+from tare.core.site import ContainerOptions, Platform
+from tare.plugins.collectors import mpi, variables
+from tare.plugins.collectors.facts import collect_facts
+from tare.plugins.collectors.facts import sources as fact_sources
+from tare.plugins.collectors.images import container_facts
+from tare.plugins.collectors.probe import FUNCTIONS, probe_script, read_facts
+from tare.plugins.collectors.secrets import is_told, redact
+from tare.plugins.collectors.source import Source, Subject
+from tare.probes.records import read_records
 
 HOSTILE = {
     "AWS_SECRET_ACCESS_KEY": "hunter2",

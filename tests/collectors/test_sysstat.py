@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.collectors.sysstat import UnreadableSysstat, read_sysstat
+from tare.plugins.collectors.sysstat import UnreadableSysstat, read_sysstat
 
 CORPUS = Path(__file__).parents[3] / "shared/corpus/sysstat"
 SAR = """\

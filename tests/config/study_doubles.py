@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from support.doubles import DoubleWorkload
-from tare.errors import FileFaults
-from tare.model.site import Network, Platform, Site
-from tare.model.study import Study
-from tare.model.values import Scalar, Settings
-from tare.model.workload import InlineDefinition, Parameter, ParameterKind, Workload
+from tare.core.errors import FileFaults
+from tare.core.site import Network, Platform, Site
+from tare.core.study import Study
+from tare.core.values import Scalar, Settings
+from tare.core.workload import InlineDefinition, Parameter, ParameterKind, Workload
 
 
 class NamedDouble(DoubleWorkload, frozen=True, kw_only=True):

@@ -7,9 +7,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tare.config.expression import Expression
-from tare.errors import FileFaults
-from tare.model.study import Origin
-from tare.model.values import Scalar
+from tare.core.errors import FileFaults
+from tare.core.study import Origin
+from tare.core.values import Scalar
 
 ORIGIN = Origin("study.yaml", 7, 8, "where")
 SETTINGS: dict[str, Scalar] = {"nex": 64, "nproc_xi": 4, "network": "host", "fast": True, "share": 0.5}

@@ -16,8 +16,8 @@ from config.study_doubles import double_catalogue, faults_of, read_study
 from tare.config import load_study, site_from_text
 from tare.config.document import MapNode, ScalarNode, decode_text, read_document, resolve
 from tare.config.faults import Faults
-from tare.errors import FileFaults
-from tare.model.values import Scalar
+from tare.core.errors import FileFaults
+from tare.core.values import Scalar
 
 
 @pytest.mark.parametrize(

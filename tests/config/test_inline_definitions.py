@@ -7,9 +7,9 @@ import pytest
 
 from config.study_doubles import DOUBLE_SITE, double_catalogue, faults_of, read_study
 from tare.config import study_from_text
-from tare.errors import UsageError
-from tare.model.study import Study
-from tare.model.workload import (
+from tare.core.errors import UsageError
+from tare.core.study import Study
+from tare.core.workload import (
     Better,
     Fom,
     InlineCheck,

@@ -6,18 +6,18 @@ import json
 
 import pytest
 
-from tare.backends.kubernetes.options import LauncherCreation, WorkVolume, options_of
-from tare.backends.kubernetes.pod_options import (
+from tare.config.site_file import site_from_text
+from tare.core.errors import FileFaults
+from tare.core.pod_network import Addressing, AttachmentKind
+from tare.core.site import Site
+from tare.plugins.backends.kubernetes.options import LauncherCreation, WorkVolume, options_of
+from tare.plugins.backends.kubernetes.pod_options import (
     LauncherOptions,
     LauncherPlace,
     SchedulingPolicy,
     Spreading,
     Toleration,
 )
-from tare.config.site_file import site_from_text
-from tare.errors import FileFaults
-from tare.model.pod_network import Addressing, AttachmentKind
-from tare.model.site import Site
 
 SITE = """\
 site: ocp

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tare import plugins
 from tare.config.rules_file import load_rules
 from tare.config.site_file import load_lab_spec, load_site
 from tare.config.study_file import load_study
-from tare.errors import TareError
+from tare.core.errors import TareError
+from tare.plugins import registry
 
 SECRET = "hunter2hunter2"
 OTHERS = {
@@ -39,13 +39,13 @@ OTHERS = {
 def _by_study(path: Path) -> object:
     study = path.with_name("study.yaml")
     study.write_text(f"study: s\nsite: {path.name!r}\nfactors: {{workload: [stream]}}\n")
-    return load_study(study, plugins.workloads)
+    return load_study(study, registry.workloads)
 
 
 READERS: dict[str, Callable[[Path], object]] = {
     "site of a study": _by_study,
     "site": lambda path: load_site(str(path)),
-    "study": lambda path: load_study(path, plugins.workloads),
+    "study": lambda path: load_study(path, registry.workloads),
     "rules": load_rules,
     "lab": load_lab_spec,
 }

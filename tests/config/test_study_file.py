@@ -8,10 +8,10 @@ import pytest
 
 from config.study_doubles import DOUBLE_SITE, DOUBLES, NamedDouble, double_catalogue, read_study
 from tare.config import load_study, study_from_text
-from tare.errors import FileFaults, UsageError
-from tare.model.site import Site
-from tare.model.study import Budget, Factor, Repeats, Scaling, Study
-from tare.model.values import Scalar
+from tare.core.errors import FileFaults, UsageError
+from tare.core.site import Site
+from tare.core.study import Budget, Factor, Repeats, Scaling, Study
+from tare.core.values import Scalar
 
 HEAD = "study: s\nworkload: hpcg\n"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tare.config.twins import with_twins
-from tare.errors import FileFaults
+from tare.config.aa_study import with_twins
+from tare.core.errors import FileFaults
 
 
 @pytest.mark.parametrize(

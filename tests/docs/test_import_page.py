@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tare.cli.main import make_group
-from tare.store.campaign import read_campaign
+from tare.storage.campaign import read_campaign
 
 PAGE = (Path(__file__).parents[2] / "docs" / "import.md").read_text()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tare.model.workload import Parsed
-from tare.workloads.common.text import colourless
+from tare.core.workload import Parsed
+from tare.plugins.workloads.common.text import colourless
 
 _NUMBER = re.compile(r"[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]{1,3})?|\.[0-9]+(?:[eE][+-]?[0-9]{1,3})?")
 _GROUPED = re.compile(r"(?<![0-9,])[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")

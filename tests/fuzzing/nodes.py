@@ -15,46 +15,46 @@ import msgspec
 
 from backends.kubernetes.simulated_api import packed
 from fuzzing.target import CORPUS, TESTS, Target, as_text, files_of
-from tare.backends import sessions
-from tare.backends.batch import record
-from tare.backends.batch.phases import Phase
-from tare.backends.gridengine import commands as gridengine
-from tare.backends.gridengine import states as gridengine_states
-from tare.backends.kubernetes import (
+from tare.core.case import Layout
+from tare.core.errors import NOT_JSON, BackendError
+from tare.core.redaction import redact_text, redact_words
+from tare.core.safe_folder import SafeFolder
+from tare.core.scheduler import Task
+from tare.core.site import Network, Platform
+from tare.core.telemetry import Epoch, Host, Span
+from tare.core.visible_text import visible, visible_json
+from tare.execution.failure_reasons import abort_of, error_of, reason_of
+from tare.execution.fault_owner import _is_down
+from tare.execution.placement import check_placement
+from tare.execution.transport_reports.libraries import intelmpi, libfabric, openmpi, ucx
+from tare.execution.transport_reports.verdict import confirms, contradiction, describe
+from tare.plugins.backends import sessions
+from tare.plugins.backends.batch import record
+from tare.plugins.backends.batch.phases import Phase
+from tare.plugins.backends.gridengine import commands as gridengine
+from tare.plugins.backends.gridengine import states as gridengine_states
+from tare.plugins.backends.kubernetes import (
     attachments,
     node_watch,
     nodes,
     phases,
+    placement_check,
     queueing,
     quota_refusals,
     refusals,
-    truth,
 )
-from tare.backends.kubernetes.following import lines
-from tare.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
-from tare.backends.kubernetes.receiving import Receiver
-from tare.backends.kubernetes.results import keep_failure
-from tare.backends.slurm import commands
-from tare.backends.slurm.states import is_out, phase_of
-from tare.beneath import Beneath
-from tare.collectors import packets
-from tare.collectors.facts import collect_facts
-from tare.collectors.interfaces import read_traffic
-from tare.collectors.sampler import raw_name, read_timeline, settle
-from tare.collectors.sampler.bundle import source_texts
-from tare.errors import NOT_JSON, BackendError
-from tare.model.case import Layout
-from tare.model.scheduler import Task
-from tare.model.site import Network, Platform
-from tare.model.telemetry import Epoch, Host, Span
-from tare.records import SEPARATOR, read_records
-from tare.redaction import redact_text, redact_words
-from tare.runner.owners import _is_down
-from tare.runner.placement import attest
-from tare.runner.reasons import abort_of, error_of, reason_of
-from tare.runner.witness.libraries import intelmpi, libfabric, openmpi, ucx
-from tare.runner.witness.verdict import confirms, contradiction, describe
-from tare.visible import visible, visible_json
+from tare.plugins.backends.kubernetes.following import lines
+from tare.plugins.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
+from tare.plugins.backends.kubernetes.receiving import Receiver
+from tare.plugins.backends.kubernetes.results import keep_failure
+from tare.plugins.backends.slurm import commands
+from tare.plugins.backends.slurm.states import is_out, phase_of
+from tare.plugins.collectors import packets
+from tare.plugins.collectors.facts import collect_facts
+from tare.plugins.collectors.interfaces import read_traffic
+from tare.plugins.collectors.sampler import raw_name, read_timeline, settle
+from tare.plugins.collectors.sampler.bundle import source_texts
+from tare.probes.records import SEPARATOR, read_records
 
 _NODE = TESTS / "telemetry/node"
 _RUNNER = TESTS / "runner"
@@ -145,7 +145,7 @@ def _shown(path: str) -> str:
 
 def _records(texts: dict[str, str]) -> bytes:
     """Return records as scripts on nodes print them, all before the end of each source."""
-    from tare.collectors.facts import sources as fact_sources
+    from tare.plugins.collectors.facts import sources as fact_sources
 
     told = "".join(f"{SEPARATOR}{name}{SEPARATOR}{text}" for name, text in texts.items())
     return (
@@ -180,14 +180,14 @@ def _packets(data: bytes) -> None:
 def _seats(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "0.n1.7").write_bytes(data)
-        attest(Path(folder), Layout(nodes=1, ranks=1, ranks_per_node=1), slots=4, hostnames=["n1"])
+        check_placement(Path(folder), Layout(nodes=1, ranks=1, ranks_per_node=1), slots=4, hostnames=["n1"])
 
 
 def _recording() -> bytes:
     """Return what the sampler writes of the node that lies among the tests, twice, a second apart."""
     lines: dict[str, list[str]] = {}
     for name in sorted(source_texts()):
-        source = importlib.import_module(f"tare.collectors.sampler.sources.{name}")
+        source = importlib.import_module(f"tare.plugins.collectors.sampler.sources.{name}")
         own: list[str] = []
         for path in source.paths(str(_NODE)):
             text = Path(path).read_text().splitlines()
@@ -201,7 +201,7 @@ def _recording() -> bytes:
 def _samples(data: bytes) -> None:
     """Read a node's recording while its run goes on, and make figures and a timeline of it at the end."""
     with tempfile.TemporaryDirectory() as folder:
-        place = Beneath(Path(folder))
+        place = SafeFolder(Path(folder))
         (place / raw_name("n1")).replace(data, is_synced=False)
         read_timeline(place)
         epoch = Epoch("run", 1700000001.0, 1700000002.0)
@@ -264,8 +264,8 @@ def _pods(data: bytes) -> None:
 
 def _limits(data: bytes) -> None:
     files = read_records(as_text(data))
-    truth.cpu_limit(files)
-    truth.throttled_share(files, files, 1.0)
+    placement_check.cpu_limit(files)
+    placement_check.throttled_share(files, files, 1.0)
 
 
 def _packed() -> bytes:

@@ -16,17 +16,17 @@ from starlette.testclient import TestClient
 
 from fuzzing.target import Target
 from support.synthetic import make_campaign, write_campaign
-from tare.beneath import Beneath
 from tare.config import site_from_text
+from tare.core.safe_folder import SafeFolder
+from tare.core.site import LabSpec
 from tare.lab import state
 from tare.lab.mpi import mpi_folder
 from tare.lab.rootfs import rootfs_folder
-from tare.model.site import LabSpec
-from tare.serve.access import Access
-from tare.serve.app import make_app
-from tare.serve.watch import Hub
-from tare.store import sealing
-from tare.store.trees import find_files, natural, printable
+from tare.live.access import Access
+from tare.live.app import make_app
+from tare.live.watch import Hub
+from tare.storage import sealing
+from tare.storage.trees import find_files, natural, printable
 
 _SITE = """\
 site: s
@@ -100,7 +100,7 @@ def _variables(data: bytes) -> None:
 
 def _seal(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        place = Beneath(Path(folder))
+        place = SafeFolder(Path(folder))
         Path(folder, "journal.jsonl").touch()
         (place / sealing.SEAL).replace(data, is_synced=False)
         sealing.broken(place)

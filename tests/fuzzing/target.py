@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tare.errors import TareError
+from tare.core.errors import TareError
 
 TESTS = Path(__file__).parents[1]
 PROJECT = TESTS.parent

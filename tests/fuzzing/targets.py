@@ -25,28 +25,28 @@ from fuzzing.nodes import of_batch_systems, of_nodes, of_programs
 from fuzzing.others import of_others
 from fuzzing.target import CORPUS, PROJECT, TESTS, Target, as_text, files_of
 from support.synthetic import make_campaign, write_campaign
-from tare import plugins
-from tare.answers.rule_parser import parse_rule
-from tare.answers.rules import Kind, RuleSource
-from tare.beneath import Beneath
+from tare.analysis.rule_parser import parse_rule
+from tare.analysis.rules import Kind, RuleSource
 from tare.cli.main import make_group
-from tare.collectors import sampler
-from tare.collectors.prometheus import RefusedQuery, read_range
-from tare.collectors.sysstat import UnreadableSysstat, read_sysstat
 from tare.config.site_file import site_from_text
 from tare.config.study_file import study_from_text
-from tare.errors import TareError
-from tare.model.campaign import Campaign
-from tare.model.workload import Better, Fom, InlineCheck, InlineDefinition, InlineFom, Workload
+from tare.core.campaign import Campaign
+from tare.core.errors import TareError
+from tare.core.safe_folder import SafeFolder
+from tare.core.units import Dimension, parse_quantity
+from tare.core.workload import Better, Fom, InlineCheck, InlineDefinition, InlineFom, Workload
 from tare.plan import make_plan
+from tare.plugins import registry
+from tare.plugins.collectors import sampler
+from tare.plugins.collectors.prometheus import RefusedQuery, read_range
+from tare.plugins.collectors.sysstat import UnreadableSysstat, read_sysstat
 from tare.report.evidence import read_evidence
-from tare.store.campaign import ENVIRONMENTS, JOURNAL, PLAN, read_campaign, read_environment
-from tare.store.factors import read_factors
-from tare.store.manifest import check_manifest
-from tare.store.pattern import read_pattern
-from tare.store.telemetry import imported_timeline, read_means
-from tare.store.verifying import verify
-from tare.units import Dimension, parse_quantity
+from tare.storage.campaign import ENVIRONMENTS, JOURNAL, PLAN, read_campaign, read_environment
+from tare.storage.factors import read_factors
+from tare.storage.manifest import check_manifest
+from tare.storage.pattern import read_pattern
+from tare.storage.telemetry import imported_timeline, read_means
+from tare.storage.verifying import verify
 
 _RULE = "overhead(network=overlay) > 5 %"
 _SITE = (PROJECT / "src/tare/sites/lab.yaml").read_bytes()
@@ -54,7 +54,7 @@ _SITE = (PROJECT / "src/tare/sites/lab.yaml").read_bytes()
 
 def targets() -> dict[str, Target]:
     """Return all targets by name; examples for workloads are in the collection of real output."""
-    workloads = map(_of_workload, plugins.workloads().values())
+    workloads = map(_of_workload, registry.workloads().values())
     found = [
         *_of_campaigns(),
         *_of_files(),
@@ -90,7 +90,7 @@ def _of_campaigns() -> Iterator[Target]:
 
 
 def _campaign(folder: Path, examples: dict[str, bytes], name: str, data: bytes) -> None:
-    place = Beneath(folder)
+    place = SafeFolder(folder)
     for one, text in (examples | {name: data}).items():
         (place / one).replace(text, is_synced=False)
     verify(folder)
@@ -100,7 +100,7 @@ def _campaign(folder: Path, examples: dict[str, bytes], name: str, data: bytes) 
 def _answers(folder: Path, examples: dict[str, bytes], data: bytes) -> None:
     """Ask a campaign: what is read must also be answered, or refused in a sentence."""
     for one, text in (examples | {JOURNAL: data}).items():
-        (Beneath(folder) / one).replace(text, is_synced=False)
+        (SafeFolder(folder) / one).replace(text, is_synced=False)
     read_campaign(folder)
     for words in (["status"], ["compare", "--json"], ["compare"], ["check", "--fail-if", _RULE]):
         told = CliRunner().invoke(make_group(), [words[0], str(folder), *words[1:]], standalone_mode=False)
@@ -122,14 +122,14 @@ def _manifest(data: bytes) -> None:
         Path(name, "SHA256SUMS").write_bytes(data)
         Path(name, "out").mkdir()
         Path(name, "out/a").write_bytes(b"a")
-        list(check_manifest(Beneath(Path(name)), hashlib.sha256(data).hexdigest()))
+        list(check_manifest(SafeFolder(Path(name)), hashlib.sha256(data).hexdigest()))
 
 
 def _commands(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as name:
         Path(name, "command.json").write_bytes(data)
         Path(name, "stdout").write_bytes(data)
-        read_evidence(Beneath(Path(name)))
+        read_evidence(SafeFolder(Path(name)))
 
 
 def _account(campaign: Campaign) -> None:
@@ -155,7 +155,7 @@ def _study(data: bytes) -> None:
     known: dict[str, Workload] = {}
 
     def catalogue(inline: Sequence[InlineDefinition]) -> dict[str, Workload]:
-        known.update(plugins.workloads(inline))
+        known.update(registry.workloads(inline))
         return known
 
     site = site_from_text(_SITE, "site.yaml", {})
@@ -211,7 +211,7 @@ def _means(data: bytes) -> None:
 
 def _beneath(name: str, data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        place = Beneath(Path(folder))
+        place = SafeFolder(Path(folder))
         (place / name).replace(data, is_synced=False)
         sampler.read_timeline(place)
         imported_timeline(place)
@@ -237,7 +237,7 @@ def _of_inline() -> Target:
     checks = (InlineCheck(matches="^done"), InlineCheck(lacks="FAILED"))
     definition = InlineDefinition(name="inline.test", command=("x",), foms=foms, checks=checks)
     seed = b'8 1.25\n1024 2.50\n{"jobs": [{"rate": 1200.5}]}\ndone\n'
-    return Target("inline", partial(_parse, plugins.workloads([definition])["inline.test"]), (seed,), ())
+    return Target("inline", partial(_parse, registry.workloads([definition])["inline.test"]), (seed,), ())
 
 
 def _parse(workload: Workload, data: bytes) -> None:

@@ -14,7 +14,7 @@ from fuzzing.invented import invented
 from fuzzing.target import Target
 from fuzzing.targets import targets
 from fuzzing.trying import fault_of, inputs
-from tare.model.workload import Measurement, Parsed
+from tare.core.workload import Measurement, Parsed
 
 ALL = targets()
 N_INPUTS = 60

@@ -10,11 +10,11 @@ from pathlib import Path
 import msgspec
 
 from backends.kubernetes.simulated_api import packed, probe
-from tare.backends.kubernetes import naming
-from tare.backends.kubernetes.cluster import PODS, Cluster
-from tare.backends.kubernetes.observed import SeenPod
-from tare.backends.kubernetes.options import KubernetesOptions
-from tare.backends.kubernetes.watching import Change, News, Snapshot, Watch
+from tare.plugins.backends.kubernetes import naming
+from tare.plugins.backends.kubernetes.cluster import PODS, Cluster
+from tare.plugins.backends.kubernetes.observed import SeenPod
+from tare.plugins.backends.kubernetes.options import KubernetesOptions
+from tare.plugins.backends.kubernetes.watching import Change, News, ObjectWatch, Snapshot
 
 RANKS_PER_NODE = 2
 
@@ -29,7 +29,7 @@ class SimulatedPods:
         cluster = Cluster.connect(KubernetesOptions(image="", kubeconfig=str(kubeconfig)))
         everywhere = PODS._replace(is_namespaced=False)
         self._news: queue.Queue[News] = queue.Queue()
-        self._watch = Watch(cluster, everywhere, naming.ROLE, self._news)
+        self._watch = ObjectWatch(cluster, everywhere, naming.ROLE, self._news)
         self._nodes: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         self._tasks: dict[tuple[str, str], str] = {}
         self._running: set[tuple[str, str]] = set()

@@ -13,7 +13,7 @@ from kubelab.control_plane import ControlPlane
 from kubelab.processes import KubelabError
 from kubernetes_cluster.conftest import Lab
 from support.waiting import until
-from tare.backends.kubernetes.options import Seccomp
+from tare.plugins.backends.kubernetes.options import Seccomp
 
 CONSTRAINTS = Path(__file__).parents[2] / "kubelab/manifests/security-context-constraints.yaml"
 FIRST = 1000650000

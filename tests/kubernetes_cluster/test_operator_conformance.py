@@ -18,8 +18,8 @@ import yaml
 from kubernetes_cluster.conftest import Lab
 from kubernetes_cluster.mpijobs import SECRETS, Doc, Operated
 from support.waiting import until
-from tare.backends.kubernetes.cluster import JOBS, MPI_JOBS, PODS, Cluster
-from tare.backends.kubernetes.options import KubernetesOptions
+from tare.plugins.backends.kubernetes.cluster import JOBS, MPI_JOBS, PODS, Cluster
+from tare.plugins.backends.kubernetes.options import KubernetesOptions
 
 GOLDENS = Path(__file__).with_name("goldens")
 _RUNS = {"runs-for": "600s"}

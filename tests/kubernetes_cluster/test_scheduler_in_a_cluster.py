@@ -9,9 +9,9 @@ from backends.kubernetes.conftest import wait_for
 from backends.kubernetes.situations import SITUATIONS
 from kubernetes_cluster.conftest import Lab
 from support.waiting import until
-from tare.backends.kubernetes.cluster import EVENTS, JOBS, MPI_JOBS, PODS, Cluster
-from tare.backends.kubernetes.scheduler import KubernetesScheduler
-from tare.backends.kubernetes.watching import News, Watch
+from tare.plugins.backends.kubernetes.cluster import EVENTS, JOBS, MPI_JOBS, PODS, Cluster
+from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.watching import News, ObjectWatch
 
 
 def test_a_server_is_ended_when_its_client_has_and_both_tell_of_their_node(
@@ -23,11 +23,11 @@ def test_a_server_is_ended_when_its_client_has_and_both_tell_of_their_node(
     (tmp_path / "peer.sh").write_text("echo stands for peer.sh\n")
     scheduler = KubernetesScheduler(Cluster.connect(situation.options), "ca", lambda platform: "")
     scheduler.submit([situation.task(tmp_path)])
-    (landing,) = wait_for(scheduler)
+    (job_result,) = wait_for(scheduler)
     scheduler.close()
-    assert landing.exit.code == 0
-    assert landing.problems == ()
-    assert len(set(landing.nodes)) == 2, "they keep apart"
+    assert job_result.exit.code == 0
+    assert job_result.problems == ()
+    assert len(set(job_result.nodes)) == 2, "they keep apart"
     patches = [one for one in lab.requests(namespace) if one.verb == "patch"]
     assert [(one.resource, one.code) for one in patches] == [("pods", 200)]
     until(lambda: not lab.control_plane.kubectl("get", "pods", "-n", namespace, "-o", "name"))
@@ -40,7 +40,7 @@ def test_watches_end_with_their_scheduler(lab: Lab, namespace: str) -> None:
     for _ in range(20):
         cluster = Cluster.connect(options)
         news: queue.Queue[News] = queue.Queue()
-        watches = [Watch(cluster, resource, "", news) for resource in (PODS, JOBS, EVENTS, MPI_JOBS)]
+        watches = [ObjectWatch(cluster, resource, "", news) for resource in (PODS, JOBS, EVENTS, MPI_JOBS)]
         for watch in watches:
             watch.start()
         news.get(timeout=30)  # at any moment of the others

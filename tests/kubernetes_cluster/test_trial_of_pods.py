@@ -8,9 +8,9 @@ import pytest
 
 from kubernetes_cluster.conftest import Campaign, Doc, Lab
 from tare import config
-from tare.backends.kubernetes.doctor import is_usable
-from tare.backends.kubernetes.finding import Finding
 from tare.cli.platform_checks import check_backend
+from tare.plugins.backends.kubernetes.check_result import Finding
+from tare.plugins.backends.kubernetes.doctor import is_usable
 
 JOB = "a job on sdn, tried without making it"
 LAUNCHER, WORKER = (f"the {role} of a job on sdn, tried without making it" for role in ("launcher", "worker"))

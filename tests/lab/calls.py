@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tare.errors import LabError
+from tare.core.errors import LabError
+from tare.core.site import LabSpec
 from tare.lab import AGENT, Lab, start
-from tare.model.site import LabSpec
 
 _EXCHANGE = Path(__file__).with_name("exchange.py")
 _TIMEOUT_S = 60

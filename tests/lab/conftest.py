@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lab.calls import Hosts, running_lab
+from tare.core.site import LabNetwork, LabNetworkKind, LabSpec
 from tare.lab import Lab
-from tare.model.site import LabNetwork, LabNetworkKind, LabSpec
 
 SPEC = LabSpec(
     nodes=2,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.errors import LabError
+from tare.core.errors import LabError
 from tare.lab import find
 from tare.lab.namespaces import attempting, userns_cure
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from lab.calls import call
-from tare.errors import LabError
+from tare.core.errors import LabError
+from tare.core.site import LabNetwork, LabNetworkKind, LabSpec
 from tare.lab import Lab, docker, start
-from tare.model.site import LabNetwork, LabNetworkKind, LabSpec
 
 pytestmark = [
     pytest.mark.lab,

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from lab.calls import call, running_lab
-from tare.errors import LabError, UsageError
+from tare.core.errors import LabError, UsageError
+from tare.core.site import LabNetwork, LabNetworkKind, LabSpec
 from tare.lab import Lab, gridengine
 from tare.lab.mpi import is_installed, mpi_folder
-from tare.model.site import LabNetwork, LabNetworkKind, LabSpec
 
 SPEC = LabSpec(nodes=2, networks={"host": LabNetwork(kind=LabNetworkKind.BRIDGE)})
 

@@ -14,10 +14,10 @@ import msgspec
 import pytest
 
 from lab.calls import Hosts
-from tare.backends.orphans import set_subreaper
-from tare.errors import LabError, UsageError
+from tare.core.errors import LabError, UsageError
+from tare.core.site import LabNetwork, LabNetworkKind, LabSpec
 from tare.lab import Lab, find, start, state
-from tare.model.site import LabNetwork, LabNetworkKind, LabSpec
+from tare.plugins.backends.orphans import set_subreaper
 
 pytestmark = pytest.mark.lab
 
@@ -151,7 +151,7 @@ def test_asking_the_holder_to_end_ends_everything_in_it(busy: Lab) -> None:
 
 def test_an_owned_lab_ends_with_its_owner(run_folder: Path, two_nodes: LabSpec) -> None:
     program = (
-        "import sys, time, msgspec; from tare.lab import start; from tare.model.site import LabSpec\n"
+        "import sys, time, msgspec; from tare.lab import start; from tare.core.site import LabSpec\n"
         "lab = start(msgspec.json.decode(sys.argv[1], type=LabSpec), owned=True)\n"
         "print(lab.folder, flush=True); time.sleep(1000)"
     )

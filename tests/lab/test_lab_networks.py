@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from lab.calls import Hosts
+from tare.core.site import LabNetwork, LabNetworkKind, LabSpec
 from tare.lab import Lab, start
-from tare.model.site import LabNetwork, LabNetworkKind, LabSpec
 
 pytestmark = pytest.mark.lab
 

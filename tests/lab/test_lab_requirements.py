@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.errors import InfrastructureError, LabError, UsageError
+from tare.core.errors import InfrastructureError, LabError, UsageError
 from tare.lab.mpi import DISTRIBUTIONS, install, is_installed, mpi_folder, require_installed
 from tare.lab.requirements import Requirement, check
 

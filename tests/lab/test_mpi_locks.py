@@ -13,7 +13,7 @@ from stat import S_IFREG
 
 import pytest
 
-from tare.errors import InfrastructureError
+from tare.core.errors import InfrastructureError
 from tare.lab.mpi import DISTRIBUTIONS, install, installed_version, is_installed, pinned_version
 
 

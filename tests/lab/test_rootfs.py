@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.errors import InfrastructureError, LabError
+from tare.core.errors import InfrastructureError, LabError
 from tare.lab import rootfs
 
 DOUBLE = """\

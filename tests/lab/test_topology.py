@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tare.errors import UsageError
+from tare.core.errors import UsageError
+from tare.core.site import LabNetwork, LabNetworkKind, LabSpec
 from tare.lab.links import burst_bytes
 from tare.lab.topology import Topology, lay_out
-from tare.model.site import LabNetwork, LabNetworkKind, LabSpec
 
 
 @pytest.fixture

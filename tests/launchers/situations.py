@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tare.backends.slurm.options import SlurmOptions
-from tare.model.case import Binding, Layout
-from tare.model.launch import Invocation, Placement
-from tare.model.site import Network, Platform
-from tare.registry import installed
+from tare.core.case import Binding, Layout
+from tare.core.entry_points import installed
+from tare.core.launch import Invocation, Placement
+from tare.core.site import Network, Platform
+from tare.plugins.backends.slurm.options import SlurmOptions
 
 LAUNCHERS = tuple(sorted(installed("tare.launchers")))
 """All that are installed: one without goldens fails."""

@@ -5,14 +5,14 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from tare import plugins
-from tare.compose import Composer
-from tare.launchers.asking import ask_intelmpi, ask_mpich, ask_openmpi
-from tare.launchers.placing import device_environment
-from tare.model.case import Case, Layout
-from tare.model.launch import Invocation, Placement
-from tare.model.site import Network, Platform, Site
-from tare.model.transport_reports import asking as asking_variables
+from tare.core.case import Case, Layout
+from tare.core.launch import Invocation, Placement
+from tare.core.site import Network, Platform, Site
+from tare.core.transport_reports import asking as asking_variables
+from tare.execution.compose import Composer
+from tare.plugins import registry
+from tare.plugins.launchers.placing import device_environment
+from tare.plugins.launchers.transport_verbosity import ask_intelmpi, ask_mpich, ask_openmpi
 
 SITE = Site(
     name="four",
@@ -35,7 +35,7 @@ def case_of(workload: str, network: str) -> Case:
 
 
 def composer() -> Composer:
-    return Composer(SITE, plugins.workloads(), plugins.launcher, plugins.runtime)
+    return Composer(SITE, registry.workloads(), registry.launcher, registry.runtime)
 
 
 def test_a_collective_takes_all_nodes_or_their_pods() -> None:
@@ -101,7 +101,7 @@ def told_over(network: Network, launcher: str) -> set[str]:
     placement = Placement(
         hosts=("n1", "n2"), layout=layout, platform=Platform(), network=network, agent=("ssh",)
     )
-    started = plugins.launcher(launcher).launch(Invocation(argv=("app",)), placement)
+    started = registry.launcher(launcher).launch(Invocation(argv=("app",)), placement)
     return {*started.argv, *started.env.values()}
 
 

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from launchers.situations import LAUNCHERS, PROGRAM, SITUATIONS, TWO_NODES
-from tare import plugins
-from tare.errors import UsageError
-from tare.model.case import Layout
-from tare.model.launch import Invocation, Placement
-from tare.model.site import Network, Platform
+from tare.core.case import Layout
+from tare.core.errors import UsageError
+from tare.core.launch import Invocation, Placement
+from tare.core.site import Network, Platform
+from tare.plugins import registry
 
 MPIS = tuple(name for name in LAUNCHERS if name not in ("none", "srun"))
 ODD_VALUES = ("", "two words", "a,b;c", "it's", 'say "hi"', "x=y", "$HOME `id` \\", "two\nlines", "µ")
@@ -30,24 +30,24 @@ def rank_env(launched: Invocation) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", MPIS)
 def test_the_program_comes_last_with_its_arguments_untouched(name: str) -> None:
-    launched = plugins.launcher(name).launch(PROGRAM, TWO_NODES)
+    launched = registry.launcher(name).launch(PROGRAM, TWO_NODES)
     assert launched.argv[-4:] == PROGRAM.argv
 
 
 @pytest.mark.parametrize("name", MPIS)
 def test_the_number_of_ranks_is_said(name: str) -> None:
-    launched = plugins.launcher(name).launch(PROGRAM, placed(layout=Layout(2, 3, 2)))
+    launched = registry.launcher(name).launch(PROGRAM, placed(layout=Layout(2, 3, 2)))
     assert launched.argv[-6:-4] == ("-n", "3")
 
 
 @pytest.mark.parametrize("name", LAUNCHERS)
 def test_a_launcher_knows_its_name(name: str) -> None:
-    assert plugins.launcher(name).name == name
+    assert registry.launcher(name).name == name
 
 
 @pytest.mark.parametrize("name", MPIS)
 def test_a_launcher_is_pure(name: str) -> None:
-    launcher = plugins.launcher(name)
+    launcher = registry.launcher(name)
     assert launcher.launch(PROGRAM, TWO_NODES) == launcher.launch(PROGRAM, TWO_NODES)
 
 
@@ -55,7 +55,7 @@ def test_a_launcher_is_pure(name: str) -> None:
 @pytest.mark.parametrize("name", MPIS)
 def test_any_value_reaches_all_ranks(name: str, value: str) -> None:
     program = msgspec.structs.replace(PROGRAM, env={"ODD": value})
-    assert rank_env(plugins.launcher(name).launch(program, TWO_NODES))["ODD"] == value
+    assert rank_env(registry.launcher(name).launch(program, TWO_NODES))["ODD"] == value
 
 
 @pytest.mark.parametrize("name", LAUNCHERS)
@@ -65,7 +65,7 @@ def test_what_no_environment_can_hold_is_refused(name: str) -> None:
     )
     for env in ({"A=B": "1"}, {"": "1"}, {"A": "nul\0"}):
         with pytest.raises(UsageError, match="no environment can hold"):
-            plugins.launcher(name).launch(msgspec.structs.replace(PROGRAM, env=env), placement)
+            registry.launcher(name).launch(msgspec.structs.replace(PROGRAM, env=env), placement)
 
 
 @pytest.mark.parametrize("name", MPIS)
@@ -73,7 +73,7 @@ def test_the_program_has_the_last_word_then_the_platform_then_the_networks_optio
     network = Network(interface="fab0", options={name: {"A": "network", "B": "network", "UCX_TLS": "all"}})
     platform = Platform(env={"A": "platform", "B": "platform", "C": "platform"})
     program = msgspec.structs.replace(PROGRAM, env={"A": "program", "OMP_NUM_THREADS": "7"})
-    env = rank_env(plugins.launcher(name).launch(program, placed(network=network, platform=platform)))
+    env = rank_env(registry.launcher(name).launch(program, placed(network=network, platform=platform)))
     assert [env[variable] for variable in ("A", "B", "C")] == ["program", "platform", "platform"]
     assert env["UCX_TLS"] == "all"
     assert env["OMP_NUM_THREADS"] == "7"
@@ -82,19 +82,19 @@ def test_the_program_has_the_last_word_then_the_platform_then_the_networks_optio
 @pytest.mark.parametrize("name", MPIS)
 def test_options_for_another_launcher_are_left_alone(name: str) -> None:
     network = Network(interface="fab0", options={"another": {"A": "1"}})
-    assert "A" not in rank_env(plugins.launcher(name).launch(PROGRAM, placed(network=network)))
+    assert "A" not in rank_env(registry.launcher(name).launch(PROGRAM, placed(network=network)))
 
 
 @pytest.mark.parametrize("name", MPIS)
 def test_the_interface_is_named_to_the_mpi(name: str) -> None:
-    launched = plugins.launcher(name).launch(PROGRAM, placed(network=Network(interface="net1")))
+    launched = registry.launcher(name).launch(PROGRAM, placed(network=Network(interface="net1")))
     assert "net1" in {*launched.argv, *rank_env(launched).values()}
     assert "fab0" not in {*launched.argv, *rank_env(launched).values()}
 
 
 @pytest.mark.parametrize("name", MPIS)
 def test_without_a_network_the_choice_is_the_mpis(name: str) -> None:
-    launched = plugins.launcher(name).launch(PROGRAM, placed(network=None))
+    launched = registry.launcher(name).launch(PROGRAM, placed(network=None))
     chosen = {"FI_PROVIDER", "UCX_TLS", "UCX_NET_DEVICES", "I_MPI_FABRICS", "pml", "btl"}
     assert not chosen & {*launched.argv, *rank_env(launched)}
 
@@ -102,7 +102,7 @@ def test_without_a_network_the_choice_is_the_mpis(name: str) -> None:
 @pytest.mark.parametrize("name", MPIS)
 def test_the_mpis_libraries_are_found_after_the_programs_own(name: str) -> None:
     placement = placed(platform=Platform(prefix="/opt/mpi/", env={"LD_LIBRARY_PATH": "/app/lib"}))
-    launched = plugins.launcher(name).launch(PROGRAM, placement)
+    launched = registry.launcher(name).launch(PROGRAM, placement)
     assert rank_env(launched)["LD_LIBRARY_PATH"] == "/app/lib:/opt/mpi/lib"
     assert launched.argv[0].startswith("/opt/mpi/bin/mpi")
 
@@ -110,19 +110,19 @@ def test_the_mpis_libraries_are_found_after_the_programs_own(name: str) -> None:
 @pytest.mark.parametrize("name", MPIS)
 def test_too_few_hosts_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match="needs 2 nodes, and there are 1"):
-        plugins.launcher(name).launch(PROGRAM, placed(hosts=("n1",)))
+        registry.launcher(name).launch(PROGRAM, placed(hosts=("n1",)))
 
 
 @pytest.mark.parametrize("host", ["a,b", "n1:2", "fe80::1", "-x", "two words", ""])
 @pytest.mark.parametrize("name", MPIS)
 def test_a_host_that_no_list_can_hold_is_refused(name: str, host: str) -> None:
     with pytest.raises(UsageError, match="cannot stand in a list of hosts"):
-        plugins.launcher(name).launch(PROGRAM, placed(hosts=("n1", host)))
+        registry.launcher(name).launch(PROGRAM, placed(hosts=("n1", host)))
 
 
 @pytest.mark.parametrize("name", MPIS)
 def test_an_agent_may_have_options(name: str) -> None:
-    launched = plugins.launcher(name).launch(PROGRAM, placed(agent=("ssh", "-p", "2222")))
+    launched = registry.launcher(name).launch(PROGRAM, placed(agent=("ssh", "-p", "2222")))
     words = {*launched.argv, *launched.env.values()}
     assert "ssh -p 2222" in words or {"ssh", "-p 2222"} <= words
 
@@ -131,19 +131,19 @@ def test_an_agent_may_have_options(name: str) -> None:
 @pytest.mark.parametrize("name", MPIS)
 def test_an_agent_that_would_be_split_wrongly_is_refused(name: str, agent: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match=r"agent.*small script"):
-        plugins.launcher(name).launch(PROGRAM, placed(agent=agent))
+        registry.launcher(name).launch(PROGRAM, placed(agent=agent))
 
 
 @pytest.mark.parametrize("name", ["intelmpi", "mpich"])
 def test_hydra_refuses_an_agent_whose_options_it_would_tear_apart(name: str) -> None:
     with pytest.raises(UsageError, match="does not fit"):
-        plugins.launcher(name).launch(PROGRAM, placed(agent=("sudo", "ssh")))
+        registry.launcher(name).launch(PROGRAM, placed(agent=("sudo", "ssh")))
 
 
 @pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
 def test_open_mpi_refuses_an_agent_that_it_would_take_for_two(name: str) -> None:
     with pytest.raises(UsageError, match="':'"):
-        plugins.launcher(name).launch(PROGRAM, placed(agent=("/opt/a:b/agent",)))
+        registry.launcher(name).launch(PROGRAM, placed(agent=("/opt/a:b/agent",)))
 
 
 @pytest.mark.parametrize(
@@ -155,19 +155,19 @@ def test_open_mpi_refuses_an_agent_that_it_would_take_for_two(name: str) -> None
     ],
 )
 def test_ranks_spin_while_they_wait_only_where_each_has_a_slot(name: str, word: str) -> None:
-    roomy = plugins.launcher(name).launch(PROGRAM, placed(slots_per_node=2))
-    crowded = plugins.launcher(name).launch(PROGRAM, placed(slots_per_node=1))
+    roomy = registry.launcher(name).launch(PROGRAM, placed(slots_per_node=2))
+    crowded = registry.launcher(name).launch(PROGRAM, placed(slots_per_node=1))
     assert word not in roomy.argv
     assert word in crowded.argv
 
 
 def test_none_starts_one_rank_with_its_environment() -> None:
     placement = placed(hosts=("n1",), layout=Layout(), platform=Platform(env={"A": "1"}), network=None)
-    launched = plugins.launcher("none").launch(PROGRAM, placement)
+    launched = registry.launcher("none").launch(PROGRAM, placement)
     assert launched.argv == PROGRAM.argv
     assert launched.env == {"A": "1", "OMP_NUM_THREADS": "1", **PROGRAM.env}
 
 
 def test_none_refuses_more_ranks_and_names_the_cure() -> None:
     with pytest.raises(UsageError, match="starts one rank, and the case has 4; set ranks: 1"):
-        plugins.launcher("none").launch(PROGRAM, TWO_NODES)
+        registry.launcher("none").launch(PROGRAM, TWO_NODES)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from launchers.situations import LAUNCHERS, PROGRAM, SITUATIONS
-from tare import plugins
-from tare.errors import UsageError
-from tare.model.launch import Invocation
+from tare.core.errors import UsageError
+from tare.core.launch import Invocation
+from tare.plugins import registry
 
 GOLDENS = Path(__file__).with_name("goldens")
 
@@ -22,7 +22,7 @@ GOLDENS = Path(__file__).with_name("goldens")
 @pytest.mark.parametrize("name", LAUNCHERS)
 def test_the_command_is_the_golden_one(name: str, situation: str) -> None:
     try:
-        text = as_text(plugins.launcher(name).launch(PROGRAM, SITUATIONS[situation]))
+        text = as_text(registry.launcher(name).launch(PROGRAM, SITUATIONS[situation]))
     except UsageError as error:
         text = f"refused: {error}\n"
     golden = GOLDENS / f"{name}-{situation}.txt"

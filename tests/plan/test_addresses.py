@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from support.doubles import DoubleWorkload
-from tare.backends.slurm.options import SlurmOptions
-from tare.compose import Composer
-from tare.launchers.direct import Direct
-from tare.model.case import Case
-from tare.model.site import LabNetwork, LabNetworkKind, LabSpec, Network, Platform, Site
-from tare.runtimes.native import Native
+from tare.core.case import Case
+from tare.core.site import LabNetwork, LabNetworkKind, LabSpec, Network, Platform, Site
+from tare.execution.compose import Composer
+from tare.plugins.backends.slurm.options import SlurmOptions
+from tare.plugins.launchers.direct import Direct
+from tare.plugins.runtimes.native import Native
 
 SITE = Site(
     name="here",

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from support.doubles import DoubleWorkload
-from tare import plugins
-from tare.backends.slurm.options import SlurmOptions
-from tare.compose import Composer
-from tare.errors import UsageError
-from tare.model.backend_options import QueueOptions
-from tare.model.case import Case, Layout
-from tare.model.launch import Invocation
-from tare.model.site import Platform, Site
-from tare.model.workload import Stage
+from tare.core.backend_options import QueueOptions
+from tare.core.case import Case, Layout
+from tare.core.errors import UsageError
+from tare.core.launch import Invocation
+from tare.core.site import Platform, Site
+from tare.core.workload import Stage
+from tare.execution.compose import Composer
+from tare.plugins import registry
+from tare.plugins.backends.slurm.options import SlurmOptions
 
 
 class SshOptions(QueueOptions, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ def command(launcher: str, options: QueueOptions, n_nodes: int = 2) -> Invocatio
     platform = Platform(backend="batch", launcher=launcher, options=options)
     site = Site(name="here", nodes=("a", "b"), platforms={"queue": platform}, is_attested=False)
     workloads = {"double": DoubleWorkload(stage_list=(Stage(argv=("solve",)),))}
-    composer = Composer(site, workloads, plugins.launcher, plugins.runtime)
+    composer = Composer(site, workloads, registry.launcher, registry.runtime)
     layout = Layout(nodes=n_nodes, ranks=n_nodes)
     case = Case(id="0", workload="double", platform="queue", layout=layout)
     ((_, invocation),) = composer.compose(case, Path("/c/attempts/0/1.1"))

@@ -10,18 +10,18 @@ import msgspec
 import pytest
 
 from support.doubles import DoubleWorkload
-from tare import plugins
-from tare.backends.slurm.options import SlurmOptions
-from tare.compose import Composer
-from tare.errors import FileFaults
-from tare.model.case import Case, Layout
-from tare.model.launch import Invocation
-from tare.model.plan import Edition, Plan
-from tare.model.site import Network, Platform, Site
-from tare.model.study import Factor, Level, Origin, Study
-from tare.model.values import Scalar
-from tare.model.workload import InlineDefinition, Parameter, ParameterKind, Stage, Workload
+from tare.core.case import Case, Layout
+from tare.core.errors import FileFaults
+from tare.core.launch import Invocation
+from tare.core.plan import Edition, Plan
+from tare.core.site import Network, Platform, Site
+from tare.core.study import Factor, Level, Origin, Study
+from tare.core.values import Scalar
+from tare.core.workload import InlineDefinition, Parameter, ParameterKind, Stage, Workload
+from tare.execution.compose import Composer
 from tare.plan import make_plan
+from tare.plugins import registry
+from tare.plugins.backends.slurm.options import SlurmOptions
 
 LAUNCHERS = ("mpich", "intelmpi", "openmpi4", "openmpi5", "srun")
 SITE = Site(
@@ -83,14 +83,14 @@ def started(invocation: Invocation) -> tuple[int, int | None, int | None]:
 
 
 def composed(case: Case, workload: Workload) -> list[tuple[Stage, Invocation]]:
-    composer = Composer(SITE, {workload.name: workload}, plugins.launcher, plugins.runtime)
+    composer = Composer(SITE, {workload.name: workload}, registry.launcher, registry.runtime)
     return list(composer.compose(case))
 
 
-ALL = plugins.workloads()
+ALL = registry.workloads()
 
 
-@pytest.mark.parametrize("family", plugins.workloads().families)
+@pytest.mark.parametrize("family", registry.workloads().families)
 def test_a_case_says_the_ranks_and_nodes_that_its_command_line_starts(family: str) -> None:
     names = [name for name in ALL if name.partition(".")[0] == family]
     for name in names:
@@ -213,7 +213,7 @@ def test_a_repeated_level_is_refused() -> None:
 
 
 def inline(*command: str, is_mpi: bool = False) -> Workload:
-    return plugins.workloads([InlineDefinition(name="mine", command=command, is_mpi=is_mpi)])["mine"]
+    return registry.workloads([InlineDefinition(name="mine", command=command, is_mpi=is_mpi)])["mine"]
 
 
 @pytest.mark.parametrize("common", [{"nodes": 4}, {"ranks": 2}, {"ranks_per_node": 8}])

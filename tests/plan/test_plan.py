@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from support.doubles import DoubleWorkload
-from tare.errors import FileFaults
-from tare.model.plan import Plan
-from tare.model.site import Network, Platform, Site
-from tare.model.study import Factor, Level, Origin, Repeats, Study
-from tare.model.values import Scalar, Settings
+from tare.core.errors import FileFaults
+from tare.core.plan import Plan
+from tare.core.site import Network, Platform, Site
+from tare.core.study import Factor, Level, Origin, Repeats, Study
+from tare.core.values import Scalar, Settings
 from tare.plan import make_plan
 
 SITE = Site(

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from support.doubles import DoubleWorkload
-from tare.errors import FileFaults
-from tare.model.case import Case
-from tare.model.plan import Plan
-from tare.model.site import Network, Platform, Site
-from tare.model.study import Factor, Level, Origin, Study
-from tare.model.values import Scalar, Settings
-from tare.model.workload import Parameter, ParameterKind, Stage
+from tare.core.case import Case
+from tare.core.errors import FileFaults
+from tare.core.plan import Plan
+from tare.core.site import Network, Platform, Site
+from tare.core.study import Factor, Level, Origin, Study
+from tare.core.values import Scalar, Settings
+from tare.core.workload import Parameter, ParameterKind, Stage
 from tare.plan import make_plan
 
 SITE = Site(

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from tare.errors import FileFaults
-from tare.model.case import Case
-from tare.model.site import Platform, Site
-from tare.model.study import Study
-from tare.model.values import Scalar
+from tare.core.case import Case
+from tare.core.errors import FileFaults
+from tare.core.site import Platform, Site
+from tare.core.study import Study
+from tare.core.values import Scalar
 from tare.plan import make_plan
-from tare.workloads.hpl import WORKLOADS
+from tare.plugins.workloads.hpl import WORKLOADS
 
 (HPL,) = WORKLOADS
 GIB = 1 << 30

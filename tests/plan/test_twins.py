@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from support.doubles import DoubleWorkload
-from tare.compose import Composer
-from tare.model.launch import Invocation, Placement
-from tare.model.plan import Plan
-from tare.model.site import Platform, Site
-from tare.model.study import Factor, Level, Study
+from tare.core.launch import Invocation, Placement
+from tare.core.plan import Plan
+from tare.core.site import Platform, Site
+from tare.core.study import Factor, Level, Study
+from tare.execution.compose import Composer
 from tare.plan import make_plan
 
 SITE = Site(name="here", nodes=("n1", "n2"), platforms={"bare": Platform(), "podman": Platform()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tare.units import (
+from tare.core.units import (
     Dimension,
     format_bytes,
     format_seconds,

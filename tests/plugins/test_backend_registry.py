@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from tare import backend_registry
-from tare.backend_registry import backend, backend_names, backends
 from tare.cli.commands import clean
 from tare.config import site_from_text
-from tare.errors import FileFaults, UsageError
-from tare.model.backend_plugin import BatchBackend, DirectBackend
+from tare.core.backend_plugin import BatchBackend, DirectBackend
+from tare.core.errors import FileFaults, UsageError
+from tare.plugins import backend_registry
+from tare.plugins.backend_registry import backend, backend_names, backends
 
 _INSTALLED = {
     name: EntryPoint(name, value, "tare.backends")
     for name, value in {
         "broken": "broken_backend:BACKEND",
-        "process": "tare.backends.process_plugin:BACKEND",
-        "slurm": "tare.backends.slurm.plugin:BACKEND",
-        "other": "tare.backends.slurm.plugin:BACKEND",
-        "wrong": "tare.backends.slurm.plugin:SlurmBackend",
+        "process": "tare.plugins.backends.process_plugin:BACKEND",
+        "slurm": "tare.plugins.backends.slurm.plugin:BACKEND",
+        "other": "tare.plugins.backends.slurm.plugin:BACKEND",
+        "wrong": "tare.plugins.backends.slurm.plugin:SlurmBackend",
     }.items()
 }
 

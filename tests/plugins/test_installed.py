@@ -7,16 +7,16 @@ import sys
 
 import pytest
 
-from tare import plugins
+from tare.plugins import registry
 
 
 @pytest.mark.parametrize("name", ["intelmpi", "mpich", "openmpi4", "openmpi5", "none"])
 def test_built_in_launchers_are_installed(name: str) -> None:
-    assert plugins.launcher(name).name == name
+    assert registry.launcher(name).name == name
 
 
 def test_built_in_workloads_are_installed_and_sound() -> None:
-    known = plugins.workloads()
+    known = registry.workloads()
     assert "imb.pingpong" in known
     assert known.problems == ()
     for name, workload in known.items():
@@ -28,5 +28,5 @@ def test_built_in_workloads_are_installed_and_sound() -> None:
 
 
 def test_the_module_imports_no_workload_by_itself() -> None:
-    script = "import sys, tare.plugins; sys.exit('tare.workloads.imb' in sys.modules)"
+    script = "import sys, tare.plugins.registry; sys.exit('tare.plugins.workloads.imb' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.registry import GROUPS, installed
+from tare.core.entry_points import GROUPS, installed
 
 TESTS = Path(__file__).parents[1]
 DESIGN = (TESTS.parent / "docs/design.md").read_text()
@@ -33,13 +33,15 @@ def classes(folder: str, method: str) -> Iterator[str]:
 
 @pytest.mark.parametrize(("folder", "method"), [("launchers", "launch"), ("runtimes", "wrap")])
 def test_every_launcher_and_runtime_in_its_folder_is_registered_by_its_name(folder: str, method: str) -> None:
-    found = set(classes(f"tare.{folder}", method))
+    found = set(classes(f"tare.plugins.{folder}", method))
     assert found
     assert found == own(f"tare.{folder}").keys()
 
 
 def test_every_workload_in_the_folder_is_registered() -> None:
-    modules = pkgutil.iter_modules(importlib.import_module("tare.workloads").__path__, "tare.workloads.")
+    modules = pkgutil.iter_modules(
+        importlib.import_module("tare.plugins.workloads").__path__, "tare.plugins.workloads."
+    )
     found = {one.name for one in modules if hasattr(importlib.import_module(one.name), "WORKLOADS")}
     assert found == set(own("tare.workloads").values())
 

@@ -17,8 +17,8 @@ import yaml
 
 from cli.conftest import TARE, call_tare
 from cli.test_crash import wait_for
-from tare.model.attempt import State
-from tare.store.campaign import read_campaign
+from tare.core.attempt import State
+from tare.storage.campaign import read_campaign
 
 PACKAGE = Path(__file__).parents[1] / "strangers" / "spool"
 SITE = """\

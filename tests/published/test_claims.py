@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tare import published
-from tare.answers.claims import Claim, ClaimFinding, ClaimVerdict, Held, Judgement, judge_claim
+from tare.analysis.claims import Claim, ClaimFinding, ClaimVerdict, Held, Judgement, judge_claim
 from tare.cli.commands import published as published_command
-from tare.errors import InfrastructureError, UsageError
+from tare.core.errors import InfrastructureError, UsageError
 from tare.published import tables
 
 SUPPORTED, CONTRADICTED = ClaimVerdict.SUPPORTED, ClaimVerdict.CONTRADICTED

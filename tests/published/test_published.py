@@ -11,21 +11,22 @@ import pytest
 from click.testing import CliRunner, Result
 
 from support.synthetic import make_case, write_campaign
-from tare import plugins, published
-from tare.answers.against import against
-from tare.answers.compare import comparisons
+from tare import published
+from tare.analysis.compare import comparisons
+from tare.analysis.other_campaign import against
 from tare.cli.commands import compare as compare_command
 from tare.cli.commands import import_, report, status
 from tare.cli.commands import published as published_command
-from tare.errors import UsageError
-from tare.model.attempt import Attempt, Series, State
-from tare.model.campaign import Campaign
-from tare.model.case import Case, Layout
-from tare.model.plan import Plan
-from tare.model.study import Repeats
-from tare.model.verdict import Verdict
-from tare.model.workload import Better
-from tare.store.campaign import read_campaign
+from tare.core.attempt import Attempt, Series, State
+from tare.core.campaign import Campaign
+from tare.core.case import Case, Layout
+from tare.core.errors import UsageError
+from tare.core.plan import Plan
+from tare.core.study import Repeats
+from tare.core.verdict import Verdict
+from tare.core.workload import Better
+from tare.plugins import registry
+from tare.storage.campaign import read_campaign
 
 FIGURES = {
     "hpcc-fabrics": 32,
@@ -84,7 +85,7 @@ def test_each_figure_stands_on_the_line_that_it_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(FIGURES))
 def test_what_is_said_to_have_a_counterpart_has_it_in_that_unit_and_direction(name: str) -> None:
-    known = plugins.workloads()
+    known = registry.workloads()
     for one in published.read_publication(name).figures:
         foms = {fom.name: fom for fom in known[one.kind.workload].foms}
         assert (one.kind.fom in foms) == one.kind.has_counterpart

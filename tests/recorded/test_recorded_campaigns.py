@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from cli.conftest import Tare, call_tare, call_tare_here
-from serve.conftest import running
-from tare.store.campaign import read_campaign
+from live.conftest import running
+from tare.storage.campaign import read_campaign
 
 ARCHIVE = Path(__file__).parent / "campaigns-0.1.0.tar.xz"
 DONE = {"networks": 16, "local": 18, "interrupted": 4, "retried": 16}

@@ -9,12 +9,12 @@ import msgspec
 
 from report.studies import hostile, telemetry_of, three_networks, with_gaps
 from support.synthetic import make_campaign, make_case
-from tare.collectors.packets import store
-from tare.model.attempt import Proof, Series
-from tare.model.backend import Counters
-from tare.model.campaign import Campaign
-from tare.model.packets import Counted
-from tare.model.workload import Better, Fom
+from tare.core.attempt import Proof, Series
+from tare.core.campaign import Campaign
+from tare.core.job import Counters
+from tare.core.packets import Counted
+from tare.core.workload import Better, Fom
+from tare.plugins.collectors.packets import store
 
 LONG = "kubernetes-1.31.4-calico-vxlan-with-an-encrypted-overlay-and-network-policies"
 WORD = "x" * 200

@@ -7,18 +7,18 @@ from pathlib import Path
 import msgspec
 
 from support.synthetic import make_campaign, make_case
-from tare.model.attempt import Attempt, Proof, Series, State
-from tare.model.campaign import Campaign
-from tare.model.case import Case
-from tare.model.telemetry import Epoch, Timeline, Track
-from tare.model.workload import Better, Fom
+from tare.core.attempt import Attempt, Proof, Series, State
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.telemetry import Epoch, Timeline, Track
+from tare.core.workload import Better, Fom
 from tare.report.charts.painting import Here
 from tare.report.content import Content, content
 from tare.report.formats.page import render
 from tare.report.report_answers import ReportAnswers
 from tare.report.sections.accounting import account
-from tare.report.sections.trust import facts, noises
-from tare.report.sides import lay_out
+from tare.report.sections.quality import facts, noises
+from tare.report.variants import lay_out
 from tare.report.words.answer import Answer, answer_all
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}\u202e\x1b[31m\ufffe"

@@ -6,14 +6,14 @@ import msgspec
 
 from report.studies import answers_of, facts_of, three_networks, with_gaps
 from support.synthetic import make_campaign, make_case
-from tare.answers.accounting import state_of
-from tare.model.attempt import Attempt, Proof, State
-from tare.model.backend import Counters, Link
-from tare.model.campaign import Campaign
+from tare.analysis.accounting import state_of
+from tare.core.attempt import Attempt, Proof, State
+from tare.core.campaign import Campaign
+from tare.core.job import Counters, Link
 from tare.report.sections.accounting import account
 from tare.report.sections.environment import surroundings
 from tare.report.sections.traffic import crossings
-from tare.report.sides import lay_out
+from tare.report.variants import lay_out
 
 
 def test_sides_are_named_by_the_settings_in_which_they_differ() -> None:

@@ -6,14 +6,14 @@ import re
 
 import msgspec
 
-from answers.test_bounds import limited
+from analysis.test_bounds import limited
 from report.studies import words_of
-from tare.answers.compare import comparisons
-from tare.answers.estimate import estimates
-from tare.model.workload import Better
+from tare.analysis.compare import comparisons
+from tare.analysis.estimate import estimates
+from tare.core.workload import Better
 from tare.report.sections.bounds import bound_rows, with_bounds
 from tare.report.sections.panels import measured_panels
-from tare.report.sides import lay_out
+from tare.report.variants import lay_out
 
 
 def rows(rate: float) -> list[str]:

@@ -6,17 +6,24 @@ import msgspec
 import pytest
 
 from support.synthetic import make_campaign, make_case
-from tare.model.attempt import Attempt
-from tare.model.campaign import Campaign
-from tare.model.telemetry import Epoch, Timeline, Track
-from tare.report.charts.courses import course_charts
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign
+from tare.core.telemetry import Epoch, Timeline, Track
 from tare.report.charts.drawing import alone
 from tare.report.charts.figures import watched_figure
+from tare.report.charts.node_timelines import course_charts
 from tare.report.charts.painting import Here
 from tare.report.report_answers import ReportAnswers
 from tare.report.sections.reasons import watched_words
-from tare.report.sections.telemetry import MOST_CASES, MOST_LAYERS, Course, Courses, courses, describe_course
-from tare.report.sides import lay_out
+from tare.report.sections.telemetry import (
+    MOST_CASES,
+    MOST_LAYERS,
+    NodeTimeline,
+    NodeTimelines,
+    courses,
+    describe_course,
+)
+from tare.report.variants import lay_out
 
 
 def watched(campaign: Campaign) -> Campaign:
@@ -30,18 +37,18 @@ def track(host: str, value: float, *, shift_s: float = 0.0, n: int = 10, period_
     return Track(host=host, since=since, at=at, values={"cpu_busy": (value,) * n})
 
 
-def drawn(campaign: Campaign, timeline: Timeline) -> Courses:
+def drawn(campaign: Campaign, timeline: Timeline) -> NodeTimelines:
     sides = lay_out(campaign, ReportAnswers.of(campaign).comparisons)
     return courses(watched(campaign), sides, frozenset(campaign.cases), lambda attempt: timeline)
 
 
 def first(
     campaign: Campaign, *tracks: Track, epochs: tuple[Epoch, ...] = (Epoch("run", 100, 110),)
-) -> Course:
+) -> NodeTimeline:
     return drawn(campaign, Timeline(tracks=tracks, epochs=epochs)).shown[0]
 
 
-def area(course: Course) -> float:
+def area(course: NodeTimeline) -> float:
     return sum((bar.high - bar.low) * (bar.end - bar.begin) for bar in course.bars)
 
 
@@ -134,7 +141,7 @@ def test_runs_that_others_watched_are_drawn_too() -> None:
     told = Timeline(tracks=(track("n1", 3),), epochs=(Epoch("run", 100, 110),))
     found = courses(campaign, sides, frozenset(campaign.cases), lambda attempt: told)
     assert {len(course.runs) for course in found.shown} == {2}
-    assert courses(campaign, sides, frozenset(campaign.cases), lambda attempt: None) == Courses((), "")
+    assert courses(campaign, sides, frozenset(campaign.cases), lambda attempt: None) == NodeTimelines((), "")
 
 
 def test_a_chart_is_told_in_words_node_by_node() -> None:

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from support.synthetic import make_campaign
-from tare.answers.compare import aggregates
-from tare.answers.history import history
-from tare.answers.looks import looks_at
-from tare.model.attempt import Attempt, Source, State
-from tare.model.campaign import Campaign, Session
-from tare.model.study import Budget, Repeats
+from tare.analysis.compare import aggregates
+from tare.analysis.history import history
+from tare.analysis.interim_looks import looks_at
+from tare.core.attempt import Attempt, Source, State
+from tare.core.campaign import Campaign, Session
+from tare.core.study import Budget, Repeats
 from tare.report.content import content
 from tare.report.report_answers import ReportAnswers
 from tare.report.sections.design import design

@@ -8,15 +8,15 @@ import pytest
 from report.html_reader import Page
 from report.studies import content_of, page_of, three_networks
 from support.slowing import slowed
-from tare.answers.trust import trust
-from tare.answers.variability import variabilities
-from tare.model.attempt import Source
-from tare.model.campaign import Campaign
-from tare.model.case import Case
+from tare.analysis.quality import trust
+from tare.analysis.variability import variabilities
+from tare.core.attempt import Source
+from tare.core.campaign import Campaign
+from tare.core.case import Case
 from tare.report.content import Content
 from tare.report.formats.page import render
-from tare.report.sections.doubts import DoubtRow, Doubts, doubts
-from tare.report.sides import lay_out
+from tare.report.sections.quality_warnings import QualityWarningRow, QualityWarnings, doubts
+from tare.report.variants import lay_out
 from tare.report.words.numbers import NARROW
 
 
@@ -39,7 +39,7 @@ def troubled(blocks: int = 10) -> Campaign:
     return slowed(three_networks(blocks=blocks), factor)
 
 
-def doubts_of(campaign: Campaign) -> Doubts:
+def doubts_of(campaign: Campaign) -> QualityWarnings:
     return doubts(trust(campaign), campaign, lay_out(campaign, ()))
 
 
@@ -49,7 +49,7 @@ def found() -> Content:
 
 
 @pytest.fixture(scope="module")
-def rows() -> dict[str, DoubtRow]:
+def rows() -> dict[str, QualityWarningRow]:
     return {row.where: row for row in doubts_of(troubled()).rows}
 
 
@@ -58,7 +58,7 @@ def page(found: Content) -> Page:
     return Page(render(troubled(), found))
 
 
-def test_each_case_in_doubt_is_told_once(rows: dict[str, DoubtRow]) -> None:
+def test_each_case_in_doubt_is_told_once(rows: dict[str, QualityWarningRow]) -> None:
     assert list(rows) == [
         "macvlan · synthetic.pingpong · 2 nodes",
         "overlay · synthetic.pingpong · 2 nodes",
@@ -67,7 +67,7 @@ def test_each_case_in_doubt_is_told_once(rows: dict[str, DoubtRow]) -> None:
     assert {row.foms for row in rows.values()} == {"latency"}
 
 
-def test_a_warm_up_is_told_with_the_line_that_cures_it(rows: dict[str, DoubtRow]) -> None:
+def test_a_warm_up_is_told_with_the_line_that_cures_it(rows: dict[str, QualityWarningRow]) -> None:
     row = rows["overlay · synthetic.pingpong · 2 nodes"]
     assert row.finding == f"block 1 stands apart from the rest: +200{NARROW}%"
     assert "“warmup: 1”" in row.cure
@@ -79,13 +79,13 @@ def test_a_study_with_a_warm_up_already_is_told_to_take_more() -> None:
     assert any("“warmup: 3”" in row.cure for row in doubts_of(campaign).rows)
 
 
-def test_a_drift_is_told_with_its_rate(rows: dict[str, DoubtRow]) -> None:
+def test_a_drift_is_told_with_its_rate(rows: dict[str, QualityWarningRow]) -> None:
     row = rows["macvlan · synthetic.pingpong · 2 nodes"]
     assert row.finding == f"drifts by +2.0{NARROW}% a block, over 10 blocks"
     assert "changes with time" in row.cure
 
 
-def test_two_modes_are_told_with_both_values_and_the_blocks(rows: dict[str, DoubtRow]) -> None:
+def test_two_modes_are_told_with_both_values_and_the_blocks(rows: dict[str, QualityWarningRow]) -> None:
     row = rows["macvlan · synthetic.pingpong · 4 nodes"]
     assert (
         row.finding

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from support.synthetic import make_campaign
-from tare.beneath import Beneath
-from tare.model.attempt import State
+from tare.core.attempt import State
+from tare.core.safe_folder import SafeFolder
 from tare.report.evidence import RUN_LIMIT, Command, Evidence, pack_all, read_evidence
 from tare.report.packing import pack
 from tare.report.sections.runs import telling
@@ -20,7 +20,7 @@ def test_packed_evidence_unpacks_to_the_same(tmp_path: Path) -> None:
     (tmp_path / "command.json").write_text('[{"argv": ["mpirun", "a b"], "env": {"X": "1"}, "host": "n1"}]')
     (tmp_path / "stdout").write_text("table\n")
     (tmp_path / "prepare.stderr").write_text("warning\n")
-    found = read_evidence(Beneath(tmp_path))
+    found = read_evidence(SafeFolder(tmp_path))
     assert found == Evidence(
         [Command(["mpirun", "a b"], {"X": "1"}, "n1")], {"stdout": "table\n", "prepare.stderr": "warning\n"}
     )
@@ -30,7 +30,7 @@ def test_packed_evidence_unpacks_to_the_same(tmp_path: Path) -> None:
 
 def test_a_long_output_keeps_its_head_and_its_tail_and_says_what_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text("first" + "x" * (2 * RUN_LIMIT) + "last")
-    text = read_evidence(Beneath(tmp_path)).streams["stdout"]
+    text = read_evidence(SafeFolder(tmp_path)).streams["stdout"]
     assert text.startswith("firstx")
     assert text.endswith("xlast")
     assert f"{RUN_LIMIT + 9} bytes left out" in text
@@ -39,14 +39,14 @@ def test_a_long_output_keeps_its_head_and_its_tail_and_says_what_is_left_out(tmp
 
 def test_an_output_at_the_limit_is_whole(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text("x" * RUN_LIMIT)
-    assert read_evidence(Beneath(tmp_path)).streams["stdout"] == "x" * RUN_LIMIT
+    assert read_evidence(SafeFolder(tmp_path)).streams["stdout"] == "x" * RUN_LIMIT
 
 
 def test_broken_and_missing_files_leave_out_only_themselves(tmp_path: Path) -> None:
     (tmp_path / "command.json").write_text("{torn")
     (tmp_path / "stdout").write_bytes(b"caf\xe9\x00\x1b[0m")
     (tmp_path / "stderr").mkdir()
-    assert read_evidence(Beneath(tmp_path)) == Evidence([], {"stdout": "caf\ufffd␀␛[0m"})
+    assert read_evidence(SafeFolder(tmp_path)) == Evidence([], {"stdout": "caf\ufffd␀␛[0m"})
 
 
 def test_runs_that_need_explaining_come_first_when_room_is_short(tmp_path: Path) -> None:

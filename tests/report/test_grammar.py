@@ -11,13 +11,13 @@ import pytest
 from report.studies import content_of, three_networks
 from support.scales import make_application, usl
 from support.synthetic import make_campaign
-from tare.report.charts.courses import course_charts
 from tare.report.charts.drawing import alone
+from tare.report.charts.node_timelines import course_charts
 from tare.report.charts.scripts import VEGALITE
 from tare.report.content import Content
 from tare.report.sections.panels import Line, Panel, Point
-from tare.report.sections.telemetry import Bar, Course, Epoch
-from tare.report.sides import Side
+from tare.report.sections.telemetry import Bar, Epoch, NodeTimeline
+from tare.report.variants import Variant
 
 KINDS = ("figures", "time", "rate", "ratio", "nodes", "speedup", "efficiency", "blocks", "telemetry")
 
@@ -32,11 +32,11 @@ def by_kind() -> dict[str, str]:
     return drawn | {"telemetry": alone(course_charts([course()])[0])}
 
 
-def course() -> Course:
-    side = Side("host", is_reference=True, index=0)
+def course() -> NodeTimeline:
+    side = Variant("host", is_reference=True, index=0)
     point = Point(x=0, y=50, low=None, high=None, at="0 s", value="50 %", interval="", n_blocks=1)
     panel = Panel("pingpong · 2 nodes", "CPU", (Line(side, (point,)),), "time", "%")
-    return Course(panel, (Epoch(0, 2, 1),), (Bar(0, 1, 0, 50, "n1"),), ("n1",))
+    return NodeTimeline(panel, (Epoch(0, 2, 1),), (Bar(0, 1, 0, 50, "n1"),), ("n1",))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from report.studies import answers_of, hostile, three_networks
 from support.synthetic import make_campaign
-from tare.model.campaign import Campaign
+from tare.core.campaign import Campaign
 from tare.report.content import content
 from tare.report.formats.escaping import latex
 from tare.report.formats.latex import render_latex

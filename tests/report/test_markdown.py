@@ -14,8 +14,8 @@ from markdown_it import MarkdownIt
 from report.html_reader import Page
 from report.studies import HOSTILE, answers_of, hostile, three_networks, with_gaps
 from support.synthetic import make_campaign
-from tare.model.campaign import Campaign
-from tare.model.verdict import verdicts
+from tare.core.campaign import Campaign
+from tare.core.verdict import verdicts
 from tare.report.charts import palette
 from tare.report.content import content
 from tare.report.formats.escaping import markdown

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 
 from support.synthetic import make_campaign
-from tare.collectors.packets import store
-from tare.model.packets import Counted
+from tare.core.packets import Counted
+from tare.plugins.collectors.packets import store
 from tare.report.sections.packets import packet_sizes
 
 

@@ -14,8 +14,8 @@ import pytest
 from report.html_reader import Element, Page, unpacked
 from report.studies import HOSTILE, answers_of, content_of, hostile, page_of, three_networks, with_gaps
 from support.synthetic import make_campaign, make_case
-from tare.errors import UsageError
-from tare.model.attempt import State
+from tare.core.attempt import State
+from tare.core.errors import UsageError
 from tare.report.formats.page import json_block, render
 from tare.report.listing import MOST_ROWS
 from tare.report.words.changes import change

@@ -12,7 +12,7 @@ from report.html_reader import Page
 from report.studies import three_networks
 from support.synthetic import write_campaign
 from tare.cli.commands.report import command
-from tare.errors import CampaignError
+from tare.core.errors import CampaignError
 
 
 def test_the_path_of_the_page_is_all_that_is_printed(tmp_path: Path) -> None:

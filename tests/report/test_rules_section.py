@@ -9,20 +9,20 @@ import msgspec
 import numpy as np
 import pytest
 
-from answers.test_bounds import limited
+from analysis.test_bounds import limited
 from report.studies import content_of
 from support.scales import make_application, usl
 from support.synthetic import make_attempt, make_campaign
-from tare.model.attempt import Source, State
-from tare.model.campaign import Campaign
-from tare.model.comparison import Mean
-from tare.model.plan import LeftOut
-from tare.model.study import Scaling
-from tare.report.sections.rules import Keeping, Rule
+from tare.core.attempt import Source, State
+from tare.core.campaign import Campaign
+from tare.core.comparison import Mean
+from tare.core.plan import LeftOut
+from tare.core.study import Scaling
+from tare.report.sections.rules import Keeping, ReportingRule
 from tare.stats.normality import normality_p_values
 
 
-def rule(campaign: Campaign, number: int) -> Rule:
+def rule(campaign: Campaign, number: int) -> ReportingRule:
     found = content_of(campaign).rules
     assert [one.number for one in found] == list(range(1, 13))
     return found[number - 1]

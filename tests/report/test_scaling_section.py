@@ -11,17 +11,17 @@ from report.html_reader import Page, unpacked
 from report.studies import content_of, page_of, three_networks
 from support.scales import make_application, usl
 from support.synthetic import make_campaign, make_case
-from tare.answers.compare import aggregates
-from tare.answers.curves import Curves
-from tare.answers.scaling import scalings
-from tare.model.campaign import Campaign
-from tare.model.curves import Saturation
-from tare.model.interval import Bounded
-from tare.model.workload import Better
+from tare.analysis.compare import aggregates
+from tare.analysis.curves import Curves
+from tare.analysis.scaling import scalings
+from tare.core.campaign import Campaign
+from tare.core.curves import Saturation
+from tare.core.interval import Bounded
+from tare.core.workload import Better
 from tare.published import as_campaign, read_publication
 from tare.report.content import Content
 from tare.report.sections.curves import curve_tables
-from tare.report.sides import lay_out
+from tare.report.variants import lay_out
 from tare.report.words.scaling import sentences, share
 
 SPACES = str.maketrans("\u202f\u00a0", "  ")

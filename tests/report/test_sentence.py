@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from report.studies import answers_of, page_of, three_networks, words_of
 from support.synthetic import make_campaign
-from tare.model.comparison import Comparison
-from tare.model.verdict import Verdict
-from tare.model.workload import Better
+from tare.core.comparison import Comparison
+from tare.core.verdict import Verdict
+from tare.core.workload import Better
 from tare.report.words.settling import settles
 
 

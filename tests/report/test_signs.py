@@ -13,19 +13,19 @@ from click.testing import CliRunner
 
 from report.studies import content_of, page_of, words_of
 from support.synthetic import make_campaign, make_case, write_campaign
-from tare.answers.compare import aggregates, comparisons, overview
-from tare.answers.quoted import quoted
+from tare.analysis.compare import aggregates, comparisons, overview
+from tare.analysis.quoted_figures import quoted
 from tare.cli.main import make_group
-from tare.model.attempt import Series
-from tare.model.campaign import Campaign
-from tare.model.workload import Better, Fom
+from tare.core.attempt import Series
+from tare.core.campaign import Campaign
+from tare.core.workload import Better, Fom
+from tare.live.charts import changes
 from tare.report.charts.forest import describe_forest, forest_panels
 from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
 from tare.report.sections.panels import scale_panels
-from tare.report.sides import lay_out
+from tare.report.variants import lay_out
 from tare.report.words.changes import legend
-from tare.serve.charts import changes
 
 FOMS = (
     Fom(name="latency", unit="us", better=Better.LOWER, is_primary=True),

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from support.synthetic import make_campaign, make_case
-from tare.model.case import Case
-from tare.model.plan import Plan
-from tare.model.values import Scalar
-from tare.model.workload import ParameterKind
-from tare.report.sides import lay_out
+from tare.core.case import Case
+from tare.core.plan import Plan
+from tare.core.values import Scalar
+from tare.core.workload import ParameterKind
+from tare.report.variants import lay_out
 from tare.report.words.numbers import NARROW, coordinate
 from tare.report.words.scaling import settings_words
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.synthetic import make_campaign, make_case, make_plan
-from tare.model.comparison import Finding
-from tare.model.verdict import Verdict
-from tare.model.workload import Better, ParameterKind
-from tare.report.sides import lay_out
+from tare.core.comparison import Finding
+from tare.core.verdict import Verdict
+from tare.core.workload import Better, ParameterKind
+from tare.report.variants import lay_out
 from tare.report.words.changes import bounds_of, change, factor, shares
 from tare.report.words.numbers import (
     coordinate,

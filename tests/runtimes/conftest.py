@@ -17,16 +17,16 @@ import msgspec
 import pytest
 
 from lab.calls import running_lab
-from tare import plugins
-from tare.backends.containers import Host, find_labelled, sweep
-from tare.backends.process import ProcessBackend
-from tare.backends.sessions import new_session
-from tare.errors import LabError
+from tare.core.errors import LabError
+from tare.core.job import Exit, Job
+from tare.core.launch import Engine, Invocation
+from tare.core.site import ContainerOptions, LabSpec, Platform
 from tare.lab import AGENT, Lab, docker
 from tare.lab.containers import engine_conf, oci_runtime, storage_conf
-from tare.model.backend import Exit, Job
-from tare.model.launch import Engine, Invocation
-from tare.model.site import ContainerOptions, LabSpec, Platform
+from tare.plugins import registry
+from tare.plugins.backends.containers import Host, find_labelled, sweep
+from tare.plugins.backends.process import ProcessBackend
+from tare.plugins.backends.sessions import new_session
 
 RUNTIMES = ("native", "charliecloud", "podman", "docker")
 LABEL = str(new_session("contract"))
@@ -58,7 +58,7 @@ class Subject(msgspec.Struct, frozen=True):
         self, *argv: str, env: dict[str, str] | None = None, timeout_s: float = 60.0, name: str = "run"
     ) -> Exit:
         """Run a command inside; its output goes to ``stdout`` in the folder."""
-        wrap = plugins.runtime(self.platform.runtime).wrap
+        wrap = registry.runtime(self.platform.runtime).wrap
         program = wrap(Invocation(argv=argv, env=env or {}), self.platform, str(self.folder))
         label = f"{LABEL}{name};"
         host = self.place.host.name
@@ -72,7 +72,7 @@ class Subject(msgspec.Struct, frozen=True):
     @property
     def containers(self) -> dict[str, str]:
         """What the runtime's engine knows of containers of Tare; nothing where it has no engine."""
-        engine = plugins.runtime(self.platform.runtime)
+        engine = registry.runtime(self.platform.runtime)
         if not isinstance(engine, Engine):
             return {}
         return find_labelled(engine, self.platform, self.place.host, self.place.env)
@@ -203,7 +203,7 @@ def subject(
             pytest.skip(f"{name} starts nothing here: {(work / 'stderr').read_text().strip()}")
         yield one
         assert backend.clean(LABEL) == 0
-        engine = plugins.runtime(name)
+        engine = registry.runtime(name)
         if isinstance(engine, Engine):  # what was killed before it started, as a campaign does at its end
             sweep(engine, one.platform, [place.host], place.env, lambda label: label.startswith(LABEL))
         assert one.containers == {}

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tare import plugins
-from tare.errors import UsageError
-from tare.model.launch import Engine, Invocation
-from tare.model.site import ContainerOptions, ContainerShape, Platform
+from tare.core.errors import UsageError
+from tare.core.launch import Engine, Invocation
+from tare.core.site import ContainerOptions, ContainerShape, Platform
+from tare.plugins import registry
 
 GOLDENS = Path(__file__).with_name("goldens")
 RUNTIMES = ("apptainer", "charliecloud", "docker", "podman", "singularity")
@@ -58,7 +58,7 @@ def check(golden: Path, text: str) -> None:
 def test_the_command_is_the_golden_one(name: str, situation: str) -> None:
     platform = Platform(launcher="openmpi4", runtime=name, container=SITUATIONS[situation])
     try:
-        text = as_text(plugins.runtime(name).wrap(PROGRAM, platform, "/campaign/attempts/a 1"))
+        text = as_text(registry.runtime(name).wrap(PROGRAM, platform, "/campaign/attempts/a 1"))
     except UsageError as error:
         text = f"refused: {error}\n"
     check(GOLDENS / f"{name}-{situation}.txt", text)
@@ -70,7 +70,7 @@ def test_the_commands_for_a_container_a_node_are_the_golden_ones(name: str) -> N
         shape=ContainerShape.NODE, image="imb:2021", binds=("/opt/mpi",), options=("--privileged",)
     )
     platform = Platform(launcher="openmpi4", runtime=name, container=options)
-    engine = plugins.runtime(name)
+    engine = registry.runtime(name)
     assert isinstance(engine, Engine)
     folder, container = "/campaign/attempts/a 1", "tare-lab-box-n1"
     given = engine.agent_environment(platform, "tare-lab-box-", folder, ("ssh", "-q"))

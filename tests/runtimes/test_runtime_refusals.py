@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tare import plugins
-from tare.backends.slurm.options import SlurmOptions
-from tare.compose import Composer
-from tare.errors import UsageError
-from tare.model.backend_options import BackendOptions
-from tare.model.launch import Engine, Invocation
-from tare.model.site import ContainerOptions, ContainerShape, Platform, Site
+from tare.core.backend_options import BackendOptions
+from tare.core.errors import UsageError
+from tare.core.launch import Engine, Invocation
+from tare.core.site import ContainerOptions, ContainerShape, Platform, Site
+from tare.execution.compose import Composer
+from tare.plugins import registry
+from tare.plugins.backends.slurm.options import SlurmOptions
 
 PROGRAM = Invocation(argv=("true",))
 CONTAINERS = ("apptainer", "charliecloud", "docker", "podman", "singularity")
@@ -24,25 +24,25 @@ def composer(runtime: str, *, is_queued: bool = False) -> Composer:
         options=SlurmOptions() if is_queued else BackendOptions(),
     )
     site = Site(name="s", nodes=("n1",), platforms={"boxes": platform})
-    return Composer(site, {}, plugins.launcher, plugins.runtime)
+    return Composer(site, {}, registry.launcher, registry.runtime)
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_a_runtime_knows_its_name(name: str) -> None:
-    assert plugins.runtime(name).name == name
+    assert registry.runtime(name).name == name
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_without_a_container_section_there_is_no_container(name: str) -> None:
     with pytest.raises(UsageError, match="needs a container"):
-        plugins.runtime(name).wrap(PROGRAM, Platform(runtime=name), "/work")
+        registry.runtime(name).wrap(PROGRAM, Platform(runtime=name), "/work")
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_a_working_folder_that_cannot_be_bound_is_refused(name: str) -> None:
     platform = Platform(runtime=name, container=ContainerOptions(image="x"))
     with pytest.raises(UsageError, match="choose an --out without it"):
-        plugins.runtime(name).wrap(PROGRAM, platform, "/work/a:b")
+        registry.runtime(name).wrap(PROGRAM, platform, "/work/a:b")
 
 
 @pytest.mark.parametrize("name", ["apptainer", "charliecloud", "singularity", "native"])
@@ -62,4 +62,4 @@ def test_engines_keep_containers_but_not_in_a_queue(name: str) -> None:
 def test_docker_cannot_start_ranks_of_hydra_one_by_one(launcher: str) -> None:
     platform = Platform(runtime="docker", launcher=launcher, container=ContainerOptions(image="x"))
     with pytest.raises(UsageError, match="shape: node"):
-        plugins.runtime("docker").wrap(PROGRAM, platform, "/work")
+        registry.runtime("docker").wrap(PROGRAM, platform, "/work")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from runtimes.conftest import Subject
-from tare import plugins
-from tare.model.launch import Invocation
-from tare.model.site import ContainerOptions, Platform
+from tare.core.launch import Invocation
+from tare.core.site import ContainerOptions, Platform
+from tare.plugins import registry
 
 SECRETS = dict.fromkeys(
     (
@@ -89,7 +89,7 @@ def test_apptainer_itself_gets_no_secret_to_hand_on(
     program.chmod(0o755)
     platform = Platform(runtime=name, container=ContainerOptions(image=source, program=str(program)))
     own = {"APP_TOKEN": "the study's own", "RECORD": str(record)}
-    made = plugins.runtime(name).wrap(Invocation(argv=("true",), env=own), platform, str(tmp_path))
+    made = registry.runtime(name).wrap(Invocation(argv=("true",), env=own), platform, str(tmp_path))
     subprocess.run(made.argv, env={**os.environ, **SECRETS, **NEEDED, **made.env}, check=True)
     inside = dict(line.split("=", 1) for line in record.read_text().split("\0")[:-1])
     assert set(SECRETS) & set(inside) == ({"http_proxy", "HTTPS_PROXY"} if has_proxy else set())

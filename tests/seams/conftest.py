@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tare import registry
-from tare.collectors import facts
-from tare.collectors.sampler import bundle
-from tare.model import telemetry_sources, transport_reports, verdict
+from tare.core import entry_points, telemetry_sources, transport_reports, verdict
+from tare.plugins.collectors import facts
+from tare.plugins.collectors.sampler import bundle
 from tare.report import section
 
 STRANGER = Path(__file__).parent / "stranger"
 _READ_ONCE: tuple[Callable[[], None], ...] = (
-    registry._by_group.cache_clear,
+    entry_points._by_group.cache_clear,
     verdict.verdicts.cache_clear,
     telemetry_sources.sources.cache_clear,
     telemetry_sources.figures.cache_clear,

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from live.conftest import running
 from report.studies import content_of, page_of
-from serve.conftest import running
 from support.synthetic import make_campaign, write_campaign
 from tare.report import section
 from tare.report.formats.latex import render_latex

@@ -19,10 +19,10 @@ import pytest
 
 from cli.conftest import TARE
 from seams.conftest import STRANGER
-from tare.model.transport_reports import asking, libraries
-from tare.ranks import with_rank
-from tare.runner.witness.verdict import describe
-from tare.store.campaign import read_campaign
+from tare.core.rank_variables import with_rank
+from tare.core.transport_reports import asking, libraries
+from tare.execution.transport_reports.verdict import describe
+from tare.storage.campaign import read_campaign
 
 ROOT = Path(__file__).parents[2]
 SITE = """\

@@ -12,20 +12,20 @@ import msgspec
 import pytest
 
 from cli.conftest import call_tare_here
+from live.conftest import running
 from report.studies import content_of, page_of
-from serve.conftest import running
 from support.generated import reference
 from support.synthetic import make_campaign, write_campaign
-from tare.answers.compare import aggregates, comparisons
-from tare.answers.variability import variabilities
-from tare.model.campaign import Campaign
-from tare.model.verdict import Verdict, differences, verdict_named, verdicts
-from tare.model.workload import Better
+from tare.analysis.compare import aggregates, comparisons
+from tare.analysis.variability import variabilities
+from tare.core.campaign import Campaign
+from tare.core.verdict import Verdict, differences, verdict_named, verdicts
+from tare.core.workload import Better
+from tare.live.charts import changes
+from tare.live.pages import static
 from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
-from tare.report.sides import lay_out
-from tare.serve.charts import changes
-from tare.serve.pages import static
+from tare.report.variants import lay_out
 from tare.stats.verdict import verdict
 
 

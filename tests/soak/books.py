@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from tare.errors import CampaignError
-from tare.model.attempt import Attempt, State
-from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, SessionBegan, read_events
+from tare.core.attempt import Attempt, State
+from tare.core.errors import CampaignError
+from tare.storage.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, SessionBegan, read_events
 
 
 class Entry(msgspec.Struct, frozen=True):

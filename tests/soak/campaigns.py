@@ -12,8 +12,8 @@ from pathlib import Path
 
 from soak.books import Book, Tally, done_runs, n_sessions, unended
 from soak.places import TARE, Place, call, processes
-from tare.errors import CampaignError
-from tare.store.campaign import JOURNAL
+from tare.core.errors import CampaignError
+from tare.storage.campaign import JOURNAL
 
 STUDY = """\
 study: soak

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import msgspec
 
 from soak.campaigns import Soaked
-from tare.model.attempt import Attempt, State
-from tare.store.journal import AttemptBegan, AttemptEnded, BlockBegan, Event
+from tare.core.attempt import Attempt, State
+from tare.storage.journal import AttemptBegan, AttemptEnded, BlockBegan, Event
 
 _decode = msgspec.json.Decoder(Event).decode
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from soak.campaigns import SANE, Session
 from soak.places import call, end_server, processes, start_server, wait_until
-from tare.store.journal import is_held
+from tare.storage.journal import is_held
 
 _MOST_STARTS = 10
 _KILLED, _INTERRUPTED, _INFRASTRUCTURE = -signal.SIGKILL, 130, 3

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from soak.campaigns import Soaked
 from soak.places import call, processes, wait_until
-from tare.backends import control_groups
-from tare.cli.wiring.crews import campaign_mark
+from tare.app.executors import campaign_mark
+from tare.plugins.backends import control_groups
 
 _PATIENCE_S = 30
 MARK = "TARE_SOAK"

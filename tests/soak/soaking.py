@@ -165,7 +165,7 @@ def table(soak: Soak) -> Iterator[str]:
 
 def _wait_for_writers(one: Soaked) -> None:
     """Wait until the guard of a killed session has ended what that left: it holds copies of what was open."""
-    from tare.store.journal import is_held
+    from tare.storage.journal import is_held
 
     wait_until(lambda: not is_held(one.journal), 30)
 

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from soak.books import Book, Tally, balance
-from tare.model.attempt import Attempt, Series, State
-from tare.store.journal import AttemptBegan, AttemptEnded, Event, write_line
+from tare.core.attempt import Attempt, Series, State
+from tare.storage.journal import AttemptBegan, AttemptEnded, Event, write_line
 
 _FAULTS = 6
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.model.interval import Bounded
+from tare.core.interval import Bounded
 from tare.stats.crossings import crossings, plateau
 from tare.stats.hockney import Hockney, fit_hockney
 from tare.stats.intervals import Floats

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from tare.model.comparison import Correction
+from tare.core.comparison import Correction
 from tare.stats.family import PValues, p_values
 from tare.stats.intervals import Floats
 from tare.stats.multiplicity import holm

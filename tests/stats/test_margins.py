@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.answers.claims import Claim, ClaimVerdict, Judgement, _of_interval
-from tare.model.margins import are_within, excludes_one, is_beyond, is_within
-from tare.model.verdict import Verdict
-from tare.model.workload import Better
+from tare.analysis.claims import Claim, ClaimVerdict, Judgement, _of_interval
+from tare.core.margins import are_within, excludes_one, is_beyond, is_within
+from tare.core.verdict import Verdict
+from tare.core.workload import Better
 from tare.stats.verdict import verdict
 
 ENDS = st.sampled_from([0.5, 1 / 1.02, 0.99, 1.0, 1.01, 1.02, 2.0])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tare.answers.finding import Terms, findings
-from tare.model.comparison import Correction, Finding, Mean
-from tare.model.verdict import Verdict
-from tare.model.workload import Better
+from tare.analysis.family_tests import Terms, findings
+from tare.core.comparison import Correction, Finding, Mean
+from tare.core.verdict import Verdict
+from tare.core.workload import Better
 from tare.stats.intervals import Floats
 from tare.stats.power import detectable_effects
 from tare.stats.ratios import ratios

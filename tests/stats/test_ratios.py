@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
 
-from tare.model.verdict import Verdict
-from tare.model.workload import Better
+from tare.core.verdict import Verdict
+from tare.core.workload import Better
 from tare.stats.intervals import Floats
 from tare.stats.ratios import Design, Ratios, ratios, set_apart
 from tare.stats.verdict import verdict

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tare.model.interval import Bounded
-from tare.model.scaling import Finding, Remark
+from tare.core.interval import Bounded
+from tare.core.scaling import Remark, ScalingResult
 from tare.stats.intervals import Floats
 from tare.stats.scaling import bounded, claims, lasting, remarks, scaled
 from truth.noise import NOISES, autocorrelated
@@ -52,9 +52,9 @@ def test_without_a_reference_scale_there_is_no_speedup_but_a_gain() -> None:
 @pytest.mark.parametrize(
     ("gain", "expected"),
     [
-        (Bounded(0.9, 0.85, 0.95), (Remark(Finding.NEGATIVE, is_certain=True),)),
+        (Bounded(0.9, 0.85, 0.95), (Remark(ScalingResult.NEGATIVE, is_certain=True),)),
         (Bounded(0.9, 0.75, 1.05), ()),
-        (Bounded(0.9), (Remark(Finding.NEGATIVE, is_certain=False),)),
+        (Bounded(0.9), (Remark(ScalingResult.NEGATIVE, is_certain=False),)),
         (Bounded(1.1), ()),
         (None, ()),
     ],
@@ -66,7 +66,7 @@ def test_scaling_is_negative_where_the_whole_interval_says_so(
 
 
 def test_an_efficiency_is_super_linear_only_when_its_interval_lies_above_one() -> None:
-    assert remarks(None, Bounded(1.1, 1.02, 1.2)) == (Remark(Finding.SUPER_LINEAR, is_certain=True),)
+    assert remarks(None, Bounded(1.1, 1.02, 1.2)) == (Remark(ScalingResult.SUPER_LINEAR, is_certain=True),)
     assert remarks(None, Bounded(1.1, 0.98, 1.2)) == ()
 
 

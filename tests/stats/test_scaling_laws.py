@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.model.interval import Bounded
-from tare.model.scaling import Law
+from tare.core.interval import Bounded
+from tare.core.scaling import Law
 from tare.stats.intervals import Floats
 from tare.stats.laws import fit_law
 

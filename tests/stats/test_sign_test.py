@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tare.model.comparison import Mean
+from tare.core.comparison import Mean
 from tare.stats.autocorrelation import allow_for
 from tare.stats.equivalence import difference_p_values, equivalence_p_values
 from tare.stats.intervals import Floats

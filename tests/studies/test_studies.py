@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from cli.conftest import Tare
-from tare.cli.wiring import planning as wiring
+from tare.app import planning as wiring
 
 STUDIES = Path(__file__).parents[2] / "studies"
 NAMES = sorted(path.stem for path in STUDIES.glob("*.yaml"))

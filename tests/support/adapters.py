@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from tare.collectors.interfaces import read_traffic
-from tare.model.backend import Counters
-from tare.records import read_records
-from tare.traffic import traffic_script
+from tare.core.job import Counters
+from tare.plugins.collectors.interfaces import read_traffic
+from tare.probes.records import read_records
+from tare.probes.traffic import traffic_script
 
 HEADINGS = """\
 Inter-|   Receive                            |  Transmit

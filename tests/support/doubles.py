@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from tare.model.attempt import Attempt
-from tare.model.case import Case
-from tare.model.values import Scalar, Settings
-from tare.model.workload import Better, Fom, Measurement, Parameter, ParameterKind, Parsed, Stage
+from tare.core.attempt import Attempt
+from tare.core.case import Case
+from tare.core.values import Scalar, Settings
+from tare.core.workload import Better, Fom, Measurement, Parameter, ParameterKind, Parsed, Stage
 
 
 class DoubleWorkload(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping
 
-from tare import plugins
-from tare.model.values import Scalar
-from tare.model.workload import Parsed, Workload
+from tare.core.values import Scalar
+from tare.core.workload import Parsed, Workload
+from tare.plugins import registry
 
 
 def parse(workload: str, text: str) -> Parsed:
     """Return what the built-in workload of this name reads in `text`."""
-    return plugins.workloads()[workload].parse(io.StringIO(text))
+    return registry.workloads()[workload].parse(io.StringIO(text))
 
 
 def reader(workload: Workload) -> Callable[[str], Parsed]:

@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 
 from support.synthetic import make_case, make_plan
-from tare.model.attempt import Attempt, Series, State
-from tare.model.campaign import Campaign
-from tare.model.case import Case
-from tare.model.study import Scaling
-from tare.model.workload import Better, Fom
+from tare.core.attempt import Attempt, Series, State
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.study import Scaling
+from tare.core.workload import Better, Fom
 
 NS_PER_DAY = Fom(name="ns_per_day", unit="ns/day", better=Better.HIGHER, is_primary=True)
 SECONDS = Fom(name="elapsed", unit="s", better=Better.LOWER, is_primary=True)

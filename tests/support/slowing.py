@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from tare.model.attempt import Attempt, Series
-from tare.model.campaign import Campaign
-from tare.model.case import Case
-from tare.model.workload import Better
+from tare.core.attempt import Attempt, Series
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.workload import Better
 
 
 def slowed(campaign: Campaign, factor: Callable[[Case, int], float]) -> Campaign:

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from bench.loopback import send
-from tare.backends.watching import Samplers
-from tare.beneath import Beneath
-from tare.collectors.sampler import program, raw_name, read
-from tare.collectors.sampler.figures import parse
-from tare.collectors.sampler.recording import HostRecording
+from tare.core.safe_folder import SafeFolder
+from tare.plugins.backends.watching import Samplers
+from tare.plugins.collectors.sampler import program, raw_name, read
+from tare.plugins.collectors.sampler.figures import parse
+from tare.plugins.collectors.sampler.recording import HostRecording
 
 SENT_BYTES = 2**29
 
@@ -30,7 +30,7 @@ def record(folder: Path, period_s: float, seconds: float) -> HostRecording:
 
 
 def recorded(folder: Path) -> HostRecording:
-    recording = read(Beneath(folder))
+    recording = read(SafeFolder(folder))
     assert recording is not None
     return recording.hosts[0]
 

@@ -7,14 +7,14 @@ import math
 import msgspec
 import pytest
 
-from tare.collectors.sampler.figures import derive
-from tare.collectors.sampler.recording import Head, HostRecording, Recording, Sample
-from tare.collectors.sampler.timeline import timeline
-from tare.model.attempt import Attempt, State
-from tare.model.telemetry import Epoch, Host, Span
-from tare.model.telemetry_sources import figures as telemetry_figures
-from tare.model.telemetry_sources import sources
-from tare.model.workload import Better
+from tare.core.attempt import Attempt, State
+from tare.core.telemetry import Epoch, Host, Span
+from tare.core.telemetry_sources import figures as telemetry_figures
+from tare.core.telemetry_sources import sources
+from tare.core.workload import Better
+from tare.plugins.collectors.sampler.figures import derive
+from tare.plugins.collectors.sampler.recording import Head, HostRecording, Recording, Sample
+from tare.plugins.collectors.sampler.timeline import timeline
 
 STAGE = Epoch("run", began_at=100.0, ended_at=110.0)
 

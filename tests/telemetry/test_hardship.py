@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tare.beneath import Beneath
-from tare.collectors.sampler import raw_name, read, settle
-from tare.collectors.sampler.bundle import program
-from tare.collectors.sampler.recording import STORED, HostRecording, store
-from tare.collectors.sampler.sources import cores
-from tare.model.telemetry import Epoch, Host, Span
+from tare.core.safe_folder import SafeFolder
+from tare.core.telemetry import Epoch, Host, Span
+from tare.plugins.collectors.sampler import raw_name, read, settle
+from tare.plugins.collectors.sampler.bundle import program
+from tare.plugins.collectors.sampler.recording import STORED, HostRecording, store
+from tare.plugins.collectors.sampler.sources import cores
 from telemetry.test_sampler import Started, faulty
 
 SPAN = Span(hosts={"n1": Host(offset_s=0.0, offset_error_s=0.001)}, epochs=(Epoch("run", 1.0, 2.0),))
@@ -50,7 +50,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
 
 
 def _recorded(folder: Path) -> HostRecording:
-    recording = read(Beneath(folder))
+    recording = read(SafeFolder(folder))
     assert recording is not None
     return recording.hosts[0]
 
@@ -143,7 +143,7 @@ def test_storing_that_is_interrupted_loses_nothing(tmp_path: Path) -> None:
     _write(tmp_path / raw_name("n1"), HEAD, *(_line(number) for number in range(1, 40)))
     script = (
         "import resource, sys\nfrom pathlib import Path\n"
-        "from tare.collectors.sampler.recording import store\nfrom tare.model.telemetry import Span\n"
+        "from tare.plugins.collectors.sampler.recording import store\nfrom tare.core.telemetry import Span\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "store(Path(sys.argv[1]), Span(hosts={}, epochs=()))\n"
     )

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, needs_intelmpi
-from tare.backends import control_groups, marks
-from tare.beneath import Beneath
-from tare.cli.wiring.crews import campaign_mark
-from tare.collectors.sampler import read
-from tare.model.attempt import Attempt, State
-from tare.store.campaign import read_campaign
+from tare.app.executors import campaign_mark
+from tare.core.attempt import Attempt, State
+from tare.core.safe_folder import SafeFolder
+from tare.plugins.backends import control_groups, process_labels
+from tare.plugins.collectors.sampler import read
+from tare.storage.campaign import read_campaign
 
 pytestmark = [pytest.mark.lab, needs_intelmpi]
 
@@ -150,10 +150,10 @@ def test_a_killed_runner_leaves_its_telemetry_and_no_process(tmp_path: Path) -> 
     finally:
         runner.kill()
         runner.wait()
-    _wait_for(lambda: not marks.marked(f"{campaign_mark(campaign)}:"))
+    _wait_for(lambda: not process_labels.marked(f"{campaign_mark(campaign)}:"))
     (attempt,) = read_campaign(campaign).attempts
     assert attempt.state is State.LOST
-    recording = read(Beneath(campaign / attempt.folder))
+    recording = read(SafeFolder(campaign / attempt.folder))
     assert recording is not None
     assert {one.host for one in recording.hosts} == {"n1", "n2"}
     assert all(len(one.samples) > 1 for one in recording.hosts)
@@ -169,12 +169,12 @@ def test_a_killed_sampler_costs_the_figures_of_its_run_and_not_the_run(tmp_path:
     (attempt,) = read_campaign(campaign).attempts
     assert attempt.state is State.DONE
     assert attempt.telemetry == {}
-    recording = read(Beneath(campaign / attempt.folder))
+    recording = read(SafeFolder(campaign / attempt.folder))
     assert recording is not None
     assert recording.span is not None
     assert sum(bool(host.fault) for host in recording.span.hosts.values()) == 1
     assert all(host.samples for host in recording.hosts), "up to its last sample, of the killed one too"
-    assert not marks.marked(f"{campaign_mark(campaign)}:")
+    assert not process_labels.marked(f"{campaign_mark(campaign)}:")
 
 
 def _samplers(runner: int) -> list[int]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tare.collectors.sampler.figures import Passed, Watched, difference, parse
-from tare.collectors.sampler.recording import Sample
-from tare.model.telemetry_sources import courses, drawn_against_time, figures, sources
+from tare.core.telemetry_sources import courses, drawn_against_time, figures, sources
+from tare.plugins.collectors.sampler.figures import Passed, Watched, difference, parse
+from tare.plugins.collectors.sampler.recording import Sample
 
 Lines = Callable[[str], list[str]]
 _NUMBER = re.compile(r"(?<![\w./:-])\d+(?![\w:@-])")

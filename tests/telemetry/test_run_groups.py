@@ -13,18 +13,18 @@ import pytest
 
 from cli.conftest import TARE
 from support.synthetic import make_campaign
-from tare.backends import control_groups
-from tare.beneath import Beneath
-from tare.collectors.sampler import read
-from tare.collectors.sampler.figures import derive
-from tare.collectors.sampler.recording import Head, HostRecording, Recording, Sample
-from tare.collectors.sampler.sources import run
-from tare.collectors.sampler.sources.run import others_share
-from tare.model.attempt import Attempt
-from tare.model.telemetry import Epoch, Host, Span
-from tare.model.telemetry_sources import figures as telemetry_figures
+from tare.core.attempt import Attempt
+from tare.core.safe_folder import SafeFolder
+from tare.core.telemetry import Epoch, Host, Span
+from tare.core.telemetry_sources import figures as telemetry_figures
+from tare.plugins.backends import control_groups
+from tare.plugins.collectors.sampler import read
+from tare.plugins.collectors.sampler.figures import derive
+from tare.plugins.collectors.sampler.recording import Head, HostRecording, Recording, Sample
+from tare.plugins.collectors.sampler.sources import run
+from tare.plugins.collectors.sampler.sources.run import others_share
 from tare.report.sections.reasons import watched_words
-from tare.store.campaign import read_campaign
+from tare.storage.campaign import read_campaign
 from telemetry.test_sampler import Started, started
 
 __all__ = ["started"]
@@ -149,7 +149,7 @@ def test_the_sampler_reads_a_group_until_it_goes_and_says_what_it_could_not_read
 
 
 def read_hosts(folder: Path) -> tuple[HostRecording, ...]:
-    recording = read(Beneath(folder))
+    recording = read(SafeFolder(folder))
     assert recording is not None
     return recording.hosts
 

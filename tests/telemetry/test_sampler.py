@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tare.beneath import Beneath
-from tare.collectors.sampler import raw_name, read
-from tare.collectors.sampler.bundle import program, source_texts
-from tare.collectors.sampler.recording import STORED, store
-from tare.model.telemetry import Epoch, Host, Span
+from tare.core.safe_folder import SafeFolder
+from tare.core.telemetry import Epoch, Host, Span
+from tare.plugins.collectors.sampler import raw_name, read
+from tare.plugins.collectors.sampler.bundle import program, source_texts
+from tare.plugins.collectors.sampler.recording import STORED, store
 
 
 class Started:
@@ -69,7 +69,7 @@ def test_a_recording_has_its_first_and_last_sample_however_short_it_is(
     started.told("begin", str(tmp_path / raw_name("n1")), "60")
     started.told("mark", "solve")
     assert started.told("end")["fault"] == ""
-    recording = read(Beneath(tmp_path))
+    recording = read(SafeFolder(tmp_path))
     assert recording is not None
     (host,) = recording.hosts
     assert [sample.mark for sample in host.samples] == ["", "solve", ""]
@@ -83,7 +83,7 @@ def test_only_what_changed_is_written_and_all_of_it_is_read_again(started: Start
     first, last = (json.loads(line) for line in path.read_text().splitlines()[1:])
     assert "memory" in first["s"]
     assert isinstance(last["s"]["cpu"], dict), "changed lines by number"
-    recording = read(Beneath(tmp_path))
+    recording = read(SafeFolder(tmp_path))
     assert recording is not None
     before, after = recording.hosts[0].samples
     assert len(after.lines["cpu"]) == len(before.lines["cpu"])
@@ -92,7 +92,7 @@ def test_only_what_changed_is_written_and_all_of_it_is_read_again(started: Start
 
 def test_it_samples_at_its_period(started: Started, tmp_path: Path) -> None:
     started.told("begin", str(tmp_path / raw_name("n1")), "0.02")
-    while (recording := read(Beneath(tmp_path))) is None or len(recording.hosts[0].samples) < 4:
+    while (recording := read(SafeFolder(tmp_path))) is None or len(recording.hosts[0].samples) < 4:
         pass
     started.told("end")
 
@@ -107,7 +107,7 @@ def test_a_source_that_fails_is_recorded_and_the_others_go_on(tmp_path: Path) ->
     sampler.told("begin", str(tmp_path / raw_name("n1")), "60")
     sampler.told("end")
     sampler.end()
-    recording = read(Beneath(tmp_path))
+    recording = read(SafeFolder(tmp_path))
     assert recording is not None
     (host,) = recording.hosts
     assert set(host.faults) == {"broken", "later", "syntax"}
@@ -120,7 +120,7 @@ def test_it_ends_by_itself_when_nobody_is_there_any_more(started: Started, tmp_p
     assert started.process.stdin is not None
     started.process.stdin.close()
     assert started.process.wait(timeout=30) == 0
-    recording = read(Beneath(tmp_path))
+    recording = read(SafeFolder(tmp_path))
     assert recording is not None
     assert len(recording.hosts[0].samples) == 2, "the last sample is there"
 
@@ -133,7 +133,7 @@ def test_what_was_written_before_a_kill_is_readable(started: Started, tmp_path: 
     started.process.wait(timeout=30)
     with path.open("ab") as file:
         file.write(b'{"t":1.0,"w":')
-    recording = read(Beneath(tmp_path))
+    recording = read(SafeFolder(tmp_path))
     assert recording is not None
     assert [sample.mark for sample in recording.hosts[0].samples] == ["", "solve"]
 
@@ -150,12 +150,12 @@ def test_recordings_are_stored_as_one_compressed_file_and_read_the_same(
     for host in ("n1", "n2"):
         started.told("begin", str(tmp_path / raw_name(host)), "60")
         started.told("end")
-    raw = read(Beneath(tmp_path))
+    raw = read(SafeFolder(tmp_path))
     span = Span(hosts={"n1": Host(offset_s=0.5, offset_error_s=0.1)}, epochs=(Epoch("run", 1.0, 2.0),))
     stored = store(tmp_path, span)
     assert raw is not None
     assert stored.hosts == raw.hosts
-    assert read(Beneath(tmp_path)) == stored
+    assert read(SafeFolder(tmp_path)) == stored
     assert stored.span == span
     assert sorted(path.name for path in tmp_path.glob("telemetry*")) == [STORED]
     assert gzip.decompress((tmp_path / STORED).read_bytes()).startswith(b'{"hosts":')

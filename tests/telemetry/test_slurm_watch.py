@@ -8,16 +8,16 @@ from pathlib import Path
 
 import msgspec
 
-from tare.backends.batch.record import land, read_progress
-from tare.backends.slurm.options import SlurmOptions
-from tare.backends.slurm.script import render
-from tare.beneath import Beneath
-from tare.collectors.sampler import program, read, settle
-from tare.model.case import Layout
-from tare.model.launch import Invocation
-from tare.model.scheduler import SharedCounter, SharedSampler, Step, Task
-from tare.model.site import Platform
-from tare.model.telemetry import Host, Span
+from tare.core.case import Layout
+from tare.core.launch import Invocation
+from tare.core.safe_folder import SafeFolder
+from tare.core.scheduler import SharedCounter, SharedSampler, Step, Task
+from tare.core.site import Platform
+from tare.core.telemetry import Host, Span
+from tare.plugins.backends.batch.record import land, read_progress
+from tare.plugins.backends.slurm.options import SlurmOptions
+from tare.plugins.backends.slurm.script import render
+from tare.plugins.collectors.sampler import program, read, settle
 
 _SRUN = """#!/bin/bash
 out=/dev/stdout
@@ -72,9 +72,9 @@ def test_a_job_is_watched_from_before_its_first_step_until_after_its_last(tmp_pa
     task = _run(tmp_path, program(), "cat", "packets.n1.txt")
     progress = read_progress(task.folder)
     assert progress is not None
-    landing = land(task, progress)
-    assert [epoch.stage for epoch in landing.epochs] == ["run"]
-    figures = settle(task.folder, Span(hosts={"n1": Host()}, epochs=landing.epochs))
+    job_result = land(task, progress)
+    assert [epoch.stage for epoch in job_result.epochs] == ["run"]
+    figures = settle(task.folder, Span(hosts={"n1": Host()}, epochs=job_result.epochs))
     assert figures["cpu_idle"] >= 0
     counts = 'counts ["it\'s $(x)"]\n'
     assert (task.folder / "stdout").read_text() == counts, "it counts before the step begins"
@@ -86,7 +86,7 @@ def test_a_job_runs_where_nothing_can_watch_it(tmp_path: Path) -> None:
     task = _run(tmp_path, "import no_such_module", "echo", "done")
     assert (task.folder / "stdout").read_text() == "done\n"
     assert (task.folder / "landed").exists()
-    assert read(Beneath(task.folder)) is None
+    assert read(SafeFolder(task.folder)) is None
 
 
 def test_a_job_that_is_not_watched_is_as_it_was(tmp_path: Path) -> None:

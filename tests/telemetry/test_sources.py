@@ -11,14 +11,14 @@ from types import ModuleType
 import pytest
 
 from support.adapters import Node
-from tare.collectors.sampler.bundle import program, source_texts
+from tare.plugins.collectors.sampler.bundle import program, source_texts
 
 GOLDEN = Path(__file__).with_name("counters.json")
 SOURCES = sorted(source_texts())
 
 
 def _source(name: str) -> ModuleType:
-    return importlib.import_module(f"tare.collectors.sampler.sources.{name}")
+    return importlib.import_module(f"tare.plugins.collectors.sampler.sources.{name}")
 
 
 def _lines(source: ModuleType, root: Path) -> list[str]:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE
-from tare.answers.compare import aggregates, comparisons
-from tare.answers.explanation import explanations
-from tare.model.campaign import Campaign
-from tare.store.campaign import read_campaign
+from tare.analysis.compare import aggregates, comparisons
+from tare.analysis.correlates import explanations
+from tare.core.campaign import Campaign
+from tare.storage.campaign import read_campaign
 
 STUDY = """\
 study: watched

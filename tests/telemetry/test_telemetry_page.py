@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tare.collectors.sampler.bundle import source_texts
-from tare.model.telemetry_sources import figures as telemetry_figures
+from tare.core.telemetry_sources import figures as telemetry_figures
+from tare.plugins.collectors.sampler.bundle import source_texts
 
 PAGE = (Path(__file__).parents[2] / "docs/telemetry.md").read_text()
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tare.backends import marks, watching
-from tare.backends.watching import Samplers
-from tare.beneath import Beneath
-from tare.collectors.sampler import program, raw_name, read
+from tare.core.safe_folder import SafeFolder
+from tare.plugins.backends import process_labels, watching
+from tare.plugins.backends.watching import Samplers
+from tare.plugins.collectors.sampler import program, raw_name, read
 
 LABEL = "telemetry-test:1:1:sampler;"
 
@@ -40,7 +40,7 @@ def samplers(agent: Path) -> Iterator[Samplers]:
 
 
 def _pids() -> list[int]:
-    return marks.marked(LABEL)
+    return process_labels.marked(LABEL)
 
 
 def test_hosts_are_recorded_and_their_clocks_compared(samplers: Samplers, tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_hosts_are_recorded_and_their_clocks_compared(samplers: Samplers, tmp_pa
         assert host.offset_s is not None
         assert host.offset_error_s is not None
         assert abs(host.offset_s) <= host.offset_error_s, "all clocks are this machine's"
-    recording = read(Beneath(tmp_path))
+    recording = read(SafeFolder(tmp_path))
     assert recording is not None
     assert [one.host for one in recording.hosts] == ["n1", "n2"]
     assert all(len(one.samples) == 3 for one in recording.hosts)
@@ -64,7 +64,7 @@ def test_one_sampler_a_host_serves_many_runs(samplers: Samplers, tmp_path: Path)
         folder.mkdir()
         with samplers.watch(["n1"], folder, 60.0):
             pids.append(_pids())
-        assert read(Beneath(folder)) is not None
+        assert read(SafeFolder(folder)) is not None
     assert len(pids[0]) == 1
     assert pids[0] == pids[1]
 
@@ -85,7 +85,7 @@ def test_a_sampler_that_is_killed_is_told_and_there_again_for_the_next_run(
         for pid in _pids():
             os.kill(pid, signal.SIGKILL)
     assert "gone" in watch.hosts()["n1"].fault
-    recording = read(Beneath(tmp_path))
+    recording = read(SafeFolder(tmp_path))
     assert recording is not None
     assert len(recording.hosts[0].samples) == 1, "what was written before is there"
     again = tmp_path / "again"

@@ -16,16 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tare import __version__
-from tare.model.attempt import Attempt, Series, State
-from tare.model.campaign import Campaign
-from tare.model.case import Case, Layout
-from tare.model.plan import Plan
-from tare.model.study import Repeats
-from tare.model.values import Scalar, Settings
-from tare.model.workload import Better, Fom, QuestionKind
+from tare.core.attempt import Attempt, Series, State
+from tare.core.campaign import Campaign
+from tare.core.case import Case, Layout
+from tare.core.plan import Plan
+from tare.core.study import Repeats
+from tare.core.values import Scalar, Settings
+from tare.core.workload import Better, Fom, QuestionKind
 from tare.stats.intervals import Floats
-from tare.store.campaign import JOURNAL, freeze
-from tare.store.journal import AttemptEnded, BlockBegan, Journal, SessionBegan
+from tare.storage.campaign import JOURNAL, freeze
+from tare.storage.journal import AttemptEnded, BlockBegan, Journal, SessionBegan
 from truth.noise import Noise, lognormal
 
 _PLACES = ("network", "storage", "io", "twin")

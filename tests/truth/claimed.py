@@ -11,20 +11,20 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tare.answers.between import session_changes
-from tare.answers.check import Outcome, check
-from tare.answers.compare import aggregates, comparisons
-from tare.answers.explanation import explanations
-from tare.answers.rule_parser import parse_rules
-from tare.answers.rules import Kind, RuleSource
-from tare.answers.suspicions import Suspicion
-from tare.answers.trust import trust
-from tare.answers.variability import variabilities
-from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Finding
-from tare.model.interval import Bounded
-from tare.model.verdict import Verdict
-from tare.model.workload import Better
+from tare.analysis.check import Outcome, check
+from tare.analysis.compare import aggregates, comparisons
+from tare.analysis.correlates import explanations
+from tare.analysis.quality import trust
+from tare.analysis.repeatability import RepeatabilityWarning
+from tare.analysis.rule_parser import parse_rules
+from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.session_changes import session_changes
+from tare.analysis.variability import variabilities
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison, Finding
+from tare.core.interval import Bounded
+from tare.core.verdict import Verdict
+from tare.core.workload import Better
 from truth.campaigns import Truth
 from truth.claims import claims_difference, is_false, true_ratio
 from truth.wild import WANDERING, Wild
@@ -132,13 +132,17 @@ def _of_doubts(study: Wild, found: Campaign) -> Iterator[Asked]:
     doubted = {one.suspicion: str(one) for one in trust(found).doubts}
     moves = truth.drift or truth.step or truth.together or truth.late_slower != 1 or truth.late
     if not moves and truth.blocks >= 5:
-        for suspicion in (Suspicion.DRIFT, Suspicion.WARM_UP, Suspicion.AUTOCORRELATION):
+        for suspicion in (
+            RepeatabilityWarning.DRIFT,
+            RepeatabilityWarning.WARM_UP,
+            RepeatabilityWarning.AUTOCORRELATION,
+        ):
             is_told = suspicion in doubted
             yield Asked(f"doubt: {suspicion}", is_told, is_told, text=doubted.get(suspicion, ""))
     has_modes = study.noise in ("bimodal", "one in ten slow", "exponential") or study.special
     if not moves and not has_modes and truth.blocks >= 10 and truth.decimals is None and not truth.zeros:
-        is_told = Suspicion.MODES in doubted
-        yield Asked("doubt: modes", is_told, is_told, text=doubted.get(Suspicion.MODES, ""))
+        is_told = RepeatabilityWarning.MODES in doubted
+        yield Asked("doubt: modes", is_told, is_told, text=doubted.get(RepeatabilityWarning.MODES, ""))
     if truth.ended and not moves:
         for change in session_changes(found):
             yield Asked("between sessions: change", change.is_serious, change.is_serious, text=str(change))

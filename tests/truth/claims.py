@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
-from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Finding
-from tare.model.verdict import Verdict
-from tare.model.workload import Better
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison, Finding
+from tare.core.verdict import Verdict
+from tare.core.workload import Better
 from truth.campaigns import Truth, campaigns
 
 _ROUNDING = 1e-9

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tare.answers.finding import Terms, findings
-from tare.answers.looks import SessionEnds
-from tare.model.comparison import Correction, Finding
-from tare.model.verdict import Verdict
-from tare.model.workload import Better
+from tare.analysis.family_tests import Terms, findings
+from tare.analysis.interim_looks import SessionEnds
+from tare.core.comparison import Correction, Finding
+from tare.core.verdict import Verdict
+from tare.core.workload import Better
 from tare.stats.intervals import Floats
 from truth.noise import Noise, sides
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tare.model.comparison import Mean
+from tare.core.comparison import Mean
 from tare.stats.autocorrelation import allow_for
 from tare.stats.intervals import Floats
 from tare.stats.ratios import ratios

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tare.model.comparison import Correction
+from tare.core.comparison import Correction
 from tare.stats.autocorrelation import allow_for
 from tare.stats.family import PValues, p_values
 from tare.stats.intervals import Floats

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tare.answers.curves import curves
-from tare.answers.scaling import scalings
-from tare.model.campaign import Campaign
-from tare.model.case import Case
-from tare.model.curves import Crossover, HockneyFit, Saturation
-from tare.model.scaling import Finding, Law, ScalingCurve
-from tare.model.workload import Better
+from tare.analysis.curves import curves
+from tare.analysis.scaling import scalings
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.curves import Crossover, HockneyFit, Saturation
+from tare.core.scaling import Law, ScalingCurve, ScalingResult
+from tare.core.workload import Better
 from truth.campaigns import Truth
 from truth.claimed import Asked, misses
 from truth.wild import BYTES_OF_LATENCY, Wild
@@ -72,7 +72,7 @@ def _of_scaling(truth: Truth, curve: ScalingCurve, found: Campaign) -> Iterator[
     for point in curve.measured:
         certain = {one.finding for one in point.remarks if one.is_certain}
         if before is not None and point.gain is not None and point.gain.low is not None:
-            is_negative = Finding.NEGATIVE in certain
+            is_negative = ScalingResult.NEGATIVE in certain
             grows = speeds[point.scale] >= speeds[before] * (1 - _ROUNDING)
             yield Asked("scaling: remarks", is_negative, is_negative and grows, grows, str(point))
         before = point.scale
@@ -82,7 +82,7 @@ def _of_scaling(truth: Truth, curve: ScalingCurve, found: Campaign) -> Iterator[
         is_missed = misses(point.efficiency, efficiency)
         if is_missed is not None:
             yield Asked("interval of an efficiency", True, is_missed, text=f"{efficiency} {point}")
-            is_super = Finding.SUPER_LINEAR in certain
+            is_super = ScalingResult.SUPER_LINEAR in certain
             is_no_more = efficiency <= 1 + _ROUNDING
             yield Asked("scaling: remarks", is_super, is_super and is_no_more, is_no_more, str(point))
     if "solver" in truth.workloads:

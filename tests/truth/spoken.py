@@ -7,14 +7,14 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tare.answers.check import check
-from tare.answers.rule_parser import parse_rules
-from tare.answers.rules import Kind, RuleSource
-from tare.model.attempt import State
-from tare.model.campaign import Campaign
-from tare.model.case import Case
-from tare.model.values import Scalar
-from tare.model.workload import Better
+from tare.analysis.check import check
+from tare.analysis.rule_parser import parse_rules
+from tare.analysis.rules import Kind, RuleSource
+from tare.core.attempt import State
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.values import Scalar
+from tare.core.workload import Better
 from tare.report.checks.words import why_words
 from tare.report.content import Content, content
 from tare.report.report_answers import ReportAnswers

@@ -11,22 +11,22 @@ from pathlib import Path
 import numpy as np
 from click.testing import CliRunner
 
-from tare.answers.check import Outcome, check
-from tare.answers.compare import aggregates
-from tare.answers.quoted import quoted
-from tare.answers.rule_parser import parse_rules
-from tare.answers.rules import Kind, RuleSource
+from tare.analysis.check import Outcome, check
+from tare.analysis.compare import aggregates
+from tare.analysis.quoted_figures import quoted
+from tare.analysis.rule_parser import parse_rules
+from tare.analysis.rules import Kind, RuleSource
 from tare.cli.main import make_group
-from tare.model.campaign import Campaign
+from tare.core.campaign import Campaign
+from tare.live.charts import changes
+from tare.live.statistics import answer
 from tare.report.charts.painting import Here
 from tare.report.content import content
 from tare.report.formats.page import render
 from tare.report.report_answers import ReportAnswers
-from tare.report.sides import lay_out
+from tare.report.variants import lay_out
 from tare.report.words.changes import change, figure
-from tare.serve.answering import answer
-from tare.serve.charts import changes
-from tare.store.campaign import read_campaign
+from tare.storage.campaign import read_campaign
 from truth.campaigns import write
 from truth.test_sentences import mixed
 

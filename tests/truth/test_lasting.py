@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tare.answers.compare import aggregates
-from tare.answers.finding import Terms, findings
-from tare.answers.looks import SessionEnds
+from tare.analysis.compare import aggregates
+from tare.analysis.family_tests import Terms, findings
+from tare.analysis.interim_looks import SessionEnds
 from tare.cli.main import make_group
-from tare.model.comparison import Correction, Finding, Mean
-from tare.model.verdict import Verdict
-from tare.model.workload import Better
+from tare.core.comparison import Correction, Finding, Mean
+from tare.core.verdict import Verdict
+from tare.core.workload import Better
+from tare.live.charts import changes
+from tare.live.statistics import answer
 from tare.report.charts.painting import Here
 from tare.report.content import content
 from tare.report.formats.markdown import render_markdown
 from tare.report.formats.page import render
 from tare.report.report_answers import ReportAnswers
 from tare.report.words.assumed import FOOTNOTE, assumed_words
-from tare.serve.answering import answer
-from tare.serve.charts import changes
 from truth.campaigns import Truth, by_level, campaign, write
 from truth.noise import autocorrelated, lognormal, sides
 from truth.test_agreement import tare

@@ -6,13 +6,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from tare.answers.check import check
-from tare.answers.compare import aggregates, comparisons
-from tare.answers.headline import headlines
-from tare.answers.rule_parser import parse_rule
-from tare.answers.rules import Kind, RuleSource
-from tare.model.attempt import Attempt
-from tare.model.campaign import Campaign, Session
+from tare.analysis.check import check
+from tare.analysis.compare import aggregates, comparisons
+from tare.analysis.headline import headlines
+from tare.analysis.rule_parser import parse_rule
+from tare.analysis.rules import Kind, RuleSource
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign, Session
 from tare.stats.looks import nominal_level, sequential_p_values, spent
 from truth.campaigns import Truth, by_level, campaign
 from truth.looking import followed

@@ -11,10 +11,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tare.answers.compare import aggregates, comparisons
-from tare.answers.quoted import quoted
-from tare.model.campaign import Campaign
-from tare.model.verdict import Verdict
+from tare.analysis.compare import aggregates, comparisons
+from tare.analysis.quoted_figures import quoted
+from tare.core.campaign import Campaign
+from tare.core.verdict import Verdict
+from tare.live.charts import changes
+from tare.live.statistics import answer
 from tare.report.charts.painting import Here
 from tare.report.content import content
 from tare.report.formats.latex import render_latex
@@ -22,8 +24,6 @@ from tare.report.formats.markdown import render_markdown
 from tare.report.formats.page import render
 from tare.report.report_answers import ReportAnswers
 from tare.report.words.assumed import FOOTNOTE
-from tare.serve.answering import answer
-from tare.serve.charts import changes
 from truth.campaigns import TIME, Truth, campaign, write
 from truth.noise import lognormal
 from truth.test_agreement import plain, tare

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tare.answers.check import check
-from tare.answers.compare import aggregates, comparisons
-from tare.answers.finding import Terms, findings
-from tare.answers.headline import headlines
-from tare.answers.rule_parser import parse_rule
-from tare.answers.rules import Kind, RuleSource
+from tare.analysis.check import check
+from tare.analysis.compare import aggregates, comparisons
+from tare.analysis.family_tests import Terms, findings
+from tare.analysis.headline import headlines
+from tare.analysis.rule_parser import parse_rule
+from tare.analysis.rules import Kind, RuleSource
 from tare.cli.main import make_group
-from tare.model.attempt import Attempt, State
-from tare.model.campaign import Campaign
-from tare.model.comparison import Mean
-from tare.model.verdict import Verdict
-from tare.model.workload import Better
-from tare.report.words.paid import beside_words, paid_words
+from tare.core.attempt import Attempt, State
+from tare.core.campaign import Campaign
+from tare.core.comparison import Mean
+from tare.core.verdict import Verdict
+from tare.core.workload import Better
+from tare.report.words.mean_cost import beside_words, paid_words
 from tare.stats.intervals import Floats
 from tare.stats.ratios import ratios
 from truth.campaigns import RATE, TIME, Figure, Truth, campaign, campaigns, write

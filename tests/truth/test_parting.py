@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tare.answers.compare import aggregates
-from tare.answers.parting import parted
-from tare.model.attempt import Attempt
-from tare.model.campaign import Campaign
+from tare.analysis.compare import aggregates
+from tare.analysis.interrupted_blocks import parted
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign
 from tare.report.sections.design import design
-from tare.store.campaign import read_campaign
-from tare.store.journal import AttemptEnded, Journal
+from tare.storage.campaign import read_campaign
+from tare.storage.journal import AttemptEnded, Journal
 from truth.campaigns import Truth, campaign, campaigns, write
 from truth.claims import claims_difference
 from truth.noise import lognormal

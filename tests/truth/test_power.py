@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tare.answers.suspicions import Suspicion
-from tare.answers.trust import trust
+from tare.analysis.quality import trust
+from tare.analysis.repeatability import RepeatabilityWarning
 from tare.report.content import content
 from tare.report.formats.markdown import render_markdown
 from tare.report.report_answers import ReportAnswers
-from tare.report.words.doubts import brief, finding
+from tare.report.words.quality_warnings import brief, finding
 from truth.campaigns import Truth, campaign, campaigns, write
 from truth.noise import autocorrelated, lognormal
 from truth.power import IN_TIME, SCATTER, tables, written
@@ -56,7 +56,7 @@ def test_fewer_than_ten_blocks_of_a_machine_that_wanders_claim_no_drift(n_blocks
         one
         for each in campaigns(WANDERING[n_blocks], 60)
         for one in trust(each).doubts
-        if one.suspicion is Suspicion.DRIFT
+        if one.suspicion is RepeatabilityWarning.DRIFT
     ]
     assert told, "or nothing is tried"
     for one in told:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tare.answers.check import Outcome, check
-from tare.answers.curves import curves
-from tare.answers.rule_parser import parse_rules
-from tare.answers.rules import Kind, RuleSource
-from tare.answers.scaling import scalings
-from tare.model.scaling import Law
+from tare.analysis.check import Outcome, check
+from tare.analysis.curves import curves
+from tare.analysis.rule_parser import parse_rules
+from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.scaling import scalings
+from tare.core.scaling import Law
 from tare.report.words.scaling import sentences
 from truth.campaigns import Truth, campaign
 from truth.noise import lognormal

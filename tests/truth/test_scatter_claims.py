@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tare.answers.check import Outcome, check
-from tare.answers.rule_parser import parse_rule
-from tare.answers.rules import Kind, RuleSource
-from tare.answers.variability import variabilities
-from tare.model.verdict import Verdict
+from tare.analysis.check import Outcome, check
+from tare.analysis.rule_parser import parse_rule
+from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.variability import variabilities
+from tare.core.verdict import Verdict
 from truth.campaigns import TIME, Truth, campaigns
 from truth.noise import NOISES, lognormal
 

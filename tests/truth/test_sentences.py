@@ -9,20 +9,20 @@ import msgspec
 import numpy as np
 import pytest
 
-from tare.answers.answering import kinds_asked
-from tare.answers.compare import aggregates, overview_of
-from tare.answers.headline import Headline, headlines
-from tare.answers.quoted import quoted
-from tare.model.campaign import Campaign
-from tare.model.values import Scalar, Settings
-from tare.model.verdict import Verdict
-from tare.model.workload import ALL_BUT_STORAGE, Better, QuestionKind
-from tare.report.sides import lay_out
+from tare.analysis.answering_figures import kinds_asked
+from tare.analysis.compare import aggregates, overview_of
+from tare.analysis.headline import Headline, headlines
+from tare.analysis.quoted_figures import quoted
+from tare.core.campaign import Campaign
+from tare.core.values import Scalar, Settings
+from tare.core.verdict import Verdict
+from tare.core.workload import ALL_BUT_STORAGE, Better, QuestionKind
+from tare.live.charts import changes
+from tare.live.statistics import answer as live_answer
+from tare.plugins.workloads import hpcc, wrf
+from tare.report.variants import lay_out
 from tare.report.words.answer import Answer, answer_all, reading
 from tare.report.words.clauses import Clause
-from tare.serve.answering import answer as live_answer
-from tare.serve.charts import changes
-from tare.workloads import hpcc, wrf
 from truth.campaigns import Figure, Slowing, Truth, campaign, campaigns
 from truth.noise import lognormal
 
@@ -187,7 +187,7 @@ def test_what_differs_says_what_is_asked(
 
 
 def test_the_workloads_that_leave_output_out_of_their_pace_declare_what_answers_storage() -> None:
-    from tare.workloads import gromacs, lammps, namd, openfoam
+    from tare.plugins.workloads import gromacs, lammps, namd, openfoam
 
     answering = {
         module.__name__.rpartition(".")[2]: {
@@ -286,9 +286,9 @@ def test_sentences_of_random_campaigns_are_true() -> None:
 
 
 def test_every_installed_workload_has_a_figure_that_answers_each_kind_of_question() -> None:
-    from tare import plugins
+    from tare.plugins import registry
 
-    for name, workload in plugins.workloads().items():
+    for name, workload in registry.workloads().items():
         for kind in QuestionKind:
             assert any(kind in fom.answers or fom.is_primary for fom in workload.foms), (name, kind)
 

@@ -11,25 +11,25 @@ import numpy as np
 import pytest
 
 from support.journals import summed
-from tare.answers.between import session_changes
-from tare.answers.block_series import block_series
-from tare.answers.compare import aggregates, comparisons
-from tare.answers.explanation import explanations
-from tare.answers.headline import Headline, headlines
-from tare.answers.stopping import StoppingRule
-from tare.answers.table import tabulate
-from tare.answers.trust import trust
-from tare.answers.variability import variabilities
-from tare.model.attempt import Attempt, State
-from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison
-from tare.model.verdict import Verdict
-from tare.model.workload import Better
+from tare.analysis.block_series import block_series
+from tare.analysis.compare import aggregates, comparisons
+from tare.analysis.correlates import explanations
+from tare.analysis.headline import Headline, headlines
+from tare.analysis.quality import trust
+from tare.analysis.session_changes import session_changes
+from tare.analysis.stopping import StoppingRule
+from tare.analysis.table import tabulate
+from tare.analysis.variability import variabilities
+from tare.core.attempt import Attempt, State
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison
+from tare.core.verdict import Verdict
+from tare.core.workload import Better
 from tare.report.sections.design import design
-from tare.report.sections.doubts import doubts
-from tare.report.sides import lay_out
+from tare.report.sections.quality_warnings import doubts
+from tare.report.variants import lay_out
 from tare.report.words.answer import reading
-from tare.store.campaign import read_campaign
+from tare.storage.campaign import read_campaign
 from truth.campaigns import Figure, Truth, campaign, campaigns, write
 from truth.claims import claims_difference
 from truth.noise import lognormal

@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from tare.answers.explanation import explanations
-from tare.model.campaign import Campaign
-from tare.model.telemetry_sources import figures as telemetry_figures
+from tare.analysis.correlates import explanations
+from tare.core.campaign import Campaign
+from tare.core.telemetry_sources import figures as telemetry_figures
 from tare.stats.intervals import Floats
 from truth.campaigns import Truth, campaigns
 from truth.noise import NOISES, lognormal

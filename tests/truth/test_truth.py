@@ -8,11 +8,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from tare.answers.compare import aggregates
+from tare.analysis.compare import aggregates
 from tare.cli.main import main
-from tare.model.attempt import State
-from tare.model.verdict import Verdict
-from tare.store.campaign import read_campaign
+from tare.core.attempt import State
+from tare.core.verdict import Verdict
+from tare.storage.campaign import read_campaign
 from truth.campaigns import RATE, TIME, Truth, by_level, campaign, campaigns, write
 from truth.claims import false_claims, tally
 from truth.noise import NOISES, autocorrelated, lognormal

@@ -6,18 +6,18 @@ import dataclasses
 import json
 from pathlib import Path
 
-from tare.answers.check import check
-from tare.answers.compare import aggregates, comparisons
-from tare.answers.headline import headlines
-from tare.answers.rule_parser import parse_rules
-from tare.answers.rules import Kind, RuleSource
-from tare.model.campaign import Campaign
-from tare.model.values import Settings
-from tare.model.verdict import Verdict
+from tare.analysis.check import check
+from tare.analysis.compare import aggregates, comparisons
+from tare.analysis.headline import headlines
+from tare.analysis.rule_parser import parse_rules
+from tare.analysis.rules import Kind, RuleSource
+from tare.core.campaign import Campaign
+from tare.core.values import Settings
+from tare.core.verdict import Verdict
+from tare.live.charts import changes
+from tare.live.statistics import answer
 from tare.report.content import content
 from tare.report.report_answers import ReportAnswers
-from tare.serve.answering import answer
-from tare.serve.charts import changes
 from truth.campaigns import RATE, Figure, Truth, campaign, write
 from truth.noise import lognormal
 from truth.test_agreement import plain, tare

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tare.model.campaign import Campaign
+from tare.core.campaign import Campaign
 from tare.report.content import Content, content
 from tare.report.report_answers import ReportAnswers
 from truth.__main__ import add

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from tare.answers.stopping import StoppingRule
-from tare.model.attempt import Attempt
-from tare.model.campaign import Campaign
-from tare.model.study import Repeats
-from tare.model.values import Scalar, Settings
-from tare.model.workload import Better
+from tare.analysis.stopping import StoppingRule
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign
+from tare.core.study import Repeats
+from tare.core.values import Scalar, Settings
+from tare.core.workload import Better
 from truth.campaigns import TIME, Figure, Truth, campaign, without
 from truth.noise import (
     Noise,

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
-from tare.model.campaign import Campaign
+from tare.core.campaign import Campaign
 from tare.report.content import Content
 from truth.campaigns import Truth
 from truth.claimed import Asked

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from tare.model.case import Case, Layout
-from tare.model.values import Scalar
-from tare.model.workload import Workload
+from tare.core.case import Case, Layout
+from tare.core.values import Scalar
+from tare.core.workload import Workload
 
 
 def case_of(workload: Workload, layout: Layout | None = None, **parameters: Scalar) -> Case:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from hypothesis import strategies as st
 
-from tare.model.workload import Parsed
+from tare.core.workload import Parsed
 
 _NUMBER = re.compile(r"[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+")
 

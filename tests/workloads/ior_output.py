@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.outputs import reader
-from tare.workloads.ior import WORKLOADS
+from tare.plugins.workloads.ior import WORKLOADS
 
 (IOR,) = WORKLOADS
 

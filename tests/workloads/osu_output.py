@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.outputs import reader_of_any
-from tare.workloads.osu import WORKLOADS
+from tare.plugins.workloads.osu import WORKLOADS
 
 OSU = {workload.name.removeprefix("osu."): workload for workload in WORKLOADS}
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tare.model.case import Case
-from tare.model.values import Scalar
-from tare.model.workload import Stage, Workload
-from tare.workloads import gromacs, lammps, namd, wrf
+from tare.core.case import Case
+from tare.core.values import Scalar
+from tare.core.workload import Stage, Workload
+from tare.plugins.workloads import gromacs, lammps, namd, wrf
 from workloads.cases import case_of
 
 GROMACS, NAMD, WRF = gromacs.WORKLOADS[0], namd.WORKLOADS[0], wrf.WORKLOADS[0]

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.outputs import only, reader
-from tare.model.case import Layout
-from tare.model.workload import Parsed
-from tare.workloads.elbencho import WORKLOADS
+from tare.core.case import Layout
+from tare.core.workload import Parsed
+from tare.plugins.workloads.elbencho import WORKLOADS
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
 

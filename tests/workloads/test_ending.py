@@ -4,15 +4,15 @@ import io
 
 import pytest
 
-from tare.model.workload import Parsed
-from tare.workloads.common.benchmark import Findings
-from tare.workloads.common.ending import Ending
+from tare.core.workload import Parsed
+from tare.plugins.workloads.common.abort_messages import AbortMessage
+from tare.plugins.workloads.common.benchmark import Findings
 
 NOISE = [f"step {number} of the default run, with no exceptions\n" for number in range(600)]
 
 
 def watched(lines: list[str], *, is_complete: bool = False) -> Parsed:
-    ending, findings = Ending(), Findings(())
+    ending, findings = AbortMessage(), Findings(())
     assert list(ending.watch(io.StringIO("".join(lines)))) == lines
     ending.report(findings, is_complete=is_complete)
     return findings.parsed(is_complete=is_complete)

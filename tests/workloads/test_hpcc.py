@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from support.outputs import reader
-from tare.model.case import Layout
-from tare.model.workload import Parsed
-from tare.workloads.hpcc import WORKLOADS
+from tare.core.case import Layout
+from tare.core.workload import Parsed
+from tare.plugins.workloads.hpcc import WORKLOADS
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.outputs import only, reader
-from tare.workloads.hpcg import WORKLOADS
+from tare.plugins.workloads.hpcg import WORKLOADS
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.outputs import reader
-from tare.model.case import Layout
-from tare.model.workload import Parsed
-from tare.workloads.hpl import WORKLOADS
-from tare.workloads.hpl_input import grid, hpl_dat, order
+from tare.core.case import Layout
+from tare.core.workload import Parsed
+from tare.plugins.workloads.hpl import WORKLOADS
+from tare.plugins.workloads.hpl_input import grid, hpl_dat, order
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
 

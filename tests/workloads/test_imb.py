@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.outputs import figures, only, reader_of_any
-from tare.model.case import Binding, Layout
-from tare.workloads.imb import WORKLOADS, ImbBenchmark
+from tare.core.case import Binding, Layout
+from tare.plugins.workloads.imb import WORKLOADS, ImbBenchmark
 from workloads.cases import case_of
 
 IMB = {workload.benchmark: workload for workload in WORKLOADS}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.errors import UsageError
-from tare.model.case import Case, Layout
-from tare.model.workload import (
+from tare.core.case import Case, Layout
+from tare.core.errors import UsageError
+from tare.core.workload import (
     Better,
     Fom,
     InlineCheck,
@@ -22,7 +22,7 @@ from tare.model.workload import (
     Parsed,
     QuestionKind,
 )
-from tare.workloads.inline import InlineWorkload
+from tare.plugins.workloads.inline import InlineWorkload
 from workloads.cases import case_of
 
 
@@ -151,7 +151,7 @@ def test_json_lines_are_read() -> None:
 
 
 def test_an_output_too_long_to_be_searched_for_json_is_not_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tare.workloads.inline._MOST_CHARACTERS", 1 << 20)
+    monkeypatch.setattr("tare.plugins.workloads.inline._MOST_CHARACTERS", 1 << 20)
     text = '{"time": 3.5}\n' + "note\n" * (1 << 18)
     parsed = parse(text, fom(json="time"))
     assert (values(parsed), parsed.is_complete) == ([3.5], False)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from support.outputs import only
-from tare.model.case import Layout
+from tare.core.case import Layout
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
 from workloads.ior_output import IOR, OUTPUT, parse

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.outputs import figures, reader
-from tare.model.values import Scalar
-from tare.workloads.iperf2 import WORKLOADS
+from tare.core.values import Scalar
+from tare.plugins.workloads.iperf2 import WORKLOADS
 from workloads.cases import case_of
 
 (IPERF2,) = WORKLOADS

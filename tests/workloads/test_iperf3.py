@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.outputs import figures, reader
-from tare.model.case import Layout
-from tare.model.values import Scalar
-from tare.model.workload import Parsed
-from tare.workloads.iperf3 import WORKLOADS
+from tare.core.case import Layout
+from tare.core.values import Scalar
+from tare.core.workload import Parsed
+from tare.plugins.workloads.iperf3 import WORKLOADS
 from workloads.cases import case_of
 
 (IPERF3,) = WORKLOADS

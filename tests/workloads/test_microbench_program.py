@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from tare.core.workload import Parsed
 from tare.lab.mpi import mpi_folder
-from tare.model.workload import Parsed
-from tare.workloads.microbench import WORKLOADS, source
+from tare.plugins.workloads.microbench import WORKLOADS, source
 
 P2P, COLLECTIVES = WORKLOADS
 STRICT = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror")

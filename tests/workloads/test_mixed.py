@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.outputs import parse
-from tare import plugins
+from tare.plugins import registry
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
@@ -140,7 +140,7 @@ def test_no_mixture_of_real_logs_is_complete_with_a_number_of_neither(tool: str)
     draw = random.Random(tool)
     texts = [path.read_text(errors="replace") for path in sorted((CORPUS / tool).iterdir())]
     texts = [text for text in texts if len(text) < 60_000]
-    workload = next(name for name in plugins.workloads() if name.partition(".")[0] == tool)
+    workload = next(name for name in registry.workloads() if name.partition(".")[0] == tool)
     whole = [
         (text, parsed)
         for text in texts

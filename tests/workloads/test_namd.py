@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.outputs import figures, reader
-from tare.model.case import Layout
-from tare.workloads.namd import WORKLOADS
+from tare.core.case import Layout
+from tare.plugins.workloads.namd import WORKLOADS
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.outputs import reader_of_any
-from tare.model.values import Scalar
-from tare.model.workload import Parsed
-from tare.workloads.netperf import WORKLOADS
+from tare.core.values import Scalar
+from tare.core.workload import Parsed
+from tare.plugins.workloads.netperf import WORKLOADS
 from workloads.cases import case_of
 
 NETPERF = {workload.test: workload for workload in WORKLOADS}

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.outputs import figures, reader
-from tare.model.case import Case, Layout
-from tare.model.values import Scalar
-from tare.model.workload import Stage
-from tare.workloads.openfoam import WORKLOADS
-from tare.workloads.openfoam_case import background_cells, parts
+from tare.core.case import Case, Layout
+from tare.core.values import Scalar
+from tare.core.workload import Stage
+from tare.plugins.workloads.openfoam import WORKLOADS
+from tare.plugins.workloads.openfoam_case import background_cells, parts
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
 

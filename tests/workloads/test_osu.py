@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.outputs import figures
-from tare.model.case import Layout
+from tare.core.case import Layout
 from workloads.cases import case_of
 from workloads.osu_output import BCAST, LATENCY, OSU, SIZES, parse, table
 

@@ -13,9 +13,9 @@ from types import MappingProxyType
 
 import pytest
 
-from tare.model.case import Case, Layout
-from tare.model.workload import Parsed, Stage
-from tare.workloads.common.peers import PeerBenchmark, peer_stage
+from tare.core.case import Case, Layout
+from tare.core.workload import Parsed, Stage
+from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage
 from workloads.cases import case_of
 
 SERVER = """

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.outputs import figures, reader_of_any
-from tare.model.values import Scalar
-from tare.workloads.perftest import WORKLOADS
+from tare.core.values import Scalar
+from tare.plugins.workloads.perftest import WORKLOADS
 from workloads.cases import case_of
 
 PERFTEST = {workload.name.removeprefix("perftest."): workload for workload in WORKLOADS}

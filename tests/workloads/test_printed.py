@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from support.outputs import parse
-from tare import plugins
-from tare.model.values import Scalar
+from tare.core.values import Scalar
+from tare.plugins import registry
 from workloads.cases import case_of
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
@@ -143,7 +143,7 @@ def test_qperfs_message_size_is_a_coordinate_and_not_its_place() -> None:
 
 
 def test_a_size_that_was_not_asked_for_is_a_problem_of_qperf() -> None:
-    workload = plugins.workloads()["qperf"]
+    workload = registry.workloads()["qperf"]
     asked = workload.expecting(case_of(workload, tests="tcp_bw", message_bytes=4096))
     (problem,) = asked.parse(io.StringIO(qperf(1024))).problems
     assert problem == "qperf printed messages of 1024 bytes, and 4096 were asked for"
@@ -202,7 +202,7 @@ def test_iperf2_in_both_directions_is_read_by_direction() -> None:
 
 
 def test_iperf2_can_be_asked_for_both_directions() -> None:
-    workload = plugins.workloads()["iperf2"]
+    workload = registry.workloads()["iperf2"]
     (stage,) = workload.stages(case_of(workload, bidirectional=True))
     words = " ".join(stage.argv)
     assert "-d -L 5002" in words

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.outputs import reader
-from tare.model.values import Scalar
-from tare.model.workload import Parsed
-from tare.workloads.qperf import WORKLOADS
+from tare.core.values import Scalar
+from tare.core.workload import Parsed
+from tare.plugins.workloads.qperf import WORKLOADS
 from workloads.cases import case_of
 
 (QPERF,) = WORKLOADS

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bench.logs import LOGS, Log
-from tare import plugins
-from tare.model.workload import Parsed
-from tare.workloads.common import benchmark
-from tare.workloads.common.room import Room
-from tare.workloads.common.text import Sieve, plain
+from tare.core.workload import Parsed
+from tare.plugins import registry
+from tare.plugins.workloads.common import benchmark
+from tare.plugins.workloads.common.output_limit import OutputLimit
+from tare.plugins.workloads.common.text import Sieve, plain
 from workloads.damage import NOISE
 from workloads.osu_output import LATENCY, OSU
 
@@ -34,7 +34,7 @@ def _lines(pieces: Iterator[str]) -> Iterator[str]:
 
 def _peak_bytes(log: Log, pieces: Iterator[str]) -> int:
     """Return the most memory that the parser of `log` holds at a time."""
-    workload = plugins.workloads()[log.workload]
+    workload = registry.workloads()[log.workload]
     lines = _lines(pieces)
     first = next(lines)  # the first piece is there before it is measured
     tracemalloc.start()
@@ -62,7 +62,7 @@ def test_a_log_four_times_as_long_takes_no_more_memory(
 def test_many_runs_are_read_as_far_as_there_is_room_and_no_number_is_made_up(name: str) -> None:
     log = LOGS[name]
     lines = list(_lines(log.runs(1 << 20)))
-    parsed = plugins.workloads()[log.workload].parse(iter(lines))
+    parsed = registry.workloads()[log.workload].parse(iter(lines))
     if parsed.is_complete:  # it holds few figures, or keeps only the last ones
         assert len(parsed.measurements) <= FULL_AT
     else:
@@ -104,7 +104,7 @@ def test_an_output_that_ends_where_the_room_does_is_whole(monkeypatch: pytest.Mo
 
 
 def test_a_full_room_ends_the_lines_and_counts_the_others() -> None:
-    room, read = Room(3), []
+    room, read = OutputLimit(3), []
     for line in plain((f"{number}\n" for number in range(5000)), room=room):
         read.append(line)
         room.take()
@@ -114,7 +114,7 @@ def test_a_full_room_ends_the_lines_and_counts_the_others() -> None:
 
 
 def test_a_room_that_is_not_full_has_no_fault() -> None:
-    room = Room(3)
+    room = OutputLimit(3)
     for _ in plain(["1\n", "2\n", "3\n"], room=room):
         room.take()
     assert room.fault is None

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from tare.model.case import Layout
-from tare.model.values import Scalar
-from tare.model.workload import Stage
-from tare.workloads import fio
-from tare.workloads.common.services import services_stage
+from tare.core.case import Layout
+from tare.core.values import Scalar
+from tare.core.workload import Stage
+from tare.plugins.workloads import fio
+from tare.plugins.workloads.common.services import services_stage
 from workloads.cases import case_of
 
 CASE = case_of(fio.WORKLOADS[0])

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.outputs import reader_of_any
-from tare.model.values import Scalar
-from tare.model.workload import Parsed
-from tare.workloads.sockperf import WORKLOADS
+from tare.core.values import Scalar
+from tare.core.workload import Parsed
+from tare.plugins.workloads.sockperf import WORKLOADS
 from workloads.cases import case_of
 
 SOCKPERF = {workload.name.removeprefix("sockperf."): workload for workload in WORKLOADS}

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.outputs import reader
-from tare.model.case import Case, Layout
-from tare.model.values import Scalar
-from tare.model.workload import Parsed
-from tare.workloads.specfem3d_globe import WORKLOADS
+from tare.core.case import Case, Layout
+from tare.core.values import Scalar
+from tare.core.workload import Parsed
+from tare.plugins.workloads.specfem3d_globe import WORKLOADS
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
 

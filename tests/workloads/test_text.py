@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tare import plugins
-from tare.workloads.common.text import aborts, figure, plain
+from tare.plugins import registry
+from tare.plugins.workloads.common.text import aborts, figure, plain
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
@@ -104,7 +104,7 @@ def test_digits_without_end_are_no_number() -> None:
     assert list(plain([f"8 {endless} 1.5\n", "9 1.5\n"])) == [f"8 {'*' * 5000} 1.5", "9 1.5"]
 
 
-@pytest.mark.parametrize("name", [name for name in plugins.workloads() if name.count(".") < 2])
+@pytest.mark.parametrize("name", [name for name in registry.workloads() if name.count(".") < 2])
 def test_no_parser_breaks_at_digits_without_end(name: str) -> None:
     family = name.partition(".")[0]
     files = sorted(CORPUS.joinpath(family).glob("*")) if CORPUS.is_dir() else []
@@ -114,5 +114,5 @@ def test_no_parser_breaks_at_digits_without_end(name: str) -> None:
         text = path.read_text(errors="replace")[:20_000]
         for at, found in enumerate(islice(re.finditer("[0-9]+", text), 0, 120, 7)):
             damaged = text[: found.start()] + "9" * 5000 + text[found.end() :]
-            parsed = plugins.workloads()[name].parse(io.StringIO(damaged))
+            parsed = registry.workloads()[name].parse(io.StringIO(damaged))
             assert all(one.value < 1e300 for one in parsed.measurements), at

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.cli.comparison_table import format_ratio, verdict_words
-from tare.cli.output import echo, print_table
-from tare.errors import UsageError
-from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison
-from tare.model.values import Settings
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison
+from tare.core.errors import UsageError
+from tare.core.values import Settings
+from tare.terminal.output import echo, print_table
 
 _PREFIX = "published:"
 
@@ -28,7 +28,7 @@ def read_against(text: str) -> Campaign:
 def print_against(ours: Campaign, theirs: Campaign, found: Sequence[Comparison], text: str) -> None:
     """Print one row a figure that both have, and what stands between the two."""
     if not found:
-        from tare.answers.against import apart
+        from tare.analysis.other_campaign import apart
 
         if reasons := apart(ours, theirs):
             echo(f"Nothing that is alike: {'; '.join(reasons)}.")

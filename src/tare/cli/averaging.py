@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tare.model.comparison import Mean
+from tare.core.comparison import Mean
 
 mean_option = click.option(
     "--mean",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tare.answers.claims import ClaimFinding, ClaimVerdict, Evidence
-from tare.cli.output import echo, print_table
+from tare.analysis.claims import ClaimFinding, ClaimVerdict, Evidence
+from tare.terminal.output import echo, print_table
 
 
 def print_claims(found: Sequence[ClaimFinding]) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from tare.cli.output import Painted, echo, print_table
-from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Correction, Mean
-from tare.model.plan import Plan
-from tare.model.values import Scalar, Settings
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison, Correction, Mean
+from tare.core.plan import Plan
+from tare.core.values import Scalar, Settings
 from tare.plan.referring import across_workloads
+from tare.terminal.output import Painted, echo, print_table
 
 _TOGETHER = {
     Correction.HOLM: "Among {n} comparisons the chance that any 'worse' or 'better' is false is at most "
@@ -26,7 +26,7 @@ _TOGETHER = {
 
 def _print_nothing(campaign: Campaign, reference: Settings) -> None:
     """Say why there is no row: nothing ran, or nothing is like the reference."""
-    from tare.cli.alone import alone_sentences
+    from tare.cli.without_reference import alone_sentences
 
     plan = msgspec.structs.replace(campaign.plan, reference=reference or campaign.plan.reference)
     alone = alone_sentences(plan) if campaign.measured() else []
@@ -46,7 +46,7 @@ def print_comparisons(
     """Print one row a comparison, and what its columns mean."""
     from tare.report.words.changes import legend
     from tare.report.words.numbers import is_manifold
-    from tare.report.words.together import cure, doubt, over_words
+    from tare.report.words.pairing import cure, doubt, over_words
 
     if not found:
         _print_nothing(campaign, reference)
@@ -120,7 +120,7 @@ def _figure(one: Comparison) -> str:
 
 def _promises(found: Sequence[Comparison]) -> Iterator[str]:
     """Yield what holds of all verdicts of each family of rows that has several."""
-    from tare.report.words.paid import averaged_words, misasked_words
+    from tare.report.words.mean_cost import averaged_words, misasked_words
 
     for correction, size, confidence in dict.fromkeys(
         (one.correction, one.family, one.confidence) for one in found
@@ -186,8 +186,8 @@ def format_ratio(one: Comparison) -> str:
 def verdict_words(one: Comparison) -> str:
     """Return a verdict as people read it, with what would decide it and its note."""
     from tare.report.words.assumed import assumed_mark
-    from tare.report.words.paid import beside_words
-    from tare.report.words.together import APART, UNCROSSED, verdict_mark
+    from tare.report.words.mean_cost import beside_words
+    from tare.report.words.pairing import APART, UNCROSSED, verdict_mark
 
     if one.is_apart:
         return f"– {APART}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tare.answers.confounding import Confounder, confounders
-from tare.cli.output import echo
-from tare.model.campaign import Campaign
-from tare.model.values import Settings
+from tare.analysis.confounding import Confounder, confounders
+from tare.core.campaign import Campaign
+from tare.core.values import Settings
+from tare.terminal.output import echo
 
 _MOST = 5
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from tare.errors import UsageError
+from tare.core.errors import UsageError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

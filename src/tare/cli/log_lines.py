@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tare.cli.output import echo, print_long_json
-from tare.errors import CampaignError, NoCampaign
-from tare.units import Dimension, parse_quantity
+from tare.core.errors import CampaignError, NoCampaign
+from tare.core.units import Dimension, parse_quantity
+from tare.terminal.output import echo, print_long_json
 
 if TYPE_CHECKING:
-    from tare.store.log import Entry
+    from tare.storage.log import Entry
 
 
 def moment(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
@@ -39,8 +39,8 @@ def moment(context: click.Context, parameter: click.Parameter, value: str | None
 
 def print_log(folder: Path, since: float, level: str, *, as_json: bool) -> None:
     """Print the log of the campaign in `folder`. Raises CampaignError."""
-    from tare.store.campaign import is_campaign
-    from tare.store.log import read_log
+    from tare.storage.campaign import is_campaign
+    from tare.storage.log import read_log
 
     if not is_campaign(folder):
         raise NoCampaign(folder, "no plan.json is in it")
@@ -50,7 +50,7 @@ def print_log(folder: Path, since: float, level: str, *, as_json: bool) -> None:
         raise CampaignError(f"{error.filename or folder}: cannot be read: {error.strerror}") from error
     if as_json:
         entries = map(msgspec.to_builtins, found.entries)
-        print_long_json("tare.log/1", "entries", entries, {"n_damaged": found.n_damaged})
+        print_long_json("tare.core.log/1", "entries", entries, {"n_damaged": found.n_damaged})
         return
     for entry in found.entries:
         echo(line_of(entry, has_date=True))

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import click
 
 from tare.cli.log_lines import line_of
-from tare.cli.output import echo_to
-from tare.errors import UsageError
+from tare.core.errors import UsageError
+from tare.terminal.output import echo_to
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -48,7 +48,7 @@ def _tell(context: click.Context, parameter: click.Parameter, n_asked: int) -> N
     """Print the log on standard error, above the bar where there is one."""
     if not n_asked:
         return
-    from tare.store.log import Entry, EntryHandler, add_handler, remove_handler
+    from tare.storage.log import Entry, EntryHandler, add_handler, remove_handler
 
     context.meta[__name__] = n_asked
     stderr = sys.stderr
@@ -67,11 +67,11 @@ def _tell(context: click.Context, parameter: click.Parameter, n_asked: int) -> N
 def _write(context: click.Context, parameter: click.Parameter, path: Path | None) -> None:
     if path is None:
         return
-    from tare.beneath import Beneath
-    from tare.store.log import JsonLines, add_handler, remove_handler
+    from tare.core.safe_folder import SafeFolder
+    from tare.storage.log import JsonLines, add_handler, remove_handler
 
     try:
-        lines = JsonLines(Beneath(path.parent, path.name), logging.DEBUG)
+        lines = JsonLines(SafeFolder(path.parent, path.name), logging.DEBUG)
     except OSError as error:
         raise UsageError(f"{path}: the log cannot be written: {error.strerror}") from error
     add_handler(lines)

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from tare import __version__
-from tare.cli import colour
+from tare.terminal import colour
 
 if TYPE_CHECKING:
     import click
@@ -81,8 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     import click
 
-    from tare.cli.output import echo, echo_error
-    from tare.errors import TareError
+    from tare.core.errors import TareError
+    from tare.terminal.output import echo, echo_error
 
     try:
         return make_group().main(arguments, prog_name="tare", standalone_mode=False) or 0
@@ -103,7 +103,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _show_defect(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    from tare.defects import show
+    from tare.core.bug_report import show
 
     show(kind, error, trace)
 

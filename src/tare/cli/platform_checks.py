@@ -10,18 +10,18 @@ from pathlib import Path
 
 import yaml
 
-from tare.backend_registry import backend
-from tare.cli.wiring import planning as wiring
-from tare.cli.wiring.crews import make_crew
-from tare.cli.wiring.planned_tasks import planned_task
+from tare.app import planning as wiring
+from tare.app.executors import make_executor
+from tare.app.planned_tasks import planned_task
 from tare.config import SiteSource
-from tare.errors import LabError, TareError
-from tare.model.attempt import Attempt, State
-from tare.model.backend_plugin import CheckContext, PlannedTask
-from tare.model.case import Run
-from tare.model.checks import Finding
-from tare.model.site import Platform, Site
-from tare.runner.crew import Crew
+from tare.core.attempt import Attempt, State
+from tare.core.backend_plugin import CheckContext, PlannedTask
+from tare.core.case import Run
+from tare.core.checks import Finding
+from tare.core.errors import LabError, TareError
+from tare.core.site import Platform, Site
+from tare.execution.executor import Executor
+from tare.plugins.backend_registry import backend
 
 _STUDY = """\
 study: doctor
@@ -94,8 +94,8 @@ def _try(source: SiteSource, name: str, workload: str, env: Mapping[str, str], f
     )
     site_file.write_text(source.text)
     loaded = wiring.load(folder)
-    with make_crew(folder, loaded, env if site.lab else None) as crew:
-        return _run_one(crew, loaded)
+    with make_executor(folder, loaded, env if site.lab else None) as executor:
+        return _run_one(executor, loaded)
 
 
 def check_backend(source: SiteSource, site: Site, name: str, env: Mapping[str, str]) -> Iterable[Finding]:
@@ -113,16 +113,16 @@ def plan_tasks(source: SiteSource, study: Mapping[str, object]) -> list[PlannedT
         return [planned_task(loaded, case) for case in loaded.plan.cases]
 
 
-def _run_one(crew: Crew, loaded: wiring.Loaded) -> Attempt:
+def _run_one(executor: Executor, loaded: wiring.Loaded) -> Attempt:
     (case,) = loaded.plan.cases
     try:
-        crew.start(case, Run(1, case.id), 1)
+        executor.start(case, Run(1, case.id), 1)
         ended: list[Attempt] = []
         while not ended:
-            ended += crew.wait()
+            ended += executor.wait()
         return ended[0]
     finally:
-        crew.abandon()
+        executor.abandon()
 
 
 def _is_missing(attempt: Attempt) -> bool:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.answers.proofs import Uncrossed, Weakness, uncrossed
-from tare.cli.output import echo
-from tare.model.campaign import Campaign
-from tare.model.values import Settings
+from tare.analysis.proofs import Uncrossed, Weakness, uncrossed
+from tare.core.campaign import Campaign
+from tare.core.values import Settings
+from tare.terminal.output import echo
 
 _MOST = 5
 
 
 def print_uncrossed(campaign: Campaign, reference: Settings | None) -> None:
     """Print where nothing crossed a network that is compared, and where it is not proven, if anywhere."""
-    from tare.report.sides import lay_out
+    from tare.report.variants import lay_out
 
     found = uncrossed(campaign, reference)
     if not found:

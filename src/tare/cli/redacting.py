@@ -9,7 +9,7 @@ def checked(context: click.Context, parameter: click.Parameter, entries: tuple[s
     """Return words and patterns that can be used, for click."""
     if not entries:
         return entries
-    from tare.signs import MOST_ENTRIES, fault_of
+    from tare.core.pseudonyms import MOST_ENTRIES, fault_of
 
     for entry in entries:
         if fault := fault_of(entry):

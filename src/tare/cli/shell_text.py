@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from tare.model.launch import Invocation
+from tare.core.launch import Invocation
 
 _PLAIN = re.compile(r"[A-Za-z0-9 .,:/_=+-]")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tare.errors import BackendError
-from tare.model.backend import Backend
-from tare.model.checks import Finding
-from tare.model.site import Network, Site
+from tare.core.checks import Finding
+from tare.core.errors import BackendError
+from tare.core.job import Backend
+from tare.core.site import Network, Site
 
 _CLOCKS_APART_S = 1.0
 _AT_ONCE = 16

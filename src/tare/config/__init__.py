@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tare.config.aa_study import with_twins
 from tare.config.schema import json_schema
 from tare.config.settings import setting_from_text
 from tare.config.site_file import SiteSource, load_lab_spec, load_site, read_site, site_from_text
 from tare.config.study_file import Catalogue, load_study, study_from_text
-from tare.config.twins import with_twins
 
 __all__ = [
     "Catalogue",

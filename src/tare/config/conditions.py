@@ -8,9 +8,9 @@ from tare.config.document import ListNode, MapNode, Node, ScalarNode
 from tare.config.expression import Expression
 from tare.config.faults import Faults, Path, nearest, shown
 from tare.config.settings import Vocabulary
-from tare.model.study import Condition, Exclusion, Factor, Level
-from tare.model.values import Scalar, Settings
-from tare.model.workload import Workload
+from tare.core.study import Condition, Exclusion, Factor, Level
+from tare.core.values import Scalar, Settings
+from tare.core.workload import Workload
 
 _BECAUSE, _WHERE = "because", "where"
 

@@ -17,8 +17,8 @@ from msgspec import inspect
 
 from tare.config.document import START, ListNode, MapNode, Node, ScalarNode
 from tare.config.faults import Faults, Path, nearest, shown
-from tare.errors import nearest_name
-from tare.units import Dimension, parse_bytes, parse_quantity
+from tare.core.errors import nearest_name
+from tare.core.units import Dimension, parse_bytes, parse_quantity
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 

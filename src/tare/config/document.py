@@ -15,7 +15,7 @@ import yaml
 from yaml import events
 
 from tare.config.faults import Faults, Path, shown
-from tare.model.values import Scalar
+from tare.core.values import Scalar
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

@@ -21,10 +21,10 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tare.config.faults import shown
-from tare.errors import Fault, FileFaults
-from tare.expressions import ExpressionError, Logic
-from tare.model.study import Origin
-from tare.model.values import Settings
+from tare.core.errors import Fault, FileFaults
+from tare.core.expressions import ExpressionError, Logic
+from tare.core.study import Origin
+from tare.core.values import Settings
 
 Value = str | int | float | bool | tuple["Value", ...]
 _Closure = Callable[[Settings], Value]

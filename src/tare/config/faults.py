@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterable
 from typing import Protocol
 
-from tare.errors import Fault, FileFaults, KeyPath
-from tare.errors import nearest as nearest  # faults say what is shown, and what is nearest
-from tare.errors import shown as shown
-from tare.model.study import Origin
+from tare.core.errors import Fault, FileFaults, KeyPath
+from tare.core.errors import nearest as nearest  # faults say what is shown, and what is nearest
+from tare.core.errors import shown as shown
+from tare.core.study import Origin
 
 Path = KeyPath
 
 _PLAIN_KEY = re.compile(r"[\w.+-]+")
 
 
-class Place(Protocol):
+class FilePosition(Protocol):
     """Anything that knows its line and column, counted from 1."""
 
     @property
@@ -37,12 +37,12 @@ class Faults:
         self.file = file
         self.found: dict[tuple[int, int, str], Fault] = {}
 
-    def add(self, place: Place, path: Path, message: str) -> None:
+    def add(self, place: FilePosition, path: Path, message: str) -> None:
         """Record that `message` is true of what is written at `place`."""
         key = (place.line, place.column, message)
         self.found.setdefault(key, Fault(self.file, *key[:2], format_path(path), message))
 
-    def origin(self, place: Place, path: Path) -> Origin:
+    def origin(self, place: FilePosition, path: Path) -> Origin:
         """Return `place` as the model keeps it, for faults that are found later."""
         return Origin(self.file, place.line, place.column, format_path(path))
 

@@ -11,9 +11,9 @@ from tare.config.document import MapNode, Node, ScalarNode, find
 from tare.config.faults import Faults, Path, nearest, shown
 from tare.config.settings import convert
 from tare.config.study_types import FomFile, ParameterFile, WorkloadFile
-from tare.model.study import DESIGN_SETTINGS
-from tare.model.values import Scalar
-from tare.model.workload import Fom, InlineCheck, InlineDefinition, InlineFom, Parameter, ParameterKind
+from tare.core.study import DESIGN_SETTINGS
+from tare.core.values import Scalar
+from tare.core.workload import Fom, InlineCheck, InlineDefinition, InlineFom, Parameter, ParameterKind
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
 _SHELL_WORDS = frozenset(("|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1"))

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tare.config.document import Entry, ListNode, MapNode, Node, ScalarNode, child
 from tare.config.faults import Faults, Path, shown
 from tare.config.settings import Vocabulary
-from tare.model.study import Factor, Level
-from tare.model.values import Scalar
-from tare.model.workload import Workload
+from tare.core.study import Factor, Level
+from tare.core.values import Scalar
+from tare.core.workload import Workload
 
 MOST_LEVELS = 100_000
 MOST_COMBINATIONS = 1_000_000

@@ -11,7 +11,7 @@ import msgspec
 from tare.config.faults import Path as KeyPath
 from tare.config.faults import shown
 from tare.config.pod_network_types import AttachmentFile, PodNetworkFile
-from tare.model.pod_network import Addressing, Attachment, AttachmentKind, PodNetwork
+from tare.core.pod_network import Addressing, Attachment, AttachmentKind, PodNetwork
 
 Fault = Callable[[KeyPath, str], None]
 

@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tare.model.fields import Word
-from tare.model.pod_network import Addressing, AttachmentKind
+from tare.core.fields import Word
+from tare.core.pod_network import Addressing, AttachmentKind
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from tare.config.document import MapNode, Node, ScalarNode
 from tare.config.faults import Faults, nearest, shown
 from tare.config.settings import Vocabulary, site_names
-from tare.model.study import Factor, Level
-from tare.model.values import Scalar
+from tare.core.study import Factor, Level
+from tare.core.values import Scalar
 
 
 class ReferenceReader:

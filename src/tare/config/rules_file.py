@@ -8,13 +8,13 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from tare.answers.rules import Kind, RuleSource
+from tare.analysis.rules import Kind, RuleSource
 from tare.config.decode import decode
 from tare.config.document import MapNode, Node, decode_text, find, read_document
 from tare.config.faults import Faults, format_path
-from tare.errors import UsageError
-from tare.given import read_given
-from tare.model.fields import Word
+from tare.core.errors import UsageError
+from tare.core.fields import Word
+from tare.core.user_files import read_given
 
 
 class _RuleFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

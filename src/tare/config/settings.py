@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 
 from tare.config.document import Node, ScalarNode, resolve
 from tare.config.faults import Faults, Path, nearest, shown
-from tare.errors import UsageError
-from tare.model.case import Binding
-from tare.model.site import Site
-from tare.model.study import DESIGN_SETTINGS
-from tare.model.values import Scalar
-from tare.model.workload import Parameter, ParameterKind, Workload
-from tare.units import Dimension, parse_bytes, parse_quantity
+from tare.core.case import Binding
+from tare.core.errors import UsageError
+from tare.core.site import Site
+from tare.core.study import DESIGN_SETTINGS
+from tare.core.units import Dimension, parse_bytes, parse_quantity
+from tare.core.values import Scalar
+from tare.core.workload import Parameter, ParameterKind, Workload
 
 _COUNTS: Mapping[str, str] = {
     "nodes": "node count",

@@ -10,7 +10,6 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from tare.backend_registry import backend, backends, option_types
 from tare.config.decode import decode
 from tare.config.document import START, MapNode, Node, child, decode_text, find, read_document
 from tare.config.expansion import expand_environment, expand_nodes
@@ -19,12 +18,12 @@ from tare.config.faults import Path as KeyPath
 from tare.config.pod_network_file import pod_network
 from tare.config.site_types import LabFile, LabNetworkFile, PlatformFile, SiteFile, site_file_type
 from tare.config.watching import watching
-from tare.errors import Fault, UsageError
-from tare.given import read_given
-from tare.model.backend_options import BackendOptions
-from tare.model.bounds import Peaks
-from tare.model.launch import takes_container
-from tare.model.site import (
+from tare.core.backend_options import BackendOptions
+from tare.core.bounds import Peaks
+from tare.core.errors import Fault, UsageError
+from tare.core.launch import takes_container
+from tare.core.pseudonyms import MOST_ENTRIES, fault_of
+from tare.core.site import (
     ContainerOptions,
     LabNetwork,
     LabNetworkKind,
@@ -33,8 +32,9 @@ from tare.model.site import (
     Platform,
     Site,
 )
-from tare.model.watching import Watching
-from tare.signs import MOST_ENTRIES, fault_of
+from tare.core.telemetry_options import TelemetryOptions
+from tare.core.user_files import read_given
+from tare.plugins.backend_registry import backend, backends, option_types
 
 BUILT_IN = ("local", "lab")
 _LAB_MANAGEMENT = ("mgmt0",)
@@ -193,7 +193,7 @@ class _SiteReader:
             is_attested=file.attest is not False,
             is_heard=file.attest is True,
             redact=self._redact(file),
-            telemetry=watching(file.telemetry, Watching(), self.root, self.faults),
+            telemetry=watching(file.telemetry, TelemetryOptions(), self.root, self.faults),
         )
 
     def fault(self, path: KeyPath, message: str) -> None:

@@ -8,10 +8,9 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 import msgspec
 from msgspec import NODEFAULT, Meta
 
-from tare.backend_registry import backends
 from tare.config.pod_network_types import PodNetworkFile
-from tare.model.backend_plugin import BackendPlugin
-from tare.model.fields import (
+from tare.core.backend_plugin import BackendPlugin
+from tare.core.fields import (
     BitRate,
     ByteRate,
     Bytes,
@@ -23,7 +22,8 @@ from tare.model.fields import (
     Word,
     Words,
 )
-from tare.model.site import ContainerShape, LabNetworkKind
+from tare.core.site import ContainerShape, LabNetworkKind
+from tare.plugins.backend_registry import backends
 
 _FileT = TypeVar("_FileT", bound=msgspec.Struct)
 

@@ -21,15 +21,15 @@ from tare.config.settings import Vocabulary
 from tare.config.site_file import SiteSource, read_site
 from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyFile, StudyTelemetryFile
 from tare.config.watching import watching
-from tare.errors import Fault, FileFaults, UsageError
-from tare.given import read_given
-from tare.model.case import Binding
-from tare.model.site import Site
-from tare.model.study import DESIGN_SETTINGS, Budget, Level, Repeats, Scaling, Study
-from tare.model.values import Scalar
-from tare.model.watching import Watching
-from tare.model.workload import InlineDefinition, Workload
-from tare.units import Dimension, parse_quantity
+from tare.core.case import Binding
+from tare.core.errors import Fault, FileFaults, UsageError
+from tare.core.site import Site
+from tare.core.study import DESIGN_SETTINGS, Budget, Level, Repeats, Scaling, Study
+from tare.core.telemetry_options import TelemetryOptions
+from tare.core.units import Dimension, parse_quantity
+from tare.core.user_files import read_given
+from tare.core.values import Scalar
+from tare.core.workload import InlineDefinition, Workload
 
 Catalogue = Callable[[Sequence[InlineDefinition]], Mapping[str, Workload]]
 """Returns every workload by name, those that a study declares included."""
@@ -209,7 +209,7 @@ class _StudyReader:
             self.faults.add(node, ("repeats",), message)
         return Repeats(min=least, max=most, until=file.until, budget=self._budget(node, file.budget))
 
-    def _telemetry(self, root: MapNode, file: StudyTelemetryFile) -> Watching:
+    def _telemetry(self, root: MapNode, file: StudyTelemetryFile) -> TelemetryOptions:
         """Return the site's way to watch with what the study changes."""
         for number, name in enumerate(file.unwatched or ()):
             if self.site is not None and name not in self.site.platforms:
@@ -222,7 +222,7 @@ class _StudyReader:
             node = child(child(root, "telemetry"), "packets") or root
             message = "the site names no network whose packets could be counted; add 'networks' to it"
             self.faults.add(node, ("telemetry", "packets"), message)
-        found = watching(file, self.site.telemetry if self.site else Watching(), root, self.faults)
+        found = watching(file, self.site.telemetry if self.site else TelemetryOptions(), root, self.faults)
         return msgspec.structs.replace(found, unwatched=tuple(file.unwatched or ()))
 
     def _budget(self, repeats: Node, file: str | BudgetFile | None) -> Budget:

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Meta
 
 from tare.config.site_types import TelemetryFile
-from tare.model.case import Binding
-from tare.model.fields import Count, Fraction, Name, Scalar, Seconds, Variables, Word, Words
-from tare.model.workload import Better, InlineCheck, ParameterKind, QuestionKind
+from tare.core.case import Binding
+from tare.core.fields import Count, Fraction, Name, Scalar, Seconds, Variables, Word, Words
+from tare.core.workload import Better, InlineCheck, ParameterKind, QuestionKind
 
 Amount = Annotated[float, Meta(gt=0)]
 

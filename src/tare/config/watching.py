@@ -7,10 +7,10 @@ import msgspec
 from tare.config.document import Node, child
 from tare.config.faults import Faults
 from tare.config.site_types import TelemetryFile
-from tare.model.watching import LEAST_PERIOD_S, Watching
+from tare.core.telemetry_options import LEAST_PERIOD_S, TelemetryOptions
 
 
-def watching(file: TelemetryFile, before: Watching, root: Node, faults: Faults) -> Watching:
+def watching(file: TelemetryFile, before: TelemetryOptions, root: Node, faults: Faults) -> TelemetryOptions:
     """Return `before` with what `file`, the section ``telemetry`` of `root`, says otherwise."""
     found = before
     if isinstance(file.period, str):

@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tare.errors import LabError
+from tare.core.errors import LabError
 from tare.lab.services import Hosts, find_program, run, write
 
 PROGRAMS = ("slurmdbd", "mariadbd", "sacct", "sacctmgr")

@@ -13,7 +13,7 @@ import contextlib
 import shutil
 from pathlib import Path
 
-from tare.errors import LabError
+from tare.core.errors import LabError
 from tare.lab.services import Hosts, find_program, run, write
 
 CURE = "on Debian: apt install podman runc"

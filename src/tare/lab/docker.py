@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tare.errors import LabError
+from tare.core.errors import LabError
 from tare.lab import containers, rootfs
 from tare.lab.services import Hosts, find_program
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tare.errors import LabError
+from tare.core.errors import LabError
 from tare.lab.services import Hosts, find_program, run, write
 
 PROGRAMS = ("sge_qmaster", "sge_execd", "qconf", "qsub", "qhost")

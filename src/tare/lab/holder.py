@@ -18,12 +18,12 @@ from pathlib import Path
 
 import msgspec
 
-from tare.errors import LabError, TareError
+from tare.core.errors import LabError, TareError
+from tare.core.site import LabSpec
 from tare.lab import namespaces, state
 from tare.lab.host import disable_ipv6, start_hosts
 from tare.lab.namespaces import Mount, Namespace, attempting, mount
 from tare.lab.topology import Topology, lay_out
-from tare.model.site import LabSpec
 
 
 class Request(msgspec.Struct, frozen=True):

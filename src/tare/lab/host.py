@@ -9,7 +9,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from tare.errors import LabError
+from tare.core.errors import LabError
 from tare.lab.namespaces import Mount, Namespace, die_with_parent, mount, name_process, unshare
 
 

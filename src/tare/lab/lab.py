@@ -17,12 +17,12 @@ from typing import IO, NoReturn, cast
 
 import msgspec
 
-from tare.errors import LabError, UsageError
+from tare.core.errors import LabError, UsageError
+from tare.core.site import LabSpec
 from tare.lab import containers, docker, gridengine, slurm, state
 from tare.lab.holder import Report, Request
 from tare.lab.reaping import wait_reaping
 from tare.lab.topology import Topology, lay_out
-from tare.model.site import LabSpec
 
 AGENT = Path(__file__).with_name("agent")
 """The command that starts another on a host of a lab, called as ssh is; needs `Lab.env`."""

@@ -9,10 +9,10 @@ from typing import Any
 from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
-from tare.errors import LabError
+from tare.core.errors import LabError
+from tare.core.site import LabNetworkKind
 from tare.lab.namespaces import in_network_of
 from tare.lab.topology import Fabric, Port, Topology
-from tare.model.site import LabNetworkKind
 
 _LOOPBACK = 1
 _VXLAN_PORT = 4789

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.errors import InfrastructureError, LabError, UsageError
+from tare.core.errors import InfrastructureError, LabError, UsageError
 
 
 class Distribution(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tare.errors import LabError
+from tare.core.errors import LabError
 
 
 class Namespace(enum.IntFlag):

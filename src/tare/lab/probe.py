@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from tare.errors import LabError
+from tare.core.errors import LabError
 from tare.lab import namespaces
 from tare.lab.namespaces import Mount, Namespace, attempting, mount
 

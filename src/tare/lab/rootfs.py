@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.errors import InfrastructureError, LabError, UsageError
+from tare.core.errors import InfrastructureError, LabError, UsageError
 
 PACKAGES = ("openmpi-bin", "iproute2", "hpcc")
 """What the lab's studies run in containers: an MPI, a look at the network, and the HPC Challenge."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from tare.errors import LabError
+from tare.core.errors import LabError
 
 _SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # often not in an ordinary user's PATH
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tare.errors import LabError
+from tare.core.errors import LabError
 from tare.lab import accounting
 from tare.lab.services import Hosts, find_program, run, write
 

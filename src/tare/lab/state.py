@@ -18,8 +18,8 @@ from pathlib import Path
 
 import msgspec
 
-from tare.errors import NOT_JSON, LabError, UsageError
-from tare.model.site import LabSpec
+from tare.core.errors import NOT_JSON, LabError, UsageError
+from tare.core.site import LabSpec
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
 

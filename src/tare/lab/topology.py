@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tare.errors import UsageError
-from tare.model.site import LabNetwork, LabNetworkKind, LabSpec
+from tare.core.errors import UsageError
+from tare.core.site import LabNetwork, LabNetworkKind, LabSpec
 
 MANAGEMENT = "mgmt0"
 """The interface that carries start-up traffic, on every host."""

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from tare.errors import Fault, FileFaults
-from tare.model.bounds import Link
-from tare.model.plan import Edition, LeftOut, Plan
-from tare.model.site import Site
-from tare.model.study import Exclusion, Study
-from tare.model.workload import ParameterKind, Workload
+from tare.core.bounds import Link
+from tare.core.errors import Fault, FileFaults
+from tare.core.plan import Edition, LeftOut, Plan
+from tare.core.site import Site
+from tare.core.study import Exclusion, Study
+from tare.core.workload import ParameterKind, Workload
 from tare.plan.combinations import all_factors, combinations
 from tare.plan.content import identified, varied_settings
 from tare.plan.crossing import crossing_faults

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tare.model.study import Factor, Level, Study
-from tare.model.values import Scalar, Settings
+from tare.core.study import Factor, Level, Study
+from tare.core.values import Scalar, Settings
 
 CASES = "cases"
 """How the list of cases is called among the factors."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tare.model.case import Case
-from tare.model.study import DESIGN_SETTINGS
-from tare.model.values import Scalar
+from tare.core.case import Case
+from tare.core.study import DESIGN_SETTINGS
+from tare.core.values import Scalar
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 

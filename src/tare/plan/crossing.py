@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tare.errors import Fault
-from tare.model.plan import Plan
-from tare.model.study import Study
-from tare.model.workload import Workload
+from tare.core.errors import Fault
+from tare.core.plan import Plan
+from tare.core.study import Study
+from tare.core.workload import Workload
 from tare.plan.combinations import all_factors
 from tare.plan.gathering import fault_at
 

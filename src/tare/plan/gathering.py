@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from tare.errors import Fault
-from tare.model.case import Binding, Case, Layout
-from tare.model.plan import Edition
-from tare.model.site import Platform, Site
-from tare.model.study import DESIGN_SETTINGS, Exclusion, Level, Origin, Study
-from tare.model.values import Scalar, Settings
-from tare.model.workload import Parameter, Workload
+from tare.core.case import Binding, Case, Layout
+from tare.core.errors import Fault
+from tare.core.plan import Edition
+from tare.core.site import Platform, Site
+from tare.core.study import DESIGN_SETTINGS, Exclusion, Level, Origin, Study
+from tare.core.values import Scalar, Settings
+from tare.core.workload import Parameter, Workload
 from tare.plan.combinations import Combination, all_factors, speciality
 from tare.plan.content import identified, place
 from tare.plan.layouts import (

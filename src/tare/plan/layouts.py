@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from tare.model.case import Binding, Case, Layout
-from tare.model.site import Platform, Site
-from tare.model.values import Scalar, Settings
-from tare.model.workload import Stage
-from tare.own_cores import chosen
+from tare.core.case import Binding, Case, Layout
+from tare.core.site import Platform, Site
+from tare.core.values import Scalar, Settings
+from tare.core.workload import Stage
+from tare.probes.core_binding import chosen
 
 _MEMORY = "/dev/shm"  # noqa: S108
 LAYOUT_SETTINGS = ("nodes", "ranks", "ranks_per_node", "threads")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from tare.errors import Fault
-from tare.model.case import Case
-from tare.model.study import DESIGN_SETTINGS, Level, Origin, Study
-from tare.model.values import Scalar
+from tare.core.case import Case
+from tare.core.errors import Fault
+from tare.core.study import DESIGN_SETTINGS, Level, Origin, Study
+from tare.core.values import Scalar
 from tare.plan.combinations import Combination, all_factors, speciality
 from tare.plan.layouts import LAYOUT_SETTINGS
 from tare.plan.writing import Writer

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tare.errors import Fault
-from tare.model.case import Case
-from tare.model.plan import Plan
-from tare.model.study import Study
+from tare.core.case import Case
+from tare.core.errors import Fault
+from tare.core.plan import Plan
+from tare.core.study import Study
 from tare.plan.gathering import fault_at
 
 _MOST_NAMED = 3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tare.model.case import Case
-from tare.model.site import Site
+from tare.core.case import Case
+from tare.core.site import Site
 from tare.plan.layouts import fits
 
 _ANY_MPI = "srun"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tare.model.study import Factor, Level
-from tare.model.values import Scalar
-from tare.model.workload import ParameterKind, written
+from tare.core.study import Factor, Level
+from tare.core.values import Scalar
+from tare.core.workload import ParameterKind, written
 
 
 class Writer:

@@ -7,8 +7,8 @@ import tomllib
 
 import msgspec
 
-from tare.answers.claims import Claim, ClaimFinding, judge_claim
-from tare.model.campaign import Campaign
+from tare.analysis.claims import Claim, ClaimFinding, judge_claim
+from tare.core.campaign import Campaign
 from tare.published.runs import as_campaign
 from tare.published.tables import DATA, read_publication
 

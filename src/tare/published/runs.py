@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from tare.model.attempt import Attempt, Source, State, gather_series
-from tare.model.campaign import Campaign
-from tare.model.case import Case
-from tare.model.plan import Plan
-from tare.model.study import DESIGN_SETTINGS, Repeats
-from tare.model.workload import Fom, Measurement
+from tare.core.attempt import Attempt, Source, State, gather_series
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.plan import Plan
+from tare.core.study import DESIGN_SETTINGS, Repeats
+from tare.core.workload import Fom, Measurement
 from tare.plan import identified, lay_out, varied_settings
 from tare.published.tables import Figure, Publication
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgspec
 
-from tare.errors import InfrastructureError, UsageError, nearest_name
-from tare.model.values import Scalar
-from tare.model.workload import Better
+from tare.core.errors import InfrastructureError, UsageError, nearest_name
+from tare.core.values import Scalar
+from tare.core.workload import Better
 
 DATA = Path(__file__).with_name("data")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tare.answers.quoted import quoted
-from tare.model.campaign import Campaign
-from tare.model.comparison import Mean
-from tare.model.workload import Better
+from tare.analysis.quoted_figures import quoted
+from tare.core.campaign import Campaign
+from tare.core.comparison import Mean
+from tare.core.workload import Better
 from tare.report.charts.blocks import block_panels
 from tare.report.charts.figures import Figure, figures, watched_figure
 from tare.report.charts.forest import forest_panels
@@ -20,28 +20,28 @@ from tare.report.sections.accounting import Account, account
 from tare.report.sections.bounds import bound_rows, with_bounds
 from tare.report.sections.curves import CurveTables, curve_tables
 from tare.report.sections.design import design
-from tare.report.sections.doubts import (
-    Doubts,
+from tare.report.sections.environment import Surroundings, surroundings
+from tare.report.sections.heatmap import HeatMap, heat_maps
+from tare.report.sections.packets import PacketSizes, packet_panels, packet_sizes
+from tare.report.sections.panels import measured_panels, ratio_panels, scale_panels
+from tare.report.sections.quality import Noise, facts, noises
+from tare.report.sections.quality_warnings import (
+    QualityWarnings,
     VariabilityRow,
     doubts,
     odd_runs,
     variability_rows,
     whole_run_scatters,
 )
-from tare.report.sections.environment import Surroundings, surroundings
-from tare.report.sections.heatmap import HeatMap, heat_maps
-from tare.report.sections.packets import PacketSizes, packet_panels, packet_sizes
-from tare.report.sections.panels import measured_panels, ratio_panels, scale_panels
 from tare.report.sections.reasons import ReasonRow, reason_rows, watched_words
-from tare.report.sections.rules import Rule, RuleFacts, rules
+from tare.report.sections.rules import ReportingRule, RuleFacts, rules
 from tare.report.sections.runs import RunRow, moment, run_listing, run_rows
 from tare.report.sections.scaling import ScalingBlock, efficiency_panels, scaling_blocks, speedup_panels
 from tare.report.sections.telemetry import ReadTimeline, courses
 from tare.report.sections.traffic import Crossing, crossings, summaries
-from tare.report.sections.trust import Noise, facts, noises
 from tare.report.sections.verdicts import Verdicts, verdicts
-from tare.report.sides import Side, Sides, lay_out
-from tare.report.telling import at_places, comparisons_at, estimates_at, left_out, telling_places
+from tare.report.shown_configurations import at_places, comparisons_at, estimates_at, left_out, telling_places
+from tare.report.variants import Variant, Variants, lay_out
 from tare.report.words.answer import Answer, answer_all, reading
 from tare.report.words.numbers import (
     count,
@@ -68,7 +68,7 @@ class Content:
     answers: tuple[Answer, ...]
     reading: str
     nothing_yet: str
-    sides: Sides
+    sides: Variants
     heat_maps: tuple[HeatMap, ...]
     maps_left_out: str
     places_left_out: str
@@ -78,13 +78,13 @@ class Content:
     reasons: tuple[ReasonRow, ...]
     watched: str
     crossings: tuple[Crossing, ...]
-    traffic: tuple[tuple[Side, str], ...]
+    traffic: tuple[tuple[Variant, str], ...]
     sections: tuple[MadeSection, ...]
-    rules: tuple[Rule, ...]
+    rules: tuple[ReportingRule, ...]
     packet_sizes: tuple[PacketSizes, ...]
     facts: tuple[tuple[str, str], ...]
     noises: tuple[Noise, ...]
-    doubts: Doubts
+    doubts: QualityWarnings
     variabilities: tuple[VariabilityRow, ...]
     account: Account
     surroundings: Surroundings
@@ -202,7 +202,7 @@ def content(
 def _figures(
     campaign: Campaign,
     answers: ReportAnswers,
-    sides: Sides,
+    sides: Variants,
     cases: frozenset[str],
     read_timeline: ReadTimeline,
     sizes: Sequence[PacketSizes],
@@ -228,7 +228,7 @@ def _figures(
     return drawn + watched_figure(timelines, painter)
 
 
-def _question(sides: Sides) -> str:
+def _question(sides: Variants) -> str:
     names = " and ".join(side.name for side in sides.contenders)
     return (
         f"What does {names} cost, next to {sides.reference.name}?"
@@ -248,7 +248,7 @@ def _subtitle(campaign: Campaign) -> str:
     return " · ".join(parts)
 
 
-def _nothing_yet(campaign: Campaign, sides: Sides, balance: Account) -> str:
+def _nothing_yet(campaign: Campaign, sides: Variants, balance: Account) -> str:
     if balance.n_done == 0:
         return f"No run is done yet, so nothing can be said. {balance.sentence}"
     if sides.reference is None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from tare.beneath import Beneath
-from tare.errors import NOT_JSON
-from tare.model.attempt import Attempt
+from tare.core.attempt import Attempt
+from tare.core.errors import NOT_JSON
+from tare.core.pseudonyms import NO_SIGNS, Pseudonyms
+from tare.core.safe_folder import SafeFolder
 from tare.report.packing import pack
 from tare.report.words.numbers import visible
-from tare.signs import NO_SIGNS, Signs
 
 RUN_LIMIT = 64 * 1024
 """Bytes of each output stream that a run may bring."""
@@ -44,7 +44,7 @@ class Evidence(msgspec.Struct, frozen=True):
     streams: dict[str, str]
 
 
-def read_evidence(folder: Beneath, signs: Signs = NO_SIGNS) -> Evidence:
+def read_evidence(folder: SafeFolder, signs: Pseudonyms = NO_SIGNS) -> Evidence:
     """Return what lies in an attempt's `folder`; what cannot be read is left out.
 
     The streams of the last stage are ``stdout`` and ``stderr``; earlier ones carry their stage's name.
@@ -60,7 +60,7 @@ def pack_all(
     attempts: Iterable[Attempt],
     campaign_folder: Path,
     page_limit: int = PAGE_LIMIT,
-    signs: Signs = NO_SIGNS,
+    signs: Pseudonyms = NO_SIGNS,
 ) -> dict[str, str]:
     """Return the packed evidence of `attempts` by their folders, as far as there is room.
 
@@ -72,7 +72,7 @@ def pack_all(
     for attempt in attempts:
         if len(packed) == MOST_RUNS or left < _LEAST_ROOM:
             break
-        folder = Beneath(campaign_folder, attempt.folder)
+        folder = SafeFolder(campaign_folder, attempt.folder)
         if not folder.is_folder():
             continue
         text = pack(read_evidence(folder, signs))
@@ -82,7 +82,7 @@ def pack_all(
     return packed
 
 
-def read_commands(folder: Beneath, signs: Signs = NO_SIGNS) -> list[Command]:
+def read_commands(folder: SafeFolder, signs: Pseudonyms = NO_SIGNS) -> list[Command]:
     """Return the commands of an attempt's stages; none where they were not recorded or cannot be read."""
     try:
         data = (folder / "command.json").read(_MOST_COMMAND_BYTES)
@@ -99,7 +99,7 @@ def read_commands(folder: Beneath, signs: Signs = NO_SIGNS) -> list[Command]:
     ]
 
 
-def _stream(one: Beneath, signs: Signs) -> str | None:
+def _stream(one: SafeFolder, signs: Pseudonyms) -> str | None:
     try:
         with one.reader() as file:
             head = file.read(RUN_LIMIT + 1)

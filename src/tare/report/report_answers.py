@@ -5,31 +5,31 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tare.answers.calibration import Calibration, calibration
-from tare.answers.compare import aggregates, comparisons, overview_of
-from tare.answers.curves import Curves, curves
-from tare.answers.distribution import Diagnosis, diagnose
-from tare.answers.estimate import estimates
-from tare.answers.explanation import Reason, explanations
-from tare.answers.headline import Headline, headlines
-from tare.answers.scaling import scalings
-from tare.answers.trust import Trust, trust
-from tare.answers.variability import Variability, variabilities
-from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Estimate
-from tare.model.scaling import ScalingCurve
+from tare.analysis.calibration import Calibration, calibration
+from tare.analysis.compare import aggregates, comparisons, overview_of
+from tare.analysis.correlates import Reason, explanations
+from tare.analysis.curves import Curves, curves
+from tare.analysis.distribution import Diagnosis, diagnose
+from tare.analysis.estimate import estimates
+from tare.analysis.headline import Headline, headlines
+from tare.analysis.quality import Quality, trust
+from tare.analysis.scaling import scalings
+from tare.analysis.variability import Variability, variabilities
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison, Estimate
+from tare.core.scaling import ScalingCurve
 
 
 @dataclasses.dataclass(frozen=True)
 class ReportAnswers:
-    """What the statistics say of a campaign: see tare.answers."""
+    """What the statistics say of a campaign: see tare.analysis."""
 
     estimates: Sequence[Estimate]
     comparisons: Sequence[Comparison]
     aggregates: Sequence[Comparison]
     overview: Sequence[Comparison]
     headlines: Sequence[Headline]
-    trust: Trust
+    trust: Quality
     variabilities: Sequence[Variability]
     scalings: Sequence[ScalingCurve]
     curves: Curves

@@ -13,11 +13,11 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from tare.errors import UsageError
-from tare.model.campaign import Campaign
-from tare.registry import installed, modules
+from tare.core.campaign import Campaign
+from tare.core.entry_points import installed, modules
+from tare.core.errors import UsageError
 from tare.report.report_answers import ReportAnswers
-from tare.report.sides import Side, Sides
+from tare.report.variants import Variant, Variants
 from tare.report.words.numbers import visible
 
 PLACES = (
@@ -41,7 +41,7 @@ class SectionFacts(NamedTuple):
     """What a section is made of."""
 
     campaign: Campaign
-    sides: Sides
+    sides: Variants
     answers: ReportAnswers
 
 
@@ -57,7 +57,7 @@ class Cell(NamedTuple):
     """A cell of a table; one of a `side` has its colour, a number stands right."""
 
     text: str
-    side: Side | None = None
+    side: Variant | None = None
     is_number: bool = False
 
 

@@ -7,9 +7,9 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from tare.beneath import Beneath
-from tare.errors import UsageError
-from tare.model.campaign import Campaign
+from tare.core.campaign import Campaign
+from tare.core.errors import UsageError
+from tare.core.safe_folder import SafeFolder
 from tare.report.charts.painting import Here, Painter
 from tare.report.content import Content, content
 from tare.report.formats import latex, markdown
@@ -68,11 +68,11 @@ def write_report(
     return {one: folder / NAMES[one] for one in texts}
 
 
-def _place(folder: Path, campaign: Path) -> Beneath:
+def _place(folder: Path, campaign: Path) -> SafeFolder:
     """Return where to write: a folder in the campaign's is as little to be trusted as all that is in it."""
     if folder.is_relative_to(campaign) and folder != campaign and ".." not in folder.parts:
-        return Beneath(campaign, folder.relative_to(campaign).as_posix())
-    return Beneath(folder)
+        return SafeFolder(campaign, folder.relative_to(campaign).as_posix())
+    return SafeFolder(folder)
 
 
 def _text(
@@ -87,7 +87,7 @@ def _text(
             return latex.render_latex(found, template)
 
 
-def _write_charts(found: Content, folder: Beneath) -> None:
+def _write_charts(found: Content, folder: SafeFolder) -> None:
     folder.make_folder()
     for figure in found.figures:
         (folder / f"{figure.name}.svg").replace(figure.picture.svg.encode(), is_synced=False)

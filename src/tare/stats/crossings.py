@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tare.model.interval import Bounded
+from tare.core.interval import Bounded
 from tare.stats.intervals import MIN_BLOCKS, Floats, geometric_intervals, half_widths, moments
 from tare.stats.ratios import Ratios, ratios
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tare.model.margins import margin_ends
+from tare.core.margins import margin_ends
 from tare.stats.intervals import Floats
 from tare.stats.ratios import Design, Ratios
 from tare.stats.sign_test import sign_tails

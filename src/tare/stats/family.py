@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tare.model.comparison import Correction
+from tare.core.comparison import Correction
 from tare.stats.equivalence import difference_p_values, equivalence_p_values
 from tare.stats.intervals import Floats
 from tare.stats.looks import Looks, sequential_p_values

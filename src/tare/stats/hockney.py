@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tare.model.interval import Bounded
+from tare.core.interval import Bounded
 from tare.stats.intervals import Floats, geometric_intervals
 
 MIN_SIZES = 3

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tare.model.interval import Bounded
-from tare.model.scaling import Law, LawFit
+from tare.core.interval import Bounded
+from tare.core.scaling import Law, LawFit
 from tare.stats.fieller import fieller
 from tare.stats.intervals import MIN_BLOCKS, Floats, t_factors
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tare.model.comparison import Mean
+from tare.core.comparison import Mean
 from tare.stats.fieller import fieller_intervals
 from tare.stats.intervals import (
     MIN_BLOCKS,

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tare.model.interval import Bounded
-from tare.model.scaling import Finding, Lasting, Remark
+from tare.core.interval import Bounded
+from tare.core.scaling import Lasting, Remark, ScalingResult
 from tare.stats.autocorrelation import allow_for, not_to_be_told
 from tare.stats.equivalence import difference_p_values
 from tare.stats.intervals import MIN_BLOCKS, Floats
@@ -178,9 +178,9 @@ def remarks(
     if efficiency is not None and efficiency.low is not None and not can_be_super_linear:
         efficiency = None
     if gain is not None and (gain.value if gain.high is None else gain.high) < 1:
-        found.append(Remark(Finding.NEGATIVE, gain.high is not None))
+        found.append(Remark(ScalingResult.NEGATIVE, gain.high is not None))
     if efficiency is not None and (efficiency.value if efficiency.low is None else efficiency.low) > 1:
-        found.append(Remark(Finding.SUPER_LINEAR, efficiency.low is not None))
+        found.append(Remark(ScalingResult.SUPER_LINEAR, efficiency.low is not None))
     return tuple(found)
 
 

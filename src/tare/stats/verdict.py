@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tare.model.verdict import Judged, Verdict, verdicts
-from tare.model.workload import Better
+from tare.core.verdict import Judged, Verdict, verdicts
+from tare.core.workload import Better
 
 
 def verdict(

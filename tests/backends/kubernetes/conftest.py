@@ -12,11 +12,11 @@ import pytest
 
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer, packed, probe
 from backends.kubernetes.situations import BASE, Situation
-from tare.backends.kubernetes.cluster import Cluster
-from tare.backends.kubernetes.flight import Flight
-from tare.backends.kubernetes.naming import object_name
-from tare.backends.kubernetes.scheduler import KubernetesScheduler
-from tare.model.scheduler import Landing, Task
+from tare.core.scheduler import JobResult, Task
+from tare.plugins.backends.kubernetes.cluster import Cluster
+from tare.plugins.backends.kubernetes.in_flight_job import InFlightJob
+from tare.plugins.backends.kubernetes.naming import object_name
+from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 
 PATIENCE_S = 20.0
 
@@ -129,7 +129,7 @@ def make_scheduler(
     situation: Situation, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[], KubernetesScheduler]]:
     # Where no news comes, as after `clock` was set forward, none is worth a second's wait.
-    monkeypatch.setattr("tare.backends.kubernetes.listening._PATIENCE_S", 0.05)
+    monkeypatch.setattr("tare.plugins.backends.kubernetes.listening._PATIENCE_S", 0.05)
     made: list[KubernetesScheduler] = []
 
     def make() -> KubernetesScheduler:
@@ -160,9 +160,9 @@ def task(situation: Situation, tmp_path: Path) -> Callable[..., Task]:
     return make
 
 
-def wait_for(scheduler: KubernetesScheduler, count: int = 1) -> list[Landing]:
+def wait_for(scheduler: KubernetesScheduler, count: int = 1) -> list[JobResult]:
     """Return what lands, once `count` tasks have."""
-    found: list[Landing] = []
+    found: list[JobResult] = []
     end = time.monotonic() + PATIENCE_S
     while len(found) < count:
         found += scheduler.wait()
@@ -187,6 +187,6 @@ def begin(scheduler: KubernetesScheduler, happen: Happenings, task: Task) -> str
     return launcher
 
 
-def seen(scheduler: KubernetesScheduler, task: Task) -> Flight:
+def seen(scheduler: KubernetesScheduler, task: Task) -> InFlightJob:
     """Return what the scheduler has seen of a task so far: the next thing happens after it."""
     return scheduler._flights[object_name(task)]

@@ -8,23 +8,28 @@ from typing import NamedTuple
 import msgspec
 
 from support.doubles import DoubleWorkload
-from tare import plugins
-from tare.backends.kubernetes.manifests import Json, manifests, render, to_json
-from tare.backends.kubernetes.options import CleanPods, KubernetesOptions, LauncherCreation, WorkVolume
-from tare.backends.kubernetes.pod_options import (
+from tare.core.case import Case, Layout
+from tare.core.pod_network import Attachment, PodNetwork
+from tare.core.scheduler import Task
+from tare.core.site import Network, Platform, Site
+from tare.core.workload import Stage
+from tare.execution.batch import make_task
+from tare.execution.compose import Composer
+from tare.plugins import registry
+from tare.plugins.backends.kubernetes.manifests import Json, manifests, render, to_json
+from tare.plugins.backends.kubernetes.options import (
+    CleanPods,
+    KubernetesOptions,
+    LauncherCreation,
+    WorkVolume,
+)
+from tare.plugins.backends.kubernetes.pod_options import (
     LauncherOptions,
     LauncherPlace,
     SchedulingPolicy,
     Spreading,
     Toleration,
 )
-from tare.compose import Composer
-from tare.model.case import Case, Layout
-from tare.model.pod_network import Attachment, PodNetwork
-from tare.model.scheduler import Task
-from tare.model.site import Network, Platform, Site
-from tare.model.workload import Stage
-from tare.runner.batch import make_task
 
 SOLVER = Stage(argv=("solver", "--in", "{work}/in/mesh.txt"), files={"in/mesh.txt": "4 4\n"})
 MESHER = Stage(name="mesh", argv=("mesher", "-n", "4"), is_mpi=False)
@@ -77,7 +82,7 @@ class Situation(NamedTuple):
             management=self.management,
         )
         workloads = {"double": DoubleWorkload(stage_list=self.stages, needs_transport=self.needs_transport)}
-        return Composer(site, workloads, plugins.launcher, plugins.runtime)
+        return Composer(site, workloads, registry.launcher, registry.runtime)
 
     def task(self, folder: Path = Path("/c/attempts/ab12/1.1"), timeout_s: float = 90.0) -> Task:
         task = make_task(self.composer(), self.case, f"tare-ca-ab12-{folder.name}", folder, timeout_s)

@@ -19,9 +19,9 @@ import pytest
 
 from backends.kubernetes.situations import BASE
 from backends.kubernetes.test_scripts import SCRIPTS, step, task_of
-from tare.backends.kubernetes import naming, phases
-from tare.backends.kubernetes.landing import land
-from tare.backends.kubernetes.observed import (
+from tare.plugins.backends.kubernetes import naming, phases
+from tare.plugins.backends.kubernetes.job_result import land
+from tare.plugins.backends.kubernetes.observed import (
     ContainerState,
     ContainerStatus,
     PodStatus,
@@ -29,7 +29,7 @@ from tare.backends.kubernetes.observed import (
     SeenPod,
     Terminated,
 )
-from tare.backends.kubernetes.script import render
+from tare.plugins.backends.kubernetes.script import render
 
 UID, GROUPS = 1000650000, 1000650000
 CRI_O = "{uid}:x:{uid}:0:{uid} user:{home}:/sbin/nologin\n"

@@ -11,11 +11,11 @@ import pytest
 
 from backends.kubernetes.conftest import Clock, Happenings, begin, seen, wait_for, wait_until
 from backends.kubernetes.simulated_api import SimulatedApiServer
-from tare.backends.kubernetes.cluster import PODS, Cluster, Outage, Stranger
-from tare.backends.kubernetes.options import KubernetesOptions
-from tare.backends.kubernetes.scheduler import KubernetesScheduler
-from tare.errors import BackendError
-from tare.model.scheduler import Task
+from tare.core.errors import BackendError
+from tare.core.scheduler import Task
+from tare.plugins.backends.kubernetes.cluster import PODS, Cluster, NotAnApiServer, Outage
+from tare.plugins.backends.kubernetes.options import KubernetesOptions
+from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 
 Make = Callable[..., Task]
 LOGIN = "<!doctype html><html><head>\n<title>Log in &middot; Example\x1b[31m SSO</title></head></html>"
@@ -121,7 +121,7 @@ def test_a_page_in_the_place_of_an_answer_is_a_sentence(
         cluster.version,
     ]
     for ask in asked:
-        with pytest.raises(Stranger) as caught:
+        with pytest.raises(NotAnApiServer) as caught:
             ask()
         said = str(caught.value)
         assert f"status {status}" in said or "log in again" in said
@@ -187,7 +187,7 @@ def test_a_plug_in_for_credentials_is_asked_again_and_one_that_fails_is_told(
     assert cluster.list_all(PODS)[0] == []
     api.expire("third")
     token.unlink()
-    with pytest.raises(Stranger, match="the token of context it cannot be had: ConfigError"):
+    with pytest.raises(NotAnApiServer, match="the token of context it cannot be had: ConfigError"):
         cluster.list_all(PODS)
     cluster.close()
 
@@ -201,7 +201,7 @@ def test_a_kubeconfig_that_is_just_being_written_is_an_outage(
     api.expire()
     for text in (whole[: len(whole) // 2], "", "- a"):
         path.write_text(text)
-        with pytest.raises(Stranger, match="cannot be"):
+        with pytest.raises(NotAnApiServer, match="cannot be"):
             cluster.list_all(PODS)
     api.kubeconfig(tmp_path, "other")
     assert cluster.list_all(PODS)[0] == []

@@ -10,15 +10,15 @@ import pytest
 
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import HOST, MACVLAN, Situation
-from tare.backends.kubernetes.cluster import Cluster
-from tare.backends.kubernetes.doctor import check_cluster, is_usable
-from tare.backends.kubernetes.finding import Finding
-from tare.backends.kubernetes.leftovers import leftovers, remove
-from tare.backends.kubernetes.options import WorkVolume
-from tare.backends.kubernetes.scheduler import KubernetesScheduler
-from tare.model.pod_network import PodNetwork
-from tare.model.scheduler import Task
-from tare.model.site import Network
+from tare.core.pod_network import PodNetwork
+from tare.core.scheduler import Task
+from tare.core.site import Network
+from tare.plugins.backends.kubernetes.check_result import Finding
+from tare.plugins.backends.kubernetes.cluster import Cluster
+from tare.plugins.backends.kubernetes.doctor import check_cluster, is_usable
+from tare.plugins.backends.kubernetes.leftovers import leftovers, remove
+from tare.plugins.backends.kubernetes.options import WorkVolume
+from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "kubernetes"
 CRD: Doc = {

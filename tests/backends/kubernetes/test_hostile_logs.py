@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from backends.kubernetes.simulated_api import listed, piece, tarred, told
-from tare.backends.kubernetes.framing import parse, parse_manifest
-from tare.backends.kubernetes.receiving import Receiver
+from tare.plugins.backends.kubernetes.framing import parse, parse_manifest
+from tare.plugins.backends.kubernetes.receiving import Receiver
 
 MOST = 2**20
 

@@ -9,9 +9,9 @@ import pytest
 
 from backends.kubernetes.simulated_api import SimulatedApiServer
 from backends.kubernetes.situations import Situation
-from tare.backends.kubernetes.cluster import Cluster
-from tare.backends.kubernetes.leases import NodeLeases
-from tare.backends.kubernetes.leftovers import Leftover, remove
+from tare.plugins.backends.kubernetes.cluster import Cluster
+from tare.plugins.backends.kubernetes.leases import NodeLeases
+from tare.plugins.backends.kubernetes.leftovers import Leftover, remove
 
 
 class Time:

@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 
 from backends.kubernetes.situations import BASE, HOST, MACVLAN, SITUATIONS, Situation, attached
-from tare.backends.kubernetes.lint import lint, lint_merge
-from tare.backends.kubernetes.merging import Json, merge_patch
+from tare.plugins.backends.kubernetes.lint import lint, lint_merge
+from tare.plugins.backends.kubernetes.merging import Json, merge_patch
 
 
 def patched(situation: Situation, patch: object, script: tuple[str, str] = ("", "")) -> list[Json]:

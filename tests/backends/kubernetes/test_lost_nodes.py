@@ -18,8 +18,8 @@ from backends.kubernetes.conftest import (
     wait_until,
 )
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer, listed, tarred, told
-from tare.backends.kubernetes.scheduler import KubernetesScheduler
-from tare.model.scheduler import Task
+from tare.core.scheduler import Task
+from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 
 Make = Callable[..., Task]
 SILENT = {"reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}

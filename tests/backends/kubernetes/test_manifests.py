@@ -13,14 +13,14 @@ import jsonschema
 import pytest
 
 from backends.kubernetes.situations import BASE, MACVLAN, SITUATIONS, SOLVER
-from tare.attest import SCRIPT, with_files
-from tare.backends.kubernetes.lint import lint
-from tare.backends.kubernetes.manifests import render
-from tare.backends.kubernetes.merging import Json, merge_patch
-from tare.backends.kubernetes.script import files_of
-from tare.backends.kubernetes.showing import as_yaml
-from tare.errors import UsageError
-from tare.model.case import Layout
+from tare.core.case import Layout
+from tare.core.errors import UsageError
+from tare.plugins.backends.kubernetes.lint import lint
+from tare.plugins.backends.kubernetes.manifests import render
+from tare.plugins.backends.kubernetes.merging import Json, merge_patch
+from tare.plugins.backends.kubernetes.script import files_of
+from tare.plugins.backends.kubernetes.showing import as_yaml
+from tare.probes.placement import SCRIPT, with_files
 
 HERE = Path(__file__).parent
 SCHEMAS = json.loads((HERE / "api.schema.json").read_text())

@@ -8,12 +8,17 @@ import pytest
 
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import Situation
-from tare.backends.kubernetes.cluster import Cluster
-from tare.backends.kubernetes.doctor import check_cluster
-from tare.backends.kubernetes.finding import Finding
-from tare.backends.kubernetes.pod_options import LauncherOptions, LauncherPlace, SchedulingPolicy, Toleration
-from tare.model.pod_network import PodNetwork
-from tare.model.site import Network
+from tare.core.pod_network import PodNetwork
+from tare.core.site import Network
+from tare.plugins.backends.kubernetes.check_result import Finding
+from tare.plugins.backends.kubernetes.cluster import Cluster
+from tare.plugins.backends.kubernetes.doctor import check_cluster
+from tare.plugins.backends.kubernetes.pod_options import (
+    LauncherOptions,
+    LauncherPlace,
+    SchedulingPolicy,
+    Toleration,
+)
 
 SDN = Network(interface="eth0")
 OURS = {"matchLabels": {"app.kubernetes.io/managed-by": "tare"}}

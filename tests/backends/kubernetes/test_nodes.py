@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from backends.kubernetes.simulated_api import SimulatedApiServer
-from tare.backends.kubernetes.cluster import PODS, Cluster, Outage
-from tare.backends.kubernetes.nodes import NodeFacts, Own
-from tare.backends.kubernetes.options import KubernetesOptions
+from tare.plugins.backends.kubernetes.cluster import PODS, Cluster, Outage
+from tare.plugins.backends.kubernetes.nodes import NodeFacts, Own
+from tare.plugins.backends.kubernetes.options import KubernetesOptions
 
 N_NODES = 40
 

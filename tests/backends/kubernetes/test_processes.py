@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.backends.kubernetes.processes import said_refused, why_refused
+from tare.plugins.backends.kubernetes.processes import said_refused, why_refused
 
 
 @pytest.mark.parametrize("place", ["/sys/fs/cgroup", "/sys/fs/cgroup/pids"])

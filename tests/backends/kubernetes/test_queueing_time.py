@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from tare.backends.kubernetes import naming
-from tare.backends.kubernetes.observed import SeenJob, SeenPod
-from tare.backends.kubernetes.queueing_time import queued_s
+from tare.plugins.backends.kubernetes import naming
+from tare.plugins.backends.kubernetes.observed import SeenJob, SeenPod
+from tare.plugins.backends.kubernetes.queueing_time import queued_s
 
 
 def pod(role: str, made: str, placed: str | None) -> SeenPod:

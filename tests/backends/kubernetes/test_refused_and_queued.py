@@ -12,10 +12,10 @@ from backends.kubernetes.conftest import READY, Clock, Happenings, seen, wait_fo
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import SITUATIONS, Situation
 from backends.kubernetes.test_scheduler_faults import unscheduled, waiting
-from tare.backends.kubernetes import quota_refusals
-from tare.backends.kubernetes.quantity import parse_quantity, show_quantity
-from tare.backends.kubernetes.scheduler import KubernetesScheduler
-from tare.model.scheduler import Task
+from tare.core.scheduler import Task
+from tare.plugins.backends.kubernetes import quota_refusals
+from tare.plugins.backends.kubernetes.quantity import parse_quantity, show_quantity
+from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 
 Make = Callable[..., Task]
 Tell = Callable[..., None]

@@ -13,12 +13,12 @@ import pytest
 from backends.kubernetes.conftest import Clock, Happenings, begin, over, record, wait_for, wait_until
 from backends.kubernetes.simulated_api import SimulatedApiServer, listed, packed, piece, tarred, told
 from backends.kubernetes.situations import Situation
-from tare.backends.kubernetes.cluster import Cluster
-from tare.backends.kubernetes.leftovers import leftovers
-from tare.backends.kubernetes.options import WorkVolume
-from tare.backends.kubernetes.scheduler import KubernetesScheduler
-from tare.errors import BackendError
-from tare.model.scheduler import Task
+from tare.core.errors import BackendError
+from tare.core.scheduler import Task
+from tare.plugins.backends.kubernetes.cluster import Cluster
+from tare.plugins.backends.kubernetes.leftovers import leftovers
+from tare.plugins.backends.kubernetes.options import WorkVolume
+from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 
 Make = Callable[..., Task]
 LARGE = os.urandom(3_000_000) + bytes(3_000_000)

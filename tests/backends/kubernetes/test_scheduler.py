@@ -18,11 +18,11 @@ from backends.kubernetes.conftest import (
 )
 from backends.kubernetes.simulated_api import SimulatedApiServer, packed, probe
 from backends.kubernetes.situations import PAIR, SITUATIONS, Situation
-from tare.backends.kubernetes.naming import object_name
-from tare.backends.kubernetes.scheduler import KubernetesScheduler
-from tare.errors import BackendError
-from tare.model.case import Layout
-from tare.model.scheduler import Task
+from tare.core.case import Layout
+from tare.core.errors import BackendError
+from tare.core.scheduler import Task
+from tare.plugins.backends.kubernetes.naming import object_name
+from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 
 Make = Callable[..., Task]
 

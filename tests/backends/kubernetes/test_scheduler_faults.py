@@ -19,8 +19,8 @@ from backends.kubernetes.conftest import (
 )
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer, packed, probe
 from backends.kubernetes.situations import Situation
-from tare.backends.kubernetes.scheduler import KubernetesScheduler
-from tare.model.scheduler import Task
+from tare.core.scheduler import Task
+from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 
 Make = Callable[..., Task]
 

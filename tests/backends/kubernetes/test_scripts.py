@@ -15,35 +15,35 @@ import msgspec
 import pytest
 
 from backends.kubernetes.situations import BASE, Situation
-from tare.attest import ASKED, attested, with_files
-from tare.backends.kubernetes.attachments import STATUS
-from tare.backends.kubernetes.following import lines
-from tare.backends.kubernetes.framing import Sum
-from tare.backends.kubernetes.landing import land
-from tare.backends.kubernetes.observed import SeenMeta, SeenPod
-from tare.backends.kubernetes.options import PhaseTimeouts
-from tare.backends.kubernetes.receiving import Lack, Receiver
-from tare.backends.kubernetes.script import probe_script, rank_script, render
-from tare.collectors.sampler import program, settle
-from tare.model.case import Case, Layout
-from tare.model.launch import Invocation
-from tare.model.scheduler import SharedCounter, SharedSampler, Step, Task
-from tare.model.telemetry import Host, Span
-from tare.model.workload import Stage
-from tare.runner.placement import read_seats
-from tare.workloads.common.peers import peer_stage
+from tare.core.case import Case, Layout
+from tare.core.launch import Invocation
+from tare.core.scheduler import SharedCounter, SharedSampler, Step, Task
+from tare.core.telemetry import Host, Span
+from tare.core.workload import Stage
+from tare.execution.placement import read_seats
+from tare.plugins.backends.kubernetes.attachments import STATUS
+from tare.plugins.backends.kubernetes.following import lines
+from tare.plugins.backends.kubernetes.framing import Sum
+from tare.plugins.backends.kubernetes.job_result import land
+from tare.plugins.backends.kubernetes.observed import SeenMeta, SeenPod
+from tare.plugins.backends.kubernetes.options import PhaseTimeouts
+from tare.plugins.backends.kubernetes.receiving import MissingPart, Receiver
+from tare.plugins.backends.kubernetes.script import probe_script, rank_script, render
+from tare.plugins.collectors.sampler import program, settle
+from tare.plugins.workloads.common.peers import peer_stage
+from tare.probes.placement import ASKED, with_files, with_placement_probe
 
 SCRIPTS = Path(__file__).parents[3] / "src" / "tare" / "backends" / "kubernetes" / "scripts"
 HOSTILE = ("$(touch pwned)", "it's", 'a "b"', "`id`", "; exit 9", "ünï", "")
 
 
-def bring_home(log: bytes, folder: Path, role: str) -> list[Lack]:
+def bring_home(log: bytes, folder: Path, role: str) -> list[MissingPart]:
     """Take in a whole log; return what is not home then."""
     receiver = Receiver(folder, role, {"stdout", "stderr"}, 2**30)
     for line in lines([log]):
         receiver.take(line)
     if receiver.end is None:
-        return [Lack("end", 0, Sum(1, None))]
+        return [MissingPart("end", 0, Sum(1, None))]
     if lacks := receiver.lacks():
         return lacks
     receiver.keep_record()
@@ -285,7 +285,7 @@ def test_what_ranks_and_libraries_said_in_each_worker_comes_home(workers: Pods, 
             (place / "work" / name).write_text(text)
     work = f"{workers.root}/work"
     program = Invocation(argv=("sh", "-c", f"echo said >{work}/transport/run/$PMI_RANK"))
-    words = shlex.join(attested(program, stage, work).argv)
+    words = shlex.join(with_placement_probe(program, stage, work).argv)
     start = (
         "for host in job-worker-0.job job-worker-1.job; do"
         " ssh $host \"PMI_RANK=${host:11:1} PMI_SIZE=2 sh $0 '' $1\"; done"

@@ -9,12 +9,12 @@ import pytest
 
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import BASE, SITUATIONS, Situation
-from tare.backends.kubernetes.cluster import Cluster
-from tare.backends.kubernetes.finding import Finding
-from tare.backends.kubernetes.job_check import check_job
-from tare.backends.kubernetes.quantity import parse_quantity, show_quantity
-from tare.backends.kubernetes.quota_room import Quota, check_room
-from tare.backends.kubernetes.trial import TriedPod, roles_of
+from tare.plugins.backends.kubernetes.check_result import Finding
+from tare.plugins.backends.kubernetes.cluster import Cluster
+from tare.plugins.backends.kubernetes.job_check import check_job
+from tare.plugins.backends.kubernetes.quantity import parse_quantity, show_quantity
+from tare.plugins.backends.kubernetes.quota_room import Quota, check_room
+from tare.plugins.backends.kubernetes.trial import TriedPod, roles_of
 
 SCC = (
     'pods "x" is forbidden: unable to validate against any security context constraint: '

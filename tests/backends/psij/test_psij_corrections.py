@@ -16,9 +16,9 @@ import pytest
 from psij.executors.batch.batch_scheduler_executor import BatchSchedulerExecutor
 
 from backends.psij.doubles import BatchSystemDouble
-from tare.backends.psij import corrections, library
-from tare.backends.psij.systems import Executor
-from tare.errors import BackendError
+from tare.core.errors import BackendError
+from tare.plugins.backends.psij import corrections, library
+from tare.plugins.backends.psij.systems import Executor
 
 SQUEUE = """\
 JOBID               ST                  REASON              
@@ -161,7 +161,7 @@ def test_jobs_are_listed_without_a_terminal(tmp_path: Path, monkeypatch: pytest.
 
 def test_loading_psij_leaves_the_signals_of_this_process_alone() -> None:
     script = (
-        "import signal, tare.backends.psij.library as library\n"
+        "import signal, tare.plugins.backends.psij.library as library\n"
         "library.load()\n"
         "assert signal.getsignal(signal.SIGCHLD) is signal.SIG_DFL\n"
     )

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tare.backends.batch.script import EACH_NODE
-from tare.backends.psij.systems import SYSTEMS, Executor
+from tare.plugins.backends.batch.script import EACH_NODE
+from tare.plugins.backends.psij.systems import SYSTEMS, Executor
 
 SHOW = 'printf "%s\\n" "$job_id" "$job_nodes" "$node0" "$this_node"; printf "%s\\n" "${node_names[@]}"'
 

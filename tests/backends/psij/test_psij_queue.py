@@ -12,12 +12,12 @@ import pytest
 
 from backends.psij.doubles import BatchSystemDouble
 from support.waiting import until
-from tare.backends.batch.phases import Phase
-from tare.backends.psij.library import Reach
-from tare.backends.psij.queue import PsijQueue
-from tare.backends.psij.register import Entry, Register, registers, work_folder
-from tare.backends.psij.systems import Executor
-from tare.errors import BackendError, UsageError
+from tare.core.errors import BackendError, UsageError
+from tare.plugins.backends.batch.phases import Phase
+from tare.plugins.backends.psij.library import Reach
+from tare.plugins.backends.psij.queue import PsijQueue
+from tare.plugins.backends.psij.register import Entry, Register, registers, work_folder
+from tare.plugins.backends.psij.systems import Executor
 
 QueueOf = Callable[[Register], PsijQueue]
 COMMENT = "0123456789ab:1:2: /campaigns/c"

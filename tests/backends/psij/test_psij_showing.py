@@ -10,20 +10,20 @@ import pytest
 
 from backends.psij.doubles import BatchSystemDouble
 from tare import config
-from tare.backends.batch.queue import request_of
-from tare.backends.psij.checks import check_psij
-from tare.backends.psij.library import Reach
-from tare.backends.psij.options import PsijOptions, options_of
-from tare.backends.psij.queue import PsijQueue
-from tare.backends.psij.register import Register
-from tare.backends.psij.showing import show
-from tare.backends.psij.systems import Executor
-from tare.model.backend_plugin import CheckContext
-from tare.model.case import Layout
-from tare.model.checks import Finding
-from tare.model.launch import Invocation
-from tare.model.scheduler import Step, Task
-from tare.model.site import Platform
+from tare.core.backend_plugin import CheckContext
+from tare.core.case import Layout
+from tare.core.checks import Finding
+from tare.core.launch import Invocation
+from tare.core.scheduler import Step, Task
+from tare.core.site import Platform
+from tare.plugins.backends.batch.queue import request_of
+from tare.plugins.backends.psij.checks import check_psij
+from tare.plugins.backends.psij.library import Reach
+from tare.plugins.backends.psij.options import PsijOptions, options_of
+from tare.plugins.backends.psij.queue import PsijQueue
+from tare.plugins.backends.psij.register import Register
+from tare.plugins.backends.psij.showing import show
+from tare.plugins.backends.psij.systems import Executor
 
 SITE = """\
 site: here

@@ -8,15 +8,15 @@ import psij
 import pytest
 
 from backends.psij.doubles import BatchSystemDouble
-from tare.backends.batch.queue import Request
-from tare.backends.psij.job_spec import job_of
-from tare.backends.psij.library import Reach
-from tare.backends.psij.options import PsijOptions
-from tare.backends.psij.queue import PsijQueue
-from tare.backends.psij.register import Register
-from tare.backends.psij.systems import SYSTEMS, Executor
-from tare.errors import BackendError
-from tare.model.site import Platform
+from tare.core.errors import BackendError
+from tare.core.site import Platform
+from tare.plugins.backends.batch.queue import Request
+from tare.plugins.backends.psij.job_spec import job_of
+from tare.plugins.backends.psij.library import Reach
+from tare.plugins.backends.psij.options import PsijOptions
+from tare.plugins.backends.psij.queue import PsijQueue
+from tare.plugins.backends.psij.register import Register
+from tare.plugins.backends.psij.systems import SYSTEMS, Executor
 
 NAME = "tare-0123456789ab-c0ffee-1.1"
 BSUB = "Job <4711> is submitted to queue <normal>.\n"  # IBM Spectrum LSF 10.1, bsub(1)

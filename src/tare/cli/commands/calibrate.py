@@ -13,16 +13,16 @@ import click
 import msgspec
 
 from tare import config
+from tare.app import planning as wiring
+from tare.app.session import Display, blocks_begun_with, carry_out
 from tare.cli.commands.status import is_all_done, percent
-from tare.cli.output import echo, json_option, print_json, print_table
-from tare.cli.progress import make_progress
-from tare.cli.wiring import planning as wiring
-from tare.cli.wiring.session import Display, blocks_begun_with, carry_out
 from tare.plan import twinned
+from tare.terminal.output import echo, json_option, print_json, print_table
+from tare.terminal.progress import make_progress
 
 if TYPE_CHECKING:
-    from tare.answers.calibration import Calibrated, Calibration
-    from tare.runner.loop import Progress
+    from tare.analysis.calibration import Calibrated, Calibration
+    from tare.execution.loop import LoopState
 
 
 @click.command()
@@ -49,9 +49,9 @@ def command(
       tare calibrate studies/demo.yaml --out campaigns/demo-twins --blocks 9
       tare report campaigns/demo-twins
     """
-    from tare.answers.accounting import account
-    from tare.answers.calibration import calibration
-    from tare.answers.ending import ending
+    from tare.analysis.accounting import account
+    from tare.analysis.calibration import calibration
+    from tare.analysis.stop_reason import ending
 
     loaded = _load(study, site, blocks)
     is_going_on = study is not None and study.is_dir() and loaded.study.twins
@@ -109,7 +109,7 @@ def _default_folder(study: str) -> Path:
 class _Quiet:
     """Shows nothing, where standard output is for JSON."""
 
-    def __enter__(self) -> Callable[[Progress], None]:
+    def __enter__(self) -> Callable[[LoopState], None]:
         return lambda progress: None
 
     def __exit__(self, *_: object) -> None:

@@ -11,14 +11,14 @@ import msgspec
 
 from tare.cli.averaging import mean_option
 from tare.cli.commands.compare import read_reference
-from tare.cli.output import echo, json_option, print_json, print_table
-from tare.errors import CampaignError, UsageError
-from tare.model.comparison import Mean
+from tare.core.comparison import Mean
+from tare.core.errors import CampaignError, UsageError
+from tare.terminal.output import echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
-    from tare.answers.check import Check, Judged, Undecided
-    from tare.answers.rules import Rule
-    from tare.model.campaign import Campaign
+    from tare.analysis.check import Check, CheckedComparison, Undecided
+    from tare.analysis.rules import Rule
+    from tare.core.campaign import Campaign
 
 _CODE_QUALITY = "gl-code-quality-report.json"
 _EPILOG = """\b
@@ -115,16 +115,16 @@ def command(
       tare check campaigns/demo --rules rules.yaml --junit check.xml --summary github
       tare check campaigns/demo --pass-if 'overhead(nodes=8) < 10 %' --undecided fail
     """
-    from tare.answers.check import Family, check
-    from tare.store.shown import Shower, read_shown
+    from tare.analysis.check import RuleFamily, check
+    from tare.storage.pseudonymous import PseudonymousView, read_shown
 
     wishes = _wishes(fail_if, pass_if, rules_file, undecided, family, require_complete=require_complete)
     campaign = msgspec.structs.replace(read_shown(folder), is_unpaired=unpaired, mean=Mean(mean))
     found = check(
         campaign,
-        Shower(campaign.signs).signed(wishes.rules),
+        PseudonymousView(campaign.signs).signed(wishes.rules),
         reference=read_reference(campaign, [*map(campaign.signs.only, references)]) if references else None,
-        family=Family(wishes.family),
+        family=RuleFamily(wishes.family),
         requires_complete=wishes.requires_complete,
     )
     if junit is not None:
@@ -149,9 +149,9 @@ def _wishes(
     *,
     require_complete: bool,
 ) -> _Wishes:
-    from tare.answers.check import Undecided
-    from tare.answers.rule_parser import parse_rules
-    from tare.answers.rules import Kind, RuleSource
+    from tare.analysis.check import Undecided
+    from tare.analysis.rule_parser import parse_rules
+    from tare.analysis.rules import Kind, RuleSource
 
     sources = [RuleSource(text=text, kind=Kind.FAIL_IF, where="--fail-if") for text in fail_if]
     sources += [RuleSource(text=text, kind=Kind.PASS_IF, where="--pass-if") for text in pass_if]
@@ -171,9 +171,9 @@ def _wishes(
 
 
 def _print(found: Check, campaign: Campaign, undecided: Undecided) -> None:
-    from tare.answers.check import Outcome
+    from tare.analysis.check import Outcome
     from tare.report.checks.words import headline, judging_words
-    from tare.report.words.paid import averaged_words, misasked_words
+    from tare.report.words.mean_cost import averaged_words, misasked_words
 
     for verdict in found.verdicts:
         rule = verdict.rule
@@ -203,7 +203,7 @@ def _print(found: Check, campaign: Campaign, undecided: Undecided) -> None:
 _RATIOS = ("ratio", "overhead")
 
 
-def _row(one: Judged, found: Check) -> tuple[str, ...]:
+def _row(one: CheckedComparison, found: Check) -> tuple[str, ...]:
     from tare.report.checks.words import case_words, in_compare, limit_words, measured_words, why_words
 
     return (
@@ -274,7 +274,7 @@ def _body(found: Check, undecided: Undecided) -> dict[str, object]:
     }
 
 
-def _comparison(one: Judged) -> dict[str, object]:
+def _comparison(one: CheckedComparison) -> dict[str, object]:
     change, change_low, change_high = one.change
     return {
         "call": one.text,

@@ -11,20 +11,21 @@ from typing import Any, NamedTuple
 
 import click
 
-from tare import lab, plugins
-from tare.backend_registry import backend, backend_names
-from tare.backends import control_groups, marks, own_storage, staged
-from tare.backends.containers import Host, find_labelled, sweep
-from tare.backends.sessions import Fate, Verdict, judge, parse
+from tare import lab
+from tare.app.executors import campaign_mark
 from tare.cli.logging_options import log_options
-from tare.cli.output import echo, json_option, print_json
-from tare.cli.wiring.crews import campaign_mark
-from tare.errors import BackendError, UsageError
-from tare.model.backend_plugin import BackendPlugin, Leftover, Surroundings
-from tare.model.launch import Engine
-from tare.model.site import ContainerOptions, Platform
-from tare.store.campaign import JOURNAL
-from tare.store.journal import hold_of
+from tare.core.backend_plugin import BackendPlugin, Leftover, Surroundings
+from tare.core.errors import BackendError, UsageError
+from tare.core.launch import Engine
+from tare.core.site import ContainerOptions, Platform
+from tare.plugins import registry
+from tare.plugins.backend_registry import backend, backend_names
+from tare.plugins.backends import control_groups, own_storage, process_labels, staged
+from tare.plugins.backends.containers import Host, find_labelled, sweep
+from tare.plugins.backends.sessions import Fate, SessionFate, judge, parse
+from tare.storage.campaign import JOURNAL
+from tare.storage.journal import hold_of
+from tare.terminal.output import echo, json_option, print_json
 
 _NOW = {"end": "ended", "remove": "removed", "cancel": "cancelled", "delete": "deleted"}
 _AGAIN = "try again when its hosts answer, or look whose it is by now"
@@ -35,11 +36,11 @@ class _Leftover(NamedTuple):
 
     verb: str
     what: str
-    verdict: Verdict
+    verdict: SessionFate
     end: Callable[[], bool]
 
 
-_Judge = Callable[[str, int | None], Verdict]
+_Judge = Callable[[str, int | None], SessionFate]
 
 
 @click.command()
@@ -72,9 +73,9 @@ def command(dry_run: bool, site: str | None, before_boot: bool, old_marks: bool,
       tare clean --site openshift.yaml
     """
 
-    def judge_here(label: str, owner: int | None) -> Verdict:
+    def judge_here(label: str, owner: int | None) -> SessionFate:
         verdict = judge(label, owner, takes_old=old_marks)
-        return Verdict(Fate.DEAD) if before_boot and verdict.fate is Fate.BEFORE_BOOT else verdict
+        return SessionFate(Fate.DEAD) if before_boot and verdict.fate is Fate.BEFORE_BOOT else verdict
 
     ended: list[_Leftover] = []
     failed: list[_Leftover] = []
@@ -119,15 +120,15 @@ def _find(judge_one: _Judge, site: str | None) -> Iterator[_Leftover]:
 
 
 def _processes(judge_one: _Judge) -> Iterator[_Leftover]:
-    for pid, label, uid in marks.carriers():
+    for pid, label, uid in process_labels.carriers():
         what = f"process {pid} of {label}"
         yield _Leftover("end", what, judge_one(label, uid), partial(_end_process, pid, label, uid))
 
 
 def _end_process(pid: int, label: str, uid: int) -> bool:
     """End all that a process's job has of this user, so that nothing of it starts anew."""
-    marks.end_marked(label, uid=uid)
-    return marks.label_of(pid) != label
+    process_labels.end_marked(label, uid=uid)
+    return process_labels.label_of(pid) != label
 
 
 def _groups(judge_one: _Judge) -> Iterator[_Leftover]:
@@ -162,24 +163,24 @@ def _of_backends(judge_one: _Judge, site: str | None) -> Iterator[_Leftover]:
             verdicts = [_of_campaign(judge_one, *owner) for owner in one.owners]
             verdict = next((known for known in verdicts if known.fate is not Fate.DEAD), verdicts[0])
             if one.kept and verdict.fate is Fate.DEAD:
-                verdict = Verdict(Fate.UNKNOWN, one.kept)
+                verdict = SessionFate(Fate.UNKNOWN, one.kept)
             yield _Leftover(one.verb, one.what, verdict, partial(_end_in_backend, one))
 
 
-def _of_campaign(judge_one: _Judge, mark: str, folder: str) -> Verdict:
+def _of_campaign(judge_one: _Judge, mark: str, folder: str) -> SessionFate:
     """Judge what the session of `mark` has submitted; another one of its campaign may have adopted it."""
     told = parse(mark)
     is_held = hold_of(Path(folder, JOURNAL)) if folder else None
     if is_held:
-        return Verdict(Fate.ALIVE)
+        return SessionFate(Fate.ALIVE)
     verdict = judge_one(mark, None)
     if verdict.fate is not Fate.DEAD:
         return verdict
     if told is None or told.session.campaign != campaign_mark(Path(folder)):
-        return Verdict(Fate.UNKNOWN, f"its mark is not that of the campaign in {folder}")
+        return SessionFate(Fate.UNKNOWN, f"its mark is not that of the campaign in {folder}")
     if is_held is None:
         why = f"whether its campaign goes on cannot be read in {folder} here"
-        return Verdict(Fate.UNKNOWN, f"{why}; cancel or delete it yourself if it does not")
+        return SessionFate(Fate.UNKNOWN, f"{why}; cancel or delete it yourself if it does not")
     return verdict
 
 
@@ -205,7 +206,7 @@ def _end_in_backend(one: Leftover) -> bool:
 def _containers(judge_one: _Judge) -> Iterator[_Leftover]:
     """Yield containers of this machine's engines, and of the lab's."""
     for name, places in _engine_places().items():
-        engine, platform = plugins.runtime(name), Platform(runtime=name, container=ContainerOptions())
+        engine, platform = registry.runtime(name), Platform(runtime=name, container=ContainerOptions())
         if shutil.which(name) is None or not isinstance(engine, Engine):
             continue
         for host, env in places:

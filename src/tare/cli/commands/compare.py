@@ -10,12 +10,12 @@ import msgspec
 
 from tare.cli.averaging import mean_option
 from tare.cli.comparison_table import print_comparisons
-from tare.cli.output import echo, json_option, print_json
-from tare.errors import UsageError
-from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Correction, Mean
-from tare.model.values import Scalar, is_written
-from tare.units import Dimension, parse_quantity
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison, Correction, Mean
+from tare.core.errors import UsageError
+from tare.core.units import Dimension, parse_quantity
+from tare.core.values import Scalar, is_written
+from tare.terminal.output import echo, json_option, print_json
 
 
 def share_of(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
@@ -93,12 +93,12 @@ def command(
       tare compare campaigns/demo --reference network=overlay --margin 5%
       tare compare campaigns/ours --against published:hpcc-fabrics/ib-100g
     """
-    from tare.answers.compare import aggregates, comparisons
-    from tare.answers.quoted import quoted
+    from tare.analysis.compare import aggregates, comparisons
+    from tare.analysis.quoted_figures import quoted
     from tare.cli.confounding import confounders_body, print_confounders
-    from tare.cli.doubts import doubts_body, print_doubts
     from tare.cli.proofs import print_uncrossed, uncrossed_body
-    from tare.store.shown import read_shown
+    from tare.cli.quality_warnings import doubts_body, print_doubts
+    from tare.storage.pseudonymous import read_shown
 
     campaign = msgspec.structs.replace(read_shown(folder), is_unpaired=unpaired, mean=Mean(mean))
     chosen = Correction(correction) if correction else None
@@ -141,7 +141,7 @@ def _compare_against(
     *,
     as_json: bool,
 ) -> None:
-    from tare.answers.against import against
+    from tare.analysis.other_campaign import against
     from tare.cli.against import print_against, read_against
 
     theirs = read_against(text)

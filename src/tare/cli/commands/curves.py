@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from tare.cli.commands.compare import share_of
-from tare.cli.output import echo, json_option, plain, print_json, print_table
-from tare.model.curves import Crossover, HockneyFit, Saturation
-from tare.model.plan import Plan
-from tare.model.values import Settings
+from tare.core.curves import Crossover, HockneyFit, Saturation
+from tare.core.plan import Plan
+from tare.core.values import Settings
+from tare.terminal.output import echo, json_option, plain, print_json, print_table
 
 
 @click.command()
@@ -32,8 +32,8 @@ def command(folder: Path, margin: float | None, as_json: bool) -> None:
       tare curves campaigns/network-tools
       tare curves campaigns/storage --margin 10%
     """
-    from tare.answers.curves import SATURATION_MARGIN, curves
-    from tare.store.shown import read_shown
+    from tare.analysis.curves import SATURATION_MARGIN, curves
+    from tare.storage.pseudonymous import read_shown
 
     campaign = read_shown(folder)
     found = curves(campaign, margin=SATURATION_MARGIN if margin is None else margin)

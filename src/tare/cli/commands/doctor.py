@@ -11,12 +11,12 @@ import click
 import msgspec
 
 from tare.cli.logging_options import log_options
-from tare.cli.output import echo, json_option, print_json, print_table
-from tare.redaction import redact_text
+from tare.core.redaction import redact_text
+from tare.terminal.output import echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
-    from tare.model.checks import Finding
-    from tare.model.site import Site
+    from tare.core.checks import Finding
+    from tare.core.site import Site
 
 _MISSING_EXIT_CODE = 3
 
@@ -91,10 +91,10 @@ def _check_site(name: str, platforms: tuple[str, ...], *, as_json: bool) -> None
 
 def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
     from tare import config
-    from tare.backend_registry import backend
+    from tare.app.executors import lab_env
+    from tare.app.planning import with_agent
     from tare.cli.platform_checks import check_backend, check_platform
-    from tare.cli.wiring.crews import lab_env
-    from tare.cli.wiring.planning import with_agent
+    from tare.plugins.backend_registry import backend
 
     source = config.read_site(name)
     site = with_agent(source.site)
@@ -117,9 +117,9 @@ def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _find_on_hosts(site: Site, env: Mapping[str, str]) -> Iterator[Finding]:
-    from tare.backends import sessions
-    from tare.backends.process import ProcessBackend
     from tare.cli.site_checks import Situation, check_hosts
+    from tare.plugins.backends import sessions
+    from tare.plugins.backends.process import ProcessBackend
 
     prefix = str(sessions.new_session("doctor"))
     with ProcessBackend(label=prefix, agent=site.agent, hosts=site.nodes, env=env) as backend:

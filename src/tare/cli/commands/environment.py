@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from tare.answers.confounding import Difference, differences, values_of
-from tare.cli.output import echo, json_option, print_json, print_table
-from tare.errors import UsageError
-from tare.model.campaign import Campaign
-from tare.model.case import Case
-from tare.model.values import is_written
+from tare.analysis.confounding import Difference, differences, values_of
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.errors import UsageError
+from tare.core.values import is_written
+from tare.terminal.output import echo, json_option, print_json, print_table
 
 _WIDEST = 60  # characters of a value in a table; the JSON has all
 
@@ -103,7 +103,7 @@ def _cut(text: str, start: int) -> str:
 
 def _hosts(where: str) -> dict[str, list[dict[str, str]]]:
     """Return the facts of the hosts that ``DIR[:WHICH]`` names, a list for each, since facts may change."""
-    from tare.store.shown import read_shown
+    from tare.storage.pseudonymous import read_shown
 
     folder, which = _parted(where)
     campaign = read_shown(Path(folder))
@@ -119,7 +119,7 @@ def _hosts(where: str) -> dict[str, list[dict[str, str]]]:
 
 def _parted(where: str) -> tuple[str, str]:
     """Return the folder and what of it is asked for, of which either may hold a colon."""
-    from tare.store.campaign import is_campaign
+    from tare.storage.campaign import is_campaign
 
     words = where.split(":")
     for n in range(len(words), 0, -1):

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tare.cli.redacting import redact_option
-from tare.errors import UsageError
+from tare.core.errors import UsageError
 
 
 @click.command()
@@ -37,8 +37,8 @@ def command(folder: Path, form: str, output: Path | None, redacted: tuple[str, .
       tare export campaigns/demo > demo.csv
       tare export campaigns/demo --format parquet --output demo.parquet
     """
-    from tare.store.export import Format, export
-    from tare.store.shown import read_shown
+    from tare.storage.export import Format, export
+    from tare.storage.pseudonymous import read_shown
 
     campaign = read_shown(folder, redacted)
     if output is None:

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tare.cli.alone import alone_sentences
 from tare.cli.commands.parse import known_workloads
-from tare.cli.output import echo, json_option, print_json, print_table
-from tare.cli.told import expecting, held_against, read_settings, setting_reader, setting_texts
-from tare.errors import UsageError
-from tare.model.attempt import State, gather_series
-from tare.model.campaign import Campaign
-from tare.model.case import Case
-from tare.model.plan import Plan
-from tare.model.values import Scalar
-from tare.model.workload import ParameterKind, Workload, written
+from tare.cli.stated_settings import expecting, held_against, read_settings, setting_reader, setting_texts
+from tare.cli.without_reference import alone_sentences
+from tare.core.attempt import State, gather_series
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.errors import UsageError
+from tare.core.plan import Plan
+from tare.core.values import Scalar
+from tare.core.workload import ParameterKind, Workload, written
+from tare.terminal.output import echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
-    from tare.store.candidates import Candidate, ReadSetting
-    from tare.store.imports import Import
-    from tare.store.sifted import Judged
-    from tare.store.trees import Refused
-    from tare.store.understanding import Summary
+    from tare.storage.candidates import Candidate, ReadSetting
+    from tare.storage.import_files import ReadFile
+    from tare.storage.import_summary import Summary
+    from tare.storage.imports import Import
+    from tare.storage.trees import Refused
 
 _MOST_LISTED = 20
 _MOST_VALUES = 8
@@ -94,7 +94,7 @@ def command(
           --pattern 'mpi/{platform}/{mpi}/{started}/osu_alltoall.out' --set nodes=2 --set ranks=2
       tare import hpcg --table runs.csv --out campaigns/hpcg
     """
-    from tare.store.imports import Importer
+    from tare.storage.imports import Importer
 
     chosen = known_workloads(study)[workload]
     existing = _existing(folder)
@@ -117,7 +117,7 @@ def command(
     if not as_json:
         _print_understood(found, {one.name: one.kind for one in chosen.parameters})
     if found.runs and not dry_run:
-        from tare.store.imports import write_import
+        from tare.storage.imports import write_import
 
         write_import(folder, plan, found.runs, existing)
     if as_json:
@@ -147,10 +147,10 @@ def _candidates(
     common: Sequence[str],
 ) -> tuple[list[Candidate], list[Refused]]:
     """Return the files that tell their settings, and those that cannot be used."""
-    from tare.store.candidates import Naming
-    from tare.store.factors import read_factors
-    from tare.store.pattern import read_pattern
-    from tare.store.trees import find_files
+    from tare.storage.candidates import Naming
+    from tare.storage.factors import read_factors
+    from tare.storage.pattern import read_pattern
+    from tare.storage.trees import find_files
 
     naming = Naming(
         common=setting_texts(common, "--set"),
@@ -169,7 +169,7 @@ def _candidates(
 
 def _existing(folder: Path) -> Campaign | None:
     """Return the imported campaign in `folder`; None where there is none yet."""
-    from tare.store.campaign import is_campaign, read_campaign
+    from tare.storage.campaign import is_campaign, read_campaign
 
     if not folder.exists():
         return None
@@ -183,23 +183,23 @@ def _existing(folder: Path) -> Campaign | None:
     return campaign
 
 
-def _judge(workload: Workload) -> Callable[[Path, Case], Judged]:
+def _judge(workload: Workload) -> Callable[[Path, Case], ReadFile]:
     """Return what reads a file and judges it as a run of Tare's own would be."""
-    from tare.runner.identity import anchored
-    from tare.runner.judging import judge_figures, parse_file
-    from tare.store.sifted import Judged
+    from tare.execution.outcome import judge_figures, parse_file
+    from tare.execution.printed_settings import anchored
+    from tare.storage.import_files import ReadFile
 
     better = {fom.name: fom.better for fom in workload.foms}
     has_end = any(one.name == "max_bytes" for one in workload.parameters)
 
-    def judge(path: Path, case: Case) -> Judged:
+    def judge(path: Path, case: Case) -> ReadFile:
         parsed = held_against(workload, case, parse_file(expecting(workload, case), path))
         outcome = judge_figures(workload, parsed)
         is_done = outcome.state is State.DONE
         if not is_done and not parsed.is_end_told and parsed.measurements and has_end:
             outcome = outcome._replace(reason=f"{outcome.reason}{_CURE_OF_END}")
         series = gather_series(anchored(parsed.measurements), better) if is_done else []
-        return Judged(outcome.state, outcome.reason, outcome.check, tuple(series), parsed.printed)
+        return ReadFile(outcome.state, outcome.reason, outcome.check, tuple(series), parsed.printed)
 
     return judge
 
@@ -232,7 +232,7 @@ def _plan(
     found: Import,
     reference: Mapping[str, Scalar],
 ) -> Plan:
-    from tare.store.imports import extended_plan
+    from tare.storage.imports import extended_plan
 
     old = existing.plan if existing else Plan(study=folder.resolve().name, site="imported", cases=())
     n_blocks = max([old.repeats.max if existing else 0, *(run.attempt.block for run in found.runs)])
@@ -289,7 +289,7 @@ def _body(
 
 
 def _summaries(found: Import) -> list[Summary]:
-    from tare.store.understanding import summarised
+    from tare.storage.import_summary import summarised
 
     return summarised(run.understood for run in found.runs)
 

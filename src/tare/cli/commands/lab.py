@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tare.cli.output import at_work, echo, json_option, print_json, print_table
+from tare.terminal.output import at_work, echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
+    from tare.core.site import LabSpec
     from tare.lab import Lab
-    from tare.model.site import LabSpec
 
 _LAB = "lab"
 _NOT_UP_EXIT_CODE = 3
@@ -113,7 +113,7 @@ def _spec(path: Path | None, nodes: int | None) -> LabSpec:
     import msgspec
 
     from tare import config
-    from tare.errors import UsageError
+    from tare.core.errors import UsageError
 
     spec = config.load_lab_spec(path) if path is not None else config.load_site("lab").lab
     if spec is None:
@@ -202,7 +202,7 @@ def exec_(name: str, node: str, argv: tuple[str, ...]) -> None:
       tare lab exec n1 -- ping -c 1 n2.overlay
     """
     from tare import lab
-    from tare.errors import LabError
+    from tare.core.errors import LabError
 
     running = lab.find(name)
     if running is None:

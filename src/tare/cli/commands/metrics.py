@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tare.cli.listening import listening_options, require_folders
-from tare.cli.output import echo, json_option, print_json
+from tare.terminal.output import echo, json_option, print_json
 
 DEFAULT_PORT = 9437
 
@@ -40,7 +40,7 @@ def command(
     if once:
         echo(*_render(folders).splitlines())
         return
-    from tare.serve.server import listen, serve
+    from tare.live.server import listen, serve
 
     listener = listen(host, port, token_file, is_for_anybody=no_token)
     base, _, query = listener.url.partition("?")
@@ -53,9 +53,17 @@ def command(
 
 
 def _render(folders: tuple[Path, ...]) -> str:
-    from tare.serve.openmetrics import families, render
-    from tare.serve.watch import Hub
+    from tare.live.openmetrics import families, render
+    from tare.live.watch import Hub
 
     hub = Hub(folders)
     hub.poll()
-    return render(families({name: one.book for name, one in hub.campaigns.items() if one.book is not None}))
+    return render(
+        families(
+            {
+                name: one.campaign_state
+                for name, one in hub.campaigns.items()
+                if one.campaign_state is not None
+            }
+        )
+    )

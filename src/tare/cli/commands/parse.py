@@ -13,13 +13,13 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from tare.cli.output import echo, json_option, print_long_json, print_table
-from tare.cli.told import expecting, held_against, read_settings, setting_reader
-from tare.errors import UsageError
-from tare.given import open_given
-from tare.model.case import Case
-from tare.model.values import Settings
-from tare.model.workload import Measurement, Parsed, Workload
+from tare.cli.stated_settings import expecting, held_against, read_settings, setting_reader
+from tare.core.case import Case
+from tare.core.errors import UsageError
+from tare.core.user_files import open_given
+from tare.core.values import Settings
+from tare.core.workload import Measurement, Parsed, Workload
+from tare.terminal.output import echo, json_option, print_long_json, print_table
 
 _STDIN = "-"
 _LAYOUT = ("nodes", "ranks", "ranks_per_node", "threads")
@@ -103,16 +103,16 @@ def command(
 
 def known_workloads(study: Path | None) -> Mapping[str, Workload]:
     """Return every workload by name, with those that the file or campaign `study` declares."""
-    from tare import plugins
+    from tare.plugins import registry
 
     if study is None:
-        return plugins.workloads()
+        return registry.workloads()
     from tare import config
-    from tare.cli.wiring.planning import SITE, STUDY
+    from tare.app.planning import SITE, STUDY
 
     path, site = (study / STUDY, study / SITE) if study.is_dir() else (study, None)
-    declaring, _ = config.load_study(path, plugins.workloads, site)
-    return plugins.workloads(declaring.workloads)
+    declaring, _ = config.load_study(path, registry.workloads, site)
+    return registry.workloads(declaring.workloads)
 
 
 class _Figure(msgspec.Struct, frozen=True, gc=False):
@@ -129,7 +129,7 @@ def _told(workload: Workload, texts: Sequence[str]) -> Case | None:
     """Return the case of which `texts` say that it was asked for; None where they say nothing."""
     if not texts:
         return None
-    from tare.store.imports import make_case
+    from tare.storage.imports import make_case
 
     names = [*_LAYOUT, *(one.name for one in workload.parameters)]
     settings = read_settings(texts, setting_reader(workload), "--set")

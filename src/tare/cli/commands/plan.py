@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tare.answers.budget import describe_budget
+from tare.analysis.budget import describe_budget
+from tare.app import planning as wiring
+from tare.app.remaining import Remaining, rest_of
 from tare.cli import shell_text
 from tare.cli.commands.status import percent
-from tare.cli.output import echo, json_option, print_json, print_table
-from tare.cli.wiring import planning as wiring
-from tare.cli.wiring.rest import Rest, rest_of
-from tare.errors import UsageError
-from tare.model.plan import Plan
-from tare.model.study import Budget
-from tare.signs import Signs
-from tare.store.shown import Shower
-from tare.store.signs import read_signs
-from tare.units import format_seconds
+from tare.core.errors import UsageError
+from tare.core.plan import Plan
+from tare.core.pseudonyms import Pseudonyms
+from tare.core.study import Budget
+from tare.core.units import format_seconds
+from tare.storage.pseudonymous import PseudonymousView
+from tare.storage.pseudonyms import read_signs
+from tare.terminal.output import echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
-    from tare.answers.cost import Amount, Cost
+    from tare.analysis.cost import Amount, Cost
 
 
 @click.command()
@@ -84,7 +84,7 @@ def command(
         raise UsageError("--redacted is for the commands of --show; all else is redacted anyway")
     loaded = wiring.load(study, blocks)
     signs = read_signs(study, loaded.composer.signs.entries) if study.is_dir() else loaded.composer.signs
-    plan = Shower(signs).plan(loaded.plan)
+    plan = PseudonymousView(signs).plan(loaded.plan)
     cost = _cost(loaded, like)
     folder = out or (study if study.is_dir() else None)
     if retry_failed and folder is None:
@@ -111,7 +111,7 @@ def command(
             _print_rest(rest, plan, folder, study, [*options, *(["--retry-failed"] if retry_failed else [])])
 
 
-def _print_rest(rest: Rest, plan: Plan, folder: Path, study: Path, options: Sequence[str]) -> None:
+def _print_rest(rest: Remaining, plan: Plan, folder: Path, study: Path, options: Sequence[str]) -> None:
     """Print what a session would still run, case by case, how long that takes, and the command."""
     if not rest.cases:
         more = "; precision may ask for more blocks" if rest.is_least else ""
@@ -146,7 +146,7 @@ def _print_rest(rest: Rest, plan: Plan, folder: Path, study: Path, options: Sequ
 
 
 def _cost(loaded: wiring.Loaded, like: Path | None) -> Cost:
-    from tare.answers.cost import cost
+    from tare.analysis.cost import cost
 
     n_hosts = {
         case.id: loaded.composer.widest(case).nodes if case.layout.nodes > 1 else 1  # no stage takes more
@@ -154,7 +154,7 @@ def _cost(loaded: wiring.Loaded, like: Path | None) -> Cost:
     }
     if like is None:
         return cost(loaded.plan, n_hosts)
-    from tare.store.campaign import read_campaign
+    from tare.storage.campaign import read_campaign
 
     found = cost(loaded.plan, n_hosts, read_campaign(like))
     if found.expected is None:
@@ -215,8 +215,8 @@ def _print_order(plan: Plan) -> None:
             echo(f"{name}  {case.id}  {case.workload}")
 
 
-def _print_commands(loaded: wiring.Loaded, signs: Signs | None) -> None:
-    plan = Shower(signs).plan(loaded.plan) if signs else loaded.plan
+def _print_commands(loaded: wiring.Loaded, signs: Pseudonyms | None) -> None:
+    plan = PseudonymousView(signs).plan(loaded.plan) if signs else loaded.plan
     for case, shown in zip(loaded.plan.cases, plan.cases, strict=True):
         settings = " ".join(f"{name}={value}" for name, value in shown.settings.items())
         echo(shell_text.comment(f"{case.id}  {settings}"))
@@ -235,7 +235,7 @@ def _print_commands(loaded: wiring.Loaded, signs: Signs | None) -> None:
             for text in shell_text.files(contents):
                 echo(*text.split("\n"))
         if loaded.composer.is_queued(case):
-            from tare.cli.wiring.planned_tasks import job_script
+            from tare.app.planned_tasks import job_script
 
             script = job_script(loaded, case)
             echo(*(signs.text(script) if signs else script).split("\n"))

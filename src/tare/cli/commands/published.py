@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from tare.cli.output import echo, json_option, print_json, print_table
-from tare.errors import UsageError
+from tare.core.errors import UsageError
 from tare.published import Figure, Publication
+from tare.terminal.output import echo, json_option, print_json, print_table
 
 
 @click.command()
@@ -105,7 +105,7 @@ def _print(publication: Publication) -> None:
 
 def _write(publication: Publication, folder: Path) -> None:
     from tare.published import as_campaign, as_runs
-    from tare.store.imports import Imported, write_import
+    from tare.storage.imports import Imported, write_import
 
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is there already; choose another --out")

@@ -10,10 +10,10 @@ import click
 import msgspec
 
 from tare.cli.averaging import mean_option
-from tare.cli.output import at_work, echo, json_option, print_json
 from tare.cli.redacting import redact_option
-from tare.errors import CampaignError, DiskFull, UsageError
-from tare.model.comparison import Mean
+from tare.core.comparison import Mean
+from tare.core.errors import CampaignError, DiskFull, UsageError
+from tare.terminal.output import at_work, echo, json_option, print_json
 
 
 @click.command()
@@ -82,19 +82,19 @@ def command(
       tare report campaigns/demo --calibration campaigns/calibrate-lab
       tare report campaigns/demo --redact acme --redact '/node[0-9]+/'     for others to read
     """
-    from tare.beneath import Beneath
-    from tare.collectors.sampler import read_timeline
+    from tare.core.safe_folder import SafeFolder
+    from tare.plugins.collectors.sampler import read_timeline
     from tare.report.charts.painting import Here, painter_beside
     from tare.report.report_answers import ReportAnswers
     from tare.report.writing import Format, write_report
-    from tare.store.manifest import altered
-    from tare.store.shown import Shower, read_shown
-    from tare.store.telemetry import imported_timeline
+    from tare.storage.manifest import altered
+    from tare.storage.pseudonymous import PseudonymousView, read_shown
+    from tare.storage.telemetry import imported_timeline
 
     wanted = set(Format) if "all" in formats else {Format(one) for one in formats or ("html",)}
     if is_opened and Format.HTML not in wanted:
         raise UsageError("--open shows the page; add --format html")
-    target, place = output or folder / "report", Beneath(folder)
+    target, place = output or folder / "report", SafeFolder(folder)
     with (
         at_work("writing the report"),
         painter_beside() if Format.HTML in wanted else contextlib.nullcontext(Here()) as painter,
@@ -103,7 +103,7 @@ def command(
             read_shown(folder, redacted), is_unpaired=unpaired, mean=Mean(mean)
         )
         campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
-        shower = Shower(campaign.signs)
+        shower = PseudonymousView(campaign.signs)
         answers = ReportAnswers.of(campaign, read_shown(calibrated, redacted) if calibrated else None)
         try:
             files = write_report(

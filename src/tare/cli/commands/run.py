@@ -13,27 +13,27 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 import msgspec
 
+from tare.app import planning as wiring
+from tare.app.executors import RunOptions, boost_told
+from tare.app.session import blocks_begun_with, carry_out
 from tare.cli.commands.status import ending_lines, is_all_done, summary_line
 from tare.cli.logging_options import is_very_verbose, log_options
-from tare.cli.output import echo
-from tare.cli.progress import make_progress
 from tare.cli.redacting import redact_option
-from tare.cli.wiring import planning as wiring
-from tare.cli.wiring.crews import Manner, boost_told
-from tare.cli.wiring.session import blocks_begun_with, carry_out
-from tare.errors import UsageError
-from tare.model.attempt import State
-from tare.model.campaign import Campaign
-from tare.model.packets import faults as packet_faults
-from tare.model.plan import Plan
-from tare.model.watching import LEAST_PERIOD_S
-from tare.signs import Signs, merged
-from tare.store.shown import Shower
-from tare.units import Dimension, parse_quantity
+from tare.core.attempt import State
+from tare.core.campaign import Campaign
+from tare.core.errors import UsageError
+from tare.core.packets import faults as packet_faults
+from tare.core.plan import Plan
+from tare.core.pseudonyms import Pseudonyms, merged
+from tare.core.telemetry_options import LEAST_PERIOD_S
+from tare.core.units import Dimension, parse_quantity
+from tare.storage.pseudonymous import PseudonymousView
+from tare.terminal.output import echo
+from tare.terminal.progress import make_progress
 
 if TYPE_CHECKING:
-    from tare.answers.accounting import Accounting
-    from tare.answers.ending import Ending
+    from tare.analysis.accounting import Accounting
+    from tare.analysis.stop_reason import StopReason
 
 
 _MOST_RUNS_UNASKED = 10_000
@@ -144,24 +144,24 @@ def command(
       tare run study.yaml --telemetry off --packets    no samples; packets by size
       tare run study.yaml -v                           say what is sent where; the campaign keeps it, too
     """
-    from tare.answers.accounting import account
-    from tare.answers.ending import ending
+    from tare.analysis.accounting import account
+    from tare.analysis.stop_reason import ending
 
     loaded = wiring.load(study, blocks, like=out)
     if study.is_dir() and blocks is None and not extend:
         loaded = wiring.load(study, blocks_begun_with(study, loaded))
     loaded = loaded._replace(plan=_watched_otherwise(loaded.plan, telemetry, packets))
     folder = study if study.is_dir() else out or _default_folder(loaded.plan)
-    loaded = loaded.signed(Signs(merged(loaded.composer.signs.entries, redacted)))
+    loaded = loaded.signed(Pseudonyms(merged(loaded.composer.signs.entries, redacted)))
     echo(f"campaign {folder}")
     if loaded.plan.telemetry.is_counting_packets and all(one.network is None for one in loaded.plan.cases):
         echo(_NO_NETWORK)
     _require_meant(loaded.plan, folder, is_meant=yes)
-    shown = Shower(loaded.composer.signs).plan(loaded.plan)
+    shown = PseudonymousView(loaded.composer.signs).plan(loaded.plan)
     for note in shown.notes:
         echo(f"note: {note}")
     display = make_progress(shown)
-    manner = Manner(jobs=jobs, keeps_storage=keep_storage, boosts=boost, is_rehearsing=rehearsal)
+    manner = RunOptions(jobs=jobs, keeps_storage=keep_storage, boosts=boost, is_rehearsing=rehearsal)
     is_ours = any(not loaded.composer.is_queued(case) for case in loaded.plan.cases)
     if is_ours and (told := boost_told(loaded.composer.site, manner)):
         echo(f"priority of the runs' sessions: {told}")
@@ -182,7 +182,7 @@ def command(
 
 def _require_meant(plan: Plan, folder: Path, *, is_meant: bool) -> None:
     """Raise UsageError where a new campaign would have more runs than anybody begins by mistake."""
-    from tare.store.campaign import is_campaign
+    from tare.storage.campaign import is_campaign
 
     if is_meant or plan.n_runs <= _MOST_RUNS_UNASKED or is_campaign(folder):
         return
@@ -206,7 +206,7 @@ def _default_folder(plan: Plan) -> Path:
     return Path("campaigns") / f"{plan.study}-{time.strftime('%Y-%m-%dT%H%M%S')}"
 
 
-def _print_summary(campaign: Campaign, accounting: Accounting, end: Ending) -> None:
+def _print_summary(campaign: Campaign, accounting: Accounting, end: StopReason) -> None:
     echo(summary_line(campaign, accounting))
     for line in ending_lines(campaign, end, most=5):
         echo(line)
@@ -221,8 +221,8 @@ def _print_summary(campaign: Campaign, accounting: Accounting, end: Ending) -> N
     for reason, count in packet_faults(folders).most_common(3):
         echo(f"  {count} × packets not all counted: {reason}")
     if campaign.plan.reference and accounting.n_done:
-        from tare.answers.compare import aggregates
-        from tare.answers.quoted import quoted
+        from tare.analysis.compare import aggregates
+        from tare.analysis.quoted_figures import quoted
         from tare.cli.commands.compare import print_further
         from tare.cli.comparison_table import print_comparisons
 

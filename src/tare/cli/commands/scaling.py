@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from tare.cli.output import echo, json_option, plain, print_json, print_table
-from tare.model.plan import Plan
-from tare.model.scaling import ScalingCurve, ScalingKind
+from tare.core.plan import Plan
+from tare.core.scaling import ScalingCurve, ScalingKind
+from tare.terminal.output import echo, json_option, plain, print_json, print_table
 
 
 @click.command()
@@ -31,9 +31,9 @@ def command(folder: Path, p_ref: float | None, foms: tuple[str, ...], as_json: b
       tare scaling campaigns/gromacs-networks --p-ref 2 --fom ns_per_day
       tare published openfoam-fabrics --out /tmp/fabrics && tare scaling /tmp/fabrics
     """
-    from tare.answers.scaling import scalings
+    from tare.analysis.scaling import scalings
     from tare.cli.commands.compare import require_known
-    from tare.store.shown import read_shown
+    from tare.storage.pseudonymous import read_shown
 
     campaign = read_shown(folder)
     require_known(foms, campaign)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tare.cli.output import echo
+from tare.terminal.output import echo
 
 
 @click.command()

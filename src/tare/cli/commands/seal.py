@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from tare.cli.output import echo, json_option, print_json
-from tare.errors import UsageError
+from tare.core.errors import UsageError
+from tare.terminal.output import echo, json_option, print_json
 
 
 @click.command()
@@ -30,9 +30,9 @@ def command(folder: Path, key: Path, as_json: bool) -> None:
     Example:
       tare seal campaigns/demo --key ~/.ssh/id_ed25519
     """
-    from tare.store.journal import is_held
-    from tare.store.sealing import seal
-    from tare.store.verifying import verify
+    from tare.storage.journal import is_held
+    from tare.storage.sealing import seal
+    from tare.storage.verifying import verify
 
     if is_held(folder / "journal.jsonl"):
         raise UsageError(f"{folder}: it is running; seal it when it has ended")

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from tare.cli.listening import listening_options, require_folders
-from tare.cli.output import echo, json_option, print_json
 from tare.cli.redacting import redact_option
+from tare.terminal.output import echo, json_option, print_json
 
 DEFAULT_PORT = 8437
 
@@ -45,13 +45,13 @@ def command(
       tare serve campaigns --token-file ~/.tare-token
       ssh -L 8437:localhost:8437 cluster tare serve campaigns     from elsewhere
     """
-    from tare.serve.opening import opened
-    from tare.serve.server import listen, serve
+    from tare.live.opening import opened
+    from tare.live.server import listen, serve
 
     require_folders(folders)
     listener = listen(host, port, token_file, is_for_anybody=no_token)
     if as_json:
-        print_json("tare.serve/1", {"url": listener.url, "folders": [str(folder) for folder in folders]})
+        print_json("tare.live/1", {"url": listener.url, "folders": [str(folder) for folder in folders]})
     else:
         echo(listener.url, "Ctrl-C ends it.")
     with opened(listener.url) if is_opened else nullcontext():

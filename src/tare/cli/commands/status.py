@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tare.answers.budget import describe_budget
-from tare.answers.spans import spans_of
+from tare.analysis.budget import describe_budget
+from tare.analysis.spans import spans_of
 from tare.cli.log_lines import moment, print_log
-from tare.cli.output import echo, json_option, print_json, print_table
-from tare.errors import UsageError
-from tare.model.attempt import State
-from tare.model.campaign import Campaign
-from tare.units import format_seconds
+from tare.core.attempt import State
+from tare.core.campaign import Campaign
+from tare.core.errors import UsageError
+from tare.core.units import format_seconds
+from tare.terminal.output import echo, json_option, print_json, print_table
 
 _VAGUE = 10.0
 """Of an interval, half: what is not known better is not told to the last digit."""
 
 if TYPE_CHECKING:
-    from tare.answers.accounting import Accounting, PlannedRun
-    from tare.answers.ending import Ending
-    from tare.answers.stopping import Standing
+    from tare.analysis.accounting import Accounting, PlannedRun
+    from tare.analysis.stop_reason import StopReason
+    from tare.analysis.stopping import CasePrecision
 
 
 @click.command()
@@ -58,9 +58,9 @@ def command(
       tare status campaigns/demo
       tare status campaigns/demo --log --since 1h --level warning
     """
-    from tare.answers.accounting import account
-    from tare.answers.ending import ending
-    from tare.store.shown import read_shown
+    from tare.analysis.accounting import account
+    from tare.analysis.stop_reason import ending
+    from tare.storage.pseudonymous import read_shown
 
     if is_log:
         print_log(folder, since or 0.0, level or "debug", as_json=as_json)
@@ -125,13 +125,13 @@ def summary_line(campaign: Campaign, found: Accounting) -> str:
     return ", ".join([text, *rest])
 
 
-def is_all_done(found: Accounting, end: Ending) -> bool:
+def is_all_done(found: Accounting, end: StopReason) -> bool:
     """Return whether every run came out well, but for those for which no budget is left."""
     n_fine = found.n_done + (found.counts[State.PENDING] if end.is_budget_spent else 0)
     return n_fine == found.n_planned
 
 
-def ending_lines(campaign: Campaign, end: Ending, *, most: int | None = None) -> list[str]:
+def ending_lines(campaign: Campaign, end: StopReason, *, most: int | None = None) -> list[str]:
     """Return what kept the campaign from going on, and which cases are not known well enough.
 
     At most `most` of these are named.
@@ -158,7 +158,7 @@ def percent(share: float) -> str:
     return f"{share * 100:.2g} %" if share < 0.995 else f"{share * 100:.0f} %"
 
 
-def _standing(campaign: Campaign, one: Standing) -> str:
+def _standing(campaign: Campaign, one: CasePrecision) -> str:
     case = campaign.plan.describe(campaign.cases[one.case])
     if one.half_width is None:
         return f"{case}: not measured in enough blocks"
@@ -171,7 +171,7 @@ def _standing(campaign: Campaign, one: Standing) -> str:
 def _body(
     campaign: Campaign,
     found: Accounting,
-    end: Ending,
+    end: StopReason,
 ) -> dict[str, object]:
     cases = campaign.cases
     return {

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tare.cli.asking import Server
-from tare.cli.output import echo, json_option, plain, print_json, print_table
-from tare.collectors.sysstat import Reading, UnreadableSysstat, read_sysstat
-from tare.errors import UsageError
-from tare.given import read_given
-from tare.model.campaign import Campaign
-from tare.model.telemetry_sources import figures as telemetry_figures
+from tare.cli.http_client import Server
+from tare.core.campaign import Campaign
+from tare.core.errors import UsageError
+from tare.core.telemetry_sources import figures as telemetry_figures
+from tare.core.user_files import read_given
+from tare.plugins.collectors.sysstat import Reading, UnreadableSysstat, read_sysstat
+from tare.terminal.output import echo, json_option, plain, print_json, print_table
 
 if TYPE_CHECKING:
-    from tare.store.telemetry import Means
+    from tare.storage.telemetry import Means
 
 
 @click.group()
@@ -51,7 +51,7 @@ def show(folder: Path, as_json: bool) -> None:
       tare telemetry show campaigns/demo
     """
     from tare.report.words.numbers import scaled
-    from tare.store.campaign import read_campaign
+    from tare.storage.campaign import read_campaign
 
     runs = [one for one in read_campaign(folder).measured() if "run_cpu" in one.telemetry]
     if as_json:
@@ -119,7 +119,7 @@ def import_(
         --query 'cpu_iowait=100 * avg by (instance) (rate(node_cpu_seconds_total{mode="iowait"}[5s]))'
       tare compare campaigns/demo --fom telemetry.imported.cpu_iowait
     """
-    from tare.store.campaign import read_campaign
+    from tare.storage.campaign import read_campaign
 
     campaign = read_campaign(folder)
     if source.startswith(("http://", "https://")):
@@ -169,8 +169,8 @@ def _ask_prometheus(
     campaign: Campaign, server: Server, queries: Sequence[str], step_s: float, host_label: str
 ) -> list[Reading]:
     """Return what Prometheus says of each query, from the first run to the last."""
-    from tare.collectors.prometheus import RefusedQuery, range_urls, read_range
-    from tare.store.telemetry import epoch_of
+    from tare.plugins.collectors.prometheus import RefusedQuery, range_urls, read_range
+    from tare.storage.telemetry import epoch_of
 
     epochs = [epoch for one in campaign.attempts if (epoch := epoch_of(one))]
     if not queries:
@@ -197,7 +197,7 @@ def _strangers(campaign: Campaign, readings: Sequence[Reading]) -> list[str]:
 
 def _keep(campaign: Campaign, readings: Sequence[Reading]) -> tuple[Means, int]:
     """Keep what lies in each run; return its means, and how many points that were in all."""
-    from tare.store.telemetry import cut, epoch_of, keep, keep_means
+    from tare.storage.telemetry import cut, epoch_of, keep, keep_means
 
     means: Means = {}
     n_points = 0

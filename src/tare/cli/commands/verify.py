@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tare.cli.output import echo, json_option, print_json, print_table
-from tare.errors import UsageError
+from tare.core.errors import UsageError
+from tare.terminal.output import echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
-    from tare.store.verifying import Fault
+    from tare.storage.verifying import Discrepancy
 
 
 @click.command()
@@ -37,13 +37,13 @@ def command(ctx: click.Context, folder: Path, signers: Path | None, signer: str,
       tare verify campaigns/demo
       tare verify theirs --signers allowed_signers --signer ada@example.org
     """
-    from tare.beneath import Beneath
-    from tare.store.verifying import seal_faults, verify
+    from tare.core.safe_folder import SafeFolder
+    from tare.storage.verifying import seal_faults, verify
 
     if bool(signers) != bool(signer):
         raise UsageError("--signers and --signer go together: a file of keys, and whose of them it must be")
     found = verify(folder)
-    sealed_by, broken = seal_faults(Beneath(folder), signers, signer)
+    sealed_by, broken = seal_faults(SafeFolder(folder), signers, signer)
     faults = [*found.faults, *broken]
     if as_json:
         body = {**found._asdict(), "faults": [one._asdict() for one in faults], "sealed_by": sealed_by}
@@ -55,7 +55,7 @@ def command(ctx: click.Context, folder: Path, signers: Path | None, signer: str,
 
 
 def _print(
-    faults: list[Fault], n_runs: int, n_files: int, n_unlisted: int, n_unsummed: int, sealed_by: str
+    faults: list[Discrepancy], n_runs: int, n_files: int, n_unlisted: int, n_unsummed: int, sealed_by: str
 ) -> None:
     if faults:
         print_table(("where", "what"), [(one.where, one.what) for one in faults])

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tare.cli.output import echo, json_option, print_json, print_table
-from tare.model.case import Case, Layout
-from tare.model.values import Scalar
-from tare.model.workload import Parameter, ParameterKind, Workload
-from tare.units import format_bytes
+from tare.core.case import Case, Layout
+from tare.core.units import format_bytes
+from tare.core.values import Scalar
+from tare.core.workload import Parameter, ParameterKind, Workload
+from tare.terminal.output import echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
-    from tare.plugins import Workloads
+    from tare.plugins.registry import Workloads
 
 
 @click.command()
@@ -31,12 +31,12 @@ def command(name: str | None, as_json: bool) -> None:
       tare workloads imb
       tare workloads imb.pingpong
     """
-    from tare import plugins
+    from tare.plugins import registry
 
-    known = plugins.workloads()
+    known = registry.workloads()
     chosen = _choose(name, known)
     if as_json:
-        print_json("tare.workloads/1", {"workloads": [_described(one) for one in chosen]})
+        print_json("tare.plugins.workloads/1", {"workloads": [_described(one) for one in chosen]})
     elif name is not None and len(chosen) == 1:
         _explain(chosen[0])
     else:

@@ -6,10 +6,10 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
-from tare.model.campaign import Campaign
-from tare.model.case import Pass
+from tare.core.campaign import Campaign
+from tare.core.case import Pass
 from tare.report.sections.panels import IN_TIME, Panel, Point, first_fom, lines_of
-from tare.report.sides import Place, Side, Sides
+from tare.report.variants import Configuration, Variant, Variants
 from tare.report.words.numbers import SPACE, ratio
 
 MOST_POINTS = 60
@@ -17,7 +17,7 @@ MOST_POINTS = 60
 
 
 def block_panels(
-    campaign: Campaign, sides: Sides, cases: Collection[str], odd: Collection[tuple[str, Pass]] = ()
+    campaign: Campaign, sides: Variants, cases: Collection[str], odd: Collection[tuple[str, Pass]] = ()
 ) -> list[Panel]:
     """Return each run of `cases` next to the average of its case, against the block, one panel a place.
 
@@ -32,7 +32,7 @@ def block_panels(
     last = max(names, default=0)
     step = math.ceil(last / MOST_POINTS)
     numbers = {one: number for number, (one, _) in names.items()}
-    grouped: dict[Place, dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
+    grouped: dict[Configuration, dict[Variant, list[Point]]] = defaultdict(lambda: defaultdict(list))
     for case, by_pass in logs.items():
         mean = math.fsum(by_pass.values()) / len(by_pass)
         far = {numbers[one] for name, one in odd if name == case and one in by_pass}

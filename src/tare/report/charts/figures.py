@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
-from tare.report.charts.courses import course_charts
 from tare.report.charts.drawing import (
     HEIGHT,
     WIDTH,
@@ -19,9 +18,10 @@ from tare.report.charts.drawing import (
 )
 from tare.report.charts.forest import describe_forest, forest_charts
 from tare.report.charts.grammar import Chart
+from tare.report.charts.node_timelines import course_charts
 from tare.report.charts.painting import Painter, Picture
 from tare.report.sections.panels import Line, Panel, Point
-from tare.report.sections.telemetry import Courses, describe_course
+from tare.report.sections.telemetry import NodeTimelines, describe_course
 from tare.report.words.numbers import NARROW, listed, percent, words
 
 _OF_SCALE = ("speedup", "efficiency", "nodes")
@@ -126,7 +126,7 @@ def figures(
     return drawn
 
 
-def watched_figure(found: Courses, painter: Painter) -> list[Figure]:
+def watched_figure(found: NodeTimelines, painter: Painter) -> list[Figure]:
     """Return the figure of what nodes did against time, in parts where it is large, or none."""
     if not found.shown:
         return []

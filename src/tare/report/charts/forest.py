@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from tare.model.comparison import Comparison
-from tare.model.margins import margin_ends
+from tare.core.comparison import Comparison
+from tare.core.margins import margin_ends
 from tare.report.charts import palette
 from tare.report.charts.axes import Domain, ratio_x_axis, y_domain
 from tare.report.charts.drawing import framed
 from tare.report.charts.grammar import COLOUR, SHAPE, Chart, Row, Spec, end, layer, name, quantity, tooltip
 from tare.report.sections.panels import Line, Panel, Point
-from tare.report.sides import Place, Side, Sides
+from tare.report.variants import Configuration, Variant, Variants
 from tare.report.words.assumed import assumed_brief
 from tare.report.words.changes import change, figure
 from tare.report.words.numbers import ratio
@@ -26,7 +26,7 @@ _ROW = 17
 
 
 def forest_panels(
-    quoted: Sequence[Comparison], comparisons: Sequence[Comparison], sides: Sides
+    quoted: Sequence[Comparison], comparisons: Sequence[Comparison], sides: Variants
 ) -> list[Panel]:
     """Return a panel for each place with several figures of merit, a point for each of them and contender.
 
@@ -34,8 +34,8 @@ def forest_panels(
     a problem with several steps, are drawn along these elsewhere. A point lies at
     contender / reference of the figure itself; its label says which way the figure improves.
     """
-    grouped: dict[Place, dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
-    rows: dict[Place, dict[object, int]] = defaultdict(dict)
+    grouped: dict[Configuration, dict[Variant, list[Point]]] = defaultdict(lambda: defaultdict(list))
+    rows: dict[Configuration, dict[object, int]] = defaultdict(dict)
     n_steps = Counter(place.problem for place in sides.places)
     n_points = Counter((one.contender_case, figure_of(one)) for one in comparisons)
     for one in quoted:
@@ -86,7 +86,7 @@ def _point(one: Comparison, row: int) -> Point:
     return Point(row, one.ratio or 0.0, one.low, one.high, name_of, ratio(one.ratio), told, one.n_blocks)
 
 
-def _lines(by_side: Mapping[Side, Sequence[Point]], sides: Sides) -> tuple[Line, ...]:
+def _lines(by_side: Mapping[Variant, Sequence[Point]], sides: Variants) -> tuple[Line, ...]:
     return tuple(Line(side, tuple(by_side[side])) for side in sides.contenders if side in by_side)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tare.report.sides import Side
+from tare.report.variants import Variant
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,17 +38,17 @@ SIGNS = ("●", "■", "►", "◆", "◄", "✚")
 """The shapes as text, for the key beside the charts; the first is the reference's. ▲ and ▼ are verdicts."""
 
 
-def tone_of(side: Side) -> Tone:
+def tone_of(side: Variant) -> Tone:
     """Return the colour of a side: the ink for the reference."""
     return INK if side.index == 0 else CONTENDERS[(side.index - 1) % len(CONTENDERS)]
 
 
-def shape_of(side: Side) -> str:
+def shape_of(side: Variant) -> str:
     """Return the point shape of a side, in Vega's terms."""
     return SHAPES[side.index % len(SHAPES)]
 
 
-def sign_of(side: Side) -> str:
+def sign_of(side: Variant) -> str:
     """Return the point shape of a side as a character."""
     return SIGNS[side.index % len(SIGNS)]
 

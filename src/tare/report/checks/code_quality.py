@@ -9,7 +9,7 @@ import hashlib
 
 import msgspec
 
-from tare.answers.check import Check, Judged, Outcome, RuleVerdict, Undecided
+from tare.analysis.check import Check, CheckedComparison, Outcome, RuleVerdict, Undecided
 from tare.report.checks.words import case_words, limit_words, measured_words
 
 _SEVERITY = {Undecided.PASS: "info", Undecided.WARN: "minor", Undecided.FAIL: "major"}
@@ -28,7 +28,9 @@ def code_quality_json(check: Check, undecided: Undecided, file: str) -> str:
     return msgspec.json.format(msgspec.json.encode(issues), indent=1).decode()
 
 
-def _issue(verdict: RuleVerdict, one: Judged, undecided: Undecided, file: str) -> dict[str, object]:
+def _issue(
+    verdict: RuleVerdict, one: CheckedComparison, undecided: Undecided, file: str
+) -> dict[str, object]:
     source = verdict.rule.source
     severity = "major" if one.outcome is Outcome.FAIL else _SEVERITY[undecided]
     told = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from tare.answers.check import Check, Judged, Outcome, RuleVerdict, Undecided
+from tare.analysis.check import Check, CheckedComparison, Outcome, RuleVerdict, Undecided
 from tare.report.checks.words import case_words, limit_words, measured_words, reference_words, why_words
 from tare.report.words.assumed import assumed_brief
 
@@ -63,7 +63,7 @@ def _ending(case: ElementTree.Element, kind: str, message: str) -> None:
         ending.set("type", "tare.check")
 
 
-def _told(one: Judged, confidence: float) -> str:
+def _told(one: CheckedComparison, confidence: float) -> str:
     against = f" against {reference_words(one.match.reference)}" if one.match.reference else ""
     brief = assumed_brief(one)
     row = f"'tare compare': {one.verdict}, {brief}; " if brief else ""

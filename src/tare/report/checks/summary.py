@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tare.answers.check import Check, Judged, Outcome, Undecided
+from tare.analysis.check import Check, CheckedComparison, Outcome, Undecided
 from tare.report.checks.words import (
     case_words,
     headline,
@@ -68,7 +68,7 @@ def github_annotations(check: Check, undecided: Undecided) -> list[str]:
     return commands
 
 
-def _row(one: Judged, check: Check) -> str:
+def _row(one: CheckedComparison, check: Check) -> str:
     cells = (
         case_words(one),
         measured_words(one),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 
-from tare.answers.check import Check, Family, Judged, Outcome
-from tare.answers.rules import Function
-from tare.model.attempt import State
-from tare.model.values import Settings
+from tare.analysis.check import Check, CheckedComparison, Outcome, RuleFamily
+from tare.analysis.rules import Function
+from tare.core.attempt import State
+from tare.core.values import Settings
 from tare.report.words.assumed import assumed_mark, footnote
 from tare.stats.looks import SHOWING_BLOCKS
 
 
-def case_words(one: Judged) -> str:
+def case_words(one: CheckedComparison) -> str:
     """Return what was judged: ``latency, imb.pingpong, network=overlay bytes=1024``."""
     settings = " ".join(f"{name}={value}" for name, value in one.match.at.items() if name != "workload")
     return ", ".join(filter(None, (one.match.fom, str(one.match.at.get("workload", "")), settings)))
@@ -23,7 +23,7 @@ def reference_words(reference: Settings) -> str:
     return " ".join(f"{name}={value}" for name, value in reference.items())
 
 
-def measured_words(one: Judged, *, is_adjusted: bool = False) -> str:
+def measured_words(one: CheckedComparison, *, is_adjusted: bool = False) -> str:
     """Return the value with its interval: ``+6.6 % [+4.5, +8.8]``, ``19.9 us [19.7, 20.2]``.
 
     An overhead is told as the change of the figure itself: that of a rate is less of it, ``−22 %``.
@@ -42,12 +42,12 @@ def measured_words(one: Judged, *, is_adjusted: bool = False) -> str:
     return f"{_number(value, one, half)}{unit} [{ends}]"
 
 
-def in_compare(one: Judged) -> str:
+def in_compare(one: CheckedComparison) -> str:
     """Return the verdict of the row that `tare compare` and the report have of it: ``▲ worse``."""
     return "–" if one.verdict is None else f"{one.verdict.sign} {one.verdict}{assumed_mark(one)}"
 
 
-def limit_words(one: Judged) -> str:
+def limit_words(one: CheckedComparison) -> str:
     """Return the limit in the unit of what it bounds: ``5 %``, ``−5 %`` of a rate, ``2.5 us``."""
     if one.function.is_figure or one.unit != "%":
         return f"{one.limit:.6g}{' ' if one.unit else ''}{one.unit}"
@@ -55,7 +55,7 @@ def limit_words(one: Judged) -> str:
     return f"{limit * 100 + 0.0:.6g} %".replace("-", "−")
 
 
-def why_words(one: Judged, confidence: float) -> str:
+def why_words(one: CheckedComparison, confidence: float) -> str:
     """Return why it was so judged, with the adjusted interval where that is another than the one shown."""
     is_adjusted = one.adjusted_confidence > confidence + 1e-12 and one.adjusted_low is not None
     if one.outcome is Outcome.PASS or not is_adjusted:
@@ -73,10 +73,10 @@ def judging_words(check: Check) -> str:
         text += f" {note}"
     if check.n_family < 2:
         return text
-    what = "of the check" if check.family is Family.CHECK else "of each rule"
+    what = "of the check" if check.family is RuleFamily.CHECK else "of each rule"
     return (
         f"{text} To fail, one must be beyond its limit when adjusted for all comparisons {what} "
-        f"(Holm; {'up to ' if check.family is Family.RULE else ''}{check.n_family})."
+        f"(Holm; {'up to ' if check.family is RuleFamily.RULE else ''}{check.n_family})."
     )
 
 
@@ -106,7 +106,7 @@ def headline(check: Check) -> str:
     return f"{check.outcome}: {', '.join(parts)}"
 
 
-def _number(value: float, one: Judged, half: float | None) -> str:
+def _number(value: float, one: CheckedComparison, half: float | None) -> str:
     """Return `value` with digits down to a tenth or so of the half width of its interval."""
     if one.unit == "%" and not one.function.is_figure:
         sign = "+" if one.function is Function.OVERHEAD else ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tare.report.sections.heatmap import Cell, HeatMap
-from tare.report.sides import Side
+from tare.report.sections.heatmap import HeatMap, HeatMapCell
+from tare.report.variants import Variant
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,10 +15,10 @@ class ChangeRow:
 
     where: str
     fom: str
-    cells: tuple[Cell | None, ...]
+    cells: tuple[HeatMapCell | None, ...]
 
 
-def change_rows(maps: Sequence[HeatMap]) -> tuple[tuple[Side, ...], list[ChangeRow]]:
+def change_rows(maps: Sequence[HeatMap]) -> tuple[tuple[Variant, ...], list[ChangeRow]]:
     """Return the contenders, and the heat maps on their side: lines of text are narrower than pages."""
     if not maps:
         return (), []

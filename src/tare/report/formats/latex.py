@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tare.model.verdict import Verdict, verdicts
+from tare.core.verdict import Verdict, verdicts
 from tare.report.content import Content
 from tare.report.formats.changes import change_rows
 from tare.report.formats.escaping import latex
 from tare.report.formats.templates import Plain, text_environment
-from tare.report.sections.heatmap import Cell
+from tare.report.sections.heatmap import HeatMapCell
 
 NAME = "tables.tex"
 
@@ -29,7 +29,7 @@ def render_latex(found: Content, template: Path | None = None) -> str:
     )
 
 
-def change(cell: Cell | None) -> Plain:
+def change(cell: HeatMapCell | None) -> Plain:
     """Return a cell as LaTeX: sign, number and interval, in percent, each number as ``\\num``.
 
     Behind a verdict stands what it is not to be read without: a mark, and what so many blocks can miss.

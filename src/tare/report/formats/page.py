@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tare.model.campaign import Campaign
+from tare.core.campaign import Campaign
+from tare.core.units import format_bytes
 from tare.report.charts.figures import Figure
 from tare.report.charts.palette import dark_by_light, sign_of, tone_of
 from tare.report.charts.scripts import chart_scripts
@@ -24,7 +25,6 @@ from tare.report.listing import MOST_ROWS
 from tare.report.packing import pack
 from tare.report.sections.runs import telling
 from tare.report.words.numbers import count, number, percent, ratio, visible
-from tare.units import format_bytes
 
 if TYPE_CHECKING:
     from jinja2 import Environment

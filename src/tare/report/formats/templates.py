@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tare.errors import UsageError
-from tare.model.verdict import verdicts
+from tare.core.errors import UsageError
+from tare.core.verdict import verdicts
 from tare.report.words.changes import signs_told
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 
-from tare.answers import accounting
-from tare.answers.accounting import PlannedRun
-from tare.model.attempt import State
-from tare.model.campaign import Campaign
+from tare.analysis import accounting
+from tare.analysis.accounting import PlannedRun
+from tare.core.attempt import State
+from tare.core.campaign import Campaign
 from tare.report.words.numbers import count, visible
 
 

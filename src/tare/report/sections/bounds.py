@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tare.answers.bounds import bound
-from tare.model.bounds import Bound, Resource
-from tare.model.campaign import Campaign
-from tare.model.comparison import Estimate
-from tare.model.workload import Better
+from tare.analysis.bounds import bound
+from tare.core.bounds import Bound, Resource
+from tare.core.campaign import Campaign
+from tare.core.comparison import Estimate
+from tare.core.units import Dimension, unit_factor
+from tare.core.workload import Better
 from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText, Sentence
-from tare.report.sides import Side, Sides
+from tare.report.variants import Variant, Variants
 from tare.report.words.answer import Answer
 from tare.report.words.numbers import NARROW, SPACE, coordinate, count, listed, percent, quantity, words
-from tare.units import Dimension, unit_factor
 
 _POSSIBLE = 1.02
 """A share beyond this is no rounding of the figure or of the link's rate."""
@@ -24,7 +24,7 @@ _POSSIBLE = 1.02
 class BoundRow:
     """The best that a side reached of one figure at one place, against its bound."""
 
-    side: Side
+    side: Variant
     place: str
     fom: str
     at: str
@@ -44,7 +44,7 @@ class BoundRow:
         return f"{self.side.name} reaches {self.share} of {self.bound} in {where}{remark}"
 
 
-def bound_rows(estimates: Sequence[Estimate], campaign: Campaign, sides: Sides) -> list[BoundRow]:
+def bound_rows(estimates: Sequence[Estimate], campaign: Campaign, sides: Variants) -> list[BoundRow]:
     """Return the best point of each case and figure whose bound is known, in the order of the estimates."""
     best: dict[tuple[str, str], tuple[Estimate, Bound]] = {}
     for one in estimates:
@@ -68,7 +68,7 @@ def with_bounds(answer: Answer, rows: Sequence[BoundRow]) -> Answer:
     return dataclasses.replace(answer, beside=f"{answer.beside} At best {told.sentence}.".strip())
 
 
-def _row(one: Estimate, known: Bound, sides: Sides) -> BoundRow:
+def _row(one: Estimate, known: Bound, sides: Variants) -> BoundRow:
     return BoundRow(
         side=sides.side_of[one.case],
         place=sides.place_of[one.case].label,

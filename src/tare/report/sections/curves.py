@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 
-from tare.answers.curves import Curves
-from tare.model.curves import Crossover, HockneyFit, Saturation
-from tare.model.values import Settings
-from tare.report.sides import Side, Sides
+from tare.analysis.curves import Curves
+from tare.core.curves import Crossover, HockneyFit, Saturation
+from tare.core.units import format_bytes
+from tare.core.values import Settings
+from tare.report.variants import Variant, Variants
 from tare.report.words.curves import crossover_words, misfit_words, saturation_words
 from tare.report.words.numbers import NARROW, words
 from tare.report.words.scaling import measured, settings_words
-from tare.units import format_bytes
 
 
 @dataclasses.dataclass(frozen=True)
 class HockneyRow:
     """Hockney's line of one case, in words; `misfit` says why there is none."""
 
-    side: Side
+    side: Variant
     place: str
     fom: str
     latency: str
@@ -44,7 +44,7 @@ class CrossoverRow:
 class SaturationRow:
     """Where a figure of one side, or along all of them, comes near its best, in words."""
 
-    side: Side | None
+    side: Variant | None
     place: str
     fom: str
     plateau: str
@@ -68,7 +68,7 @@ class CurveTables:
         return not (self.hockney or self.crossovers or self.saturations)
 
 
-def curve_tables(curves: Curves, sides: Sides) -> CurveTables:
+def curve_tables(curves: Curves, sides: Variants) -> CurveTables:
     """Return the rows of the section, in the order of the plan."""
     return CurveTables(
         hockney=tuple(_hockney(one, sides) for one in curves.hockney),
@@ -78,7 +78,7 @@ def curve_tables(curves: Curves, sides: Sides) -> CurveTables:
     )
 
 
-def _hockney(one: HockneyFit, sides: Sides) -> HockneyRow:
+def _hockney(one: HockneyFit, sides: Variants) -> HockneyRow:
     return HockneyRow(
         side=sides.side_of[one.case],
         place=sides.place_of[one.case].label,
@@ -94,7 +94,7 @@ def _hockney(one: HockneyFit, sides: Sides) -> HockneyRow:
     )
 
 
-def _crossover(one: Crossover, sides: Sides) -> CrossoverRow:
+def _crossover(one: Crossover, sides: Variants) -> CrossoverRow:
     return CrossoverRow(
         place=_place(one.workload, one.settings, sides),
         fom=_figure(one.fom, one.at),
@@ -104,7 +104,7 @@ def _crossover(one: Crossover, sides: Sides) -> CrossoverRow:
     )
 
 
-def _saturation(one: Saturation, sides: Sides) -> SaturationRow:
+def _saturation(one: Saturation, sides: Variants) -> SaturationRow:
     crossed = {sides.side_of[case] for case in one.cases}
     return SaturationRow(
         side=crossed.pop() if len(crossed) == 1 else None,
@@ -117,7 +117,7 @@ def _saturation(one: Saturation, sides: Sides) -> SaturationRow:
     )
 
 
-def _place(workload: str, settings: Settings, sides: Sides) -> str:
+def _place(workload: str, settings: Settings, sides: Variants) -> str:
     rest = {name: value for name, value in settings.items() if name not in sides.keys}
     return " · ".join(
         filter(None, (settings_words({"workload": workload}), settings_words(rest, sides.kinds_of(workload))))

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from tare.answers.between import session_changes
-from tare.answers.history import Facts, History, SessionRecord, changed_facts, history
-from tare.answers.pairs import pairs
-from tare.answers.parting import SHORTEST_S
-from tare.model.attempt import State
-from tare.model.campaign import Campaign
-from tare.report.sections.ending import ending_sentences
+from tare.analysis.history import Facts, History, SessionRecord, changed_facts, history
+from tare.analysis.interrupted_blocks import SHORTEST_S
+from tare.analysis.pairs import pairs
+from tare.analysis.session_changes import session_changes
+from tare.core.attempt import State
+from tare.core.campaign import Campaign
+from tare.core.units import format_seconds
 from tare.report.sections.imported import imported_sentences
 from tare.report.sections.runs import moment
 from tare.report.sections.spans import span_sentences
-from tare.report.sides import lay_out
-from tare.report.words.between import changes_words
+from tare.report.sections.stop_reason import ending_sentences
+from tare.report.variants import lay_out
 from tare.report.words.numbers import count, listed, visible
-from tare.units import format_seconds
+from tare.report.words.session_changes import changes_words
 
 _MOST_SESSIONS = 6
 """More are told together."""

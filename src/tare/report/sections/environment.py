@@ -6,9 +6,9 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from tare.answers.confounding import confounders
-from tare.model.attempt import Attempt
-from tare.model.campaign import Campaign
+from tare.analysis.confounding import confounders
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign
 from tare.report.words.numbers import visible
 
 

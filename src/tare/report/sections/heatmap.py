@@ -7,13 +7,21 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from tare.answers.quoted import quoted
-from tare.model.comparison import Comparison, Mean
-from tare.model.verdict import Claim, Verdict
-from tare.report.sides import Place, Side, Sides
-from tare.report.telling import MOST_COLUMNS, left_out
+from tare.analysis.quoted_figures import quoted
+from tare.core.comparison import Comparison, Mean
+from tare.core.verdict import Claim, Verdict
+from tare.report.shown_configurations import MOST_COLUMNS, left_out
+from tare.report.variants import Configuration, Variant, Variants
 from tare.report.words.assumed import FOOTNOTE, assumed_mark
 from tare.report.words.changes import change, figure, levels
+from tare.report.words.mean_cost import (
+    beside_words,
+    mean_words,
+    miss_words,
+    paid_change,
+    progress_words,
+    tail_words,
+)
 from tare.report.words.numbers import (
     count,
     percent,
@@ -22,16 +30,8 @@ from tare.report.words.numbers import (
     ratio_bounds,
     visible,
 )
-from tare.report.words.paid import (
-    beside_words,
-    mean_words,
-    miss_words,
-    paid_change,
-    progress_words,
-    tail_words,
-)
+from tare.report.words.pairing import verdict_mark
 from tare.report.words.settling import more
-from tare.report.words.together import verdict_mark
 from tare.stats.intervals import MIN_BLOCKS
 
 _MOST_COLUMNS = 9
@@ -39,7 +39,7 @@ _STEPS = (0.05, 0.15, 0.4, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
+class HeatMapCell:
     """One contender at one place: the number, what would settle it, its paint, and all of it in words.
 
     `mark` is there where its verdict rests on what so few blocks cannot show.
@@ -57,18 +57,18 @@ class Cell:
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class HeatMapRow:
     """One contender; a cell is None where the plan has no such case."""
 
-    side: Side
-    cells: tuple[Cell | None, ...]
+    side: Variant
+    cells: tuple[HeatMapCell | None, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Column:
+class HeatMapColumn:
     """One figure of merit at one place."""
 
-    place: Place
+    place: Configuration
     fom: str
 
     @property
@@ -82,8 +82,8 @@ class HeatMap:
     """Contenders × columns. `groups` are workload and figure of merit, with how many scales each has."""
 
     groups: tuple[tuple[str, int], ...]
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[HeatMapColumn, ...]
+    rows: tuple[HeatMapRow, ...]
 
     @property
     def footnote(self) -> str:
@@ -91,16 +91,19 @@ class HeatMap:
         return FOOTNOTE if any(cell.mark for row in self.rows for cell in row.cells if cell) else ""
 
 
-_Cells = Mapping[tuple[Side, Column], Comparison]
+_Cells = Mapping[tuple[Variant, HeatMapColumn], Comparison]
 
 
-def heat_maps(aggregates: Sequence[Comparison], sides: Sides) -> tuple[list[HeatMap], str]:
+def heat_maps(aggregates: Sequence[Comparison], sides: Variants) -> tuple[list[HeatMap], str]:
     """Return what people quote as tables, their columns in the order of the plan, and what is left out.
 
     Workloads stay whole and share a table until it would be wider than a page.
     """
     cells = {
-        (sides.side_of[one.contender_case], Column(sides.place_of[one.contender_case], figure(one))): one
+        (
+            sides.side_of[one.contender_case],
+            HeatMapColumn(sides.place_of[one.contender_case], figure(one)),
+        ): one
         for one in quoted(aggregates)
     }
     every = list(dict.fromkeys(column for _, column in cells))
@@ -111,7 +114,7 @@ def heat_maps(aggregates: Sequence[Comparison], sides: Sides) -> tuple[list[Heat
     }
     foms = list(dict.fromkeys(column.fom for column in every))
     shown.sort(key=lambda one: (titles[one.place.problem], foms.index(one.fom), order[one.place]))
-    tables: list[list[Column]] = []
+    tables: list[list[HeatMapColumn]] = []
     for _, group in itertools.groupby(shown, key=lambda column: column.place.workload):
         columns = list(group)
         for start in range(0, len(columns), _MOST_COLUMNS):
@@ -125,26 +128,26 @@ def heat_maps(aggregates: Sequence[Comparison], sides: Sides) -> tuple[list[Heat
     )
 
 
-def _most_telling(cells: _Cells, every: Sequence[Column]) -> list[Column]:
+def _most_telling(cells: _Cells, every: Sequence[HeatMapColumn]) -> list[HeatMapColumn]:
     farness = dict.fromkeys(every, 0.0)
     for (_, column), one in cells.items():
         farness[column] = max(farness[column], abs(math.log(one.ratio)) if one.ratio else 0.0)
     return sorted(every, key=lambda column: -farness[column])[:MOST_COLUMNS]
 
 
-def _heat_map(columns: Sequence[Column], cells: _Cells, sides: Sides) -> HeatMap:
+def _heat_map(columns: Sequence[HeatMapColumn], cells: _Cells, sides: Variants) -> HeatMap:
     grouped = itertools.groupby(columns, key=lambda column: column.title)
     return HeatMap(
         groups=tuple((title, len(list(found))) for title, found in grouped),
         columns=tuple(columns),
         rows=tuple(
-            Row(side, tuple(_cell(cells.get((side, column)), sides) for column in columns))
+            HeatMapRow(side, tuple(_cell(cells.get((side, column)), sides) for column in columns))
             for side in sides.contenders
         ),
     )
 
 
-def _cell(one: Comparison | None, sides: Sides) -> Cell | None:
+def _cell(one: Comparison | None, sides: Variants) -> HeatMapCell | None:
     if one is None:
         return None
     place = f"{sides.place_of[one.contender_case].label}, {figure(one)}"
@@ -153,7 +156,7 @@ def _cell(one: Comparison | None, sides: Sides) -> Cell | None:
     if told is None:
         reason = visible(one.note) or "not measured"
         said = f"{label}: {reason}"
-        return Cell("–", "none", "", "", "missing", said, (("Result", reason),), _cases(one))
+        return HeatMapCell("–", "none", "", "", "missing", said, (("Result", reason),), _cases(one))
     number, interval = told.number, told.interval or "no interval"
     confidence = percent(one.confidence, is_signed=False, decimals=0)
     details = (
@@ -170,7 +173,7 @@ def _cell(one: Comparison | None, sides: Sides) -> Cell | None:
         ("Verdict", f"{one.verdict.value}{verdict_mark(one)}"),
         *((name, text) for name, text in _further(one) if text),
     )
-    return Cell(
+    return HeatMapCell(
         one.verdict.sign,
         number,
         interval,
@@ -198,7 +201,7 @@ def _evidence(one: Comparison) -> str:
     return count(one.n_blocks, "block") if one.is_paired else f"{count(one.n_blocks, 'run')} a side, unpaired"
 
 
-def _measured(one: Comparison, sides: Sides) -> Iterator[tuple[str, str]]:
+def _measured(one: Comparison, sides: Variants) -> Iterator[tuple[str, str]]:
     """Yield what both sides measured, in the unit of the figure."""
     told = levels(one)
     if told is not None:

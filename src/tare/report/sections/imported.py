@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tare.answers.pairs import pairs, told_blocks
-from tare.model.attempt import Attempt
-from tare.model.campaign import Campaign
-from tare.model.case import Pass
+from tare.analysis.pairs import pairs, told_blocks
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign
+from tare.core.case import Pass
 from tare.report.words.numbers import count
 from tare.stats.intervals import MIN_BLOCKS
 

@@ -6,10 +6,10 @@ import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 
-from tare.model.campaign import Campaign
-from tare.model.packets import Counted, by_power_of_two, peaks, read
+from tare.core.campaign import Campaign
+from tare.core.packets import Counted, by_power_of_two, peaks, read
 from tare.report.sections.panels import Panel, Point, lines_of
-from tare.report.sides import Side, Sides
+from tare.report.variants import Variant, Variants
 from tare.report.words.numbers import coordinate, percent, visible
 
 PACKET_AXIS = "packet_bytes"
@@ -63,9 +63,9 @@ def _sizes(case: str, counted: Sequence[Counted]) -> PacketSizes:
     )
 
 
-def packet_panels(found: Sequence[PacketSizes], sides: Sides) -> list[Panel]:
+def packet_panels(found: Sequence[PacketSizes], sides: Variants) -> list[Panel]:
     """Return the shares by power of two, one panel a place."""
-    by_place: dict[str, dict[Side, list[Point]]] = {}
+    by_place: dict[str, dict[Variant, list[Point]]] = {}
     for one in found:
         if len(one.shares) > 1:
             lines = by_place.setdefault(sides.place_of[one.case].label, {})

@@ -7,14 +7,14 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from tare.answers.answering import shown_foms
-from tare.answers.bounds import bound
-from tare.model.bounds import Bound
-from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Estimate
-from tare.model.values import Settings
-from tare.model.workload import Better, Fom
-from tare.report.sides import Side, Sides
+from tare.analysis.answering_figures import shown_foms
+from tare.analysis.bounds import bound
+from tare.core.bounds import Bound
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison, Estimate
+from tare.core.values import Settings
+from tare.core.workload import Better, Fom
+from tare.report.variants import Variant, Variants
 from tare.report.words.assumed import assumed_brief
 from tare.report.words.changes import change, figure
 from tare.report.words.numbers import (
@@ -72,7 +72,7 @@ class Guide:
 class Line:
     """The points of one side, from left to right."""
 
-    side: Side
+    side: Variant
     points: tuple[Point, ...]
 
 
@@ -92,12 +92,12 @@ class Panel:
     is_size: bool = False
 
 
-_Grouped = dict[tuple[str, str, str, str], dict[Side, list[Point]]]
+_Grouped = dict[tuple[str, str, str, str], dict[Variant, list[Point]]]
 """Points by title, subtitle, coordinate and unit of their panel, and by side."""
 
 
 def measured_panels(
-    estimates: Sequence[Estimate], campaign: Campaign, sides: Sides, better: Better
+    estimates: Sequence[Estimate], campaign: Campaign, sides: Variants, better: Better
 ) -> list[Panel]:
     """Return primary FOMs that are better in the given direction, against size, one panel a place.
 
@@ -144,7 +144,7 @@ def _against(panel: Panel, bounds: set[Bound | None]) -> Panel:
     return dataclasses.replace(panel, guide=Guide(known.resource.value, tuple(ends)))
 
 
-def ratio_panels(comparisons: Sequence[Comparison], campaign: Campaign, sides: Sides) -> list[Panel]:
+def ratio_panels(comparisons: Sequence[Comparison], campaign: Campaign, sides: Variants) -> list[Panel]:
     """Return primary FOMs as contender / reference against size, one panel a place and FOM."""
     grouped: _Grouped = defaultdict(lambda: defaultdict(list))
     for one in comparisons:
@@ -164,14 +164,14 @@ def ratio_panels(comparisons: Sequence[Comparison], campaign: Campaign, sides: S
     return _panels(grouped, sides)
 
 
-def scale_panels(figures: Sequence[Comparison], sides: Sides) -> list[Panel]:
+def scale_panels(figures: Sequence[Comparison], sides: Variants) -> list[Panel]:
     """Return overall ratios along the number that each problem varies, a panel a problem and figure.
 
     Of many those are drawn where a contender lies farthest off.
     """
-    grouped: dict[tuple[str, str], dict[Side, list[Point]]] = defaultdict(lambda: defaultdict(list))
+    grouped: dict[tuple[str, str], dict[Variant, list[Point]]] = defaultdict(lambda: defaultdict(list))
     firsts: dict[tuple[str, str], tuple[Comparison, str]] = {}
-    gaps: dict[tuple[tuple[str, str], Side], list[float]] = defaultdict(list)
+    gaps: dict[tuple[tuple[str, str], Variant], list[float]] = defaultdict(list)
     for one in figures:
         place, side = sides.place_of[one.contender_case], sides.side_of[one.contender_case]
         key = (place.problem, figure(one))
@@ -252,7 +252,7 @@ def _direction(better: Better | None) -> str:
     return f", {better} is better" if better else ""
 
 
-def _panels(grouped: _Grouped, sides: Sides) -> list[Panel]:
+def _panels(grouped: _Grouped, sides: Variants) -> list[Panel]:
     for (title, _, axis, _), lines in grouped.items():
         for side, points in lines.items() if axis not in ("bytes", IN_TIME) else ():
             lines[side] = broken(points, _unmeasured(title, side, points, sides))
@@ -265,14 +265,14 @@ def _panels(grouped: _Grouped, sides: Sides) -> list[Panel]:
     ]
 
 
-def _unmeasured(title: str, side: Side, points: Sequence[Point], sides: Sides) -> list[float]:
+def _unmeasured(title: str, side: Variant, points: Sequence[Point], sides: Variants) -> list[float]:
     """Return the steps that the plan has for a line, and that were not measured."""
     measured = {point.x for point in points}
     places = (place for case, place in sides.place_of.items() if sides.side_of[case] == side)
     return [place.at for place in places if place.problem == title and place.at not in measured]
 
 
-def lines_of(by_side: dict[Side, list[Point]], sides: Sides) -> tuple[Line, ...]:
+def lines_of(by_side: dict[Variant, list[Point]], sides: Variants) -> tuple[Line, ...]:
     """Return a line a side, in the order of the sides, its points from left to right."""
     return tuple(
         Line(side, tuple(sorted(by_side[side], key=lambda point: point.x)))
@@ -281,7 +281,7 @@ def lines_of(by_side: dict[Side, list[Point]], sides: Sides) -> tuple[Line, ...]
     )
 
 
-def _thinned(lines: dict[Side, list[Point]]) -> dict[Side, list[Point]]:
+def _thinned(lines: dict[Variant, list[Point]]) -> dict[Variant, list[Point]]:
     """Return every second, third … point, and the last, so that a line has few enough to be told apart."""
     xs = sorted({point.x for points in lines.values() for point in points})
     step = math.ceil(len(xs) / MOST_POINTS)

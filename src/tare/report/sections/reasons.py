@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tare.answers.explanation import Reason
-from tare.model.attempt import Attempt
-from tare.model.campaign import Campaign
-from tare.model.telemetry import PREFIX
-from tare.model.telemetry_sources import figures as telemetry_figures
-from tare.model.verdict import Claim
+from tare.analysis.correlates import Reason
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign
+from tare.core.telemetry import PREFIX
+from tare.core.telemetry_sources import figures as telemetry_figures
+from tare.core.verdict import Claim
 from tare.report.sections.heatmap import css_class
-from tare.report.sides import Place, Side, Sides
+from tare.report.variants import Configuration, Variant, Variants
 from tare.report.words.assumed import FOOTNOTE, assumed_mark
 from tare.report.words.numbers import count, ratio, ratio_bounds, scaled, visible, words
 
@@ -34,8 +34,8 @@ class ReasonRow:
     `mark` that this rests on what so few blocks cannot show.
     """
 
-    side: Side
-    place: Place
+    side: Variant
+    place: Configuration
     name: str
     summary: str
     reference: str
@@ -55,7 +55,7 @@ class ReasonRow:
         return FOOTNOTE if self.mark else ""
 
 
-def reason_rows(reasons: Sequence[Reason], sides: Sides) -> list[ReasonRow]:
+def reason_rows(reasons: Sequence[Reason], sides: Variants) -> list[ReasonRow]:
     """Return the largest differences of each contender at each place."""
     shown: dict[str, int] = {}
     rows = []
@@ -67,7 +67,7 @@ def reason_rows(reasons: Sequence[Reason], sides: Sides) -> list[ReasonRow]:
     return rows
 
 
-def _row(reason: Reason, sides: Sides) -> ReasonRow:
+def _row(reason: Reason, sides: Variants) -> ReasonRow:
     one = reason.comparison
     name = one.fom.removeprefix(PREFIX)
     figure = telemetry_figures()[name]

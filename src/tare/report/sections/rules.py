@@ -10,14 +10,14 @@ import dataclasses
 import enum
 from collections.abc import Sequence
 
-from tare.answers.distribution import Diagnosis
-from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison, Mean
-from tare.model.plan import Plan
-from tare.model.scaling import ScalingCurve
-from tare.model.values import Scalar
+from tare.analysis.distribution import Diagnosis
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison, Mean
+from tare.core.plan import Plan
+from tare.core.scaling import ScalingCurve
+from tare.core.values import Scalar
 from tare.report.sections.bounds import BoundRow
-from tare.report.sides import Sides
+from tare.report.variants import Variants
 from tare.report.words.numbers import count, listed, percent, quantity, visible, words
 
 
@@ -30,7 +30,7 @@ class Keeping(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True)
-class Rule:
+class ReportingRule:
     """A rule in a few words, how far it was kept, and what this campaign did for it."""
 
     number: int
@@ -44,14 +44,14 @@ class RuleFacts:
     """What the rules are judged by."""
 
     campaign: Campaign
-    sides: Sides
+    sides: Variants
     quoted: Sequence[Comparison]
     scalings: Sequence[ScalingCurve]
     diagnosis: Diagnosis
     bounds: Sequence[BoundRow]
 
 
-def rules(facts: RuleFacts) -> tuple[Rule, ...]:
+def rules(facts: RuleFacts) -> tuple[ReportingRule, ...]:
     """Return the twelve rules in their order."""
     parts = (
         ("name the base of each speedup", _base(facts)),
@@ -68,7 +68,8 @@ def rules(facts: RuleFacts) -> tuple[Rule, ...]:
         ("draw what is needed, and lines only where they mean something", _drawing(facts)),
     )
     return tuple(
-        Rule(number, title, keeping, what) for number, (title, (keeping, what)) in enumerate(parts, 1)
+        ReportingRule(number, title, keeping, what)
+        for number, (title, (keeping, what)) in enumerate(parts, 1)
     )
 
 

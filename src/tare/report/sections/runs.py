@@ -8,13 +8,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from tare.answers.accounting import state_of
-from tare.model.attempt import Attempt, State
-from tare.model.campaign import Campaign
-from tare.model.case import Run
+from tare.analysis.accounting import state_of
+from tare.core.attempt import Attempt, State
+from tare.core.campaign import Campaign
+from tare.core.case import Run
 from tare.report.listing import Listing, PackedCell, PackedRow, split
 from tare.report.sections.panels import is_shown
-from tare.report.sides import Sides
+from tare.report.variants import Variants
 from tare.report.words.numbers import NARROW, number, quantity, visible, words
 
 
@@ -40,7 +40,7 @@ class RunRow:
     folder: str
 
 
-def run_rows(campaign: Campaign, sides: Sides) -> list[RunRow]:
+def run_rows(campaign: Campaign, sides: Variants) -> list[RunRow]:
     """Return a row for every attempt and every run without one, block by block."""
     tried = {Run(one.block, one.case) for one in campaign.attempts}
     shown = _shown_foms(campaign)
@@ -118,7 +118,7 @@ def _attempt_row(one: Attempt, campaign: Campaign, side: str, place: str, shown:
     )
 
 
-def _pending_row(run: Run, sides: Sides) -> RunRow:
+def _pending_row(run: Run, sides: Variants) -> RunRow:
     return RunRow(
         case=run.case,
         block=run.block,

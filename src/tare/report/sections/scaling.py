@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tare.model.scaling import Law, ScalingCurve, ScalingKind, ScalingPoint
+from tare.core.scaling import Law, ScalingCurve, ScalingKind, ScalingPoint
 from tare.report.sections.panels import Guide, Line, Panel, Point, broken
-from tare.report.sides import Side, Sides
+from tare.report.variants import Variant, Variants
 from tare.report.words.numbers import coordinate, visible, words
 from tare.report.words.scaling import (
     efficiency_words,
@@ -27,7 +27,7 @@ from tare.report.words.scaling import (
 class ScalingRow:
     """One side at one scale, in words; `is_missing` where it was not measured."""
 
-    side: Side
+    side: Variant
     at: str
     value: str
     speedup: str
@@ -42,7 +42,7 @@ class ScalingRow:
 class LawRow:
     """One law of one side, in words."""
 
-    side: Side
+    side: Variant
     law: Law
     text: str
 
@@ -55,27 +55,27 @@ class ScalingBlock:
     subtitle: str
     value_name: str
     speedup_name: str
-    sentences: tuple[tuple[Side, str], ...]
+    sentences: tuple[tuple[Variant, str], ...]
     rows: tuple[ScalingRow, ...]
     laws: tuple[LawRow, ...]
 
 
-def scaling_blocks(curves: Sequence[ScalingCurve], sides: Sides) -> list[ScalingBlock]:
+def scaling_blocks(curves: Sequence[ScalingCurve], sides: Variants) -> list[ScalingBlock]:
     """Return a block for each problem, with the first figure of merit of its workload."""
     return [_block(title, alike, sides) for title, alike in _by_problem(curves, sides).items()]
 
 
-def speedup_panels(curves: Sequence[ScalingCurve], sides: Sides) -> list[Panel]:
+def speedup_panels(curves: Sequence[ScalingCurve], sides: Variants) -> list[Panel]:
     """Return speedup against scale, one panel a problem, with the line that it would follow ideally."""
     return _panels(curves, sides, is_efficiency=False)
 
 
-def efficiency_panels(curves: Sequence[ScalingCurve], sides: Sides) -> list[Panel]:
+def efficiency_panels(curves: Sequence[ScalingCurve], sides: Variants) -> list[Panel]:
     """Return parallel efficiency against scale, one panel a problem, with the line at 100 %."""
     return _panels(curves, sides, is_efficiency=True)
 
 
-def _by_problem(curves: Sequence[ScalingCurve], sides: Sides) -> dict[str, list[ScalingCurve]]:
+def _by_problem(curves: Sequence[ScalingCurve], sides: Variants) -> dict[str, list[ScalingCurve]]:
     """Return the curves that can be drawn together, by title: the first figure of merit of each problem."""
     foms: dict[str, tuple[object, ...]] = {}
     grouped: dict[str, list[ScalingCurve]] = {}
@@ -90,11 +90,11 @@ def _by_problem(curves: Sequence[ScalingCurve], sides: Sides) -> dict[str, list[
     return {title: alike for title, alike in grouped.items() if any(curve.measured for curve in alike)}
 
 
-def _side(curve: ScalingCurve, sides: Sides) -> Side:
+def _side(curve: ScalingCurve, sides: Variants) -> Variant:
     return next(sides.side_of[point.case] for point in curve.points if point.case is not None)
 
 
-def _block(title: str, curves: Sequence[ScalingCurve], sides: Sides) -> ScalingBlock:
+def _block(title: str, curves: Sequence[ScalingCurve], sides: Variants) -> ScalingBlock:
     first = curves[0]
     ordered = sorted(curves, key=lambda curve: _side(curve, sides).index)
     return ScalingBlock(
@@ -114,7 +114,7 @@ def _at(curve: ScalingCurve) -> str:
     return f" · {settings_words(curve.at)}" if curve.at else ""
 
 
-def _row(curve: ScalingCurve, point: ScalingPoint, side: Side) -> ScalingRow:
+def _row(curve: ScalingCurve, point: ScalingPoint, side: Variant) -> ScalingRow:
     return ScalingRow(
         side=side,
         at=scale_words(curve.along, point.scale),
@@ -128,7 +128,7 @@ def _row(curve: ScalingCurve, point: ScalingPoint, side: Side) -> ScalingRow:
     )
 
 
-def _panels(curves: Sequence[ScalingCurve], sides: Sides, *, is_efficiency: bool) -> list[Panel]:
+def _panels(curves: Sequence[ScalingCurve], sides: Variants, *, is_efficiency: bool) -> list[Panel]:
     panels = []
     for title, alike in _by_problem(curves, sides).items():
         by_side = {_side(curve, sides): _points(curve, is_efficiency=is_efficiency) for curve in alike}

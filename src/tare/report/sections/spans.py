@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tare.answers.spans import Quartiles, platform_spans
-from tare.model.campaign import Campaign
+from tare.analysis.spans import Quartiles, platform_spans
+from tare.core.campaign import Campaign
+from tare.core.units import format_seconds
 from tare.report.words.numbers import count, visible
-from tare.units import format_seconds
 
 
 def span_sentences(campaign: Campaign) -> Iterator[str]:

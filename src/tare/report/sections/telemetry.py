@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from tare.model.attempt import Attempt
-from tare.model.campaign import Campaign
-from tare.model.telemetry import Timeline, Track
-from tare.model.telemetry_sources import courses as telemetry_courses
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign
+from tare.core.telemetry import Timeline, Track
+from tare.core.telemetry_sources import courses as telemetry_courses
 from tare.report.sections.panels import Line, Panel, Point
-from tare.report.sides import Sides
+from tare.report.variants import Variants
 from tare.report.words.numbers import count, scaled, visible
 from tare.stats.intervals import Floats
 
@@ -56,7 +56,7 @@ class Bar:
 
 
 @dataclasses.dataclass(frozen=True)
-class Course:
+class NodeTimeline:
     """What the nodes of one case did against time, its runs one after another.
 
     `runs` are the two ends of each run on the axis, in seconds, with its block.
@@ -70,14 +70,14 @@ class Course:
 
 
 @dataclasses.dataclass(frozen=True)
-class Courses:
+class NodeTimelines:
     """Charts against time, and in words what they leave out."""
 
-    shown: tuple[Course, ...] = ()
+    shown: tuple[NodeTimeline, ...] = ()
     left_out: str = ""
 
 
-def courses(campaign: Campaign, sides: Sides, cases: frozenset[str], read: ReadTimeline) -> Courses:
+def courses(campaign: Campaign, sides: Variants, cases: frozenset[str], read: ReadTimeline) -> NodeTimelines:
     """Return CPU and network of some cases against time, those of one place beside each other."""
     runs: dict[str, list[Attempt]] = {}
     measured = campaign.measured()
@@ -87,7 +87,7 @@ def courses(campaign: Campaign, sides: Sides, cases: frozenset[str], read: ReadT
     places = {place: number for number, place in enumerate(sides.places)}
     placed = sorted(runs, key=lambda case: (places[sides.place_of[case]], sides.side_of[case].index))
     kinds = [(name, one.title, one.unit) for name, one in telemetry_courses().items()]
-    found: list[Course] = []
+    found: list[NodeTimeline] = []
     n_cases = 0
     for case in placed:
         if case not in cases or n_cases == MOST_CASES:
@@ -98,7 +98,7 @@ def courses(campaign: Campaign, sides: Sides, cases: frozenset[str], read: ReadT
         found += [course for course in drawn if course is not None]
         n_cases += any(course is not None for course in drawn)
     most = max(map(len, runs.values()), default=0)
-    return Courses(tuple(found), _left_out(n_cases, len(runs), most) if found else "")
+    return NodeTimelines(tuple(found), _left_out(n_cases, len(runs), most) if found else "")
 
 
 def _spread(runs: Sequence[Attempt]) -> list[Attempt]:
@@ -120,8 +120,8 @@ def _course(
     name: str,
     title: str,
     unit: str,
-    sides: Sides,
-) -> Course | None:
+    sides: Variants,
+) -> NodeTimeline | None:
     """Return one quantity of one case; None where no host tells it."""
     known = [(block, one) for block, one in timelines if any(track.values.get(name) for track in one.tracks)]
     if not known:
@@ -153,7 +153,7 @@ def _course(
     hosts = tuple(layers)
     line = Line(sides.side_of[case], tuple(_points(bars, hosts, len(known), unit)))
     panel = Panel(sides.case_label(case), title, (line,), x="seconds", unit=unit)
-    return Course(panel, tuple(epochs), tuple(bars), hosts, tuple(runs))
+    return NodeTimeline(panel, tuple(epochs), tuple(bars), hosts, tuple(runs))
 
 
 def _length_s(one: Timeline) -> float:
@@ -226,7 +226,7 @@ def _points(bars: Sequence[Bar], hosts: Sequence[str], n_runs: int, unit: str) -
         yield Point(x=number, y=mean, low=None, high=None, at=host, value=value, interval="", n_blocks=n_runs)
 
 
-def describe_course(course: Course) -> str:
+def describe_course(course: NodeTimeline) -> str:
     """Return a chart in words, for those who do not see it."""
     points = course.panel.lines[0].points
     told = "; ".join(f"{point.at}: {point.value}" for point in points)

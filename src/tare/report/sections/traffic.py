@@ -7,11 +7,11 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from tare.model.attempt import Attempt
-from tare.model.backend import own_counters
-from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison
-from tare.report.sides import Side, Sides
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison
+from tare.core.job import own_counters
+from tare.report.variants import Variant, Variants
 from tare.report.words.numbers import number, ratio, visible
 
 _LEAST_SHARE = 0.01
@@ -56,7 +56,7 @@ def crossings(campaign: Campaign, comparisons: Iterable[Comparison]) -> list[Cro
     return found
 
 
-def summaries(found: list[Crossing], sides: Sides) -> list[tuple[Side, str]]:
+def summaries(found: list[Crossing], sides: Variants) -> list[tuple[Variant, str]]:
     """Return for each side what its busiest interface carried, next to the reference's."""
     busiest: dict[str, Crossing] = {}
     for one in found:

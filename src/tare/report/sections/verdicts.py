@@ -6,14 +6,15 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from tare.model.campaign import Campaign
-from tare.model.comparison import Comparison
-from tare.model.verdict import Claim
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison
+from tare.core.verdict import Claim
 from tare.report.listing import Listing, PackedCell, PackedRow, split
 from tare.report.sections.heatmap import css_class
-from tare.report.sides import Sides
+from tare.report.variants import Variants
 from tare.report.words.assumed import MARK, assumed_mark, footnote
 from tare.report.words.changes import change, levels
+from tare.report.words.mean_cost import beside_words
 from tare.report.words.numbers import (
     coordinate,
     count,
@@ -23,9 +24,8 @@ from tare.report.words.numbers import (
     visible,
     words,
 )
-from tare.report.words.paid import beside_words
+from tare.report.words.pairing import APART, UNCROSSED, verdict_mark
 from tare.report.words.settling import more
-from tare.report.words.together import APART, UNCROSSED, verdict_mark
 
 MOST_VERDICTS = 2000
 """Beyond so many comparisons the page tells one a figure of merit, over all of its coordinates."""
@@ -78,7 +78,7 @@ class Verdicts:
 
 
 def verdicts(
-    comparisons: Sequence[Comparison], aggregates: Sequence[Comparison], campaign: Campaign, sides: Sides
+    comparisons: Sequence[Comparison], aggregates: Sequence[Comparison], campaign: Campaign, sides: Variants
 ) -> Verdicts:
     """Return the comparisons as a table that can be read, and in words what it leaves out."""
     chosen, title, left_out = comparisons, "every figure of merit at every size", ""
@@ -104,7 +104,7 @@ def _farness(one: Comparison) -> float:
     return -abs(math.log(one.ratio)) if one.ratio else 0.0
 
 
-def _row(one: Comparison, campaign: Campaign, sides: Sides) -> VerdictRow:
+def _row(one: Comparison, campaign: Campaign, sides: Variants) -> VerdictRow:
     shared = {"workload"} | (set(campaign.cases[one.contender_case].settings) & set(campaign.plan.varied))
     p = one.p_equivalence_adjusted if one.verdict.claim is Claim.EQUIVALENCE else one.p_adjusted
     return VerdictRow(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from tare.answers.headline import Headline
-from tare.model.comparison import Comparison
-from tare.model.verdict import Verdict, differences
-from tare.report.sides import Side, Sides
+from tare.analysis.headline import Headline
+from tare.core.comparison import Comparison
+from tare.core.verdict import Verdict, differences
+from tare.report.variants import Variant, Variants
 from tare.report.words.assumed import assumed_words
 from tare.report.words.clauses import (
     Clause,
@@ -20,8 +20,8 @@ from tare.report.words.clauses import (
     undecided,
 )
 from tare.report.words.further import further_words
+from tare.report.words.mean_cost import averaged_words, misasked_words, miss_words, progress_words
 from tare.report.words.numbers import NARROW, count, listed, percent
-from tare.report.words.paid import averaged_words, misasked_words, miss_words, progress_words
 from tare.report.words.settling import settles
 
 
@@ -34,7 +34,7 @@ class Answer:
     may be empty, and what follows them.
     """
 
-    side: Side
+    side: Variant
     text: str
     beside: str
     cases: tuple[str, ...]
@@ -50,7 +50,7 @@ class Answer:
 def answer_all(
     headlines: Sequence[Headline],
     overview: Sequence[Comparison],
-    sides: Sides,
+    sides: Variants,
     margin: float,
     figures: Sequence[Comparison] = (),
 ) -> list[Answer]:
@@ -70,8 +70,8 @@ def answer_all(
 
 
 def answer(
-    side: Side,
-    sides: Sides,
+    side: Variant,
+    sides: Variants,
     headlines: Sequence[Headline],
     overview: Sequence[Comparison],
     margin: float,
@@ -118,7 +118,7 @@ _ONE_NODE = "all ranks were on one node, and nothing that they send each other c
 _NEVER = "no block of any session has runs of both, so nothing is said of what tells them apart."
 
 
-def _notes(headlines: Sequence[Headline], sides: Sides) -> list[str]:
+def _notes(headlines: Sequence[Headline], sides: Variants) -> list[str]:
     """Return what the numbers leave out, once for all figures of which it is the same.
 
     Places are named where a note is not of every place of a figure.
@@ -227,7 +227,7 @@ def _same(changed: Sequence[Clause], same: Sequence[Clause], reference: str, mar
     return f"is equivalent to {reference}, within {_within(margin)}, in"
 
 
-def _one_node(headlines: Sequence[Headline], overview: Sequence[Comparison], sides: Sides) -> str:
+def _one_node(headlines: Sequence[Headline], overview: Sequence[Comparison], sides: Variants) -> str:
     """Return what is to say of networks on one node; empty where there is no such case.
 
     Where a campaign does not tell which workloads send messages, they are compared all the same.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from tare.model.comparison import Finding
-from tare.model.verdict import Verdict
+from tare.core.comparison import Finding
+from tare.core.verdict import Verdict
 from tare.stats.autocorrelation import LASTING
 from tare.stats.looks import SHOWING_BLOCKS
 

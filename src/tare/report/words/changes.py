@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tare.model.comparison import Comparison, Finding
-from tare.model.values import Settings
-from tare.model.verdict import differences
+from tare.core.comparison import Comparison, Finding
+from tare.core.values import Settings
+from tare.core.verdict import differences
 from tare.report.words.numbers import (
     NARROW,
     SPACE,
@@ -45,7 +45,7 @@ def signs_told() -> str:
     return ", ".join(f"{one.sign} is {one}" for one in differences())
 
 
-class Told(NamedTuple):
+class WordedChange(NamedTuple):
     """A number with its unit, and its interval in the same notation; that is empty where there is none."""
 
     number: str
@@ -55,7 +55,7 @@ class Told(NamedTuple):
         return f"{self.number}{SPACE}{self.interval}".rstrip()
 
 
-def change(one: Finding) -> Told | None:
+def change(one: Finding) -> WordedChange | None:
     """Return how the figure changes: ``+68 % [61, 75]``, ``161 × [155, 167]``; None without a ratio."""
     if one.ratio is None:
         return None
@@ -94,15 +94,15 @@ def bounds_of(one: Finding) -> tuple[float, float] | None:
     return None if one.low is None or one.high is None else (one.low - 1, one.high - 1)
 
 
-def shares(share: float, bounds: tuple[float, float] | None, *, is_signed: bool = True) -> Told:
+def shares(share: float, bounds: tuple[float, float] | None, *, is_signed: bool = True) -> WordedChange:
     """Return a share and its interval in percent, with the same decimals."""
     decimals = share_decimals(share, bounds)
-    return Told(percent(share, is_signed=is_signed, decimals=decimals), bracket(bounds, decimals))
+    return WordedChange(percent(share, is_signed=is_signed, decimals=decimals), bracket(bounds, decimals))
 
 
-def factor(ratio: float, low: float | None, high: float | None) -> Told:
+def factor(ratio: float, low: float | None, high: float | None) -> WordedChange:
     """Return a ratio as people say it: ``161 × [155, 167]``, ``1/161 × [1/167, 1/155]``."""
-    return Told(f"{times(ratio, low, high)}{NARROW}×", times_bounds(low, high))
+    return WordedChange(f"{times(ratio, low, high)}{NARROW}×", times_bounds(low, high))
 
 
 def fold(one: Finding) -> str:
@@ -110,7 +110,7 @@ def fold(one: Finding) -> str:
     ratio, low, high = one.ratio or 1.0, one.low, one.high
     if ratio < 1:
         ratio, low, high = 1 / ratio, _inverse(high), _inverse(low)
-    return str(Told(times(ratio, low, high), times_bounds(low, high)))
+    return str(WordedChange(times(ratio, low, high), times_bounds(low, high)))
 
 
 def _inverse(end: float | None) -> float | None:

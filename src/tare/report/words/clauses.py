@@ -11,16 +11,16 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from tare.answers.aspects import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Sizes
-from tare.answers.finding import NOT_MEASURED, WITHHELD_BY_PAID
-from tare.answers.headline import Headline
-from tare.model.verdict import Claim, Verdict
-from tare.model.workload import Better
-from tare.report.sides import Sides
+from tare.analysis.aspects import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Sizes
+from tare.analysis.family_tests import NOT_MEASURED, WITHHELD_BY_PAID
+from tare.analysis.headline import Headline
+from tare.core.units import format_bytes
+from tare.core.verdict import Claim, Verdict
+from tare.core.workload import Better
+from tare.report.variants import Variants
 from tare.report.words.changes import bounds_of, change, factor, fold, shares
+from tare.report.words.mean_cost import paid_apart, paid_words
 from tare.report.words.numbers import NARROW, coordinate, count, is_manifold, listed, percent, visible, words
-from tare.report.words.paid import paid_apart, paid_words
-from tare.units import format_bytes
 
 _MOST_NAMED = 4
 """Figures of a verdict that are each told; beyond, those of one kind are told together."""
@@ -45,7 +45,7 @@ class Clause:
     is_range: bool = False
 
 
-def effects(headlines: Sequence[Headline], sides: Sides) -> list[Clause]:
+def effects(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
     """Return what got worse or better: what answers first, then the elapsed times that got much worse."""
     decided = [one for one in headlines if one.verdict.claim is Claim.DIFFERENCE and one.ratio]
     answering = [one for one in decided if one.is_answer]
@@ -59,13 +59,13 @@ def effects(headlines: Sequence[Headline], sides: Sides) -> list[Clause]:
     return found
 
 
-def equivalents(headlines: Sequence[Headline], sides: Sides) -> list[Clause]:
+def equivalents(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
     """Return what does not differ by more than the margin, as figures with their changes."""
     same = [one for one in headlines if one.is_within]
     return _fewer(_clauses(same, sides), sides)
 
 
-def undecided(headlines: Sequence[Headline], sides: Sides) -> list[Clause]:
+def undecided(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
     """Return what is not decided, as figures with their changes."""
     open_ones = [one for one in headlines if one.verdict is Verdict.UNDECIDED and not one.is_within]
     return _fewer(_clauses(open_ones, sides), sides)
@@ -94,7 +94,7 @@ def _label_words(one: Headline) -> str:
     return ", ".join(coordinate(name, value) for name, value in one.at.items())
 
 
-def place_words(headlines: Sequence[Headline], sides: Sides) -> str:
+def place_words(headlines: Sequence[Headline], sides: Variants) -> str:
     """Return where headlines were measured: ``at 2 and 4 nodes``, ``at 4 nodes (io heavy)``."""
     cases = dict.fromkeys(contender for one in headlines for _, contender in one.cases)
     nodes: dict[str, list[int | None]] = {}
@@ -129,7 +129,7 @@ def listed_at_places(clauses: Sequence[Clause]) -> str:
     return f"{', in '.join(parts[:-1])}, and in {parts[-1]}"
 
 
-def _clauses(headlines: Sequence[Headline], sides: Sides) -> list[Clause]:
+def _clauses(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
     """Return a clause a headline; of many, those of one kind of figure and direction in one clause."""
     if len(headlines) <= _MOST_NAMED:
         return [_clause((one,), sides) for one in headlines]
@@ -141,14 +141,14 @@ def _clauses(headlines: Sequence[Headline], sides: Sides) -> list[Clause]:
     return [_clause(group, sides) for group in kinds.values()]
 
 
-def _clause(group: Sequence[Headline], sides: Sides) -> Clause:
+def _clause(group: Sequence[Headline], sides: Variants) -> Clause:
     """Return what is said of one headline, or of several of one kind and verdict."""
     text = _range(group) if len(group) > 1 else _figure_and_change(group[0])
     verdict = Verdict.EQUIVALENT if group[0].is_within else group[0].verdict
     return Clause(verdict, tuple(group), text, place_words(group, sides), is_range=len(group) > 1)
 
 
-def _fewer(clauses: Sequence[Clause], sides: Sides) -> list[Clause]:
+def _fewer(clauses: Sequence[Clause], sides: Variants) -> list[Clause]:
     """Return the clauses of each verdict that lie farthest from 1, and how many more there are."""
     found = list(clauses)
     for verdict in dict.fromkeys(one.verdict for one in clauses):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tare.model.curves import Crossover, HockneyFit, Saturation
-from tare.model.workload import ParameterKind
+from tare.core.curves import Crossover, HockneyFit, Saturation
+from tare.core.workload import ParameterKind
 from tare.report.words.numbers import SPACE, percent
 from tare.report.words.scaling import scale_words, settings_words, share
 

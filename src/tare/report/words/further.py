@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tare.model.comparison import Comparison
-from tare.model.verdict import differences
+from tare.core.comparison import Comparison
+from tare.core.verdict import differences
 from tare.report.words.changes import figure
 from tare.report.words.numbers import count, listed
 

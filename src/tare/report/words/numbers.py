@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeGuard
 
-from tare.model.values import Scalar
-from tare.model.workload import ParameterKind, written
-from tare.visible import visible as visible
+from tare.core.values import Scalar
+from tare.core.visible_text import visible as visible
+from tare.core.workload import ParameterKind, written
 
 NARROW = "\u202f"
 """Narrow no-break space: keeps a number and its unit on one line (ISO 80000-1, 7.1.4)."""

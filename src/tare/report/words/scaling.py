@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tare.model.interval import Bounded
-from tare.model.scaling import Finding, Law, LawFit, ScalingCurve, ScalingKind, ScalingPoint
-from tare.model.values import Settings
-from tare.model.workload import ParameterKind
+from tare.core.interval import Bounded
+from tare.core.scaling import Law, LawFit, ScalingCurve, ScalingKind, ScalingPoint, ScalingResult
+from tare.core.values import Settings
+from tare.core.workload import ParameterKind
 from tare.report.words.numbers import (
     NARROW,
     SPACE,
@@ -100,7 +100,7 @@ def span(one: Bounded, digits: int = 3) -> str:
 def remark_words(point: ScalingPoint) -> str:
     """Return what is remarkable at one scale: its findings, or why something is absent."""
     found = [
-        str(one.finding) + (" scaling" if one.finding is Finding.NEGATIVE else "")
+        str(one.finding) + (" scaling" if one.finding is ScalingResult.NEGATIVE else "")
         if one.is_certain
         else f"seems {one.finding}"
         for one in point.remarks
@@ -172,13 +172,13 @@ def _findings(curve: ScalingCurve) -> list[str]:
     super_linear = []
     for point in curve.measured:
         for one in point.remarks:
-            if one.finding is Finding.NEGATIVE and earlier is not None:
+            if one.finding is ScalingResult.NEGATIVE and earlier is not None:
                 verb = "is" if one.is_certain else "seems"
                 step = f"from {earlier.scale:g} to {scale_words(curve.along, point.scale)}"
                 found.append(
                     f"Scaling {verb} negative {step}: throughput {factor(point.gain)}{_lack(point)}."
                 )
-            elif one.finding is Finding.SUPER_LINEAR:
+            elif one.finding is ScalingResult.SUPER_LINEAR:
                 seems = "" if one.is_certain else "seemingly "
                 super_linear.append(
                     f"{seems}{scale_words(curve.along, point.scale)}, {share(point.efficiency)}{_lack(point)}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.model.comparison import Finding
-from tare.model.verdict import Verdict
+from tare.core.comparison import Finding
+from tare.core.verdict import Verdict
 from tare.report.words.numbers import count
 
 _MOST_BLOCKS = 100

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.collectors.source import Answers, Facts, Source, whole
+from tare.plugins.collectors.source import Answers, Facts, Source, whole
 
 
 def _read(answers: Answers) -> Facts:

@@ -4,7 +4,7 @@ MYPY = False  # which mypy takes for True: on a node there is no Tare to import
 if MYPY:
     from collections.abc import Mapping
 
-    from tare.collectors.sampler.figures import Watched
+    from tare.plugins.collectors.sampler.figures import Watched
 
 HAS_PATHS = False
 ORDER = 500

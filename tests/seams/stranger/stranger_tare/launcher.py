@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tare.errors import UsageError
-from tare.model.launch import Invocation, Placement
+from tare.core.errors import UsageError
+from tare.core.launch import Invocation, Placement
 
 _START = """\
 n=$1; shift; i=0

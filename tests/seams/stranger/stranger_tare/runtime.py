@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tare.model.launch import Invocation
-from tare.model.site import Platform
+from tare.core.launch import Invocation
+from tare.core.site import Platform
 
 
 class Niced:

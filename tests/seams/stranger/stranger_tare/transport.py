@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tare.runner.witness.word import Word
+from tare.execution.transport_reports.report import TransportReport
 
 LIBRARY = "stranger"
 ASKED_BY = ("STRANGER_VERBOSE",)
 _MARK = "stranger: way="
 
 
-def tell(line: str) -> Iterator[Word]:
+def tell(line: str) -> Iterator[TransportReport]:
     """Yield the transport that `line` names."""
     if line.startswith(_MARK):
-        yield Word(library=LIBRARY, transport=line.removeprefix(_MARK).strip())
+        yield TransportReport(library=LIBRARY, transport=line.removeprefix(_MARK).strip())
 
 
 def is_chatter(line: str) -> bool:

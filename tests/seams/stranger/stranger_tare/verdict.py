@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.model.verdict import Claim, Look, Shade, Verdict
+from tare.core.verdict import Claim, Look, Shade, Verdict
 
 DIFFERENT = Verdict(
     "different",

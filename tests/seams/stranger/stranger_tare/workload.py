@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from tare.model.case import Case
-from tare.model.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
-from tare.workloads.common.benchmark import Benchmark, Findings
+from tare.core.case import Case
+from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.plugins.workloads.common.benchmark import Benchmark, Findings
 
 _LINE = re.compile(r"rank \d+ took ([\d.]+) s")
 _PROGRAM = 'sleep "0.0$1"; echo "rank ${STRANGER_RANK:-?} took 0.0$1 s"'

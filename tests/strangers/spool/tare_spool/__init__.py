@@ -11,13 +11,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tare.backends.batch import script
-from tare.backends.batch.leftovers import left_in
-from tare.backends.batch.queue import request_of
-from tare.backends.batch.scheduler import BatchScheduler
-from tare.errors import UsageError, shown
-from tare.model.backend_options import QueueOptions
-from tare.model.backend_plugin import (
+from tare.core.backend_options import QueueOptions
+from tare.core.backend_plugin import (
     BatchBackend,
     CheckContext,
     Leftover,
@@ -26,10 +21,15 @@ from tare.model.backend_plugin import (
     Session,
     Surroundings,
 )
-from tare.model.checks import Finding
-from tare.model.fields import Count, Word
-from tare.model.scheduler import Scheduler, Task
-from tare.model.site import Platform
+from tare.core.checks import Finding
+from tare.core.errors import UsageError, shown
+from tare.core.fields import Count, Word
+from tare.core.scheduler import Scheduler, Task
+from tare.core.site import Platform
+from tare.plugins.backends.batch import script
+from tare.plugins.backends.batch.leftovers import left_in
+from tare.plugins.backends.batch.queue import request_of
+from tare.plugins.backends.batch.scheduler import BatchScheduler
 from tare_spool.queue import SpoolQueue
 
 

@@ -9,9 +9,9 @@ import subprocess
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from tare.backends.batch.phases import Phase
-from tare.backends.batch.queue import QueuedJob, Request
-from tare.errors import BackendError
+from tare.core.errors import BackendError
+from tare.plugins.backends.batch.phases import Phase
+from tare.plugins.backends.batch.queue import QueuedJob, Request
 
 
 class SpoolQueue:

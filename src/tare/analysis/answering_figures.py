@@ -1,0 +1,101 @@
+"""Which figures of a workload answer what a comparison asks.
+
+What differs between the two sides says what is asked: of another network, how it carries messages; of another
+storage path, how long everything takes with its input and output. Each figure of merit declares the kinds of
+question that it answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from tare.analysis.pairs import Pair
+from tare.core.plan import Plan
+from tare.core.workload import Fom, QuestionKind
+
+_STORAGE = frozenset({"storage", "io"})
+_KINDS = {
+    "network": QuestionKind.NETWORK,
+    "provider": QuestionKind.NETWORK,
+    "transport": QuestionKind.NETWORK,
+    "platform": QuestionKind.PLATFORM,
+    "runtime": QuestionKind.PLATFORM,
+    "image": QuestionKind.PLATFORM,
+    "scheduler": QuestionKind.SCHEDULER,
+    "partition": QuestionKind.SCHEDULER,
+    "bind": QuestionKind.SCHEDULER,
+}
+
+
+def kinds_asked(differing: Collection[str], varied: Collection[str]) -> frozenset[QuestionKind]:
+    """Return what is asked where sides differ in the settings `differing` and the study varies `varied`.
+
+    A study that varies storage or I/O asks for elapsed time, input and output included, and for nothing
+    less. Settings of no other kind, such as the parameters of a workload, ask how it computes.
+    """
+    if _STORAGE & {*differing, *varied}:
+        return frozenset({QuestionKind.STORAGE})
+    found = frozenset(_KINDS[name] for name in differing if name in _KINDS)
+    return found or frozenset({QuestionKind.COMPUTE})
+
+
+def answering_foms(plan: Plan, pair: Pair) -> frozenset[str]:
+    """Return the FOMs that answer what a pair asks; for a kind that none is declared for, the primary ones.
+
+    Sides that differ in several settings ask for each of their kinds. Empty where the workload has no primary
+    one either: then all of its figures answer.
+    """
+    differing = frozenset({*pair.reference, *pair.contender})
+
+    def find() -> frozenset[str]:
+        foms = plan.foms.get(pair.workload, ())
+        primary = primary_foms(plan, pair.workload)
+        asked = kinds_asked(differing, plan.varied)
+        return frozenset[str]().union(*(_answering(foms, kind) or primary for kind in asked))
+
+    return plan.memo.get((answering_foms, pair.workload, differing), find)
+
+
+def _answering(foms: Iterable[Fom], kind: QuestionKind) -> frozenset[str]:
+    """Return the FOMs that are declared to answer a kind of question."""
+    return frozenset(fom.name for fom in foms if kind in fom.answers)
+
+
+def quoted_foms(plan: Plan, pair: Pair) -> frozenset[str]:
+    """Return the FOMs of a pair that people quote: the primary ones, and those that answer what it asks."""
+    return primary_foms(plan, pair.workload) | answering_foms(plan, pair)
+
+
+def shown_foms(plan: Plan, workload: str) -> frozenset[str]:
+    """Return the FOMs of a workload that charts show: the primary ones, and those that answer the study."""
+
+    def find() -> frozenset[str]:
+        asked = kinds_asked(plan.reference, plan.varied) if plan.reference else _storage_asked(plan)
+        foms = plan.foms.get(workload, ())
+        return frozenset(fom.name for fom in foms if fom.is_primary or asked & set(fom.answers))
+
+    return plan.memo.get((shown_foms, workload), find)
+
+
+def growing_foms(plan: Plan, workload: str) -> frozenset[str]:
+    """Return the FOMs of a workload whose growth with the scale is looked at.
+
+    They are the primary ones, but where the study varies storage or I/O those with input and output in them.
+    """
+    foms = plan.foms.get(workload, ())
+    answering = (_answering(foms, kind) for kind in _storage_asked(plan))
+    return frozenset[str]().union(*answering) or primary_foms(plan, workload)
+
+
+def _storage_asked(plan: Plan) -> frozenset[QuestionKind]:
+    """Return the question of storage if the study varies storage or I/O, whatever its reference is."""
+    return frozenset({QuestionKind.STORAGE} if _STORAGE & {*plan.reference, *plan.varied} else ())
+
+
+def primary_foms(plan: Plan, workload: str) -> frozenset[str]:
+    """Return the names of the FOMs that a summary of `workload` shows."""
+
+    def find() -> frozenset[str]:
+        return frozenset(fom.name for fom in plan.foms.get(workload, ()) if fom.is_primary)
+
+    return plan.memo.get((primary_foms, workload), find)

@@ -1,0 +1,127 @@
+"""One series of block means for each case and figure of merit that people quote."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from tare.analysis.aggregate import block_means
+from tare.analysis.answering_figures import primary_foms
+from tare.analysis.table import Cell, Table, tabulate
+from tare.core.campaign import Campaign
+from tare.core.case import Pass
+from tare.core.values import Scalar
+from tare.core.workload import Better
+from tare.stats.intervals import MIN_BLOCKS, Floats, moments
+
+_SAME = 0.99
+
+_SLOWER = {Better.LOWER: 1.0, Better.HIGHER: -1.0, None: np.nan}
+
+
+class Quoted(NamedTuple):
+    """A figure of merit of a case: a primary one, or any where its workload has none.
+
+    `labels` are the coordinates that tell it from others of that name: what is written is not what is read.
+    """
+
+    case: str
+    fom: str
+    unit: str
+    better: Better | None
+    labels: tuple[tuple[str, Scalar], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class BlockSeries:
+    """Logarithms of block means, passes × figures, NaN where a pass lacks one or it is zero or less.
+
+    Each is the geometric mean over the numeric coordinates of a run. `passes` names each row, in the
+    order of time.
+    """
+
+    figures: tuple[Quoted, ...]
+    logs: Floats
+    passes: tuple[Pass, ...]
+
+    def slowing(self) -> Floats:
+        """Return the series turned so that more is worse, NaN for figures without a direction."""
+        return self.logs * self.direction()
+
+    def direction(self) -> Floats:
+        """Return 1 for each figure that is better when lower, −1 when higher, NaN without a direction."""
+        return np.array([_SLOWER[one.better] for one in self.figures])
+
+    def distinct(self) -> BlockSeries:
+        """Return the series without those that tell the same again, as a bandwidth tells its latency.
+
+        They follow an earlier one of the same case in every block: |r| ≥ 0.99. To look at both would be
+        to look twice, and to correct for it.
+        """
+        centred = self.logs - moments(self.logs).mean
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scaled = np.nan_to_num(centred / np.sqrt(np.nansum(np.square(centred), axis=0)))
+        kept: dict[str, list[int]] = {}
+        for column, figure in enumerate(self.figures):
+            known = kept.setdefault(figure.case, [])
+            if not (np.abs(scaled[:, known].T @ scaled[:, column]) >= _SAME).any():
+                known.append(column)
+        columns = [column for columns in kept.values() for column in columns]
+        return BlockSeries(
+            tuple(self.figures[column] for column in columns), self.logs[:, columns], self.passes
+        )
+
+    def over(self, references: Mapping[str, str]) -> BlockSeries:
+        """Return the figures of the cases that have a reference, each over the same figure of that."""
+        places = {figure: column for column, figure in enumerate(self.figures)}
+        found = {
+            figure: (column, places[base])
+            for figure, column in places.items()
+            if (base := figure._replace(case=references.get(figure.case, ""))) in places
+        }
+        above, below = ([pair[side] for pair in found.values()] for side in (0, 1))
+        return BlockSeries(tuple(found), self.logs[:, above] - self.logs[:, below], self.passes)
+
+    def within_sessions(self) -> BlockSeries:
+        """Return the series with every session moved to the level of the figure's longest one.
+
+        What changed between two sessions is neither a drift nor two modes. A session with fewer than
+        three values of a figure has no level to speak of, and stays where it is.
+        """
+        sessions = np.array([one.session for one in self.passes])
+        numbers = np.unique(sessions)
+        if len(numbers) < 2:
+            return self
+        found = [moments(self.logs[sessions == number]) for number in numbers]
+        counts = np.array([one.n_blocks for one in found])
+        means = np.array([one.mean for one in found])
+        level = np.take_along_axis(means, counts.argmax(axis=0)[np.newaxis], axis=0)[0]
+        logs = self.logs.copy()
+        for number, count, mean in zip(numbers, counts, means, strict=True):
+            logs[sessions == number] += np.where(count >= MIN_BLOCKS, level - mean, 0.0)
+        return BlockSeries(self.figures, logs, self.passes)
+
+
+def block_series(campaign: Campaign) -> BlockSeries:
+    """Return the series of every measured case, in the order of the plan."""
+    table = tabulate(campaign)
+    found: dict[Quoted, Floats] = {}
+    for case in campaign.plan.cases:
+        primary = primary_foms(campaign.plan, case.workload)
+        for figure, cells in _by_figure(table, case.id).items():
+            if not primary or figure.fom in primary:
+                (means,), _ = block_means(table.values[:, table.find(case.id, cells)])
+                found[figure] = means
+    means = np.column_stack(list(found.values())) if found else np.empty((len(table.passes), 0))
+    return BlockSeries(tuple(found), np.log(np.where(means > 0, means, np.nan)), table.passes)
+
+
+def _by_figure(table: Table, case: str) -> dict[Quoted, list[Cell]]:
+    grouped: dict[Quoted, list[Cell]] = {}
+    for cell in table.cells(case):
+        figure = Quoted(case, cell.fom, cell.unit, cell.better, cell.labels)
+        grouped.setdefault(figure, []).append(cell)
+    return grouped

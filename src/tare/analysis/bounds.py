@@ -1,0 +1,86 @@
+"""The bound of a figure: what the link, the memory or the processors of its nodes can give at most."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tare.core.bounds import Bound, Link, Resource
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.units import Dimension, unit_factor
+
+_RATE_OF_PORT = re.compile(r"(\d+(?:\.\d+)?) Gb/sec")
+"""As sysfs tells the rate of an RDMA port: ``100 Gb/sec (4X EDR)``."""
+
+
+def bound(campaign: Campaign, case: Case, fom: str, unit: str) -> Bound | None:
+    """Return the bound of a figure of `case` in its own unit; None where none is known.
+
+    The site's word comes first. Else the rate of a link is the least that the nodes of the case's runs told
+    of the hardware behind the network's interface; a virtual interface has no rate of its own.
+    """
+    limit = _limit(campaign, case, fom)
+    if limit is None:
+        return None
+    if limit is Resource.FLOPS:
+        return _of_nodes(limit, campaign.plan.peaks.flops, case, unit, Dimension.FLOPS)
+    if limit is Resource.MEMORY:
+        peak = campaign.plan.peaks.memory_bytes_per_s
+        return _of_nodes(limit, peak, case, unit, Dimension.BYTES_PER_SECOND)
+    if case.layout.nodes < 2 or case.network is None or case.parameters.get("bidirectional"):
+        return None  # where both directions are measured at once, figures are of either or of both
+    return _of_link(limit, campaign, case, unit)
+
+
+def _limit(campaign: Campaign, case: Case, fom: str) -> Resource | None:
+    foms = campaign.plan.foms.get(case.workload, ())
+    return next((one.limit for one in foms if one.name == fom), None)
+
+
+def _of_nodes(
+    resource: Resource, peak: float | None, case: Case, unit: str, dimension: Dimension
+) -> Bound | None:
+    factor = unit_factor(unit, dimension)
+    if peak is None or factor is None:
+        return None
+    nodes = case.layout.nodes
+    source = f"site file, {nodes} nodes" if nodes > 1 else "site file"
+    return Bound(resource=resource, value=peak * nodes / factor, unit=unit, source=source)
+
+
+def _of_link(resource: Resource, campaign: Campaign, case: Case, unit: str) -> Bound | None:
+    link = campaign.plan.links.get(case.network or "")
+    factor = unit_factor(unit, Dimension.BYTES_PER_SECOND)
+    if link is None or factor is None:
+        return None
+    told = _rate(campaign, case, link)
+    if told is None:
+        return None
+    bits_per_s, source = told
+    directions = 2 if resource is Resource.LINK_BOTH_WAYS else 1
+    return Bound(resource=resource, value=directions * bits_per_s / 8 / factor, unit=unit, source=source)
+
+
+def _rate(campaign: Campaign, case: Case, link: Link) -> tuple[float, str] | None:
+    """Return the rate of a link in bits a second, and who tells it."""
+    if link.rate_bits_per_s is not None:
+        return link.rate_bits_per_s, "site file"
+    names = {one.environment for one in campaign.measured() if one.case == case.id and one.environment}
+    hosts = [facts for name in names for facts in campaign.environments.get(name, {}).values()]
+    rates = [_hardware_rate(facts, link.interface) for facts in hosts]
+    known = [one for one in rates if one is not None]
+    if not known or len(known) < len(rates):
+        return None
+    return min(known), f"{link.interface} of the nodes"
+
+
+def _hardware_rate(facts: Mapping[str, str], interface: str) -> float | None:
+    """Return the bits a second of a port of a real adapter, which alone has a driver; None for others."""
+    device, _, port = interface.partition(":")
+    if told := _RATE_OF_PORT.match(facts.get(f"rdma.{device}.port{port or 1}.rate", "")):
+        return float(told[1]) * 1e9
+    speed = facts.get(f"nic.{interface}.speed", "")
+    if f"nic.{interface}.driver" not in facts or not speed.isdigit():
+        return None
+    return int(speed) * 1e6

@@ -1,0 +1,122 @@
+"""What a campaign has spent, and whether a further run fits into its budget."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+
+from tare.analysis.clock import Covered
+from tare.core.attempt import Attempt
+from tare.core.case import Pass
+from tare.core.study import Budget
+from tare.core.units import format_seconds
+
+_HOUR = 3600.0
+
+
+class Spending:
+    """What the attempts of a campaign have cost so far, and what the next will.
+
+    Every attempt takes time, whatever came of it; only measured runs count as runs. `elapsed_s` is by the
+    clock while attempts are under way, however many at a time: in a queue if the budget counts that, being
+    started, running, ending. What Tare itself needs between them, and pauses, are not in it.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._clock = Covered()
+        self._untimed_s = 0.0
+        self._taken_s = 0.0
+        self.node_s = 0.0
+        self._measured_s: dict[tuple[Pass, str], float] = {}
+        self._durations: dict[str, list[float]] = {}
+        self._n_hosts: dict[str, int] = {}
+
+    def add(self, attempt: Attempt, *, is_settled: bool) -> None:
+        """Take the cost of an attempt into account; `is_settled` says that its run needs no other."""
+        taken_s = attempt.held_s + (attempt.queued_s if self._budget.counts_queue else 0.0)
+        self._taken_s += taken_s
+        if attempt.started_at is None:
+            self._untimed_s += taken_s
+        else:
+            end = attempt.started_at + attempt.elapsed_s + attempt.ending_s
+            self._clock.add(end - taken_s, end)
+        self.node_s += attempt.held_s * len(attempt.hosts)
+        if is_settled and attempt.block >= 1:
+            self._measured_s[attempt.together, attempt.case] = taken_s
+        if is_settled:
+            self._durations.setdefault(attempt.case, []).append(taken_s)
+            self._n_hosts[attempt.case] = len(attempt.hosts)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Return how much time has gone by the clock."""
+        return self._clock.seconds + self._untimed_s
+
+    @property
+    def pace(self) -> float:
+        """Return how much time by the clock a second of an attempt takes: less than 1 beside others."""
+        return self.elapsed_s / self._taken_s if self._taken_s > 0 else 1.0
+
+    def has_room(self, cases: Iterable[str], *, is_measured: bool = True) -> bool:
+        """Return whether one more run of each of `cases` is expected to fit.
+
+        A case is expected to take the median of what it took; one that never ran, no time: it may
+        begin as long as anything is left.
+        """
+        budget = self._budget
+        limits = (budget.runs, budget.hours, budget.node_hours)
+        if all(limit is None for limit in limits):
+            return True
+        cases = list(cases)
+        expected = {case: self.expected_s(case) or 0.0 for case in cases}
+        more_s = sum(expected[case] for case in cases) * self.pace
+        more_node_s = sum(expected[case] * self._n_hosts.get(case, 0) for case in cases)
+        return (
+            (budget.runs is None or self.n_runs + len(cases) * is_measured <= budget.runs)
+            and _fits(self.elapsed_s, more_s, budget.hours)
+            and _fits(self.node_s, more_node_s, budget.node_hours)
+        )
+
+    def expected_s(self, case: str) -> float | None:
+        """Return the median of what the runs of `case` took; None before the first."""
+        durations = self._durations.get(case)
+        return statistics.median(durations) if durations else None
+
+    @property
+    def n_runs(self) -> int:
+        """Return how many measured runs have their answer, one in each session that made it."""
+        return len(self._measured_s)
+
+    def left_s(self, n_runs: int) -> float | None:
+        """Return what `n_runs` more are expected to take, or what the budget leaves; None before the first.
+
+        They take as long as those before in the mean, and as many of them at a time.
+        """
+        if not self._measured_s:
+            return None
+        left = [sum(self._measured_s.values()) / self.n_runs * n_runs * self.pace]
+        if self._budget.hours is not None:
+            left.append(self._budget.hours * _HOUR - self.elapsed_s)
+        if self._budget.node_hours is not None and self.node_s:
+            left.append((self._budget.node_hours * _HOUR - self.node_s) * self.elapsed_s / self.node_s)
+        return max(min(left), 0.0)
+
+
+def _fits(spent_s: float, more_s: float, hours: float | None) -> bool:
+    return hours is None or (spent_s < hours * _HOUR and spent_s + more_s <= hours * _HOUR)
+
+
+def describe_budget(budget: Budget) -> str:
+    """Return a budget in words, such as ``500 runs or 12 h``."""
+    limits = (
+        (budget.runs, "runs", None),
+        (budget.hours, "hours", 3600),
+        (budget.node_hours, "node-hours", None),
+    )
+    words = [
+        format_seconds(limit * seconds) if seconds else f"{limit:g} {unit}"
+        for limit, unit, seconds in limits
+        if limit is not None
+    ]
+    return " or ".join(words)

@@ -1,0 +1,280 @@
+"""Every contender against its reference: at each point, and over all points at once."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from tare.analysis.answering_figures import answering_foms, quoted_foms
+from tare.analysis.equivalence_limits import withhold
+from tare.analysis.estimate import absent_as_none
+from tare.analysis.family_tests import Terms, findings
+from tare.analysis.interim_looks import SessionEnds
+from tare.analysis.missing import Lacking
+from tare.analysis.pairs import told_blocks
+from tare.analysis.proofs import NOTHING_CROSSED, nothing_crosses
+from tare.analysis.questions import (
+    Configuration,
+    Family,
+    FamilyKind,
+    Questions,
+    SplitName,
+    Subject,
+    questions,
+    with_left_out,
+)
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison, ConfidenceLevel, Correction, Finding
+from tare.core.plan import Plan
+from tare.core.values import Settings
+from tare.stats.estimates import estimate
+from tare.stats.intervals import Floats
+
+
+def comparisons(
+    campaign: Campaign,
+    *,
+    reference: Settings | None = None,
+    margin: float | None = None,
+    confidence: float = 0.95,
+    correction: Correction | None = None,
+    foms: Collection[str] = (),
+) -> list[Comparison]:
+    """Return each contender against its reference, for every FOM and point of its coordinates.
+
+    `reference` and `margin` take the place of the study's own; `foms` keeps those rows alone, all when empty.
+    A cell that only one side measured is there too, without a ratio. Figures with one point have the row that
+    `aggregates` has. The points of all others are a family of their own: a table to look through, in which by
+    default at most 5 % of the differences that are claimed are false in the mean, and of the equivalences.
+    Raises UsageError when no case has the settings of `reference`.
+    """
+    asked = questions(campaign, reference, foms)
+    return _rows(campaign, asked, asked.points, margin, confidence, correction)
+
+
+def aggregates(
+    campaign: Campaign,
+    *,
+    reference: Settings | None = None,
+    margin: float | None = None,
+    confidence: float = 0.95,
+    correction: Correction | None = None,
+    foms: Collection[str] = (),
+) -> list[Comparison]:
+    """Return each contender against its reference, one answer a figure, over its numeric coordinates.
+
+    Coordinates that are words tell figures apart: what is written and what is read are never averaged.
+    Each side of each block is the geometric mean over coordinates, so the answer has an honest
+    paired interval: points of one run rise and fall together and are not counted as evidence n times.
+    The FOMs that a summary shows are one family and the others another, so that by default the chance of
+    any false claim of a difference among what people quote is at most 5 %, and that of an equivalence.
+    `foms` keeps those rows alone.
+    """
+    asked = questions(campaign, reference, foms)
+    return _rows(campaign, asked, asked.figures, margin, confidence, correction)
+
+
+def splits(
+    campaign: Campaign,
+    *,
+    reference: Settings | None = None,
+    margin: float | None = None,
+    confidence: float = 0.95,
+    correction: Correction | None = None,
+) -> dict[SplitName, Comparison]:
+    """Return what sentences tell of some sizes of a figure: a family of its own, by the cells that they are.
+
+    A split of a single size is a row of `comparisons`, too, and has the same verdict there.
+    """
+    asked = questions(campaign, reference)
+    rows = _rows(campaign, asked, list(asked.splits.values()), margin, confidence, correction)
+    return dict(zip(asked.splits, rows, strict=True))
+
+
+def _rows(
+    campaign: Campaign,
+    asked: Questions,
+    places: Sequence[Configuration],
+    margin: float | None,
+    confidence: float,
+    correction: Correction | None,
+) -> list[Comparison]:
+    """Return the rows at `places`, with what their families say, none equivalent beside longer waits."""
+    waits = (FamilyKind.QUOTED, FamilyKind.OTHERS)
+    wanted = {*waits, *(place.kind for place in places)}
+    judged: dict[FamilyKind, list[Comparison]] = {}
+    for family in asked.families:
+        if family.kind in wanted:
+            terms = terms_of(campaign, margin, confidence, correction or family.kind.correction)
+            judged[family.kind] = _judged(campaign, family, terms, asked)
+    rows = [msgspec.structs.replace(judged[place.kind][place.row], at=place.at) for place in places]
+    return withhold(rows, itertools.chain.from_iterable(judged.get(kind, ()) for kind in waits))
+
+
+def _judged(campaign: Campaign, family: Family, terms: Terms, asked: Questions) -> list[Comparison]:
+    """Return what the blocks say of a family; what was found is kept, since a campaign does not change."""
+
+    def judge() -> tuple[Family, list[Comparison]]:  # with the family, so that no other gets its id
+        return family, answers(campaign, family, terms, asked.ends)
+
+    return campaign.memo.get((_judged, id(family), terms), judge)[1]
+
+
+def overview(
+    campaign: Campaign,
+    *,
+    reference: Settings | None = None,
+    margin: float | None = None,
+    confidence: float = 0.95,
+    correction: Correction | None = None,
+) -> list[Comparison]:
+    """Return one answer a contender, workload and scale: its first FOM that answers, over all coordinates.
+
+    A workload of which none answers is shown by its first. The verdicts are those of `aggregates`, so that
+    the same row never has two: what holds of a whole family holds of a part of it.
+    """
+    return overview_of(
+        aggregates(campaign, reference=reference, margin=margin, confidence=confidence, correction=correction)
+    )
+
+
+def overview_of(aggregates: Sequence[Comparison]) -> list[Comparison]:
+    """Return those of the `aggregates` that an overview shows: one for each contender's case."""
+    shown: dict[str, Comparison] = {}
+    for one in aggregates:
+        held = shown.get(one.contender_case)
+        if held is None or (one.is_answer and not held.is_answer):
+            shown[one.contender_case] = one
+    return list(shown.values())
+
+
+def terms_of(campaign: Campaign, margin: float | None, confidence: float, correction: Correction) -> Terms:
+    """Return how verdicts are drawn: with the margin of the study where no other is given."""
+    return Terms(
+        margin=campaign.plan.margin if margin is None else margin,
+        confidence=confidence,
+        correction=correction,
+        mean=campaign.mean,
+    )
+
+
+def answers(campaign: Campaign, family: Family, terms: Terms, ends: SessionEnds) -> list[Comparison]:
+    """Return what the blocks say of a family. Cases whose blocks are mere numbers are not paired."""
+    told = told_blocks(campaign)
+    is_paired = [
+        one.pair.reference_case.id in told and one.pair.contender_case.id in told for one in family.subjects
+    ]
+    with np.errstate(divide="ignore"):  # a count of nothing has a ratio of zero, and that a logarithm
+        found = findings(
+            family.below,
+            family.above,
+            [one.better for one in family.subjects],
+            terms,
+            np.array(is_paired, dtype=np.bool_),
+            rounding=family.rounding,
+            ends=ends,
+            is_unpaired=campaign.compares_unpaired,
+        )
+    planned = _planned_blocks(campaign)
+    sides = _held_together(family.below, family.above)
+    levels = zip(*(_levels(side, terms.confidence) for side in sides), strict=True)
+    lacking = Lacking(campaign)
+    found = [
+        lacking.told(subject.pair, one, below, above)
+        for subject, one, below, above in zip(
+            family.subjects, found, family.below.T, family.above.T, strict=True
+        )
+    ]
+    return [
+        comparison(
+            subject,
+            _crossed(campaign.plan, subject, _in_progress(one, subject, planned)),
+            levels=two,
+            is_primary=subject.fom in quoted_foms(campaign.plan, subject.pair),
+            is_answer=subject.fom in answering_foms(campaign.plan, subject.pair),
+        )
+        for subject, one, two in zip(family.subjects, found, levels, strict=True)
+    ]
+
+
+def _crossed(plan: Plan, subject: Subject, found: Finding) -> Finding:
+    """Return `found`, with why there is nothing where nothing crossed the networks that are compared."""
+    if not nothing_crosses(plan, subject.pair):
+        return found
+    return msgspec.structs.replace(found, is_uncrossed=True, is_apart=False, note=NOTHING_CROSSED)
+
+
+def _planned_blocks(campaign: Campaign) -> dict[str, int]:
+    """Return how many blocks are planned of each case of which some have not been run yet."""
+    if campaign.is_imported:
+        return {}
+    planned, answered = campaign.planned(), campaign.latest()
+    left = {run.case for run in planned if run not in answered}
+    counts = Counter(run.case for run in planned)
+    return {case: counts[case] for case in left}
+
+
+def _in_progress(found: Finding, subject: Subject, planned: Mapping[str, int]) -> Finding:
+    """Return what is found, with the blocks that are planned where that many are still to come."""
+    cases = (subject.pair.reference_case.id, subject.pair.contender_case.id)
+    blocks = max((planned[case] for case in cases if case in planned), default=0)
+    if found.ratio is None or blocks <= found.n_blocks:
+        return found
+    return msgspec.structs.replace(found, planned_blocks=blocks)
+
+
+def _held_together(below: Floats, above: Floats) -> tuple[Floats, Floats]:
+    """Return both sides, passes × columns, where they ran together; all of a column in which they never did.
+
+    A level beside a change is that of the runs that the change is of: a case may have run again later, beside
+    others, when the machine was another.
+    """
+    both = np.isfinite(below) & np.isfinite(above)
+    is_held = both | ~both.any(axis=0)
+    return np.where(is_held, below, np.nan), np.where(is_held, above, np.nan)
+
+
+def _levels(values: Floats, confidence: float) -> list[ConfidenceLevel | None]:
+    """Return where each column lies; None where there is nothing."""
+    found = estimate(values, confidence)
+    rows = zip(*(absent_as_none(one.tolist()) for one in (found.value, found.low, found.high)), strict=True)
+    return [
+        None if value is None else ConfidenceLevel(value=value, low=low, high=high)
+        for value, low, high in rows
+    ]
+
+
+def comparison(
+    subject: Subject,
+    found: Finding,
+    *,
+    is_primary: bool,
+    is_answer: bool = False,
+    levels: tuple[ConfidenceLevel | None, ConfidenceLevel | None] = (None, None),
+) -> Comparison:
+    """Return what is `found` of a subject, with what the subject is."""
+    found = with_left_out(found, subject.note)
+    if subject.over and found.paid is not None:  # a mean over sizes is what no run measured
+        bare = msgspec.structs.replace(found.paid, tail="", reference_tail=None, contender_tail=None)
+        found = msgspec.structs.replace(found, paid=bare)
+    return Comparison(
+        fom=subject.fom,
+        unit=subject.unit,
+        better=subject.better,
+        at=subject.at,
+        reference=subject.pair.reference,
+        contender=subject.pair.contender,
+        reference_case=subject.pair.reference_case.id,
+        contender_case=subject.pair.contender_case.id,
+        is_primary=is_primary,
+        is_answer=is_answer,
+        over=subject.over,
+        labels=subject.labels,
+        reference_level=None if subject.over else levels[0],
+        contender_level=None if subject.over else levels[1],
+        **{name: getattr(found, name) for name in Finding.__struct_fields__},
+    )

@@ -1,0 +1,175 @@
+"""What the nodes did otherwise under a contender than under its reference: told beside the result."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from tare.analysis.compare import aggregates
+from tare.analysis.table import tabulate
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison, Correction
+from tare.core.telemetry import PREFIX
+from tare.core.telemetry_sources import figures as telemetry_figures
+from tare.core.values import Settings
+from tare.stats.multiplicity import holm
+from tare.stats.ratios import only_together
+
+_LEAST_SHARE = 0.01
+"""Of a figure: a smaller difference explains nothing, however surely it is there."""
+
+_LEAST = {"%": 1.0, "1/s": 100.0, "packets": 10.0, "B/s": 1e6, "s": 0.01, "threads": 0.1}
+"""By unit: 0.2 % of a disk's time is not made a reason by being twice 0.1 %."""
+
+_LEAST_RUNS = 5
+"""Of either side: of fewer, figures that jump between two levels differ too often by chance."""
+
+_LEFT_OUT = frozenset({"sampler_cpu", "sampler_memory", "total_sent", "total_packets"})
+"""What Tare itself takes, and what counts a packet once at each interface that it passes on its way."""
+
+_PARTS_OF_WHOLE = frozenset({"cpu_user", "cpu_system", "cpu_iowait", "cpu_steal", "cpu_idle"})
+"""Together 100 %: what one gains others lose."""
+
+_ALIKE = (
+    frozenset({"cpu_system", "cpu_system_peak"}),
+    frozenset({"network_rate", "network_packet_rate"}),
+    frozenset({"network_sent", "wire_sent"}),
+    frozenset({"network_packets", "wire_packets", "tcp_segments"}),
+    frozenset({"network_packet_size", "wire_packet_size"}),
+    frozenset({"run_cpu", "run_cpu_user", "run_cpu_system"}),
+    frozenset({"run_cpu_pressure", "run_cpu_stall"}),
+    frozenset({"run_memory_pressure", "run_memory_stall"}),
+    frozenset({"run_io_pressure", "run_io_stall"}),
+    frozenset({"memory_peak", "run_memory_peak"}),
+)
+"""Figures that tell the same, unless their ratios differ."""
+
+_MIRRORED = 0.25  # of the larger change: what is left goes to other parts
+
+
+class Reason(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure of telemetry that differs, with its comparison and the medians over the runs of both sides.
+
+    `effect` is the logarithm of the ratio as far as its interval leaves no doubt of it: of × 1.5 [1.2, 1.9]
+    that of 1.2. Where one side has nothing of it in any run, the least that explains anything stands there.
+    """
+
+    comparison: Comparison
+    effect: float
+    reference: float
+    contender: float
+
+    @property
+    def figure(self) -> str:
+        """Return the name of the figure, without its prefix."""
+        return self.comparison.fom.removeprefix(PREFIX)
+
+
+def explanations(
+    campaign: Campaign, *, reference: Settings | None = None, confidence: float = 0.95
+) -> list[Reason]:
+    """Return what differs in telemetry, by contender and place, the largest difference first within each.
+
+    Ratios are paired by block. All that could differ is one family of claims of difference, corrected by
+    Holm's procedure: where nothing differs, any row is there in at most 1 − `confidence` of campaigns. What
+    is surely equal makes the rest no likelier, and what no run of either side changes is not counted. Left
+    out are differences too small to explain anything, and those that an earlier one has told already.
+    """
+    if not any(one.telemetry for one in campaign.measured()):
+        return []
+    foms = [PREFIX + name for name in telemetry_figures() if name not in _LEFT_OUT]
+    compared = aggregates(
+        campaign, reference=reference, confidence=confidence, foms=foms, correction=Correction.NONE
+    )
+    values = [_values(campaign, one) for one in compared]
+    p_values = np.array([_p_value(one, *sides) for one, sides in zip(compared, values, strict=True)])
+    by_case: dict[str, list[Reason]] = {}
+    for one, sides, p in zip(compared, values, holm(p_values).tolist(), strict=True):
+        reason = _reason(one, *sides) if p <= 1 - confidence else None
+        if reason is not None:
+            by_case.setdefault(one.contender_case, []).append(reason)
+    return [reason for found in by_case.values() for reason in _told_once(found)]
+
+
+def _values(campaign: Campaign, one: Comparison) -> tuple[list[float], list[float]]:
+    """Return the values of the runs of both sides: of those that ran together, where they are paired."""
+    table = tabulate(campaign, (one.fom,))
+    found = [
+        table.values[:, table.find(case, [cell for cell in table.cells(case) if cell.fom == one.fom][:1])]
+        for case in (one.reference_case, one.contender_case)
+    ]
+    if any(not side.shape[1] for side in found):
+        return [], []
+    if one.is_paired:
+        found = list(only_together(found[0], found[1], np.ones(1, np.bool_)))
+    below, above = (side[np.isfinite(side)].tolist() for side in found)
+    return below, above
+
+
+def _p_value(one: Comparison, below: Sequence[float], above: Sequence[float]) -> float:
+    """Return how likely chance alone makes a difference so clear; NaN where there is nothing to compare.
+
+    Where each side has one value in all of its runs, there is no scatter to tell chance by, and where one
+    side has nothing, no ratio. If each run has the one value or the other by chance, whatever that chance
+    is, the a runs of one side and the b of the other part so neatly in at most 2 aᵃbᵇ/(a + b)^(a + b) of
+    campaigns: 2/4ⁿ with n on either side.
+    """
+    if min(len(below), len(above)) < _LEAST_RUNS or len({*below, *above}) == 1:
+        return math.nan
+    if _is_from_nothing(below, above) or len({*below}) == len({*above}) == 1:
+        a, b = len(below), len(above)
+        return 2 * (a / (a + b)) ** a * (b / (a + b)) ** b
+    return math.nan if one.p_adjusted is None else one.p_adjusted  # of it alone, over all looks
+
+
+def _reason(one: Comparison, below: Sequence[float], above: Sequence[float]) -> Reason | None:
+    reference, contender = statistics.median(below), statistics.median(above)
+    least = _LEAST.get(one.unit, 0.0)
+    effect = _sure_effect(one)
+    if _is_from_nothing(below, above):
+        effect = math.log1p(abs(contender - reference) / (least or 1.0))
+    if effect is None or effect < math.log1p(_LEAST_SHARE) or abs(contender - reference) < least:
+        return None
+    return Reason(comparison=one, effect=effect, reference=reference, contender=contender)
+
+
+def _is_from_nothing(below: Sequence[float], above: Sequence[float]) -> bool:
+    return (not any(below) and all(above)) or (not any(above) and all(below))
+
+
+def _sure_effect(one: Comparison) -> float | None:
+    """Return how far the end of the interval that is nearer to 1 lies from it; None where 1 lies within."""
+    if one.low is None or one.high is None or one.low <= 0 or one.low <= 1 <= one.high:
+        return None
+    return min(abs(math.log(one.low)), abs(math.log(one.high)))
+
+
+def _told_once(found: Sequence[Reason]) -> list[Reason]:
+    """Return reasons, the largest first, without those that one before them tells."""
+    kept: list[Reason] = []
+    for reason in sorted(found, key=lambda one: -one.effect):
+        if not any(_is_alike(reason, other) or _is_mirrored(reason, other) for other in kept):
+            kept.append(reason)
+    return kept
+
+
+def _is_alike(one: Reason, other: Reason) -> bool:
+    """Return whether two figures tell the same: they are of one kind, and their intervals overlap."""
+    if not any({one.figure, other.figure} <= kind for kind in _ALIKE):
+        return False
+    a, b = one.comparison, other.comparison
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return one.effect == other.effect
+    return a.low <= b.high and b.low <= a.high
+
+
+def _is_mirrored(one: Reason, other: Reason) -> bool:
+    """Return whether one part of the CPU's time lost what another gained, or the other way round."""
+    if not {one.figure, other.figure} <= _PARTS_OF_WHOLE:
+        return False
+    changes = [reason.contender - reason.reference for reason in (one, other)]
+    return abs(sum(changes)) <= _MIRRORED * max(map(abs, changes))

@@ -1,0 +1,168 @@
+"""What a plan will cost: its runs, and its hours as far as a time-out or an earlier campaign tells."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from tare.analysis.budget import Spending
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign
+from tare.core.plan import Plan
+from tare.core.study import Budget
+
+_Number = TypeVar("_Number", int, float)
+
+
+class Amount(msgspec.Struct, frozen=True, kw_only=True):
+    """Measured runs, and the hours and node-hours that they and the warm-up take; None where unknown.
+
+    `program_hours` are the hours of their programs alone; the others also hold what a batch system takes.
+    """
+
+    runs: int
+    hours: float | None = None
+    node_hours: float | None = None
+    program_hours: float | None = None
+
+
+class CaseCost(msgspec.Struct, frozen=True, kw_only=True):
+    """What one case is expected to take. `is_measured` says that this very case has a past."""
+
+    case: str
+    blocks: int
+    elapsed_s: float
+    is_measured: bool
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan takes at least and at most, and what is expected after an earlier campaign.
+
+    The hours of `most` are those of runs that all come to their time-out. None of it heeds the budget.
+    """
+
+    least: Amount
+    most: Amount
+    expected: Amount | None = None
+    cases: tuple[CaseCost, ...] = ()
+
+    @property
+    def n_guessed(self) -> int:
+        """Return how many cases have no past of their own."""
+        return sum(not one.is_measured for one in self.cases)
+
+
+def cost(plan: Plan, n_hosts: Mapping[str, int], like: Campaign | None = None) -> Cost:
+    """Return what `plan` will cost; `n_hosts` says on how many hosts each case runs.
+
+    With `like`, an earlier campaign with some of the same cases, each case is expected to take the
+    median time that it took there, and as many blocks as its noise there asks for. A case that is not
+    there is expected to be like the median of those of its workload, or else of all.
+    """
+    repeats = plan.repeats
+    ids = [case.id for case in plan.cases]
+    most = _sum(plan, n_hosts, dict.fromkeys(ids, repeats.max), dict.fromkeys(ids, plan.timeout_s))
+    past = _past(plan, like) if like else {}
+    if like is None or not past:
+        return Cost(least=Amount(runs=len(ids) * repeats.min), most=most)
+
+    def known(of: Callable[[Attempt], float]) -> dict[str, float]:
+        own = {case: statistics.median(map(of, found)) for case, found in past.items()}
+        return _completed(plan, own, statistics.median)
+
+    taken_s, held_s, program_s = (
+        known(lambda one: one.taken_s),
+        known(lambda one: one.held_s),
+        known(lambda one: one.elapsed_s),
+    )
+    past_blocks = _past_blocks(plan, like) or dict.fromkeys(ids, repeats.max)
+    blocks = _with_references(plan, _completed(plan, past_blocks, statistics.median_high))
+    return Cost(
+        least=_sum(plan, n_hosts, dict.fromkeys(ids, repeats.min), taken_s, held_s, program_s, _pace(like)),
+        most=most,
+        expected=_sum(plan, n_hosts, blocks, taken_s, held_s, program_s, _pace(like)),
+        cases=tuple(
+            CaseCost(case=case, blocks=blocks[case], elapsed_s=taken_s[case], is_measured=case in past)
+            for case in ids
+        ),
+    )
+
+
+def _sum(
+    plan: Plan,
+    n_hosts: Mapping[str, int],
+    blocks: Mapping[str, int],
+    taken_s: Mapping[str, float],
+    held_s: Mapping[str, float] | None = None,
+    program_s: Mapping[str, float] | None = None,
+    pace: float = 1.0,
+) -> Amount:
+    """Return what so many blocks take; `held_s` is for how long a run has its nodes, if not all the time.
+
+    `pace` is how much time by the clock goes by in a second of a run: less than 1 where others run beside it.
+    """
+    n_runs = {case: blocks[case] + plan.warmup for case in blocks}
+    held_s = held_s or taken_s
+    programs = sum(n * program_s[case] for case, n in n_runs.items()) * pace / 3600 if program_s else None
+    return Amount(
+        runs=sum(blocks.values()),
+        hours=sum(n * taken_s[case] for case, n in n_runs.items()) * pace / 3600,
+        node_hours=sum(n * held_s[case] * n_hosts[case] for case, n in n_runs.items()) / 3600,
+        program_hours=programs,
+    )
+
+
+def _pace(like: Campaign) -> float:
+    spent = Spending(Budget())
+    for one in like.attempts:
+        spent.add(one, is_settled=one.is_settled)
+    return spent.pace
+
+
+def _past(plan: Plan, like: Campaign) -> dict[str, list[Attempt]]:
+    """Return the runs of each case that `like` made; what was imported tells no time of its own."""
+    known = {case.id for case in plan.cases}
+    found: dict[str, list[Attempt]] = {}
+    for one in like.measured():
+        if one.case in known and one.source is None:
+            found.setdefault(one.case, []).append(one)
+    return found
+
+
+def _past_blocks(plan: Plan, like: Campaign) -> dict[str, int]:
+    """Return the blocks that the noise of each case in `like` asks for, where there is enough of it."""
+    if plan.repeats.until is None:
+        return {case.id: plan.repeats.max for case in plan.cases}
+    from tare.analysis.stopping import expected_blocks, standings
+
+    found = {one.case: expected_blocks(one, plan) for one in standings(plan, like.measured())}
+    return {case: n_blocks for case, n_blocks in found.items() if n_blocks is not None}
+
+
+def _completed(
+    plan: Plan, known: Mapping[str, _Number], middle: Callable[[Iterable[_Number]], _Number]
+) -> dict[str, _Number]:
+    """Return `known` with a number for every case: the median of its workload, or else of all."""
+    by_workload: dict[str, list[_Number]] = {}
+    for case in plan.cases:
+        if case.id in known:
+            by_workload.setdefault(case.workload, []).append(known[case.id])
+    return {
+        case.id: known[case.id]
+        if case.id in known
+        else middle(by_workload.get(case.workload) or list(known.values()))
+        for case in plan.cases
+    }
+
+
+def _with_references(plan: Plan, blocks: Mapping[str, int]) -> dict[str, int]:
+    """Return `blocks` with each reference going on for as long as its contenders do."""
+    held: dict[str, int] = {}
+    for case in plan.cases:
+        reference = plan.reference_of(case)
+        if reference is not None:
+            held[reference.id] = max(held.get(reference.id, 0), blocks[case.id])
+    return {**blocks, **held}

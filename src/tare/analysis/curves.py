@@ -1,0 +1,271 @@
+"""Hockney's line, crossovers and saturation: how figures go with sizes, threads and other numbers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tare.analysis.lines import is_number, lines
+from tare.analysis.scaling import SIDE_SETTINGS
+from tare.analysis.table import Cell, Table, tabulate
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.curves import Crossover, HockneyFit, Saturation
+from tare.core.interval import Bounded
+from tare.core.plan import Plan
+from tare.core.scaling import ScalingKind
+from tare.core.units import seconds_in
+from tare.core.values import Scalar, Settings
+from tare.core.workload import Better
+from tare.stats.crossings import crossings, plateau
+from tare.stats.estimates import estimate
+from tare.stats.hockney import Hockney, fit_hockney
+from tare.stats.intervals import Floats
+from tare.stats.scaling import bounded
+
+SATURATION_MARGIN = 0.05
+"""How near to its best a figure must come to count as saturated."""
+
+_MIN_POINTS = 3
+_SCALES = ("nodes", "ranks")
+"""Saturation along these is scaling, which has answers of its own."""
+
+
+class Curves(msgspec.Struct, frozen=True):
+    """What the curves of a campaign say."""
+
+    hockney: tuple[HockneyFit, ...] = ()
+    crossovers: tuple[Crossover, ...] = ()
+    saturations: tuple[Saturation, ...] = ()
+
+
+class _Curve(NamedTuple):
+    """A primary figure of merit of one side along a numeric coordinate or setting; `at` is the rest."""
+
+    along: str
+    cell: Cell
+    at: dict[str, Scalar]
+    settings: dict[str, Scalar]
+    cases: tuple[Case, ...]
+    xs: tuple[float, ...]
+    columns: tuple[int, ...]
+
+    @property
+    def workload(self) -> str:
+        return self.cases[0].workload
+
+    @property
+    def case_ids(self) -> tuple[str, ...]:
+        return tuple(case.id for case in self.cases)
+
+
+def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN, confidence: float = 0.95) -> Curves:
+    """Return Hockney's line of each time against message size, and where curves cross and saturate.
+
+    Primary figures of merit are looked at along ``bytes`` and along each numeric setting that varies
+    in the study, but nodes and ranks for saturation. `margin` is that of saturation.
+    """
+    table = tabulate(campaign)
+    found = [*_along_coordinates(campaign.plan, table), *_along_settings(campaign.plan, table)]
+    return Curves(
+        hockney=tuple(
+            _hockney(curve, table.values[:, curve.columns], confidence)
+            for curve in found
+            if curve.along == "bytes" and curve.cell.better is Better.LOWER and seconds_in(curve.cell.unit)
+        ),
+        crossovers=tuple(_crossovers(found, table, campaign.plan, confidence)),
+        saturations=tuple(
+            one
+            for curve in found
+            if len(curve.xs) >= _MIN_POINTS and _may_saturate(curve)
+            for one in _saturation(curve, table.values[:, curve.columns], margin, confidence)
+        ),
+    )
+
+
+def _along_coordinates(plan: Plan, table: Table) -> Iterator[_Curve]:
+    for case in plan.cases:
+        groups: dict[tuple[object, ...], dict[float, tuple[Cell, int]]] = {}
+        for cell, column in table.columns.get(case.id, {}).items():
+            at = dict(cell.at)
+            size = at.pop("bytes", None)
+            if is_number(size) and _is_shown(plan, case.workload, cell.fom):
+                key = (cell.fom, cell.unit, cell.better, tuple(at.items()))
+                groups.setdefault(key, {})[float(size)] = (cell, column)
+        for points in groups.values():
+            cell = next(cell for cell, _ in points.values())
+            xs = sorted(points)
+            yield _Curve(
+                along="bytes",
+                cell=cell,
+                at={name: value for name, value in cell.at if name != "bytes"},
+                settings=_varied(case, plan, ()),
+                cases=(case,),
+                xs=tuple(xs),
+                columns=tuple(points[x][1] for x in xs),
+            )
+
+
+def _along_settings(plan: Plan, table: Table) -> Iterator[_Curve]:
+    numeric = [name for name in plan.varied if any(is_number(case.settings.get(name)) for case in plan.cases)]
+    for workload in dict.fromkeys(case.workload for case in plan.cases):
+        alike = [case for case in plan.cases if case.workload == workload]
+        for name in numeric:
+            for line in lines(alike, ScalingKind.STRONG, (name,)):
+                cases = tuple(case for _, case in line.cases)
+                cells = table.cells(*(case.id for case in cases))
+                for cell in cells:
+                    if not _is_shown(plan, workload, cell.fom) or any(key == "bytes" for key, _ in cell.at):
+                        continue
+                    yield _Curve(
+                        along=name,
+                        cell=cell,
+                        at=dict(cell.at),
+                        settings=_shared(cases, plan),
+                        cases=cases,
+                        xs=tuple(scale for scale, _ in line.cases),
+                        columns=tuple(table.find(case.id, [cell])[0] for case in cases),
+                    )
+
+
+def _is_shown(plan: Plan, workload: str, fom: str) -> bool:
+    primary = {one.name for one in plan.foms.get(workload, ()) if one.is_primary}
+    return fom in primary if primary else True
+
+
+def _varied(case: Case, plan: Plan, without: Collection[str]) -> dict[str, Scalar]:
+    row = case.settings
+    return {name: row[name] for name in plan.varied if name in row and name not in ("workload", *without)}
+
+
+def _shared(cases: Sequence[Case], plan: Plan) -> dict[str, Scalar]:
+    rows = [case.settings for case in cases]
+    differing = [name for name in plan.varied if len({row.get(name) for row in rows}) > 1]
+    return _varied(cases[0], plan, differing)
+
+
+def _hockney(curve: _Curve, times: Floats, confidence: float) -> HockneyFit:
+    found = fit_hockney(curve.xs, times, confidence)
+    empty = HockneyFit(
+        workload=curve.workload,
+        case=curve.cases[0].id,
+        fom=curve.cell.fom,
+        unit=curve.cell.unit,
+        settings=curve.settings,
+        at=curve.at,
+        n_blocks=0,
+        n_sizes=0,
+        confidence=confidence,
+    )
+    if not isinstance(found, Hockney):
+        return msgspec.structs.replace(empty, refusal=found)
+    return msgspec.structs.replace(
+        empty,
+        n_blocks=found.n_blocks,
+        n_sizes=found.n_sizes,
+        latency=found.latency,
+        bandwidth=_times(found.bandwidth, 1e-6 / (seconds_in(curve.cell.unit) or 1.0)),
+        half_size=found.half_size,
+        misfit=found.misfit,
+    )
+
+
+def _times(one: Bounded, factor: float) -> Bounded:
+    low, high = (None if end is None else end * factor for end in (one.low, one.high))
+    return Bounded(one.value * factor, low, high)
+
+
+def _crossovers(found: Sequence[_Curve], table: Table, plan: Plan, confidence: float) -> Iterator[Crossover]:
+    groups: dict[tuple[object, ...], list[_Curve]] = {}
+    sides = {*SIDE_SETTINGS, *plan.reference}
+    for curve in found:
+        if curve.cell.better is not None:
+            fixed = frozenset(item for item in curve.settings.items() if item[0] not in sides)
+            kind = (curve.workload, curve.along, curve.cell.fom, curve.cell.unit, curve.cell.better)
+            groups.setdefault((*kind, tuple(curve.at.items()), fixed), []).append(curve)
+    for alike in groups.values():
+        alike.sort(key=lambda curve: not plan.is_reference(curve.cases[0]))
+        for one, other in itertools.combinations(alike, 2):
+            yield from _crossovers_of(one, other, table, confidence)
+
+
+def _crossovers_of(one: _Curve, other: _Curve, table: Table, confidence: float) -> Iterator[Crossover]:
+    places = [dict(zip(curve.xs, curve.columns, strict=True)) for curve in (one, other)]
+    xs = [x for x in one.xs if x in places[1] and x > 0]
+    if len(xs) < 2:
+        return
+    below, above = (table.values[:, [columns[x] for x in xs]] for columns in places)
+    n_blocks = int(np.isfinite(below * above).sum(axis=0).max())
+    is_lower = one.cell.better is Better.LOWER
+    differing = [name for name in one.settings if one.settings[name] != other.settings.get(name)]
+    for crossing in crossings(xs, below, above, confidence):
+        # The ratio other / one rises through 1: below it `other` has the smaller numbers.
+        is_other_first = crossing.is_rising == is_lower
+        first, second = (other, one) if is_other_first else (one, other)
+        yield Crossover(
+            workload=one.workload,
+            fom=one.cell.fom,
+            unit=one.cell.unit,
+            along=one.along,
+            settings={name: value for name, value in one.settings.items() if name not in differing},
+            at=one.at,
+            first=_only(first.settings, differing),
+            second=_only(second.settings, differing),
+            first_cases=first.case_ids,
+            second_cases=second.case_ids,
+            n_blocks=n_blocks,
+            x=crossing.x,
+            between=crossing.between,
+            is_certain=crossing.is_certain,
+            confidence=confidence,
+        )
+
+
+def _only(settings: Settings, names: Sequence[str]) -> dict[str, Scalar]:
+    return {name: settings[name] for name in names if name in settings}
+
+
+def _may_saturate(curve: _Curve) -> bool:
+    """Return whether more of a coordinate may buy a better figure: larger messages take no less time."""
+    if curve.along == "bytes":
+        return curve.cell.better is Better.HIGHER
+    return curve.cell.better is not None and curve.along not in _SCALES
+
+
+def _saturation(curve: _Curve, values: Floats, margin: float, confidence: float) -> Iterator[Saturation]:
+    better = curve.cell.better
+    if better is None or (better is Better.LOWER and (values == 0).any()):
+        return  # of a time that is zero, performance has no mean
+    with np.errstate(divide="ignore"):
+        performance = 1 / values if better is Better.LOWER else values
+    found = plateau(performance, margin, confidence)
+    if found is None:
+        return
+    best = estimate(values[:, [found.best]], confidence)
+    low, high = float(best.low[0]), float(best.high[0])
+    value = float(best.value[0])
+    share = bounded(found.shares, found.first)
+    yield Saturation(
+        workload=curve.workload,
+        fom=curve.cell.fom,
+        unit=curve.cell.unit,
+        better=better,
+        along=curve.along,
+        settings=curve.settings,
+        at=curve.at,
+        cases=curve.case_ids,
+        n_points=int(np.isfinite(found.shares.ratio).sum()),
+        n_blocks=int(best.n_blocks[0]),
+        margin=margin,
+        x=curve.xs[found.first],
+        certain_x=None if found.first_certain is None else curve.xs[found.first_certain],
+        best_x=curve.xs[found.best],
+        plateau=Bounded(value) if low != low else Bounded(value, low, high),
+        share=share or Bounded(1.0),
+        is_open=found.first == len(curve.xs) - 1,
+        confidence=confidence,
+    )

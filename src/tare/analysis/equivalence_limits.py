@@ -1,0 +1,41 @@
+"""Where nothing is called equivalent: beside an elapsed time of the same two cases that got worse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from tare.analysis.aspects import is_elapsed
+from tare.core.comparison import Comparison, Finding
+from tare.core.verdict import Verdict
+
+
+def withhold(rows: Iterable[Comparison], figures: Iterable[Comparison]) -> list[Comparison]:
+    """Return `rows` in which nothing is equivalent whose contender took longer by any of the `figures`.
+
+    A rate that holds says little of a job that people wait for longer. Such a row is undecided, and says why:
+    no more blocks would decide it.
+    """
+    longer: dict[tuple[str, str], str] = {}
+    for one in figures:
+        if one.verdict is Verdict.WORSE and is_elapsed(one.unit, one.better):
+            longer.setdefault((one.reference_case, one.contender_case), one.fom)
+    return [_withheld(one, longer.get((one.reference_case, one.contender_case), "")) for one in rows]
+
+
+def _withheld(one: Comparison, longer: str) -> Comparison:
+    if not longer or one.verdict is not Verdict.EQUIVALENT:
+        return one
+    note = "; ".join(filter(None, (one.note, withheld_words(longer))))
+    return msgspec.structs.replace(one, verdict=Verdict.UNDECIDED, withheld_by=longer, note=note)
+
+
+def withheld_words(longer: str) -> str:
+    """Return why a row that lies within the margin is not called equivalent; empty where it is."""
+    return f"within the margin, but the elapsed time {longer} is worse" if longer else ""
+
+
+def own_note(one: Finding) -> str:
+    """Return the note of a row without why it is not called equivalent."""
+    return one.note.removesuffix(withheld_words(one.withheld_by)).removesuffix("; ")

@@ -1,0 +1,400 @@
+"""What the blocks of two sides say of each of many subjects, drawn together."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tare.analysis.estimate import absent_as_none
+from tare.analysis.interim_looks import SessionEnds
+from tare.analysis.mean_cost import is_beyond, is_other, paid
+from tare.core.comparison import Correction, Finding, Mean, Paid, RankEstimate
+from tare.core.margins import are_within, excludes_one
+from tare.core.verdict import Verdict
+from tare.core.workload import Better
+from tare.stats.autocorrelation import allow_for, not_to_be_told, outlasting
+from tare.stats.family import PValues, p_values
+from tare.stats.hodges_lehmann import RankRatios, disagreements, rank_ratios
+from tare.stats.intervals import MIN_BLOCKS, Floats
+from tare.stats.looks import SHOWING_BLOCKS, Looks, nominal_level
+from tare.stats.power import detectable_effects, more_blocks
+from tare.stats.ratios import Design, Ratios, ratios, set_apart, taken, were_apart
+from tare.stats.sign_test import least_of_median
+from tare.stats.verdict import verdict
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """On what terms verdicts are drawn: which differences do not matter, and how surely."""
+
+    margin: float
+    confidence: float = 0.95
+    correction: Correction = Correction.HOLM
+    mean: Mean = Mean.GEOMETRIC
+
+
+def findings(
+    reference: Floats,
+    contender: Floats,
+    better: Sequence[Better | None],
+    terms: Terms,
+    is_paired: npt.NDArray[np.bool_] | None = None,
+    why_unpaired: str = "nothing tells which runs of the two sides belong together",
+    *,
+    is_unpaired: bool = False,
+    rounding: Floats | None = None,
+    ends: SessionEnds | None = None,
+) -> list[Finding]:
+    """Return what each column says, passes × subjects, all of them being one family.
+
+    `better` holds the direction of each column. Rows of a column that is not paired are runs in no order
+    that both sides share: all of one side are held against all of the other, and `why_unpaired` says why.
+    So are, where `is_unpaired` asks for it, sides of which fewer than three passes have both; else they have
+    no more than these, and no ratio where there are none.
+    """
+    is_paired = np.ones(reference.shape[1], np.bool_) if is_paired is None else is_paired
+    why = np.where(is_paired, "", why_unpaired).tolist()
+    were_few = were_apart(reference, contender, is_paired, MIN_BLOCKS)
+    if is_unpaired:
+        is_paired = is_paired & ~were_few
+        why = np.where(were_few, UNPAIRED.removeprefix(_MARK), why).tolist()
+    is_apart = were_apart(reference, contender, is_paired)
+    looks = (ends or _one_look(reference)).looks(reference, contender, is_paired)
+    reference, contender = set_apart(reference, contender, is_paired)
+    found = plain = ratios(reference, contender, terms.confidence, rounding=rounding, mean=terms.mean)
+    resembling = np.full(len(found.ratio), np.nan)
+    untold = resembling
+    if ends is not None:  # the rows are in the order of time
+        untold = not_to_be_told(found, reference, contender)
+        found, resembling = allow_for(found, reference, contender, terms.confidence)
+    drawn = _Drawn(
+        found=found,
+        paid=paid(
+            reference,
+            contender,
+            better,
+            terms.confidence,
+            rounding=rounding,
+            is_in_order=ends is not None,
+        ),
+        untold=untold,
+        ranks=_widened(rank_ratios(reference, contender, terms.confidence), found.rounding),
+        known=p_values(found, terms.margin, terms.confidence, terms.correction, looks),
+        lasting=p_values(outlasting(plain, found), terms.margin, terms.confidence, terms.correction, looks),
+        looks=looks,
+        resembling=resembling,
+        better=better,
+        terms=terms,
+        why_unpaired=why,
+        is_apart=is_apart,
+        were_few=were_few,
+    )
+    known, verdicts = drawn.known, drawn.verdicts()
+    return list(
+        map(  # in the order of Finding's fields
+            Finding,
+            found.n_blocks.tolist(),
+            *_listed(found.ratio, found.low, found.high),
+            itertools.repeat(terms.confidence),
+            verdicts,
+            drawn.notes(verdicts),
+            *_listed(known.difference, known.difference_adjusted, known.equivalence),
+            *_listed(known.equivalence_adjusted),
+            itertools.repeat(known.size),
+            itertools.repeat(terms.correction),
+            _rank_estimates(drawn.ranks),
+            *_listed(drawn.detectable()),
+            drawn.more_blocks(verdicts),
+            [not reason for reason in why],
+            is_apart.tolist(),
+            itertools.repeat(False),  # whether anything crossed a network is no matter of numbers
+            [max(len(one), 1) for one in looks],
+            itertools.repeat(terms.mean),
+            drawn.paid_beside(verdicts),
+            drawn.assume_independence(verdicts),
+        )
+    )
+
+
+def _one_look(values: Floats) -> SessionEnds:
+    return SessionEnds(np.zeros(len(values), np.int64), (0,))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Drawn:
+    """All that is computed of a family of columns, and what follows for each."""
+
+    found: Ratios
+    paid: Sequence[Paid | None]
+    untold: Floats
+    ranks: RankRatios
+    known: PValues
+    lasting: PValues
+    looks: Sequence[Looks]
+    resembling: Floats
+    better: Sequence[Better | None]
+    terms: Terms
+    why_unpaired: Sequence[str]
+    is_apart: npt.NDArray[np.bool_]
+    were_few: npt.NDArray[np.bool_]
+
+    def verdicts(self) -> list[Verdict]:
+        """Return the verdict of each column among all of them.
+
+        None is drawn where the blocks resemble each other and are too few to tell how much, and equivalence
+        is not where the mean of what people pay lies beyond the margin.
+        """
+        drawn = self._by_intervals()
+        margin = self.terms.margin
+        return [
+            Verdict.UNDECIDED
+            if is_untold or (word is Verdict.EQUIVALENT and is_beyond(price, margin))
+            else word
+            for word, price, is_untold in zip(
+                drawn, self.paid, np.isfinite(self.untold).tolist(), strict=True
+            )
+        ]
+
+    def _by_intervals(self) -> list[Verdict]:
+        alpha = 1 - self.terms.confidence
+        rows = zip(
+            *_listed(self.found.low, self.found.high),
+            (self.known.difference_adjusted <= alpha).tolist(),
+            (self.known.equivalence_adjusted <= alpha).tolist(),
+            self.better,
+            strict=True,
+        )
+        return [
+            verdict(
+                low,
+                high,
+                margin=self.terms.margin,
+                better=better,
+                can_differ=can_differ,
+                can_be_equivalent=can_be_equivalent,
+            )
+            for low, high, can_differ, can_be_equivalent, better in rows
+        ]
+
+    def paid_beside(self, verdicts: Sequence[Verdict]) -> list[Paid | None]:
+        """Return what is paid in each column, and whether it tells something else than its verdict."""
+        rows = zip(self.paid, *_listed(self.found.ratio), verdicts, self.better, strict=True)
+        return [
+            None
+            if price is None
+            else msgspec.structs.replace(price, is_telling=self._is_telling(price, ratio, word, better))
+            for price, ratio, word, better in rows
+        ]
+
+    def _is_telling(self, price: Paid, ratio: float | None, word: Verdict, better: Better | None) -> bool:
+        terms = self.terms
+        if price.mean is terms.mean:
+            return False
+        if is_other(price, ratio, terms.margin):
+            return True
+        own = verdict(price.low, price.high, margin=terms.margin, better=better)
+        return word is not Verdict.UNDECIDED and own is not word
+
+    def assume_independence(self, verdicts: Sequence[Verdict]) -> list[bool]:
+        """Return which verdicts of few blocks would not be drawn if what a side is like lasted."""
+        alpha = 1 - self.terms.confidence
+        rows = zip(
+            verdicts,
+            (self.found.n_blocks < SHOWING_BLOCKS).tolist(),
+            (self.lasting.difference_adjusted <= alpha).tolist(),
+            (self.lasting.equivalence_adjusted <= alpha).tolist(),
+            strict=True,
+        )
+        return [
+            is_few
+            and word is not Verdict.UNDECIDED
+            and not (is_equivalent if word is Verdict.EQUIVALENT else is_different)
+            for word, is_few, is_different, is_equivalent in rows
+        ]
+
+    def more_blocks(self, verdicts: Sequence[Verdict]) -> list[int | None]:
+        """Return how many more blocks would decide each undecided column that has a direction."""
+        more = np.full(len(self.looks), np.nan)
+        for looks, columns in self._by_looks():
+            following = (*looks, 2 * looks[-1]) if looks else ()
+            level = nominal_level(self.known.level, following)
+            found = taken(self.found, columns)
+            more[columns] = more_blocks(found, self.terms.margin, level, self.terms.confidence)
+        rows = zip(absent_as_none(more.tolist()), verdicts, self.better, strict=True)
+        return [
+            None if blocks is None or better is None or word is not Verdict.UNDECIDED else int(blocks)
+            for blocks, word, better in rows
+        ]
+
+    def detectable(self) -> Floats:
+        """Return the least slowing of each column that it finds in 80 of 100 studies."""
+        effects = np.full(len(self.looks), np.nan)
+        for looks, columns in self._by_looks():
+            level = nominal_level(self.known.level, looks)
+            effects[columns] = detectable_effects(taken(self.found, columns), level)
+        return effects
+
+    def _by_looks(self) -> Iterator[tuple[Looks, list[int]]]:
+        columns: dict[Looks, list[int]] = {}
+        for column, looks in enumerate(self.looks):
+            columns.setdefault(looks, []).append(column)
+        yield from columns.items()
+
+    def notes(self, verdicts: Sequence[Verdict]) -> list[str]:
+        """Return what a reader must know of each column; mostly nothing."""
+        found, terms = self.found, self.terms
+        notes = self._design_notes()
+        for column in np.flatnonzero(np.isfinite(self.resembling)).tolist():
+            r = f"{self.resembling[column]:.2f}"
+            effect = "too few count for an interval" if np.isnan(found.low[column]) else _WIDER
+            alike = f"blocks resemble the one before (r = {r}): {effect}"
+            notes[column] = _joined(notes[column], alike)
+        for column in np.flatnonzero(found.rounding > terms.margin * _COARSE).tolist():
+            if verdicts[column] is Verdict.UNDECIDED:
+                share = f"{100 * np.expm1(found.rounding[column]):.2g}"
+                notes[column] = _joined(notes[column], f"rounding of what was printed may be ± {share} %")
+        for column in np.flatnonzero(self.is_apart).tolist():
+            notes[column] = NOT_TOGETHER
+        for column in np.flatnonzero(self.were_few & ~self.is_apart & (found.n_blocks > 0)).tolist():
+            if not self.why_unpaired[column] and found.n_blocks[column] < MIN_BLOCKS:
+                takes = f"an interval takes {least_blocks(terms.mean, terms.confidence)}"
+                notes[column] = f"too few blocks with both sides: {takes}"
+        for column, note in self._of_one_claim(verdicts):
+            notes[column] = _joined(notes[column], note)
+        differ = disagreements(found, self.ranks) & np.isnan(self.resembling)  # ranks do not allow for it
+        for column in np.flatnonzero(differ).tolist():
+            notes[column] = _joined(notes[column], self._by_ranks(column))
+        return notes
+
+    def _of_one_claim(self, verdicts: Sequence[Verdict]) -> Iterator[tuple[int, str]]:
+        """Yield why an interval that alone would be a claim is none."""
+        found, terms = self.found, self.terms
+        for column in np.flatnonzero(np.isfinite(self.untold)).tolist():
+            yield column, untold_words(f"{self.untold[column]:.2f}", found.n_blocks[column])
+        excludes = excludes_one(found.low, found.high)
+        is_within = are_within(found.low, found.high, terms.margin)
+        for column in np.flatnonzero(excludes | is_within).tolist():
+            if verdicts[column] is Verdict.UNDECIDED and (is_within[column] or self.better[column]):
+                if np.isfinite(self.untold[column]):
+                    continue
+                if is_within[column] and self.known.equivalence_adjusted[column] <= 1 - terms.confidence:
+                    yield column, WITHHELD_BY_PAID
+                    continue
+                alone = "within the margin" if is_within[column] else "excludes 1"
+                yield column, f"{alone} alone, but not {self._together(column)}"
+
+    def _design_notes(self) -> list[str]:
+        """Return how each ratio was found, where it is not block against block, or why it was not."""
+        found = self.found
+        rows = zip(found.design.tolist(), *_listed(found.low), self.better, self.why_unpaired, strict=True)
+        takes = least_blocks(self.terms.mean, self.terms.confidence)
+        notes = [_explain(Design(design), low, better, why, takes) for design, low, better, why in rows]
+        if self.terms.mean is Mean.MEDIAN:
+            for column in np.flatnonzero(np.isnan(found.low) & ~np.isnan(found.ratio)).tolist():
+                is_paired, n = found.design[column] == Design.MEDIAN, int(found.n_blocks[column])
+                if is_paired or found.design[column] == Design.UNPAIRED:
+                    why = "" if is_paired else f"{_MARK}{self.why_unpaired[column]}"
+                    notes[column] = _joined(why, median_lack(n, self.terms.confidence, is_paired=is_paired))
+        for column in np.flatnonzero(found.design == Design.ARITHMETIC).tolist():
+            if np.isnan(found.low[column]) and found.n_blocks[column] >= MIN_BLOCKS:
+                notes[column] = "no interval, since the mean of the reference may be zero"
+            if self.terms.mean in (Mean.GEOMETRIC, Mean.MEDIAN):
+                notes[column] = _joined(
+                    "some values are zero or less: ratio of arithmetic means", notes[column]
+                )
+        return notes
+
+    def _together(self, column: int) -> str:
+        """Return what makes a claim harder than its own interval does."""
+        among = [f"among {self.known.size} comparisons"] if self.known.size > 1 else []
+        n_looks = len(self.looks[column])
+        if n_looks > 1:
+            return " ".join([f"at look {n_looks}", *among])
+        return "".join(among) or "at the 4 of 5 % that a first look may spend"
+
+    def _by_ranks(self, column: int) -> str:
+        ranks = self.ranks
+        ratio, low, high = (f"{part[column]:.4g}" for part in (ranks.ratio, ranks.low, ranks.high))
+        return f"ranks disagree: × {ratio} [{low}, {high}] at {100 * ranks.confidence[column]:.0f} %"
+
+
+def least_blocks(mean: Mean, confidence: float) -> int:
+    """Return how many blocks the interval of a ratio takes."""
+    return least_of_median(confidence) if mean is Mean.MEDIAN else MIN_BLOCKS
+
+
+def median_lack(n_blocks: int, confidence: float, *, is_paired: bool) -> str:
+    """Return why a median has no interval; empty where its blocks are enough."""
+    if not is_paired:
+        return "no interval: that of a median takes blocks that both sides share"
+    least = least_of_median(confidence)
+    if n_blocks >= least:
+        return ""
+    blocks = f"{n_blocks} block{'s'[: n_blocks > 1]}"
+    return f"{blocks}: an interval of the median at {100 * confidence:.4g} % takes {least}"
+
+
+def untold_words(r: str, n_blocks: int) -> str:
+    """Return why no verdict is drawn from blocks that resemble each other."""
+    return (
+        f"blocks resemble the one before (r = {r}), and {n_blocks} are too few to tell how many of them count"
+    )
+
+
+WITHHELD_BY_PAID = "within the margin, but the mean of what adds up is not"
+"""Of what would be equivalent by its ratio."""
+
+_WIDER = "the interval is wider for it"
+
+_COARSE = 0.25
+"""Of the margin: smaller rounding decides nothing."""
+
+NOT_MEASURED = "not measured on both sides"
+
+NOT_TOGETHER = "not measured together"
+"""Of sides that were both measured, but never in one block of one session."""
+
+_MARK = "unpaired: "
+
+UNPAIRED = f"{_MARK}the sides did not run together, and the machine may have changed between"
+"""Of sides that are compared all the same."""
+
+
+def _widened(ranks: RankRatios, rounding: Floats) -> RankRatios:
+    """Return rank intervals that allow for rounding, as the others do."""
+    return dataclasses.replace(ranks, low=ranks.low * np.exp(-rounding), high=ranks.high * np.exp(rounding))
+
+
+def _explain(design: Design, low: float | None, better: Better | None, why_unpaired: str, takes: int) -> str:
+    """Return what a reader must know of how a ratio was found, or why it was not; mostly nothing."""
+    if design is Design.NONE:
+        return NOT_MEASURED
+    if low is None:
+        return f"too few blocks: an interval takes {takes} on both sides"
+    if better is None:
+        return "the figure of merit has no direction"
+    if design is not Design.UNPAIRED:
+        return "" if not why_unpaired else f"{_MARK}{why_unpaired}"
+    return f"{_MARK}{why_unpaired}"
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
+
+
+def _rank_estimates(ranks: RankRatios) -> list[RankEstimate | None]:
+    rows = zip(
+        *_listed(ranks.ratio), ranks.low.tolist(), ranks.high.tolist(), ranks.confidence.tolist(), strict=True
+    )
+    return [
+        None if ratio is None else RankEstimate(ratio=ratio, low=low, high=high, confidence=confidence)
+        for ratio, low, high, confidence in rows
+    ]
+
+
+def _listed(*columns: Floats) -> list[list[float | None]]:
+    return [absent_as_none(column.tolist()) for column in columns]

@@ -1,0 +1,87 @@
+"""When a verdict could have been read before: the looks that a campaign's sessions gave."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tare.analysis.pairs import pairs, told_blocks
+from tare.core.campaign import Campaign
+from tare.core.case import Pass
+from tare.stats.intervals import MIN_BLOCKS, Floats
+from tare.stats.looks import Looks
+from tare.stats.ratios import were_apart
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SessionEnds:
+    """The session of each pass, and the sessions at whose end a verdict could be read; the last one is."""
+
+    sessions: npt.NDArray[np.int64]
+    ends: tuple[int, ...]
+
+    def looks(self, reference: Floats, contender: Floats, is_paired: npt.NDArray[np.bool_]) -> list[Looks]:
+        """Return the numbers of blocks at each look, by column; () where there was never an interval."""
+        if not self.ends:
+            return [()] * reference.shape[1]
+        sides = np.isfinite(reference), np.isfinite(contender)
+        both = sides[0] & sides[1]
+        counts = []
+        for end in self.ends:
+            until = (self.sessions <= end)[:, np.newaxis]
+            fewest = np.minimum(*((side & until).sum(axis=0) for side in sides))
+            counts.append(np.where(is_paired, (both & until).sum(axis=0), fewest))
+        return [_distinct(column) for column in np.array(counts).T.tolist()]
+
+
+def session_ends(campaign: Campaign, passes: Sequence[Pass]) -> SessionEnds:
+    """Return the looks that the sessions of `campaign` gave.
+
+    A session that only went on with what its predecessor had planned, to whose end it had not come, gives no
+    further look; one that planned other blocks does, and so does one of which nothing tells what it planned.
+    Imported runs were all there to be looked at together: their times are no looks.
+    """
+    numbers = sorted({one.session for one in passes})
+    planned = {one.number: one.blocks for one in campaign.sessions}
+    ends = [
+        number
+        for number, following in itertools.pairwise(numbers)
+        if following > 0 and (not planned.get(number) or planned.get(number) != planned.get(following))
+    ]
+    sessions = np.array([one.session for one in passes], np.int64)
+    return SessionEnds(sessions, (*ends, *numbers[-1:]))
+
+
+def looks_at(campaign: Campaign) -> dict[str, int]:
+    """Return at which look each contender is by now, by case; where nothing is compared, each case.
+
+    It is the look that its verdicts are drawn at (see SessionEnds), but for figures that some runs lack.
+    """
+    found = pairs(campaign)
+    sides = [(one.reference_case.id, one.contender_case.id) for one in found]
+    if not found:
+        sides = [(case.id, case.id) for case in campaign.plan.cases]
+    measured = [one for one in campaign.measured() if one.series]
+    passes = sorted({one.together for one in measured})
+    rows = {one: row for row, one in enumerate(passes)}
+    columns = {case.id: column for column, case in enumerate(campaign.plan.cases)}
+    values = np.full((len(rows), len(columns)), np.nan)
+    for one in measured:
+        if one.case in columns:
+            values[rows[one.together], columns[one.case]] = 1.0
+    below, above = (values[:, [columns[side[place]] for side in sides]] for place in (0, 1))
+    told = told_blocks(campaign)
+    is_paired = np.array([told.issuperset(side) for side in sides], np.bool_)
+    if campaign.compares_unpaired:
+        is_paired &= ~were_apart(below, above, is_paired, MIN_BLOCKS)
+    looks = session_ends(campaign, passes).looks(below, above, is_paired)
+    return {contender: max(len(one), 1) for (_, contender), one in zip(sides, looks, strict=True)}
+
+
+def _distinct(counts: Sequence[int]) -> Looks:
+    """Return the counts at which there was an interval, each once: without new blocks it is the same look."""
+    return tuple(dict.fromkeys(count for count in counts if count >= MIN_BLOCKS))

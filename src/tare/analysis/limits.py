@@ -1,0 +1,53 @@
+"""Limits in one unit, figures of merit in another: ``0.1 Gbit/s`` against MB/s."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tare.core.units import Dimension, parse_quantity
+
+_DECIMAL = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_PREFIXES = _DECIMAL | {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
+_DATA = re.compile(r"((?:[kKMGTP]i?)?)(B|bytes?|bits?)")
+_COUNTED = re.compile(r"([kKMGTP]?)(flops?|up|ops?|atom-step|msg)", re.IGNORECASE)
+
+
+class _Scale(NamedTuple):
+    """What one of a unit is in the base units of its dimension."""
+
+    factor: float
+    dimension: str
+
+
+def convert(number: float, unit: str, to: str) -> float:
+    """Return `number` of `unit` in the unit `to`. Raises ValueError where they do not compare."""
+    if unit == to:
+        return number
+    one, other = _scale(unit), _scale(to)
+    if one.dimension != other.dimension:
+        raise ValueError(f"{unit or 'a bare number'} is not a unit of what is measured in {to}")
+    return number * one.factor / other.factor
+
+
+def _scale(unit: str) -> _Scale:
+    above, slash, below = unit.partition("/")
+    if not slash:
+        return _plain(unit)
+    one, other = _plain(above), _plain(below)
+    return _Scale(one.factor / other.factor, f"{one.dimension}/{other.dimension}")
+
+
+def _plain(unit: str) -> _Scale:
+    if unit in {"", "1", "%"}:
+        return _Scale(0.01 if unit == "%" else 1.0, "1")
+    if data := _DATA.fullmatch(unit):
+        return _Scale(_PREFIXES[data[1]] * (8 if data[2].startswith(("B", "byte")) else 1), "bit")
+    if counted := _COUNTED.fullmatch(unit):
+        return _Scale(_PREFIXES[counted[1]], counted[2].lower().removesuffix("s"))
+    for spelling in (unit, f"{unit}s"):  # a day as the days that units.py knows
+        try:
+            return _Scale(parse_quantity(f"1 {spelling}", Dimension.SECONDS), "s")
+        except ValueError:
+            continue
+    return _Scale(1.0, unit)

@@ -1,0 +1,94 @@
+"""What people pay beside the ratio that a verdict rests on: the ratio of the means of what adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tare.analysis.estimate import absent_as_none
+from tare.core.comparison import Mean, Paid
+from tare.core.margins import is_within
+from tare.core.workload import Better
+from tare.stats.autocorrelation import allow_for
+from tare.stats.intervals import Floats
+from tare.stats.ratios import ratios
+
+MANY = 20
+"""So many runs have a 95th percentile that is not simply the worst of them."""
+
+_LEAST = 0.001
+"""What differs by less is no other answer, whatever the margin."""
+
+_MEANS = {Better.LOWER: Mean.ARITHMETIC, Better.HIGHER: Mean.HARMONIC}
+
+
+def paid(
+    reference: Floats,
+    contender: Floats,
+    better: Sequence[Better | None],
+    confidence: float,
+    *,
+    rounding: Floats | None,
+    is_in_order: bool,
+) -> list[Paid | None]:
+    """Return the ratio of what adds up of each column: costs arithmetically, rates harmonically.
+
+    None without a direction, without values of both sides, and of rates that are zero, whose mean is none.
+    The tails are those of the runs that the ratio is of. `is_in_order`: the rows are in the order of time.
+    """
+    found: list[Paid | None] = [None] * len(better)
+    for direction, mean in _MEANS.items():
+        columns = [column for column, one in enumerate(better) if one is direction]
+        if not columns:
+            continue
+        below, above = reference[:, columns], contender[:, columns]
+        shifts = None if rounding is None else rounding[columns]
+        own = ratios(below, above, confidence, rounding=shifts, mean=mean)
+        if is_in_order:
+            own, _ = allow_for(own, below, above, confidence)
+        n_fewest = np.minimum(*(np.isfinite(side).sum(axis=0) for side in (below, above)))
+        tails = [_tails(side, direction, n_fewest >= MANY).tolist() for side in (below, above)]
+        is_told = np.isfinite(own.ratio) & (own.ratio > 0)
+        if mean is Mean.HARMONIC:
+            is_told &= ~((below <= 0) | (above <= 0)).any(axis=0)
+        own_ratio, low, high = (absent_as_none(one.tolist()) for one in (own.ratio, own.low, own.high))
+        reference_tails, contender_tails = (absent_as_none(one) for one in tails)
+        for place in np.flatnonzero(is_told).tolist():
+            found[columns[place]] = Paid(
+                mean=mean,
+                ratio=own_ratio[place] or 0.0,
+                low=low[place],
+                high=high[place],
+                tail=_TAILS[direction][int(n_fewest[place] >= MANY)],
+                reference_tail=reference_tails[place],
+                contender_tail=contender_tails[place],
+            )
+    return found
+
+
+_TAILS = {Better.LOWER: ("max", "p95"), Better.HIGHER: ("min", "p5")}
+
+
+def _tails(values: Floats, direction: Better, is_many: npt.NDArray[np.bool_]) -> Floats:
+    """Return the worst run of each column; of many the percentile beyond which one in twenty is worse."""
+    is_lower = direction is Better.LOWER
+    found: Floats = np.fmax.reduce(values, axis=0) if is_lower else np.fmin.reduce(values, axis=0)
+    columns = np.flatnonzero(is_many)
+    if columns.size:
+        found = found.copy()
+        found[columns] = np.nanpercentile(values[:, columns], 95 if is_lower else 5, axis=0)
+    return found
+
+
+def is_other(one: Paid, ratio: float | None, margin: float) -> bool:
+    """Return whether the mean of what adds up gives another ratio, by more than the margin."""
+    if ratio is None or ratio <= 0:
+        return False
+    return bool(abs(np.log(one.ratio / ratio)) > np.log1p(max(margin, _LEAST)))
+
+
+def is_beyond(one: Paid | None, margin: float) -> bool:
+    """Return whether the ratio of what adds up lies outside of the margin."""
+    return one is not None and not is_within(one.ratio, one.ratio, margin)

@@ -1,0 +1,66 @@
+"""Which side of a comparison lacks what, and why: in the words that stand where no ratio is."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter, defaultdict
+
+import msgspec
+import numpy as np
+
+from tare.analysis.family_tests import NOT_MEASURED
+from tare.analysis.pairs import Pair
+from tare.core.attempt import State
+from tare.core.campaign import Campaign
+from tare.core.comparison import Finding
+from tare.core.values import Settings
+from tare.stats.intervals import Floats
+
+
+class Lacking:
+    """Tells of each pair of a campaign which side has no value of a figure, and why."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+
+    def told(self, pair: Pair, found: Finding, below: Floats, above: Floats) -> Finding:
+        """Return `found`, with what a side lacks where that is why there is no ratio.
+
+        `below` and `above` are the values of the reference and of the contender, one a pass.
+        """
+        if found.ratio is not None or found.note != NOT_MEASURED:
+            return found
+        return msgspec.structs.replace(found, note=self.words(pair, below, above) or found.note)
+
+    def words(self, pair: Pair, below: Floats, above: Floats) -> str:
+        """Return which of both sides has no value, and why; empty where both have some."""
+        sides = (
+            (pair.reference_case.id, pair.reference, below),
+            (pair.contender_case.id, pair.contender, above),
+        )
+        parts = [
+            f"{self._name(settings)} has none, since {self._why(case)}"
+            for case, settings, values in sides
+            if not np.isfinite(values).any()
+        ]
+        return f"{NOT_MEASURED}: {' and '.join(parts)}" if parts else ""
+
+    def _name(self, settings: Settings) -> str:
+        return " ".join(self._campaign.plan.written(name, value) for name, value in settings.items())
+
+    def _why(self, case: str) -> str:
+        """Return why a case has no value of a figure."""
+        states = self._states[case]
+        if states[State.DONE]:
+            return "no run has it"
+        told = ", ".join(f"{n} {state}" for state, n in sorted(states.items()))
+        return f"no run counts ({told})" if told else "it has not been run"
+
+    @functools.cached_property
+    def _states(self) -> dict[str, Counter[State]]:
+        """What became of the measured runs of each case, at last."""
+        states: dict[str, Counter[State]] = defaultdict(Counter)
+        for run, one in self._campaign.latest().items():
+            if run.block >= 1:
+                states[run.case][one.state] += 1
+        return states

@@ -1,0 +1,161 @@
+"""A campaign against another one, such as published results: different runs, never paired."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tare.analysis.compare import comparison, terms_of
+from tare.analysis.equivalence_limits import withhold
+from tare.analysis.family_tests import findings
+from tare.analysis.pairs import Pair
+from tare.analysis.questions import Subject
+from tare.analysis.table import Cell, Table, tabulate
+from tare.core.campaign import Campaign
+from tare.core.case import LAYOUT, Case
+from tare.core.comparison import Comparison, Correction, Finding
+from tare.core.values import Scalar
+from tare.stats.intervals import MIN_BLOCKS, Floats
+
+_Key = tuple[str, str, frozenset[tuple[str, Scalar]]]
+
+
+class _Match(NamedTuple):
+    """A figure that both campaigns have: a case and a column of each."""
+
+    theirs: Case
+    ours: Case
+    cell: Cell
+    below: int
+    above: int
+
+
+def against(
+    ours: Campaign,
+    theirs: Campaign,
+    *,
+    margin: float | None = None,
+    confidence: float = 0.95,
+    correction: Correction = Correction.FDR,
+    foms: Collection[str] = (),
+) -> list[Comparison]:
+    """Return every figure of `ours` against the same one of `theirs`, which is the reference.
+
+    A figure is the same where workload, figure of merit, unit and coordinates are. Cases meet unless they
+    contradict each other in a number that varies within `theirs`, such as that of nodes; other
+    differences are in `reference` and `contender`. The ratio is that of the geometric means, unpaired; with
+    fewer than three runs on either side it has no interval, and the verdict is undecided. `foms` keeps
+    those alone, all when empty; all rows are one family, of whose claims by default at most 5 % are false
+    in the mean.
+    """
+    below, above = tabulate(theirs), tabulate(ours)
+    matches = [one for one in _matches(ours, theirs, above, below) if not foms or one.cell.fom in foms]
+    if not matches:
+        return []
+    reference = below.values[:, [match.below for match in matches]]
+    contender = above.values[:, [match.above for match in matches]]
+    n_rows = max(len(reference), len(contender))
+    found = findings(
+        _padded(reference, n_rows),
+        _padded(contender, n_rows),
+        [match.cell.better for match in matches],
+        terms_of(ours, margin, confidence, correction),
+        is_paired=np.zeros(len(matches), np.bool_),
+        why_unpaired="runs of another time and place",
+    )
+    rows = zip(matches, found, _counts(reference), _counts(contender), strict=True)
+    compared = [
+        comparison(_subject(match), _told(one, n_theirs, n_ours), is_primary=True)
+        for match, one, n_theirs, n_ours in rows
+    ]
+    return withhold(compared, compared)
+
+
+def apart(ours: Campaign, theirs: Campaign) -> list[str]:
+    """Return why figures of one name are not held against each other: what one side measured of other things.
+
+    Both directions at once are not one of them alone.
+    """
+    found: dict[str, None] = {}
+    below, above = tabulate(theirs), tabulate(ours)
+    for case in ours.plan.cases:
+        for other in theirs.plan.cases:
+            if other.workload != case.workload:
+                continue
+            mine = {(cell.fom, cell.unit): cell for cell in above.columns.get(case.id, {})}
+            for cell in below.columns.get(other.id, {}):
+                own = mine.get((cell.fom, cell.unit))
+                if own is not None and (sentence := _unlike(cell, own, other.workload)):
+                    found.setdefault(sentence)
+    return list(found)
+
+
+def _unlike(published: Cell, here: Cell, workload: str) -> str:
+    """Return which coordinates only one of two figures of one name has, if any."""
+    theirs, ours = ({name for name, _ in cell.at} for cell in (published, here))
+    if theirs == ours:
+        return ""
+    has, lacks = ("published", "here") if theirs - ours else ("here", "published")
+    names = ", ".join(sorted(theirs ^ ours))
+    return f"{here.fom} of {workload} is told by {names} where it is {has}, and not where it is {lacks}"
+
+
+def _matches(ours: Campaign, theirs: Campaign, above: Table, below: Table) -> Iterator[_Match]:
+    for case in ours.plan.cases:
+        cells = {_key(cell): column for cell, column in above.columns.get(case.id, {}).items()}
+        for other in theirs.plan.cases:
+            if other.workload != case.workload or not _meet(case, other, theirs.plan.varied):
+                continue
+            for cell, column in below.columns.get(other.id, {}).items():
+                if _key(cell) in cells:
+                    yield _Match(other, case, cell, column, cells[_key(cell)])
+
+
+def _key(cell: Cell) -> _Key:
+    return cell.fom, cell.unit, frozenset(cell.at)
+
+
+def _meet(ours: Case, theirs: Case, varied: tuple[str, ...]) -> bool:
+    """Return whether the cases agree in every number that varies within theirs; names may differ."""
+    one, other = ours.settings, theirs.settings
+    shared = [name for name in varied if name in other and (name in one or name in LAYOUT)]
+    return all(one.get(name) == other[name] for name in shared if not isinstance(other[name], str))
+
+
+def _telling(case: Case, other: Case) -> dict[str, Scalar]:
+    """Return the settings of `case` that are not those of `other`."""
+    rest = other.settings
+    return {name: value for name, value in case.settings.items() if rest.get(name) != value}
+
+
+def _counts(values: Floats) -> list[int]:
+    counts: list[int] = np.isfinite(values).sum(axis=0).tolist()
+    return counts
+
+
+def _subject(match: _Match) -> Subject:
+    pair = Pair(
+        reference_case=match.theirs,
+        contender_case=match.ours,
+        reference=_telling(match.theirs, match.ours),
+        contender=_telling(match.ours, match.theirs),
+        shared={"workload": match.ours.workload},
+    )
+    cell = match.cell
+    return Subject(pair, cell.fom, cell.unit, cell.better, {**pair.shared, **dict(cell.at)})
+
+
+def _told(found: Finding, n_theirs: int, n_ours: int) -> Finding:
+    """Return `found` with the numbers of runs of both sides where they are too few for an interval."""
+    if found.low is not None or found.ratio is None:
+        return found
+    runs = f"{n_theirs} published run{'' if n_theirs == 1 else 's'} and {n_ours} here"
+    note = f"{runs}: an interval takes {MIN_BLOCKS} on both sides"
+    return msgspec.structs.replace(found, note=note)
+
+
+def _padded(values: Floats, n_rows: int) -> Floats:
+    return np.pad(values, ((0, n_rows - len(values)), (0, 0)), constant_values=np.nan)

@@ -1,0 +1,287 @@
+"""What speaks against the numbers of a campaign, and how much its cases scatter."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+
+from tare.analysis.block_series import BlockSeries, block_series
+from tare.analysis.estimate import absent_as_none
+from tare.analysis.pairs import pairs
+from tare.analysis.precision import Imprecision, imprecision
+from tare.analysis.repeatability import RepeatabilityWarning, RepeatabilityWarnings, look_for
+from tare.analysis.session_changes import SessionChange, session_changes
+from tare.core.campaign import Campaign
+from tare.core.case import Pass
+from tare.core.values import Settings
+from tare.stats.autocorrelation import LEAST_BLOCKS
+from tare.stats.intervals import Floats, moments
+from tare.stats.multiplicity import holm
+from tare.stats.variability import scatters
+
+MIN_ALIKE = 2 / 3
+"""All cases do it alike where at least this share of them does it at least half as much."""
+
+
+class QualityWarning(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a number should not be taken at its word: one suspicion of one case that chance does not explain.
+
+    `case` is None, and `fom` and `unit` empty, where the cases do it alike. `blocks` are those concerned,
+    of `n_blocks`, and `passes` the same with their sessions. `p` is corrected for how many cases were looked
+    at. `labels` tell the figure from others of its name. `is_of_ratio` says that it is about the ratio of the
+    case to its reference. `size` and `levels` are
+
+    - of a drift the change a block, as a share; of all cases alike, how much worse they get;
+    - of a warm-up the first blocks over the rest, less one; of all cases alike, how much worse they are;
+    - of modes the higher over the lower, less one, and both, in `unit`;
+    - of an autocorrelation the coefficient of lag 1, and its limit;
+    - of outliers the farthest over the median, less one, and the median, in `unit`.
+    """
+
+    case: str | None
+    fom: str = ""
+    unit: str = ""
+    suspicion: RepeatabilityWarning
+    blocks: tuple[int, ...]
+    n_blocks: int
+    size: float
+    levels: tuple[float, ...] = ()
+    p: float
+    passes: tuple[Pass, ...] = ()
+    is_of_ratio: bool = False
+    labels: Settings = {}
+
+    @property
+    def is_serious(self) -> bool:
+        """Return whether it touches the answer; single odd runs hardly do, and are part of the truth."""
+        return self.suspicion is not RepeatabilityWarning.OUTLIERS
+
+    @property
+    def may_wander(self) -> bool:
+        """Return whether it is a drift of so few blocks that a state which lasts for some looks the same."""
+        return self.suspicion is RepeatabilityWarning.DRIFT and self.n_blocks < LEAST_BLOCKS
+
+
+class CaseScatter(msgspec.Struct, frozen=True, kw_only=True):
+    """How a figure of a case scatters from block to block: coefficient of variation, with its interval."""
+
+    case: str
+    fom: str
+    unit: str
+    n_blocks: int
+    cv: float | None
+    low: float | None
+    high: float | None
+    labels: Settings = {}
+
+
+class Quality(msgspec.Struct, frozen=True, kw_only=True):
+    """What was looked for, and what was found.
+
+    `n_tested` says how many of the `n_figures` have blocks enough for each suspicion. `is_in_order` is False
+    where nobody knows the order of the runs, so that nothing can be said of change in time. `imprecision` is
+    there where the machine was too noisy for most of what was asked. `changes` are those between sessions of
+    cases that ran in several.
+    """
+
+    doubts: tuple[QualityWarning, ...]
+    scatters: tuple[CaseScatter, ...]
+    n_figures: int
+    n_tested: dict[RepeatabilityWarning, int]
+    is_in_order: bool
+    imprecision: Imprecision | None = None
+    changes: tuple[SessionChange, ...] = ()
+
+
+def trust(campaign: Campaign, *, confidence: float = 0.95) -> Quality:
+    """Return every doubt about the quoted figures of `campaign` that noise alone does not explain.
+
+    For each suspicion the chance to raise any false doubt, over all cases, is at most 1 − `confidence`: of a
+    drift half of it goes to the question whether all cases do it alike, and the rest by Holm's procedure to
+    single cases, what they have in common being taken away; the test of warm-up is one of all cases. What
+    is smaller than the study's margin is no doubt. Figures that tell the same again are looked at once, and
+    what changed between two sessions is left out: within each it is looked for. What resembles the block
+    before is looked for in the ratios of contenders to their references, whose intervals suffer from it: what
+    the cases of a block have in common does them no harm. Without a reference it is looked for in each case.
+    """
+    every = block_series(campaign)
+    series = every.within_sessions().distinct()
+    references = {pair.contender_case.id: pair.reference_case.id for pair in pairs(campaign)}
+    least = float(np.log1p(campaign.plan.margin))
+    doubts: list[QualityWarning] = []
+    n_tested = dict.fromkeys(RepeatabilityWarning, 0)
+    for suspicion in RepeatabilityWarning:
+        if campaign.is_imported and suspicion.is_in_time:
+            continue
+        looked_at = series
+        if suspicion is RepeatabilityWarning.AUTOCORRELATION and references:
+            looked_at = series.over(references)
+        found, n_tested[suspicion] = _doubts(suspicion, looked_at, least, 1 - confidence)
+        is_of_ratio = looked_at is not series
+        doubts += [msgspec.structs.replace(one, is_of_ratio=is_of_ratio) for one in found]
+        if suspicion is RepeatabilityWarning.WARM_UP:  # what is explained by now is not to be found again
+            series = _without_blocks(series, found)
+    return Quality(
+        doubts=tuple(_without_echoes(doubts)),
+        scatters=tuple(_case_scatters(every, confidence)),
+        n_figures=len(series.figures),
+        n_tested=n_tested,
+        is_in_order=not campaign.is_imported,
+        imprecision=imprecision(campaign),
+        changes=session_changes(campaign, confidence=confidence),
+    )
+
+
+def _doubts(
+    suspicion: RepeatabilityWarning, series: BlockSeries, least: float, alpha: float
+) -> tuple[list[QualityWarning], int]:
+    """Return the doubts of one suspicion, and in how many series it was looked for."""
+    logs, doubts, n_questions = series.logs, [], 1
+    if suspicion.is_shared and len({figure.case for figure in series.figures}) > 1:
+        n_questions = 1 if suspicion.is_of_campaign else 2
+        common = _common(series)
+        shared = look_for(suspicion, common)
+        is_beyond = shared.p[0] * n_questions <= alpha and abs(shared.effect[0]) >= least
+        if is_beyond and _do_alike(suspicion, series, float(shared.effect[0])):
+            p_shared = float(shared.p[0] * n_questions)
+            doubts.append(_doubt(suspicion, series, shared, 0, p_shared, is_shared=True))
+            logs = logs - np.nan_to_num(series.direction()) * np.nan_to_num(common)
+    if suspicion.is_of_campaign:
+        found = _turned(look_for(suspicion, logs * _ways(series)), _ways(series))
+        p = found.p
+    else:
+        found = look_for(suspicion, logs)
+        p = np.minimum(holm(found.p) * n_questions, 1.0)
+    columns = np.flatnonzero((p <= alpha) & (np.abs(found.effect) >= least))
+    doubts += [
+        _doubt(suspicion, series, found, column, float(p[column]), is_shared=False)
+        for column in columns.tolist()
+    ]
+    return doubts, int(np.isfinite(found.p).sum())
+
+
+def _ways(series: BlockSeries) -> Floats:
+    """Return the direction of each figure; one that has none is taken for a time."""
+    return np.nan_to_num(series.direction(), nan=1.0)
+
+
+def _turned(found: RepeatabilityWarnings, ways: Floats) -> RepeatabilityWarnings:
+    effect = found.effect * ways
+    return dataclasses.replace(found, effect=effect, size=np.expm1(effect))
+
+
+def _common(series: BlockSeries) -> Floats:
+    """Return, as one column, how much worse than its own mean the median figure is in each block."""
+    slowing = series.slowing()
+    centred = slowing - moments(slowing).mean
+    common = np.full((len(centred), 1), np.nan)
+    has_value = np.isfinite(centred).any(axis=1)
+    common[has_value, 0] = np.nanmedian(centred[has_value], axis=1)
+    return common
+
+
+def _do_alike(suspicion: RepeatabilityWarning, series: BlockSeries, effect: float) -> bool:
+    """Return whether most figures do by themselves what the median one does."""
+    own = look_for(suspicion, series.slowing()).effect
+    own = own[np.isfinite(own)]
+    return bool(own.size) and float((own / effect >= 0.5).mean()) >= MIN_ALIKE
+
+
+def _doubt(
+    suspicion: RepeatabilityWarning,
+    series: BlockSeries,
+    found: RepeatabilityWarnings,
+    column: int,
+    p: float,
+    *,
+    is_shared: bool,
+) -> QualityWarning:
+    figure = None if is_shared else series.figures[column]
+    values = series.logs if is_shared else series.logs[:, [column]]
+    passes = tuple(series.passes[row] for row in np.flatnonzero(found.is_concerned[:, column]).tolist())
+    return QualityWarning(
+        case=figure.case if figure else None,
+        fom=figure.fom if figure else "",
+        unit=figure.unit if figure else "",
+        labels=dict(figure.labels) if figure else {},
+        suspicion=suspicion,
+        blocks=tuple(dict.fromkeys(one.block for one in passes)),
+        n_blocks=int(np.isfinite(values).any(axis=1).sum()),
+        size=float(found.size[column]),
+        levels=tuple(found.levels[:, column].tolist()),
+        p=float(p),
+        passes=passes,
+    )
+
+
+def _without_blocks(series: BlockSeries, doubts: Iterable[QualityWarning]) -> BlockSeries:
+    """Return `series` without the blocks that `doubts` concern, of their case or of all cases."""
+    logs, cases = series.logs.copy(), np.array([figure.case for figure in series.figures])
+    for one in doubts:
+        rows = np.array([held in one.passes for held in series.passes])
+        columns = np.full(len(cases), True) if one.case is None else cases == one.case
+        logs[np.ix_(rows, columns)] = np.nan
+    return BlockSeries(series.figures, logs, series.passes)
+
+
+def _without_echoes(doubts: Iterable[QualityWarning]) -> list[QualityWarning]:
+    """Return the doubts less those that another one of the same figure, or of all cases, explains.
+
+    A drift sets the first blocks apart, and a long warm-up looks like a drift: what noise explains less is
+    told.
+    """
+    by_figure: dict[object, dict[RepeatabilityWarning, QualityWarning]] = {}
+    for one in doubts:
+        figure = (one.case, one.fom, one.unit, tuple(one.labels.items()))
+        by_figure.setdefault(figure, {})[one.suspicion] = one
+    shared = _one_in_time(by_figure.pop((None, "", "", ()), {}))
+    kept = [*shared.values()]
+    for own in by_figure.values():
+        kept += _unexplained(_one_in_time(own), shared)
+    order = list(RepeatabilityWarning)
+    return sorted(kept, key=lambda one: (one.case is not None, order.index(one.suspicion)))
+
+
+def _one_in_time(
+    own: dict[RepeatabilityWarning, QualityWarning],
+) -> dict[RepeatabilityWarning, QualityWarning]:
+    """Return `own` with the likelier of drift and warm-up."""
+    drift, warm_up = own.get(RepeatabilityWarning.DRIFT), own.get(RepeatabilityWarning.WARM_UP)
+    if drift is None or warm_up is None:
+        return own
+    weaker = RepeatabilityWarning.DRIFT if warm_up.p < drift.p else RepeatabilityWarning.WARM_UP
+    return {suspicion: one for suspicion, one in own.items() if suspicion is not weaker}
+
+
+def _unexplained(
+    own: dict[RepeatabilityWarning, QualityWarning], shared: dict[RepeatabilityWarning, QualityWarning]
+) -> list[QualityWarning]:
+    """Return `own` without the autocorrelation that a drift or modes bring, and outliers that are a mode."""
+    explained = set()
+    if RepeatabilityWarning.MODES in own:
+        explained |= {RepeatabilityWarning.AUTOCORRELATION, RepeatabilityWarning.OUTLIERS}
+    if RepeatabilityWarning.DRIFT in own or RepeatabilityWarning.DRIFT in shared:
+        explained.add(RepeatabilityWarning.AUTOCORRELATION)
+    return [one for suspicion, one in own.items() if suspicion not in explained]
+
+
+def _case_scatters(series: BlockSeries, confidence: float) -> list[CaseScatter]:
+    found = scatters(series.logs, confidence)
+    columns = (absent_as_none(column.tolist()) for column in (found.cv, found.low, found.high))
+    rows = zip(series.figures, found.n_blocks.tolist(), *columns, strict=True)
+    return [
+        CaseScatter(
+            case=figure.case,
+            fom=figure.fom,
+            unit=figure.unit,
+            n_blocks=n_blocks,
+            cv=cv,
+            low=low,
+            high=high,
+            labels=dict(figure.labels),
+        )
+        for figure, n_blocks, cv, low, high in rows
+    ]

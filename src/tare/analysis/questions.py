@@ -1,0 +1,320 @@
+"""What a campaign can be asked, in the families in which it is answered.
+
+A row has one verdict, wherever it is shown: it is drawn in the family that the row belongs to, and all rows
+of a family are judged, whether or not they are shown.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tare.analysis.aggregate import block_means
+from tare.analysis.answering_figures import answering_foms, quoted_foms
+from tare.analysis.aspects import parts
+from tare.analysis.family_tests import NOT_MEASURED
+from tare.analysis.interim_looks import SessionEnds, session_ends
+from tare.analysis.pairs import Pair, pairs
+from tare.analysis.proofs import nothing_crosses
+from tare.analysis.table import Cell, Table, tabulate
+from tare.core.campaign import Campaign
+from tare.core.comparison import Correction, Finding
+from tare.core.plan import Plan
+from tare.core.telemetry import PREFIX
+from tare.core.values import Scalar, Settings
+from tare.core.workload import Better
+from tare.stats.intervals import Floats
+
+
+class Subject(msgspec.Struct, frozen=True, gc=False):
+    """What is compared within a pair: a FOM, at some coordinates or over all of them.
+
+    `labels` are the coordinates that tell it from other figures of that name: see `Cell.labels`.
+    """
+
+    pair: Pair
+    fom: str
+    unit: str
+    better: Better | None
+    at: dict[str, Scalar]
+    note: str = ""
+    over: tuple[str, ...] = ()
+    labels: Settings = {}
+
+
+class FamilyKind(enum.Enum):
+    """Which questions are asked together."""
+
+    QUOTED = "the figures that people quote"
+    """The primary figures of merit and those that answer, over all coordinates; else every one."""
+    OTHERS = "the other figures"
+    """The other figures of merit, each over all of its coordinates."""
+    TELEMETRY = "telemetry"
+    """What was asked for of what the nodes did."""
+    SPLITS = "the sizes that sentences tell of"
+    """What answers of a figure at some of its sizes, such as the latency of small messages."""
+    POINTS = "the points of figures with coordinates"
+    """Each point of each figure of merit that has several, such as a message size."""
+
+    @property
+    def correction(self) -> Correction:
+        """Return what is kept unless somebody asks for another: the points are a table to look through."""
+        return Correction.FDR if self is FamilyKind.POINTS else Correction.HOLM
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """Subjects that are judged together, with the blocks of both sides, one column each."""
+
+    kind: FamilyKind
+    subjects: Sequence[Subject]
+    below: Floats
+    above: Floats
+    rounding: Floats
+
+
+class SplitName(NamedTuple):
+    """Which cells of which pair are a split."""
+
+    reference_case: str
+    contender_case: str
+    cells: tuple[Cell, ...]
+
+
+class Configuration(NamedTuple):
+    """Where a row is judged: its family and its number in it, and the coordinates that it is shown with."""
+
+    kind: FamilyKind
+    row: int
+    at: dict[str, Scalar]
+
+
+@dataclasses.dataclass(frozen=True)
+class Questions:
+    """All families of a campaign, and where the rows of its two tables are judged.
+
+    `figures` has one row a contender and figure, over its numeric coordinates; `points` one row a point;
+    `splits` those sizes of a figure of which a sentence tells, by what they are. A figure with a single point
+    that both sides have is the same row in the first two, and so is a split of a single size in the last two.
+    """
+
+    families: Sequence[Family]
+    figures: Sequence[Configuration]
+    points: Sequence[Configuration]
+    splits: Mapping[SplitName, Configuration]
+    ends: SessionEnds
+
+
+class _Gathered:
+    """A family while it is gathered. Subjects of which there is no question count for nothing in it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.subjects: list[Subject] = []
+        self.below: list[Floats] = []
+        self.above: list[Floats] = []
+        self.rounding: list[float] = []
+
+    def add(self, subject: Subject, below: Floats, above: Floats, rounding: float) -> int:
+        if nothing_crosses(self.plan, subject.pair):
+            below, above = np.full_like(below, np.nan), np.full_like(above, np.nan)
+        self.subjects.append(subject)
+        self.below.append(below)
+        self.above.append(above)
+        self.rounding.append(rounding)
+        return len(self.subjects) - 1
+
+    def family(self, kind: FamilyKind) -> Family:
+        below, above = np.column_stack(self.below), np.column_stack(self.above)
+        return Family(kind, self.subjects, below, above, np.array(self.rounding))
+
+
+def questions(campaign: Campaign, reference: Settings | None = None, foms: Collection[str] = ()) -> Questions:
+    """Return everything that the campaign is asked.
+
+    `foms` keeps the rows of those alone, all when empty, and takes in telemetry that it names. It does not
+    change what a row is judged among: to ask for one figure after a look at all is not to have asked for one.
+    A campaign does not change, so what was found is kept.
+    """
+    question = (_ask, None if reference is None else tuple(reference.items()), frozenset(foms))
+    return campaign.memo.get(question, lambda: _ask(campaign, reference, foms))
+
+
+def _ask(campaign: Campaign, reference: Settings | None, foms: Collection[str]) -> Questions:
+    table = tabulate(campaign, foms)
+    gathered = {kind: _Gathered(campaign.plan) for kind in FamilyKind}
+    figures: list[Configuration] = []
+    points: list[Configuration] = []
+    splits: dict[SplitName, Configuration] = {}
+    for pair in pairs(campaign, reference):
+        quoted = quoted_foms(campaign.plan, pair)
+        for cells in cells_by_figure(table, pair):
+            fom = cells[0].fom
+            if fom.startswith(PREFIX) and fom not in foms:
+                continue
+            whole = _whole(table, pair, cells, gathered[kind_of(fom, quoted)])
+            figure = Configuration(kind_of(fom, quoted), whole, place_of(pair, cells[0].labels))
+            told = _splits(campaign.plan, table, pair, cells, gathered[FamilyKind.SPLITS])
+            splits |= told
+            common = cells_of_both(table, pair, cells)
+            own = {one.cells[0]: place for one, place in told.items() if len(one.cells) == 1}
+            own |= {common[0]: figure} if len(common) == 1 else {}
+            each = _points(table, pair, cells, own, gathered[FamilyKind.POINTS])
+            if not foms or fom in foms:
+                figures.append(figure)
+                points += each
+    families = [found.family(kind) for kind, found in gathered.items() if found.subjects]
+    return Questions(families, figures, points, splits, session_ends(campaign, table.passes))
+
+
+def kind_of(fom: str, quoted: Collection[str]) -> FamilyKind:
+    """Return the family of a figure of merit over all of its coordinates."""
+    if fom.startswith(PREFIX):
+        return FamilyKind.TELEMETRY
+    return FamilyKind.QUOTED if not quoted or fom in quoted else FamilyKind.OTHERS
+
+
+def _whole(table: Table, pair: Pair, cells: list[Cell], gathered: _Gathered) -> int:
+    first, common = cells[0], cells_of_both(table, pair, cells)
+    below, above, note = sides(table, pair, common)
+    subject = Subject(
+        pair,
+        first.fom,
+        first.unit,
+        first.better,
+        place_of(pair, first.labels),
+        note,
+        _over(common),
+        dict(first.labels),
+    )
+    return gathered.add(subject, below, above, rounding_of(table, pair, common))
+
+
+def _over(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Return the coordinates in which `cells` differ."""
+    names = dict.fromkeys(name for cell in cells for name, _ in cell.at)
+    return tuple(name for name in names if len({dict(cell.at).get(name) for cell in cells}) > 1)
+
+
+def _splits(
+    plan: Plan, table: Table, pair: Pair, cells: list[Cell], gathered: _Gathered
+) -> dict[SplitName, Configuration]:
+    """Return the rows of the sizes of a figure that sentences tell of, where they are not all that it has."""
+    answering = answering_foms(plan, pair)
+    if nothing_crosses(plan, pair) or (answering and cells[0].fom not in answering):
+        return {}
+    common, found = cells_of_both(table, pair, cells), {}
+    for _, _, chosen in parts(common):
+        if len(chosen) < len(common):
+            row = _whole(table, pair, chosen, gathered)
+            found[split_name(pair, chosen)] = Configuration(FamilyKind.SPLITS, row, gathered.subjects[row].at)
+    return found
+
+
+def split_name(pair: Pair, cells: Iterable[Cell]) -> SplitName:
+    """Return which split `cells` of a pair are."""
+    return SplitName(pair.reference_case.id, pair.contender_case.id, tuple(cells))
+
+
+def _points(
+    table: Table, pair: Pair, cells: Sequence[Cell], own: Mapping[Cell, Configuration], gathered: _Gathered
+) -> list[Configuration]:
+    """Return the rows of the points of a figure; those in `own` are rows of another family already."""
+    below, above = (
+        table.values[:, table.find(case.id, cells)] for case in (pair.reference_case, pair.contender_case)
+    )
+    shifts = _shifts(table, pair, cells).tolist()
+    places = []
+    for column, cell in enumerate(cells):
+        at = place_of(pair, cell.at)
+        if cell in own:
+            places.append(own[cell]._replace(at=at))
+            continue
+        subject = Subject(pair, cell.fom, cell.unit, cell.better, at, labels=dict(cell.labels))
+        row = gathered.add(subject, below[:, column], above[:, column], shifts[column])
+        places.append(Configuration(FamilyKind.POINTS, row, at))
+    return places
+
+
+def cells_by_figure(table: Table, pair: Pair) -> list[list[Cell]]:
+    """Return the cells that either side of a pair has, by FOM, unit and labels: a list a figure.
+
+    Where the sides run different workloads, figures of one alone are none that the other could have.
+    """
+    grouped: dict[object, list[Cell]] = {}
+    sides = [table.columns.get(case.id, {}) for case in (pair.reference_case, pair.contender_case)]
+    for cell in table.cells(pair.contender_case.id, pair.reference_case.id):
+        grouped.setdefault(figure_of(cell), []).append(cell)
+    if pair.reference_case.workload == pair.contender_case.workload or not all(sides):
+        return list(grouped.values())
+    ours, theirs = ({figure_of(cell) for cell in side} for side in sides)
+    return [cells for figure, cells in grouped.items() if figure in ours & theirs]
+
+
+FigureName = tuple[str, str, tuple[tuple[str, Scalar], ...]]
+"""A FOM, its unit, and the labels that tell it from others of that name."""
+
+
+def figure_of(cell: Cell) -> FigureName:
+    """Return which figure a cell is a point of: what is written and what is read are two."""
+    return cell.fom, cell.unit, cell.labels
+
+
+def cells_of_both(table: Table, pair: Pair, cells: list[Cell]) -> list[Cell]:
+    """Return those of `cells` that both sides have; all of them where there is none."""
+    one, other = (table.columns.get(case.id, {}) for case in (pair.reference_case, pair.contender_case))
+    return [cell for cell in cells if cell in one and cell in other] or cells
+
+
+def common_cells(table: Table, pair: Pair) -> list[list[Cell]]:
+    """Return the cells of a pair by figure: those that both sides have, else those of either."""
+    return [cells_of_both(table, pair, cells) for cells in cells_by_figure(table, pair)]
+
+
+def sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> tuple[Floats, Floats, str]:
+    """Return the mean over `cells` of each block, of the reference and of the contender, and a note."""
+    one, other = (
+        table.values[:, table.find(case.id, cells)] for case in (pair.reference_case, pair.contender_case)
+    )
+    (below, above), left_out = block_means(one, other)
+    if not left_out:
+        return below, above, ""
+    return below, above, f"{left_out} of {len(cells)} points left out: too few blocks, or zero or less"
+
+
+def with_left_out(found: Finding, left_out: str) -> Finding:
+    """Return `found` with what its means leave out: of every point, it is why there is no ratio."""
+    own = "" if found.ratio is None and found.note.startswith(NOT_MEASURED) else found.note
+    note = "; ".join(filter(None, (own, left_out)))
+    return msgspec.structs.replace(found, note=note) if left_out else found
+
+
+def rounding_of(table: Table, pair: Pair, cells: Sequence[Cell]) -> float:
+    """Return how far rounding may have moved the ratio of a pair over `cells`, as a logarithm.
+
+    At one point that is what both sides may be off together. Over P points, rounded independently of each
+    other, it is √Σ(those)² / P.
+    """
+    return float(np.sqrt(np.square(_shifts(table, pair, cells)).sum()) / len(cells))
+
+
+def _shifts(table: Table, pair: Pair, cells: Sequence[Cell]) -> Floats:
+    """Return how far rounding may have moved the ratio of a pair at each of `cells`, as a logarithm."""
+    reference, contender = (
+        table.shifts[table.find(case.id, cells)] for case in (pair.reference_case, pair.contender_case)
+    )
+    total: Floats = reference + contender
+    return total
+
+
+def place_of(pair: Pair, coordinates: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
+    """Return where `coordinates` are compared; one that is named as a shared setting becomes ``at_…``."""
+    place = dict(pair.shared)
+    for name, value in coordinates:
+        place[f"at_{name}" if name in pair.shared else name] = value
+    return place

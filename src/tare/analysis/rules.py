@@ -1,0 +1,172 @@
+"""Rules such as ``overhead(network=overlay) > 5 %``: what they are made of.
+
+A rule is kept as what violates it, so that one meaning serves `fail if` and `pass if`: the latter is
+violated by the opposite. In a violation each comparison asks whether *any* match is beyond its limit.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from tare.core.errors import UsageError
+
+
+class Function(enum.StrEnum):
+    """What a rule can ask for."""
+
+    OVERHEAD = "overhead"
+    RATIO = "ratio"
+    VALUE = "value"
+    MEDIAN = "median"
+    P90 = "p90"
+    CV = "cv"
+    CV_RATIO = "cv_ratio"
+    EFFICIENCY = "efficiency"
+
+    @property
+    def has_reference(self) -> bool:
+        """Return whether it holds a contender against its reference."""
+        return self in (Function.OVERHEAD, Function.RATIO, Function.CV_RATIO)
+
+    @property
+    def null(self) -> float | None:
+        """Return what it is of equal sides; None where it holds no sides against each other."""
+        return {Function.OVERHEAD: 0.0, Function.RATIO: 1.0, Function.CV_RATIO: 1.0}.get(self)
+
+    @property
+    def is_figure(self) -> bool:
+        """Return whether it is a figure of merit itself, in its own unit."""
+        return self in (Function.VALUE, *QUANTILES)
+
+
+QUANTILES = {Function.MEDIAN: 0.5, Function.P90: 0.9}
+"""What of the runs is asked for: that below which half of them lie, or nine of ten."""
+
+
+class Op(enum.StrEnum):
+    """How a quantity is held against a limit. There is no equality: an interval can never show it."""
+
+    ABOVE = ">"
+    AT_LEAST = ">="
+    BELOW = "<"
+    AT_MOST = "<="
+
+    @property
+    def opposite(self) -> Op:
+        """Return what holds where this does not."""
+        return {Op.ABOVE: Op.AT_MOST, Op.AT_MOST: Op.ABOVE, Op.BELOW: Op.AT_LEAST, Op.AT_LEAST: Op.BELOW}[
+            self
+        ]
+
+    @property
+    def mirrored(self) -> Op:
+        """Return the same with its sides swapped."""
+        return {Op.ABOVE: Op.BELOW, Op.BELOW: Op.ABOVE, Op.AT_LEAST: Op.AT_MOST, Op.AT_MOST: Op.AT_LEAST}[
+            self
+        ]
+
+
+class Selector(msgspec.Struct, frozen=True, kw_only=True):
+    """``name=value``, or ``name=one|other``. `column` is where it stands in the rule, from 1."""
+
+    name: str
+    values: tuple[str, ...]
+    column: int
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A function and what it selects. `fom` is None for the figures of merit that a summary shows."""
+
+    function: Function
+    fom: str | None
+    fom_column: int
+    selectors: tuple[Selector, ...]
+    column: int
+    text: str
+
+
+class Bound(msgspec.Struct, frozen=True, kw_only=True):
+    """A quantity against a limit. It holds where any match of `call` is beyond the limit."""
+
+    call: Call
+    op: Op
+    limit: float
+    unit: str
+    column: int
+    """Where the limit stands."""
+
+    @property
+    def text(self) -> str:
+        """Return it as it can be written in a rule."""
+        return f"{self.call.text} {self.op} {self.limit:g}{' ' if self.unit else ''}{self.unit}"
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Parts that must all hold, or one of which must."""
+
+    is_all: bool
+    parts: tuple[Node, ...]
+
+
+Node = Bound | Group
+
+
+class Kind(enum.StrEnum):
+    """How a rule is meant."""
+
+    FAIL_IF = "fail_if"
+    PASS_IF = "pass_if"  # noqa: S105 – not a password
+
+
+class RuleSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule as it is written, and where: `where` is what its user calls the place.
+
+    `file` and `line` are empty and 0 for a rule that stands in no file.
+    """
+
+    text: str
+    kind: Kind
+    where: str
+    name: str = ""
+    file: str = ""
+    line: int = 0
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule of a check, read."""
+
+    name: str
+    kind: Kind
+    text: str
+    violation: Node
+    source: RuleSource
+
+    @property
+    def words(self) -> str:
+        """Return it as its user meant it: ``fail if overhead(…) > 5 %``."""
+        return f"{'fail' if self.kind is Kind.FAIL_IF else 'pass'} if {self.text}"
+
+    def fault(self, column: int, message: str) -> UsageError:
+        """Return the error that `message` is true of what stands at `column`."""
+        return rule_fault(self.source.where, self.text, column, message)
+
+
+def rule_fault(where: str, text: str, column: int, message: str) -> UsageError:
+    """Return an error that shows the rule and points at the place in it."""
+    return UsageError(f"{where}: column {column}: {message}\n  {text}\n  {' ' * (column - 1)}^")
+
+
+def opposite(node: Node) -> Node:
+    """Return what holds where `node` does not (De Morgan)."""
+    if isinstance(node, Bound):
+        return msgspec.structs.replace(node, op=node.op.opposite)
+    return Group(not node.is_all, tuple(opposite(part) for part in node.parts))
+
+
+def bounds_of(node: Node) -> tuple[Bound, ...]:
+    """Return the comparisons of `node` with limits, from left to right."""
+    if isinstance(node, Bound):
+        return (node,)
+    return tuple(bound for part in node.parts for bound in bounds_of(part))

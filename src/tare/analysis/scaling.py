@@ -1,0 +1,373 @@
+"""How each workload scales on each side of a campaign."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tare.analysis.answering_figures import growing_foms
+from tare.analysis.estimate import absent_as_none
+from tare.analysis.family_tests import NOT_TOGETHER
+from tare.analysis.lines import Line, lines
+from tare.analysis.pairs import told_blocks
+from tare.analysis.table import Cell, Table, tabulate
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.errors import UsageError
+from tare.core.interval import Bounded
+from tare.core.plan import Plan
+from tare.core.scaling import Lasting, Law, ScalingCurve, ScalingKind, ScalingPoint
+from tare.core.units import is_elapsed_unit
+from tare.core.values import Scalar
+from tare.core.workload import Better
+from tare.stats.estimates import Estimates, estimate
+from tare.stats.intervals import MIN_BLOCKS, Floats
+from tare.stats.laws import fit_law
+from tare.stats.ratios import Design
+from tare.stats.scaling import Scaled, bounded, claims, lasting, remarks, scaled
+
+FLOORS = (0.7, 0.5)
+"""Efficiencies down to which people commonly hold that a scale pays."""
+
+_PROGRESS = re.compile(r"(?:fs|ps|ns|tau|(?:time)?steps|iterations)/.*")
+"""A rate of progress through one problem, such as ns/day: it does not grow because the problem does."""
+
+SIDE_SETTINGS = frozenset({"platform", "network", "storage", "io"})
+_LAWS = {
+    ScalingKind.STRONG: (Law.AMDAHL, Law.USL),
+    ScalingKind.WEAK: (Law.GUSTAFSON, Law.USL),
+}
+
+
+class _Subject(NamedTuple):
+    """A line of cases and the cell that is looked at along it; `columns` are those of the table."""
+
+    kind: ScalingKind
+    line: Line
+    cell: Cell
+    columns: list[int]
+
+    @property
+    def scales(self) -> list[float]:
+        return [scale for scale, _ in self.line.cases]
+
+
+def scalings(
+    campaign: Campaign,
+    *,
+    foms: Collection[str] = (),
+    p_ref: float | None = None,
+    confidence: float = 0.95,
+) -> list[ScalingCurve]:
+    """Return a curve for each workload, side, and figure of merit that says how fast work is done.
+
+    They go along what the study's ``scaling`` names, or else along nodes (or ranks) with the problem
+    fixed. `foms` chooses figures of merit, by default those of `growing_foms`. Speedups refer to `p_ref`, by
+    default to the smallest scale that all sides have measured, so that their speedups can be held
+    against each other; where there is none, to each side's own smallest. Raises UsageError when no
+    curve has the scale `p_ref`.
+    """
+    table = tabulate(campaign)
+    subjects = list(_subjects(campaign.plan, table, foms))
+    if p_ref is not None and subjects:
+        known = sorted({scale for one in subjects for scale in one.scales})
+        if p_ref not in known:
+            choice = ", ".join(f"{scale:g}" for scale in known)
+            raise UsageError(f"p-ref {p_ref:g}: no case has this scale; choose from {choice}")
+    scales = _reference_scales(subjects, table, campaign.plan)
+    return [
+        _curve(one, table, campaign, scale if p_ref is None else p_ref, confidence)
+        for one, scale in zip(subjects, scales, strict=True)
+    ]
+
+
+class Grown(NamedTuple):
+    """What a case beyond the reference scale gets done, beside the reference scale of its line.
+
+    `base` and `work` are throughputs by block; their ratio times `share`, p_ref / p, is the efficiency.
+    `rounding` is how far that of what was printed may have moved it, as a logarithm; `is_paired` says that
+    the blocks of both are told. `base_case` is the case at the reference scale, None where there is none.
+    """
+
+    case: Case
+    cell: Cell
+    along: str
+    p_ref: float | None
+    share: float
+    base: Floats
+    work: Floats
+    rounding: float
+    is_paired: bool
+    base_case: str | None = None
+
+
+def grown_cases(campaign: Campaign, foms: Collection[str] = ()) -> Iterator[Grown]:
+    """Yield each case beyond the reference scale of its curve, one a figure of merit; see `scalings`.
+
+    Lines of which nothing was measured are there too, with figures of merit that their workload promises.
+    """
+    table = tabulate(campaign)
+    subjects = list(_subjects(campaign.plan, table, foms, has_promised=True))
+    for one, p_ref in zip(subjects, _reference_scales(subjects, table, campaign.plan), strict=True):
+        work = _work(one, table)
+        shifts = table.shifts[one.columns]
+        base, of_base, base_is_told = np.full(len(work), np.nan), 0.0, True
+        base_case: str | None = None
+        is_told = _is_told(one, campaign)
+        if p_ref in one.scales:
+            place = one.scales.index(p_ref)
+            base_case = one.line.cases[place][1].id
+            base, of_base, base_is_told = work[:, place], float(shifts[place]), bool(is_told[place])
+        first = one.scales[0] if p_ref is None else p_ref
+        for column, (scale, case) in enumerate(one.line.cases):
+            if scale > first:
+                shift = of_base + float(shifts[column])
+                own, is_paired = work[:, column], base_is_told and bool(is_told[column])
+                yield Grown(
+                    case,
+                    one.cell,
+                    one.line.along,
+                    p_ref,
+                    first / scale,
+                    base,
+                    own,
+                    shift,
+                    is_paired,
+                    base_case,
+                )
+
+
+def is_scalable(unit: str, better: Better | None, names: Collection[str]) -> bool:
+    """Return whether a figure of merit says how fast work is done: a time from ms up, or a rate.
+
+    A latency or the bandwidth of messages of one size says how fast a message is, and no share of it is
+    a node's.
+    """
+    if better is None or "bytes" in names or unit == "%":
+        return False
+    return better is Better.HIGHER or is_elapsed_unit(unit.partition("/")[0])
+
+
+def throughput(
+    values: Floats, scales: Sequence[float], *, unit: str, better: Better, kind: ScalingKind
+) -> Floats:
+    """Return the work done in a unit of time, up to a factor, of `values`, blocks × scales.
+
+    In weak scaling the work grows with the scale, and times and rates of progress do not count it.
+    """
+    with np.errstate(divide="ignore"):
+        speed = 1 / values if better is Better.LOWER else values
+    counts_work = better is Better.HIGHER and not _PROGRESS.fullmatch(unit)
+    if kind is ScalingKind.STRONG or counts_work:
+        return speed
+    found: Floats = speed * np.asarray(scales, np.float64)
+    return found
+
+
+def _subjects(
+    plan: Plan, table: Table, foms: Collection[str], *, has_promised: bool = False
+) -> Iterator[_Subject]:
+    for workload in dict.fromkeys(case.workload for case in plan.cases):
+        cases = [case for case in plan.cases if case.workload == workload]
+        for kind, names in wanted_scalings(plan):
+            for line in lines(cases, kind, names):
+                cells = _cells(table, line, plan, foms)
+                if has_promised and not table.cells(*(case.id for _, case in line.cases)):
+                    cells = _promised(line, plan, foms)
+                for cell in cells:
+                    columns = [table.find(case.id, [cell])[0] for _, case in line.cases]
+                    yield _Subject(kind, line, cell, columns)
+
+
+def wanted_scalings(plan: Plan) -> Sequence[tuple[ScalingKind, tuple[str, ...]]]:
+    """Return the kinds of scaling that are looked at, each with the settings that grow together."""
+    told = [(ScalingKind.STRONG, plan.scaling.strong), (ScalingKind.WEAK, plan.scaling.weak)]
+    wanted = [(kind, names) for kind, names in told if names]
+    if wanted:
+        return wanted
+    return [(ScalingKind.STRONG, (name,)) for name in ("nodes", "ranks") if name in plan.varied][:1]
+
+
+def _cells(table: Table, line: Line, plan: Plan, foms: Collection[str]) -> list[Cell]:
+    """Return the cells to look at along a line: those of `growing_foms` unless `foms` says otherwise."""
+    found = table.cells(*(case.id for _, case in line.cases))
+    fitting = [cell for cell in found if is_scalable(cell.unit, cell.better, [name for name, _ in cell.at])]
+    if foms:
+        return [cell for cell in fitting if cell.fom in foms]
+    growing = growing_foms(plan, line.cases[0][1].workload)
+    return [cell for cell in fitting if cell.fom in growing] if growing else fitting[:1]
+
+
+def _promised(line: Line, plan: Plan, foms: Collection[str]) -> list[Cell]:
+    """Return the cells that a line of which nothing was measured should have."""
+    workload = line.cases[0][1].workload
+    wanted = foms or growing_foms(plan, workload)
+    return [
+        Cell(fom.name, fom.unit, fom.better, ())
+        for fom in plan.foms.get(workload, ())
+        if fom.name in wanted and is_scalable(fom.unit, fom.better, fom.by)
+    ]
+
+
+def _reference_scales(subjects: Sequence[_Subject], table: Table, plan: Plan) -> list[float | None]:
+    """Return for each subject the smallest scale that is measured on every side which runs the same problem.
+
+    Where there is none, it is the smallest of its own.
+    """
+    measured = [_measured_scales(one, table) for one in subjects]
+    problems = [_problem(one, plan) for one in subjects]
+    common: dict[object, set[float]] = {}
+    for problem, scales in zip(problems, measured, strict=True):
+        if scales:
+            common[problem] = common.get(problem, set(scales)).intersection(scales)
+    return [
+        min(common.get(problem, ()), default=min(own, default=None))
+        for problem, own in zip(problems, measured, strict=True)
+    ]
+
+
+def _is_told(one: _Subject, campaign: Campaign) -> npt.NDArray[np.bool_]:
+    told = told_blocks(campaign)
+    return np.array([case.id in told for _, case in one.line.cases], np.bool_)
+
+
+def _measured_scales(one: _Subject, table: Table) -> list[float]:
+    n_blocks = np.isfinite(table.values[:, one.columns]).sum(axis=0)
+    return [scale for scale, n in zip(one.scales, n_blocks.tolist(), strict=True) if n]
+
+
+def _problem(one: _Subject, plan: Plan) -> tuple[object, ...]:
+    fixed = _fixed(one.line, plan, {*SIDE_SETTINGS, *plan.reference})
+    return one.kind, one.line.along, one.line.held, one.cell, tuple(fixed.items())
+
+
+def _fixed(line: Line, plan: Plan, without: Collection[str] = ()) -> dict[str, Scalar]:
+    """Return the settings that vary in the study and not along the line."""
+    first, *rest = (case.settings for _, case in line.cases)
+    return {
+        name: first[name]
+        for name in plan.varied
+        if name in first
+        and name not in ("workload", *without)
+        and all(row.get(name) == first[name] for row in rest)
+    }
+
+
+def _curve(
+    one: _Subject, table: Table, campaign: Campaign, reference: float | None, confidence: float
+) -> ScalingCurve:
+    cell, scales = one.cell, one.scales
+    values = table.values[:, one.columns]
+    work = _work(one, table)
+    measured = _measured_scales(one, table)
+    p_ref = reference if reference in measured else None
+    at = None if p_ref is None else scales.index(p_ref)
+    grown = scaled(
+        work,
+        scales,
+        at,
+        confidence,
+        rounding=table.shifts[one.columns],
+        is_told=_is_told(one, campaign),
+        is_unpaired=campaign.compares_unpaired,
+    )
+    points = _points(one, estimate(values, confidence), grown, p_ref, confidence)
+    return ScalingCurve(
+        workload=one.line.cases[0][1].workload,
+        fom=cell.fom,
+        unit=cell.unit,
+        better=_better(cell),
+        kind=one.kind,
+        along=one.line.along,
+        settings=_fixed(one.line, campaign.plan),
+        at=dict(cell.at),
+        held=one.line.held,
+        p_ref=p_ref,
+        confidence=confidence,
+        points=points,
+        fits=tuple(fit_law(law, scales, work, confidence) for law in _LAWS[one.kind]),
+        lasting=_lastings(points, p_ref),
+        note=_note(reference, p_ref, one.line.along),
+    )
+
+
+def _work(one: _Subject, table: Table) -> Floats:
+    values = table.values[:, one.columns]
+    return throughput(values, one.scales, unit=one.cell.unit, better=_better(one.cell), kind=one.kind)
+
+
+def _better(cell: Cell) -> Better:
+    return cell.better or Better.HIGHER  # is_scalable() lets none through that has no direction
+
+
+def _points(
+    one: _Subject, found: Estimates, grown: Scaled, p_ref: float | None, confidence: float
+) -> tuple[ScalingPoint, ...]:
+    is_beyond = [p_ref is not None and scale > p_ref for scale in one.scales]
+    told = claims(grown, np.array(is_beyond, np.bool_), confidence)
+    values, lows, highs = (
+        absent_as_none(numbers.tolist()) for numbers in (found.value, found.low, found.high)
+    )
+    points = []
+    for column, (scale, case) in enumerate(one.line.cases):
+        value = values[column]
+        efficiency = bounded(grown.speedup, column, float(grown.share[column]))
+        gain = bounded(grown.gain, column)
+        points.append(
+            ScalingPoint(
+                scale=scale,
+                case=case.id,
+                n_blocks=int(found.n_blocks[column]),
+                value=None if value is None else Bounded(value, lows[column], highs[column]),
+                speedup=bounded(grown.speedup, column),
+                efficiency=efficiency,
+                gain=gain,
+                remarks=remarks(
+                    gain,
+                    efficiency if is_beyond[column] else None,
+                    can_be_negative=bool(told.gain[column]),
+                    can_be_super_linear=bool(told.efficiency[column]),
+                ),
+                note=_lack(int(found.n_blocks[column])) or _pair_words(grown, column, scale, p_ref),
+            )
+        )
+    return tuple(points)
+
+
+def _lastings(points: Sequence[ScalingPoint], p_ref: float | None) -> tuple[Lasting, ...]:
+    beyond = [point for point in points if p_ref is not None and point.scale >= p_ref]
+    scales, efficiencies = [point.scale for point in beyond], [point.efficiency for point in beyond]
+    found = (lasting(floor, scales, efficiencies) for floor in FLOORS)
+    return tuple(one for one in found if one is not None)
+
+
+def _lack(n_blocks: int) -> str:
+    """Return why a point has no interval, or no value; mostly nothing."""
+    if n_blocks >= MIN_BLOCKS:
+        return ""
+    if not n_blocks:
+        return "not measured"
+    runs = "single run" if n_blocks == 1 else f"{n_blocks} runs"
+    return f"without interval: {runs}"
+
+
+def _pair_words(grown: Scaled, column: int, scale: float, p_ref: float | None) -> str:
+    """Return how ratios were formed where it is not block against block, or why there is none."""
+    found = Design(grown.speedup.design[column])
+    if found is Design.NONE and p_ref is not None:
+        return NOT_TOGETHER
+    if Design.ARITHMETIC in (found, grown.gain.design[column]):
+        return "some values are zero or less: ratio of arithmetic means"
+    return "unpaired" if found is Design.UNPAIRED and scale != p_ref else ""
+
+
+def _note(reference: float | None, p_ref: float | None, along: str) -> str:
+    if reference is None:
+        return "nothing is measured yet"
+    if p_ref is None:
+        return f"not measured at {reference:g} {along}, to which speedups refer"
+    return ""

@@ -1,0 +1,115 @@
+"""How much the machine changed between sessions: what the same case measured in one, over another."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from tare.analysis.block_series import BlockSeries, Quoted, block_series
+from tare.analysis.pairs import pairs
+from tare.analysis.table import tabulate
+from tare.core.campaign import Campaign
+from tare.core.values import Settings
+from tare.stats.equivalence import difference_p_values
+from tare.stats.intervals import MIN_BLOCKS, Floats
+from tare.stats.multiplicity import holm
+from tare.stats.ratios import ratios
+
+
+class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure of a case in session `after`, over that in session `before`, both being numbers of sessions.
+
+    `ratio` is that of geometric means, with Welch's interval for all changes together (Bonferroni), since
+    nothing of two sessions belongs together pair by pair. `p_adjusted` is Holm's. `is_reference` says that
+    other cases are held against this one, and `is_serious` that chance does not explain it, and that it is
+    as large as the study's margin. `labels` tell the figure from others of its name.
+    """
+
+    case: str
+    fom: str
+    unit: str
+    before: int
+    after: int
+    n_before: int
+    n_after: int
+    ratio: float
+    low: float
+    high: float
+    confidence: float
+    p_adjusted: float
+    is_reference: bool
+    is_serious: bool
+    labels: Settings = {}
+
+
+def session_changes(campaign: Campaign, *, confidence: float = 0.95) -> tuple[SessionChange, ...]:
+    """Return what changed between sessions, of each case with three blocks in two of them or more.
+
+    Each session is held against the one before in which the case had as many. The reference comes first,
+    then what changed most. Figures that tell the same again are looked at once.
+    """
+    if len({one.session for one in campaign.measured() if one.session > 0}) < 2:
+        return ()
+    series = block_series(campaign).distinct()
+    columns = _columns(series)
+    if not columns:
+        return ()
+    earlier, later = (_values(series, columns, place) for place in (0, 1))
+    rounding = _rounding(campaign, [figure for figure, _, _ in columns])
+    found = ratios(earlier, later, 1 - (1 - confidence) / len(columns), rounding=rounding)
+    p_adjusted = holm(difference_p_values(found))
+    least = np.log1p(campaign.plan.margin)
+    references = {pair.reference_case.id for pair in pairs(campaign)}
+    changes = [
+        SessionChange(
+            case=figure.case,
+            fom=figure.fom,
+            unit=figure.unit,
+            before=numbers[0],
+            after=numbers[1],
+            n_before=int(np.isfinite(earlier[:, row]).sum()),
+            n_after=int(np.isfinite(later[:, row]).sum()),
+            ratio=float(found.ratio[row]),
+            low=float(found.low[row]),
+            high=float(found.high[row]),
+            confidence=confidence,
+            p_adjusted=float(p_adjusted[row]),
+            labels=dict(figure.labels),
+            is_reference=figure.case in references,
+            is_serious=bool(p_adjusted[row] <= 1 - confidence and abs(np.log(found.ratio[row])) >= least),
+        )
+        for row, (figure, _, numbers) in enumerate(columns)
+        if np.isfinite(found.low[row])
+    ]
+    return tuple(sorted(changes, key=lambda one: (not one.is_reference, -abs(np.log(one.ratio)))))
+
+
+def _rounding(campaign: Campaign, figures: Sequence[Quoted]) -> Floats:
+    """Return how far rounding of what was printed may have moved each ratio: by as much on either side."""
+    table = tabulate(campaign)
+    shifts = [
+        [table.shifts[column] for cell, column in table.columns[one.case].items() if cell.fom == one.fom]
+        for one in figures
+    ]
+    return np.array([2 * np.log1p(max(own, default=0.0)) for own in shifts], np.float64)
+
+
+def _columns(series: BlockSeries) -> list[tuple[Quoted, int, tuple[int, int]]]:
+    """Return each figure with its column, and each two sessions that follow one another in it."""
+    sessions = np.array([one.session for one in series.passes])
+    numbers = [number for number in np.unique(sessions).tolist() if number > 0]
+    counts = {number: np.isfinite(series.logs[sessions == number]).sum(axis=0) for number in numbers}
+    return [
+        (figure, column, two)
+        for column, figure in enumerate(series.figures)
+        for two in itertools.pairwise([one for one in numbers if counts[one][column] >= MIN_BLOCKS])
+    ]
+
+
+def _values(series: BlockSeries, columns: list[tuple[Quoted, int, tuple[int, int]]], place: int) -> Floats:
+    sessions = np.array([one.session for one in series.passes])[:, np.newaxis]
+    chosen = np.exp(series.logs[:, [column for _, column, _ in columns]])
+    return np.where(sessions == np.array([numbers[place] for _, _, numbers in columns]), chosen, np.nan)

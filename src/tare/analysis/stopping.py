@@ -1,0 +1,221 @@
+"""Which cases are known well enough, and which need another block.
+
+What a study asks for is a comparison, so what must be narrow is the interval of the *ratio*: a
+contender goes on, and its reference with it, until their ratio by block is known within ± `until`.
+Drift that both share does not keep them going, as it would if each had to be known by itself. A case
+without a reference goes on until its own value is known. Only the width decides, never the verdict:
+stopping when a difference turns out significant would make differences out of chance (Armitage,
+McPherson and Rowe 1969, J. R. Stat. Soc. A 132:235).
+
+Every answer here is a function of the attempts and the plan alone, so a campaign that was
+interrupted goes on as it would have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from tare.analysis.aggregate import block_means
+from tare.analysis.answering_figures import primary_foms
+from tare.analysis.figures import Figure, FigureName, Point, Points, read_figures
+from tare.core import log
+from tare.core.attempt import Attempt
+from tare.core.case import Pass
+from tare.core.log import fields
+from tare.core.plan import Plan
+from tare.stats.intervals import Floats, moments
+from tare.stats.sequential import as_share, blocks_until, cautious_half_widths
+
+_LOG = log.of("stopping")
+
+
+class CasePrecision(msgspec.Struct, frozen=True, kw_only=True):
+    """How well a case is known, by its figure of merit that is known least.
+
+    `against` is the reference whose ratio with it is meant; None where its own value is. `half_width`
+    is that of the interval, widened by the caution at few blocks, as a share; `deviation` the spread
+    from block to block, of logarithms. Both are None where there are too few blocks.
+    """
+
+    case: str
+    against: str | None
+    n_blocks: int
+    half_width: float | None
+    deviation: float | None
+    is_settled: bool
+
+
+class StoppingRule:
+    """Decides block by block which cases go on. Takes each attempt once, in any order."""
+
+    def __init__(self, plan: Plan, *, until: float | None = None, confidence: float = 0.95) -> None:
+        self._until = plan.repeats.until if until is None else until
+        self._confidence = confidence
+        self._figures: dict[str, dict[FigureName, dict[Pass, Figure]]] = {case.id: {} for case in plan.cases}
+        self._known_points: dict[Points, Points] = {}
+        self._primary = {case.id: primary_foms(plan, case.workload) for case in plan.cases}
+        references = {case.id: plan.reference_of(case) for case in plan.cases}
+        self._reference = {case: one.id for case, one in references.items() if one is not None}
+        is_held_against = set(self._reference.values())
+        self._cases = [case.id for case in plan.cases if case.id not in is_held_against]
+
+    def add(self, attempt: Attempt) -> None:
+        """Take the figures of a measured run, in the place of an earlier one of the same run."""
+        blocks_of = self._figures.get(attempt.case)
+        if blocks_of is None:
+            return
+        for blocks in blocks_of.values():
+            blocks.pop(attempt.together, None)
+        for name, figure in read_figures(attempt.series, self._known_points).items():
+            blocks_of.setdefault(name, {})[attempt.together] = figure
+
+    def wanted(self) -> set[str]:
+        """Return the cases that need another block: those not settled, each with its reference.
+
+        A case that never came out well is not among them: more of the same would not help.
+        """
+        found = set()
+        for one in self.standings():
+            if not one.is_settled and self._figures[one.case]:
+                _LOG.debug(
+                    "not known well enough",
+                    extra=fields(
+                        case=one.case, half_width=one.half_width, until=self._until, n_blocks=one.n_blocks
+                    ),
+                )
+                found |= {one.case} | ({one.against} if one.against else set())
+        return found
+
+    def standings(self) -> list[CasePrecision]:
+        """Return how well each case is known, in the plan's order.
+
+        A reference has none of its own: it goes on for as long as one of its contenders needs it.
+        """
+        against = {case: self._held_against(case) for case in self._cases}
+        columns = [(case, column) for case in self._cases for column in self._columns(case, against[case])]
+        worst: dict[str, CasePrecision] = {}
+        for case, one in zip((case for case, _ in columns), self._judge(columns, against), strict=True):
+            held = worst.get(case)
+            if held is None or _width(one) > _width(held):
+                worst[case] = one
+        return [worst.get(case) or _unknown(case, against[case]) for case in self._cases]
+
+    def _held_against(self, case: str) -> str | None:
+        """Return the reference of a case, unless that never came out well: then the case stands alone."""
+        reference = self._reference.get(case)
+        return reference if reference and self._figures[reference] else None
+
+    def _columns(self, case: str, reference: str | None) -> Iterator[Floats]:
+        """Yield, for each figure of merit that decides, a number a block whose spread is to be judged."""
+        mine = self._figures[case]
+        other = self._figures[reference] if reference else mine
+        common = [name for name in mine if name in other]
+        for name in [one for one in common if one.fom in self._primary[case]] or common:
+            yield from _pair_columns(mine[name], other[name] if reference else None)
+        if not common:  # the same figures at other labels, such as hosts: each by itself
+            foms = {one[:2] for one in mine} & {one[:2] for one in other}
+            for side in (mine, other):
+                for name in [one for one in side if one[:2] in foms]:
+                    yield from _pair_columns(side[name], None)
+
+    def _judge(
+        self, columns: Sequence[tuple[str, Floats]], against: dict[str, str | None]
+    ) -> Iterator[CasePrecision]:
+        n_rows = max((len(column) for _, column in columns), default=0)
+        values = np.full((n_rows, len(columns)), np.nan)
+        for index, (_, column) in enumerate(columns):
+            values[: len(column), index] = column
+        found = moments(values)
+        half = cautious_half_widths(found, self._confidence)
+        rows = zip(found.n_blocks.tolist(), half.tolist(), np.sqrt(found.variance).tolist(), strict=True)
+        for (case, _), (n_blocks, width, deviation) in zip(columns, rows, strict=True):
+            yield CasePrecision(
+                case=case,
+                against=against[case],
+                n_blocks=n_blocks,
+                half_width=None if math.isnan(width) else as_share(width),
+                deviation=None if math.isnan(deviation) else deviation,
+                is_settled=self._until is not None and as_share(width) <= self._until,
+            )
+
+
+def standings(plan: Plan, attempts: Sequence[Attempt], *, until: float | None = None) -> list[CasePrecision]:
+    """Return how well each case of `plan` is known from measured `attempts`."""
+    rule = StoppingRule(plan, until=until)
+    for attempt in attempts:
+        rule.add(attempt)
+    return rule.standings()
+
+
+def expected_blocks(one: CasePrecision, plan: Plan) -> int | None:
+    """Return how many blocks a case will take whose noise is that of `one`; None where it is not known."""
+    repeats = plan.repeats
+    if repeats.until is None:
+        return repeats.max
+    if one.deviation is None or one.half_width is None:
+        return None
+    return blocks_until(one.deviation, math.log1p(repeats.until), repeats.min, repeats.max)
+
+
+def _pair_columns(mine: dict[Pass, Figure], other: dict[Pass, Figure] | None) -> Iterator[Floats]:
+    """Yield what must be narrow: the log ratio by block, or without another side the logarithm."""
+    sides = [mine] if other is None else [mine, other]
+    positive = next(iter(mine.values())).positive
+    if positive and all(figure.positive is positive for side in sides for figure in side.values()):
+        blocks = sorted(set.intersection(*(set(side) for side in sides)))
+        logs = [np.array([side[block].log_mean for block in blocks]) for side in sides]
+    else:  # not the same points everywhere, or none above zero: take those that all have
+        points = _common_points(sides)
+        if not points:
+            yield from (column for side in sides for column in _pair_columns(side, None))
+            return
+        means = _means(sides, points)
+        if any((side <= 0).any() for side in means):
+            yield from (_relative(side) for side in means)
+            return
+        logs = [np.log(side) for side in means]
+    yield logs[0] - logs[1] if len(logs) == 2 else logs[0]
+
+
+def _common_points(sides: Sequence[dict[Pass, Figure]]) -> Points:
+    found = [dict.fromkeys(point for figure in side.values() for point in figure.points) for side in sides]
+    return tuple(point for point in found[0] if all(point in one for one in found))
+
+
+def _means(sides: Sequence[dict[Pass, Figure]], points: Points) -> tuple[Floats, ...]:
+    """Return one number a block of each side, over those of `points` that comparisons use, too."""
+    blocks = sorted({block for side in sides for block in side})
+    matrices = [
+        np.array([[row.get(point, np.nan) for point in points] for row in _rows(side, blocks)])
+        for side in sides
+    ]
+    return block_means(*matrices)[0]
+
+
+def _rows(side: dict[Pass, Figure], blocks: Sequence[Pass]) -> Iterator[dict[Point, float]]:
+    for block in blocks:
+        figure = side.get(block)
+        yield dict(zip(figure.points, figure.values, strict=True)) if figure else {}
+
+
+def _relative(values: Floats) -> Floats:
+    """Return values, some of them zero or less, as shares of their mean, which has no logarithm."""
+    if (values == values[0]).all():
+        return np.zeros(len(values))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares: Floats = values / abs(np.nanmean(values))
+    return np.where(np.isfinite(shares), shares, np.nan)
+
+
+def _width(one: CasePrecision) -> float:
+    return math.inf if one.half_width is None else one.half_width
+
+
+def _unknown(case: str, against: str | None) -> CasePrecision:
+    return CasePrecision(
+        case=case, against=against, n_blocks=0, half_width=None, deviation=None, is_settled=False
+    )

@@ -1,0 +1,251 @@
+"""The measured values of a campaign as one matrix, passes × cells."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tare.core.attempt import Attempt, Series
+from tare.core.campaign import Campaign
+from tare.core.case import Pass
+from tare.core.telemetry import PREFIX
+from tare.core.values import Scalar
+from tare.core.workload import Better
+from tare.stats.intervals import MIN_BLOCKS, Floats, moments
+from tare.stats.rounding import printed_steps, rounding_shifts
+
+Columns = npt.NDArray[np.intp]
+
+
+class Cell(msgspec.Struct, frozen=True, gc=False):
+    """What one column of a case holds: a FOM at one point of its coordinates."""
+
+    fom: str
+    unit: str
+    better: Better | None
+    at: tuple[tuple[str, Scalar], ...]
+
+    @property
+    def labels(self) -> tuple[tuple[str, Scalar], ...]:
+        """Return the coordinates that say which figure it is, such as ``operation``.
+
+        None is averaged over. They are the words among them, and percentiles. Other numbers, such as a
+        message size, say where a figure was measured.
+        """
+        return labels_of(self.at)
+
+
+@functools.lru_cache(maxsize=4096)
+def labels_of(at: tuple[tuple[str, Scalar], ...]) -> tuple[tuple[str, Scalar], ...]:
+    """Return those of the coordinates `at` that say which figure it is; see `Cell.labels`."""
+    return tuple(
+        (name, value)
+        for name, value in at
+        if name == _ORDER or isinstance(value, bool) or not isinstance(value, (int, float))
+    )
+
+
+_ORDER = "percentile"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Table:
+    """Values of measured attempts, passes × columns, NaN where a pass lacks one.
+
+    A pass is what ran together: a block in one session. `passes` names each row, in the order of time; a
+    block that was taken up again in a later session has several, in each of which a case may have a value.
+    `columns` finds the column of each cell, by case. The last column is all NaN and belongs to no case: it
+    stands in for what was never measured. `shifts` says of each column how far rounding may have moved its
+    mean, as a share of it.
+    """
+
+    values: Floats
+    columns: dict[str, dict[Cell, int]]
+    passes: tuple[Pass, ...]
+    shifts: Floats
+
+    def cells(self, *cases: str) -> list[Cell]:
+        """Return the cells that any of `cases` has, those of the first case first."""
+        return list(dict.fromkeys(cell for case in cases for cell in self.columns.get(case, {})))
+
+    def find(self, case: str, cells: Iterable[Cell]) -> list[int]:
+        """Return the column of each of `cells` in `case`: the last one where it was never measured."""
+        columns, nothing = self.columns.get(case, {}), self.values.shape[1] - 1
+        return [columns.get(cell, nothing) for cell in cells]
+
+
+def tabulate(campaign: Campaign, foms: Collection[str] = ()) -> Table:
+    """Return the values that count: of the last DONE attempt of each measured run in each session.
+
+    Telemetry is there only where `foms` name some of it: what explains a result is none of it. A campaign
+    does not change, so its tables are kept: a report asks for them half a dozen times.
+    """
+    has_telemetry = any(fom.startswith(PREFIX) for fom in foms)
+
+    def find() -> Table:
+        return tabulate_attempts(counted(campaign), _workloads(campaign), has_telemetry=has_telemetry)
+
+    return campaign.memo.get((tabulate, has_telemetry), find)
+
+
+def counted(campaign: Campaign) -> list[Attempt]:
+    """Return the attempts whose values count: the last DONE one of each measured run in each session."""
+    return list({(one.together, one.case): one for one in campaign.measured()}.values())
+
+
+def _workloads(campaign: Campaign) -> dict[str, str]:
+    return {case.id: case.workload for case in campaign.plan.cases}
+
+
+def tabulate_attempts(
+    attempts: Iterable[Attempt], workloads: Mapping[str, str], *, has_telemetry: bool = False
+) -> Table:
+    """Return the values of `attempts`, one of a case in each pass; of their telemetry only if asked for.
+
+    `workloads` names that of each case: each prints its figures in a format of its own.
+    """
+    attempts = list(attempts)
+    passes = sorted({one.together for one in attempts})
+    rows = {one: row for row, one in enumerate(passes)}
+    finder = _ColumnFinder()
+    found = []
+    for attempt in attempts:
+        every = attempt.series + attempt.telemetry_series if has_telemetry else attempt.series
+        found.append((rows[attempt.together], *finder.place(attempt.case, every)))
+    values = np.full((len(rows), finder.n_columns + 1), np.nan)
+    for row, columns, numbers in found:
+        values[row, columns] = numbers
+    sessions = np.array([one.session for one in passes], np.int64)
+    return Table(
+        values, finder.columns, tuple(passes), _shifts(values, sessions, finder, attempts, workloads)
+    )
+
+
+def _shifts(
+    values: Floats,
+    sessions: npt.NDArray[np.int64],
+    finder: _ColumnFinder,
+    attempts: Sequence[Attempt],
+    workloads: Mapping[str, str],
+) -> Floats:
+    """Return how far rounding may have moved the mean of each column, as a share of it.
+
+    The format of a figure is told by all that its workload printed of it, up to a few thousand numbers. Noise
+    is that within a session: what a machine changed in between rounds no value otherwise.
+    """
+    printed: dict[_Format, list[float]] = {}
+    for one in attempts:
+        workload = workloads.get(one.case, "")
+        for series in one.series:
+            known = printed.setdefault((workload, series.fom, series.unit), [])
+            if len(known) < _ENOUGH:
+                known += series.values
+    columns: dict[_Format, list[int]] = {}
+    for case, cells in finder.columns.items():
+        workload = workloads.get(case, "")
+        for cell, column in cells.items():
+            columns.setdefault((workload, cell.fom, cell.unit), []).append(column)
+    shifts = np.zeros(values.shape[1])
+    for figure, own in columns.items():
+        chosen = values[:, own]
+        steps = printed_steps(np.abs(moments(chosen).mean), np.array(printed.get(figure, ()), np.float64))
+        if steps.any():
+            shifts[own] = _largest_shifts(chosen, sessions, steps)
+    return shifts
+
+
+def _largest_shifts(values: Floats, sessions: npt.NDArray[np.int64], steps: Floats) -> Floats:
+    """Return the largest shift of any session with enough values to tell their noise, else that of all."""
+    largest = rounding_shifts(values, steps)
+    numbers = np.unique(sessions)
+    for number in numbers if len(numbers) > 1 else ():
+        own = values[sessions == number]
+        is_enough = np.isfinite(own).sum(axis=0) >= MIN_BLOCKS
+        largest = np.where(is_enough, np.maximum(largest, rounding_shifts(own, steps)), largest)
+    return largest
+
+
+_Format = tuple[str, str, str]
+"""Workload, figure and unit: what is printed in one format."""
+
+_ENOUGH = 5000
+"""Numbers that tell the format of a figure."""
+
+_Shape = list[tuple[str, str, Better | None, int, dict[str, list[Scalar]]]]
+"""What is the same of the series of a case from block to block: all but their values."""
+
+
+class _Places(NamedTuple):
+    """Where the values of one attempt go: `columns`, or when some share one, `columns[which]`."""
+
+    shape: _Shape
+    columns: Columns
+    which: Columns | None
+
+
+class _ColumnFinder:
+    """Gives each cell of each case its column, in the order in which they are first seen."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, dict[Cell, int]] = {}
+        self.n_columns = 0
+        self._places: dict[str, _Places] = {}
+        self._cells: dict[tuple[str, str, tuple[str, ...]], tuple[Series, list[Cell]]] = {}
+
+    def place(self, case: str, every: Sequence[Series]) -> tuple[Columns, Floats]:
+        """Return the columns of the series of an attempt, and the value for each.
+
+        The blocks of a case nearly always repeat the same figures at the same coordinates, so the places of
+        its last attempt are kept. Values that share their coordinates are one value, their mean: they come
+        from one run, and are no further evidence about the next.
+        """
+        shape = [(one.fom, one.unit, one.better, len(one.values), one.at) for one in every]
+        places = self._places.get(case)
+        if places is None or shape != places.shape:
+            places = self._places[case] = self._find_places(case, shape, every)
+        numbers = np.array([value for one in every for value in one.values], np.float64)
+        if places.which is None:
+            return places.columns, numbers
+        return places.columns, np.bincount(places.which, numbers) / np.bincount(places.which)
+
+    def _find_places(self, case: str, shape: _Shape, every: Sequence[Series]) -> _Places:
+        known = self.columns.setdefault(case, {})
+        columns = np.empty(sum(len(one.values) for one in every), np.intp)
+        cells = (cell for one in every for cell in self._cells_of(one))
+        for index, cell in enumerate(cells):
+            column = known.setdefault(cell, self.n_columns)
+            if column == self.n_columns:
+                self.n_columns += 1
+            columns[index] = column
+        distinct, which = np.unique(columns, return_inverse=True)
+        if len(distinct) == len(columns):
+            return _Places(shape, columns, None)
+        return _Places(shape, distinct, which)
+
+    def _cells_of(self, series: Series) -> list[Cell]:
+        """Return the cell of each value; cases mostly share them, so the last ones are kept."""
+        kind = (series.fom, series.unit, tuple(series.at))
+        last = self._cells.get(kind)
+        if last is not None and _is_alike(series, last[0]):
+            return last[1]
+        cells = [Cell(series.fom, series.unit, series.better, at) for at in _coordinates(series)]
+        self._cells[kind] = (series, cells)
+        return cells
+
+
+def _is_alike(one: Series, other: Series) -> bool:
+    """Return whether two series of one FOM have the same coordinates in the same order."""
+    return len(one.values) == len(other.values) and one.better == other.better and one.at == other.at
+
+
+def _coordinates(series: Series) -> Sequence[tuple[tuple[str, Scalar], ...]]:
+    if not series.at:
+        return [()] * len(series.values)
+    named = ([(name, value) for value in column] for name, column in series.at.items())
+    return list(zip(*named, strict=True))

@@ -1,0 +1,88 @@
+"""Wire up the containers of a plan's platforms: those that stay, and what is left of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tare.app.planning import Loaded
+from tare.core.job import Backend
+from tare.core.launch import Engine
+from tare.execution.compose import Composer
+from tare.plugins.backends.containers import ContainerCluster, Host, digest, sweep
+from tare.plugins.backends.sessions import is_gone
+from tare.plugins.collectors.images import container_facts, sources_of
+
+
+@contextmanager
+def containers(folder: Path, loaded: Loaded, env: Mapping[str, str], label: str) -> Iterator[None]:
+    """Bring up the containers that stay, for the plan's cases; first and last, remove what else there is.
+
+    `label` is the mark of this session.
+    """
+    composer = loaded.composer
+    used = dict.fromkeys(case.platform for case in loaded.plan.cases)
+    campaign, _, _ = label.partition(":")
+
+    def is_of_campaign(other: str) -> bool:
+        """Return whether a container is of this session, or of one before it, which is gone."""
+        return other.startswith(label) or is_gone(other, campaign)
+
+    with ExitStack() as stack:
+        for name in used:
+            platform = composer.site.platforms[name]
+            engine = composer.runtime(platform.runtime)
+            if platform.is_queued or not isinstance(engine, Engine):
+                continue
+            hosts = _hosts(loaded, name)
+            sweep(engine, platform, hosts.values(), env, is_of_campaign)
+            stack.callback(sweep, engine, platform, hosts.values(), env, is_of_campaign)
+            if platform.has_node_containers:
+                cluster = ContainerCluster(
+                    engine=engine,
+                    platform=platform,
+                    prefix=composer.container_prefix(name),
+                    hosts=hosts,
+                    binds=_seen_by_all(folder, loaded, engine, env),
+                    label=f"{label}containers;",
+                    env=env,
+                    folder=str(folder),
+                )
+                stack.enter_context(cluster)
+        yield
+
+
+def read_nesting(
+    composer: Composer, name: str, host: str | None, backend: Backend, env: Mapping[str, str]
+) -> dict[str, str]:
+    """Return what the containers of the platform `name` are, and made of, as `host` has it."""
+    platform = composer.site.platforms[name]
+    if platform.container is None:
+        return {}
+    sources = sources_of(platform)
+    texts = backend.read([host], sources)[host] if sources else {}
+    engine = composer.runtime(platform.runtime)
+    image = ""
+    if isinstance(engine, Engine):
+        image = digest(engine, platform, Host(host, composer.site.agent), env)
+    return container_facts(platform, texts, image)
+
+
+def _hosts(loaded: Loaded, platform: str) -> dict[str, Host]:
+    """Return where the cases of a platform start ranks, by the names that an MPI knows."""
+    composer = loaded.composer
+    names = sorted(
+        {host for case in loaded.plan.cases if case.platform == platform for host in composer.hosts(case)}
+    )
+    agent = composer.site.agent
+    return {name: Host(name if agent else None, agent) for name in names}
+
+
+def _seen_by_all(folder: Path, loaded: Loaded, engine: Engine, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the paths that every container must see: evidence, storage, and the way to other hosts."""
+    site = loaded.composer.site
+    storage = [site.storage[case.storage] for case in loaded.plan.cases if case.storage is not None]
+    agents = [word for word in site.agent[:1] if word.startswith("/")]
+    lab = [env["TARE_LAB_DIR"]] if "TARE_LAB_DIR" in env else []
+    return tuple(dict.fromkeys([str(folder), str(engine.agent), *agents, *lab, *storage]))

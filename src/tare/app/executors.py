@@ -1,0 +1,397 @@
+"""Wire up what carries a plan out: the lab, the backends of its platforms, and their executors."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tare.app.containers import containers, read_nesting
+from tare.app.packets import counting_packets, gathering, lay_counter
+from tare.app.planning import Loaded
+from tare.app.provenance import ask_facts, fact_scripts, hostnames_of
+from tare.app.rehearsal import rehearse
+from tare.core.attempt import Attempt, Traffic
+from tare.core.backend_plugin import BackendPlugin, BatchBackend, DirectBackend, Session
+from tare.core.campaign import Environment
+from tare.core.case import Case
+from tare.core.errors import UsageError
+from tare.core.job import Backend
+from tare.core.scheduler import NodeFiles
+from tare.core.site import Platform, Site
+from tare.execution.attempt_runner import AttemptRunner
+from tare.execution.batch import BatchExecutor, BatchSetup
+from tare.execution.compose import Composer
+from tare.execution.concurrent import ConcurrentExecutor
+from tare.execution.executor import Executor, PlatformExecutors, SerialExecutor
+from tare.execution.telemetry import SampledTelemetry
+from tare.plugins.backend_registry import backend
+from tare.plugins.collectors.facts import collect_facts
+from tare.plugins.collectors.images import container_facts
+from tare.plugins.collectors.interfaces import read_traffic
+from tare.probes.records import read_records
+from tare.probes.traffic import traffic_script
+from tare.storage.campaign import store_environment
+
+OnWait = Callable[[Attempt, str], None]
+"""Is told what an attempt waits for, and of an empty reason when it goes on."""
+
+
+class RunOptions(NamedTuple):
+    """How runs are carried out, as options of `tare run` say.
+
+    Of the runs that no batch system queues, at most `jobs` go on at a time. Their own folders on storage
+    paths stay where it `keeps_storage`. Programs go before others of their node where it `boosts`, as far as
+    the user may have that, and no batch system starts them. Before the first run it is looked whether the
+    `rehearsed` cases can start.
+    """
+
+    jobs: int = 1
+    keeps_storage: bool = False
+    boosts: bool = True
+    is_rehearsing: bool = False
+    rehearsed: tuple[Case, ...] = ()
+
+
+DEFAULT = RunOptions()
+
+BOOSTED = "autogroup nice -20"
+NOT_ALLOWED = "none: this user may not"
+
+
+def boost_told(site: Site, manner: RunOptions) -> str:
+    """Return whether programs go before others of their nodes; empty where each node must be asked.
+
+    Nodes of the lab are this machine. Behind ssh it is the ranks that an MPI starts.
+    """
+    from tare.plugins.backends.priority import may_boost
+
+    if not manner.boosts:
+        return "off: --no-boost"
+    if site.agent and site.lab is None:
+        return ""
+    return BOOSTED if may_boost() else NOT_ALLOWED
+
+
+def boost_tries(site: Site, boost: str) -> int:
+    """Return how often a rank tries to let its session go before others, by what `boost_told` says.
+
+    In the lab ranks have no right of their own: they wait until it is done for them, with 0.1 s in between.
+    """
+    if boost == BOOSTED:
+        return 30 if site.lab else 1
+    return 0 if boost else 1
+
+
+@contextmanager
+def make_executor(
+    folder: Path,
+    loaded: Loaded,
+    lab: Mapping[str, str] | None = None,
+    manner: RunOptions = DEFAULT,
+    on_wait: OnWait = lambda attempt, reason: None,
+) -> Iterator[Executor]:
+    """Bring up what the plan's runs need (the lab, where the site is one) and yield who carries them out.
+
+    `lab` is the environment of one that is up already. `on_wait` is told what an attempt in a batch system
+    waits for, and of an empty reason when it goes on.
+    """
+    platforms = loaded.composer.site.platforms
+    used = dict.fromkeys(case.platform for case in loaded.plan.cases)
+    with ExitStack() as stack:
+        env = lab
+        if env is None:
+            env = stack.enter_context(
+                lab_env(loaded.composer.site, [platforms[name] for name in used], _hosts_of(loaded))
+            )
+        executors: dict[str, Executor] = {}
+        for name in dict.fromkeys(platforms[name].backend for name in used):
+            executors[name] = stack.enter_context(_crew(backend(name), folder, loaded, env, manner, on_wait))
+        yield PlatformExecutors({name: executors[platforms[name].backend] for name in used})
+
+
+def campaign_mark(folder: Path) -> str:
+    """Return what the processes and jobs of the campaign in `folder` are known by."""
+    return hashlib.blake2b(str(folder.resolve()).encode(), digest_size=6).hexdigest()
+
+
+def require_independent(loaded: Loaded, manner: RunOptions) -> None:
+    """Raise UsageError where runs at the same time, if there are to be any, would disturb each other.
+
+    So they would where nodes are not machines of their own, or containers are on the first ones alone.
+    """
+    site = loaded.composer.site
+    if manner.jobs == 1:
+        return
+    if site.shared_cores is not None:
+        raise UsageError(
+            f"the nodes of {site.name} share the cores of this machine: runs at the same time would measure "
+            "each other; leave out --jobs"
+        )
+    for name in dict.fromkeys(case.platform for case in loaded.plan.cases):
+        if site.platforms[name].has_node_containers:
+            raise UsageError(
+                f"platform {name} keeps a container on each node of one run at a time; leave out --jobs"
+            )
+
+
+def _crew(
+    plugin: BackendPlugin[Any],
+    folder: Path,
+    loaded: Loaded,
+    env: Mapping[str, str],
+    manner: RunOptions,
+    on_wait: OnWait,
+) -> AbstractContextManager[Executor]:
+    """Return what carries out the runs of the platforms of one backend."""
+    if isinstance(plugin, BatchBackend):
+        return _queued(plugin, folder, loaded, env, manner, on_wait)
+    if isinstance(plugin, DirectBackend):
+        return _direct(plugin, folder, loaded, env, manner)
+    raise UsageError(f"backend {plugin.name} is no BatchBackend or DirectBackend; mend its package")
+
+
+def _session(plugin: BackendPlugin[Any], folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Session:
+    """Return what `plugin` is told of a session that begins."""
+    from tare.plugins.backends.sessions import new_session
+
+    site = loaded.composer.site
+    used = dict.fromkeys(case.platform for case in loaded.plan.cases)
+    campaign = campaign_mark(folder)
+    return Session(
+        folder=folder.resolve(),
+        campaign=campaign,
+        label=str(new_session(campaign)),
+        site=site,
+        platforms={
+            name: site.platforms[name] for name in used if site.platforms[name].backend == plugin.name
+        },
+        env=env,
+        facts=fact_scripts(loaded),
+    )
+
+
+@contextmanager
+def _direct(
+    plugin: DirectBackend[Any], folder: Path, loaded: Loaded, env: Mapping[str, str], manner: RunOptions
+) -> Iterator[Executor]:
+    """Yield a executor that works on hosts that Tare names, and leaves no process behind."""
+    from tare.plugins.backends.own_storage import OwnStorage
+    from tare.plugins.backends.packet_counting import PacketCounters
+    from tare.plugins.backends.watching import Samplers
+    from tare.plugins.collectors.sampler import program, raw_name, settle
+
+    site = loaded.composer.site
+    session = _session(plugin, folder, loaded, env)
+    prefix = session.label
+    boost = boost_told(site, manner)
+    everywhere = (
+        [loaded.composer.on((node,)) for node in site.nodes] if manner.jobs > 1 else [loaded.composer]
+    )
+    hosts = sorted({host for on in everywhere for case in loaded.plan.cases for host in on.hosts(case)})
+    session = msgspec.structs.replace(session, hosts=tuple(hosts), boosts=boost == BOOSTED)
+    with plugin.open(session) as backend:
+        backend.end_earlier(session.campaign)
+        samplers = Samplers(
+            program=program(),
+            label=f"{prefix}sampler;",
+            agent=backend.agent,
+            env=env,
+            on_start=backend.keep,
+            raw_name=raw_name,
+        )
+        executor = AttemptRunner(
+            folder=folder.resolve(),
+            plan=loaded.plan,
+            composer=loaded.composer,
+            backend=backend,
+            storage=OwnStorage(backend.ask, agent=() if site.lab else site.agent, keeps=manner.keeps_storage),
+            counters=_counters(backend),
+            environment=_environment(folder, loaded, backend, env, boost),
+            boost_tries=boost_tries(site, boost),
+            hostnames=partial(hostnames_of, folder),
+            label=prefix,
+            telemetry=counting_packets(
+                loaded.plan.telemetry,
+                SampledTelemetry(loaded.plan.telemetry, samplers, settle),
+                PacketCounters(
+                    label=f"{prefix}packets;", agent=backend.agent, env=env, on_start=backend.keep
+                ),
+                plugin.packet_cure,
+            ),
+        )
+        try:
+            with closing(samplers), containers(folder.resolve(), loaded, env, prefix):
+                if manner.rehearsed:
+                    rehearse(folder, loaded, backend.ask, manner.rehearsed)
+                backend.adopt()
+                yield _executor_of(executor, manner.jobs)
+        finally:
+            backend.clean(prefix)
+
+
+def _executor_of(executor: AttemptRunner, jobs: int) -> Executor:
+    if jobs == 1:
+        return SerialExecutor(executor.execute)
+    composer = executor.composer
+    return ConcurrentExecutor(
+        executor.execute_on,
+        composer.site.nodes,
+        lambda case: composer.widest(case).nodes,
+        jobs,
+        end_all=lambda: executor.backend.clean(executor.label),
+    )
+
+
+@contextmanager
+def _queued(
+    plugin: BatchBackend[Any],
+    folder: Path,
+    loaded: Loaded,
+    env: Mapping[str, str],
+    manner: RunOptions,
+    on_wait: OnWait,
+) -> Iterator[Executor]:
+    """Yield a executor that works through the queue of a batch system."""
+    from tare.plugins.collectors.sampler import settle
+
+    session = _session(plugin, folder, loaded, env)
+    has_hostnames = not any(platform.options.pods for platform in session.platforms.values())
+    with plugin.open(session) as scheduler:
+        yield BatchExecutor(
+            BatchSetup(
+                folder=session.folder,
+                plan=loaded.plan,
+                composer=loaded.composer,
+                scheduler=scheduler,
+                campaign=session.campaign,
+                traffic=_traffic,
+                environment=lambda case, job_result: _record(
+                    folder, loaded.composer, case, job_result.before, told=job_result.facts
+                ),
+                hostnames=partial(hostnames_of, folder) if has_hostnames else lambda attempt: (),
+                sampler=_lay_sampler(folder),
+                settle=settle,
+                counter=lay_counter(folder, loaded.plan.telemetry),
+                gather=gathering(plugin.packet_cure),
+                label=session.label,
+                keeps_storage=manner.keeps_storage,
+                on_wait=on_wait,
+            )
+        )
+
+
+def _lay_sampler(folder: Path) -> Path:
+    """Put the sampler into the campaign's folder, which a batch system brings to its nodes."""
+    from tare.plugins.collectors.sampler import program
+
+    sampler = folder.resolve() / "telemetry-sampler.py"
+    sampler.write_text(program(), encoding="utf-8")
+    return sampler
+
+
+@contextmanager
+def lab_env(site: Site, platforms: Sequence[Platform], hosts: Sequence[str]) -> Iterator[Mapping[str, str]]:
+    """Yield the environment through which the agent finds the lab: the one that is up, or one of our own.
+
+    It gains what `platforms` need of it; docker on `hosts` alone.
+    """
+    spec = site.lab
+    if spec is None:
+        yield {}
+        return
+    from tare import lab
+
+    with ExitStack() as stack:
+        running = lab.find()
+        if running is None or running.spec != spec:
+            running = stack.enter_context(lab.start(spec, owned=True))
+        more: dict[str, str] = {}
+        for name in dict.fromkeys(platform.backend for platform in platforms):
+            more |= backend(name).set_up_lab(running)
+        if any(platform.runtime == "podman" for platform in platforms):
+            running.add_containers()
+        if dockers := [platform.container for platform in platforms if platform.runtime == "docker"]:
+            running.add_docker(hosts, [options.source for options in dockers if options])
+        yield {**running.env, **more}
+
+
+def _hosts_of(loaded: Loaded) -> list[str]:
+    """Return where docker starts ranks: the hosts of its cases, or any where a batch system chooses."""
+    composer = loaded.composer
+    cases = [case for case in loaded.plan.cases if composer.site.platforms[case.platform].runtime == "docker"]
+    return sorted({host for case in cases for host in composer.hosts(case) or composer.site.nodes})
+
+
+def _traffic(files: NodeFiles) -> Traffic:
+    return {node: read_traffic(found) for node, found in files.items()}
+
+
+def _counters(backend: Backend) -> Callable[[Sequence[str | None]], Traffic]:
+    def counters(hosts: Sequence[str | None]) -> Traffic:
+        said = backend.ask(hosts, traffic_script())
+        return _traffic({host or "localhost": read_records(text) for host, text in said.items()})
+
+    return counters
+
+
+def _environment(
+    folder: Path, loaded: Loaded, backend: Backend, env: Mapping[str, str], boost: str
+) -> Callable[[Composer, Case], str]:
+    """Return what records the facts of a case's hosts; each is asked once a session for each platform."""
+    one_at_a_time = Lock()
+    known: dict[tuple[tuple[str, ...], str], str] = {}
+    answers: dict[tuple[str, str], Mapping[str, str]] = {}
+
+    def environment(composer: Composer, case: Case) -> str:
+        with one_at_a_time:
+            return look(composer, case)
+
+    def look(composer: Composer, case: Case) -> str:
+        hosts = composer.hosts(case)
+        key = (hosts, case.platform)
+        if key not in known:
+            here: list[str | None] = list(hosts) if composer.site.agent else [None]
+            new = [host for host in here if (host or hosts[0], case.platform) not in answers]
+            for host, said in ask_facts(backend, new, loaded, case.platform).items():
+                answers[host or hosts[0], case.platform] = said
+            files = {host or hosts[0]: answers[host or hosts[0], case.platform] for host in here}
+            nesting = read_nesting(composer, case.platform, here[0], backend, env)
+            known[key] = _record(folder, composer, case, files, nesting, boost=boost)
+        return known[key]
+
+    return environment
+
+
+def _record(
+    folder: Path,
+    composer: Composer,
+    case: Case,
+    files: NodeFiles,
+    nesting: Mapping[str, str] | None = None,
+    told: Mapping[str, Mapping[str, str]] | None = None,
+    boost: str = "none: a batch system starts the ranks",
+) -> str:
+    """Record the facts of a case's nodes, of its platform and of its containers; return their hash.
+
+    `told` are facts that somebody else knows of the nodes, such as the cluster that they are in; `boost` is
+    whether programs go before others there, which the node itself knows where it is empty.
+    """
+    facts: Environment = {node: collect_facts(found) for node, found in files.items()}
+    for name, more in (told or {}).items():
+        facts[name] = {**facts.get(name, {}), **more}
+    platform = composer.site.platforms[case.platform]
+    for node in facts.values():
+        may = node.pop("priority.may_boost", "no")
+        node["priority.boost"] = boost or (BOOSTED if may == "yes" else NOT_ALLOWED)
+        node["platform.launcher"] = platform.launcher
+        node["platform.runtime"] = platform.runtime
+        node["platform.prefix"] = platform.prefix or ""
+        node |= nesting if nesting is not None else container_facts(platform, {})
+    return store_environment(folder, facts)

@@ -1,0 +1,45 @@
+"""Wire up the counting of packets: what goes to the nodes, and where its answers are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from tare.core.telemetry_options import TelemetryOptions
+from tare.execution.packets import CountingPackets
+from tare.execution.telemetry import Telemetry
+from tare.plugins.backends.packet_counting import PacketCounters
+from tare.plugins.collectors import packets
+
+
+def counting_packets(
+    settings: TelemetryOptions, telemetry: Telemetry, counters: PacketCounters, cure: str
+) -> CountingPackets:
+    """Return `telemetry` with a count of packets beside it, where `settings` ask for one.
+
+    `cure` says how those who start runs get what counting needs.
+    """
+
+    def count(interfaces: Mapping[str | None, str]) -> AbstractContextManager[dict[str | None, str]]:
+        return counters.count({host: packets.command(name) for host, name in interfaces.items()})
+
+    def keep(folder: Path, said: Mapping[str, str]) -> None:
+        answers = {host: packets.read_answer(text, cure) for host, text in said.items()}
+        packets.store(folder, answers)
+
+    return CountingPackets(settings, telemetry, count, keep)
+
+
+def lay_counter(folder: Path, settings: TelemetryOptions) -> Path | None:
+    """Put the counter, where one is wanted, into the campaign's folder, which nodes see or are brought."""
+    if not settings.is_counting_packets:
+        return None
+    counter = folder.resolve() / "packet-counter.py"
+    counter.write_text(packets.program(), encoding="utf-8")
+    return counter
+
+
+def gathering(cure: str) -> Callable[[Path, Collection[str]], None]:
+    """Return what keeps the answers of counters on nodes (see runner.batch.BatchSetup)."""
+    return lambda folder, hosts: packets.gather(folder, hosts, cure)

@@ -1,0 +1,29 @@
+"""Attempts as they would be submitted: what `plan --show` prints, and what doctors of backends look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tare.app.planning import Loaded
+from tare.app.provenance import fact_scripts
+from tare.core.backend_plugin import BatchBackend, PlannedTask
+from tare.core.case import Case
+from tare.core.errors import UsageError
+from tare.execution.batch import make_task
+from tare.plugins.backend_registry import backend
+
+
+def job_script(loaded: Loaded, case: Case) -> str:
+    """Return what a batch system gets for an attempt of `case`; ``{work}`` stands for its folder."""
+    plugin = backend(loaded.composer.site.platforms[case.platform].backend)
+    if not isinstance(plugin, BatchBackend):
+        raise UsageError(f"backend {plugin.name} queues nothing")
+    return plugin.show(planned_task(loaded, case))
+
+
+def planned_task(loaded: Loaded, case: Case) -> PlannedTask:
+    """Return an attempt of `case` as it would be submitted."""
+    task = make_task(loaded.composer, case, f"tare-{case.id}", Path("{work}"), loaded.plan.timeout_s)
+    stages = loaded.composer.workloads[case.workload].stages(case)
+    inputs = {name: text for stage in stages for name, text in stage.files.items()}
+    return PlannedTask(case=case, task=task, facts=fact_scripts(loaded)(task.platform), inputs=inputs)

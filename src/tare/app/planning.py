@@ -1,0 +1,160 @@
+"""Wire the parts together: from a study file to a plan, and to when it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from tare import config
+from tare.config.site_file import SiteSource
+from tare.core.case import Case
+from tare.core.errors import CampaignError, Fault, FileFaults, UsageError
+from tare.core.plan import MOST_RUNS, Edition, Plan
+from tare.core.pseudonyms import Pseudonyms
+from tare.core.safe_folder import SafeFolder
+from tare.core.site import Site
+from tare.core.study import Origin, Study
+from tare.core.user_files import read_given
+from tare.core.workload import InlineDefinition, Workload
+from tare.execution.compose import Composer
+from tare.plan import make_plan
+from tare.plugins import registry
+
+if TYPE_CHECKING:
+    from tare.execution.loop import Rule
+
+_MOST_FAULTS = 20
+_MOST_BYTES = 64 * 1024 * 1024  # of a study or a site
+STUDY = "study.yaml"
+SITE = "site.yaml"
+
+
+class Loaded(NamedTuple):
+    """A study that was read and planned, and the texts that it was read from, by their frozen names."""
+
+    study: Study
+    plan: Plan
+    composer: Composer
+    texts: dict[str, str]
+
+    def signed(self, signs: Pseudonyms) -> Loaded:
+        """Return the same with `signs` in the records of what it runs."""
+        return self._replace(composer=msgspec.structs.replace(self.composer, signs=signs))
+
+
+def load(
+    path: Path, n_blocks: int | None = None, site_file: Path | None = None, like: Path | None = None
+) -> Loaded:
+    """Read and plan the study at `path`, or the frozen one of the campaign folder `path`.
+
+    `n_blocks` overrides the study's repeats, `site_file` its site. Where there is a campaign `like` it, cases
+    are made by the rules of that. Raises FileFaults with every fault of its files.
+    """
+    study_path, site_path = path, site_file
+    if path.is_dir():
+        study_path, site_path = path / STUDY, site_file or path / SITE
+        if not study_path.is_file():
+            raise UsageError(f"{path}: neither a study file nor a campaign folder; it holds no {STUDY}")
+        require_frozen(path)
+    known: Mapping[str, Workload] = {}
+
+    def catalogue(inline: Sequence[InlineDefinition]) -> Mapping[str, Workload]:
+        nonlocal known
+        known = registry.workloads(inline)
+        return known
+
+    study, source = config.load_study(study_path, catalogue, site_path)
+    if n_blocks is not None:
+        study = msgspec.structs.replace(study, repeats=study.repeats.exactly(n_blocks))
+    site = with_agent(source.site)
+    composer = Composer(site, known, registry.launcher, registry.runtime, Pseudonyms(site.redact))
+    texts = {STUDY: read_given(study_path).decode("utf-8-sig"), SITE: source.text}
+    _require_plugins(source)
+    plan = make_plan(study, site, known, _edition(like or path))
+    if len(plan.cases) * plan.repeats.max > MOST_RUNS:
+        raise UsageError(f"{study_path}: more than {MOST_RUNS} runs; give fewer levels or repeats")
+    _require_commands(plan, study, composer, study_path)
+    return Loaded(study, plan, composer, texts)
+
+
+def require_frozen(folder: Path) -> None:
+    """Raise CampaignError unless the study and the site in a campaign folder are files, and no links."""
+    for name in (STUDY, SITE):
+        try:
+            if SafeFolder(folder, name).exists():
+                SafeFolder(folder, name).read(_MOST_BYTES)
+        except OSError as error:
+            raise CampaignError(f"{error.filename}: cannot read: {error.strerror}") from error
+
+
+def _require_plugins(source: SiteSource) -> None:
+    """Raise FileFaults where a platform of the site names a plug-in that is not there."""
+    faults = []
+    for name, platform in source.site.platforms.items():
+        for kind, find in (("launcher", registry.launcher), ("runtime", registry.runtime)):
+            try:
+                find(getattr(platform, kind))
+            except UsageError as error:
+                faults.append(source.fault(("platforms", name, kind), str(error)))
+    if faults:
+        raise FileFaults(faults)
+
+
+def _require_commands(plan: Plan, study: Study, composer: Composer, path: Path) -> None:
+    """Raise FileFaults where no command line can be made of a case, before anything is run."""
+    faults: dict[str, Fault] = {}
+    alike = {
+        (one.platform, one.workload, one.network, one.storage is None, one.layout): one for one in plan.cases
+    }
+    for case in alike.values():
+        try:
+            composer.compose(case)
+        except UsageError as error:
+            message = f"{case.workload} on platform {case.platform}: {error}"
+            origin = _named_at(study, case)
+            place = (
+                (origin.file, origin.line, origin.column, origin.path) if origin else (str(path), 1, 1, "")
+            )
+            faults.setdefault(message, Fault(*place, message))
+    if faults:
+        raise FileFaults(list(faults.values())[:_MOST_FAULTS])
+
+
+def _named_at(study: Study, case: Case) -> Origin | None:
+    """Return where the study names the platform of `case`, or else its workload."""
+    levels = [*(level for factor in study.factors for level in factor.levels), *study.cases]
+    for name, value in (("platform", case.platform), ("workload", case.workload)):
+        for level in levels:
+            if level.settings.get(name) == value and level.origin is not None:
+                return level.origin
+        if name in study.origins:
+            return study.origins[name]
+    return study.origins.get("site")
+
+
+def _edition(folder: Path) -> Edition:
+    """Return the rules by which a campaign in `folder` was begun, or else those of today."""
+    from tare.storage.campaign import is_campaign, read_plan
+
+    return read_plan(folder).edition if is_campaign(folder) else Edition.USED
+
+
+def with_agent(site: Site) -> Site:
+    """Return `site` with the agent of the lab, where it is one."""
+    if site.lab is None:
+        return site
+    from tare import lab
+
+    return msgspec.structs.replace(site, agent=(str(lab.AGENT),))
+
+
+def stopping_rule(plan: Plan) -> Rule | None:
+    """Return what says which cases go on beyond the least number of blocks; None where all do."""
+    if plan.repeats.until is None:
+        return None
+    from tare.analysis.stopping import StoppingRule
+
+    return StoppingRule(plan)

@@ -1,0 +1,74 @@
+"""Wire up what is asked of nodes about themselves, and about what a plan runs on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from tare.app.planning import Loaded
+from tare.core.attempt import Attempt
+from tare.core.job import Backend
+from tare.core.site import Platform
+from tare.plugins.collectors.facts import facts_script
+from tare.plugins.collectors.source import Subject
+from tare.probes.records import read_records
+from tare.storage.campaign import read_environment
+
+
+def subject_of(loaded: Loaded, name: str) -> Subject:
+    """Return what the plan runs on nodes through the platform `name`.
+
+    What a container holds, its host cannot tell: the programs, or all of the MPI where containers stay.
+    """
+    composer = loaded.composer
+    platform = composer.site.platforms[name]
+    if platform.has_node_containers:
+        return Subject()
+    programs: dict[str, None] = {}
+    starter = ""
+    for case in (case for case in loaded.plan.cases if case.platform == name):
+        for stage, invocation in composer.compose(case):
+            if platform.container is None and not any(sign in stage.argv[0] for sign in "{ \t\n"):
+                programs[stage.argv[0]] = None
+            if stage.is_mpi and platform.launcher != "none":
+                starter = starter or invocation.argv[0]
+    return Subject(
+        prefix=platform.prefix or "",
+        starter=starter,
+        programs=tuple(programs),
+        path=":".join(platform.path),
+        library_path=":".join(_library_folders(platform)),
+    )
+
+
+def fact_scripts(loaded: Loaded) -> Callable[[Platform], str]:
+    """Return what makes the script that asks a node about itself and a platform of the site."""
+
+    def script(platform: Platform) -> str:
+        platforms = loaded.composer.site.platforms
+        name = next((name for name, one in platforms.items() if one == platform), None)
+        return facts_script(subject_of(loaded, name) if name else Subject())
+
+    return script
+
+
+def hostnames_of(folder: Path, attempt: Attempt) -> Collection[str]:
+    """Return what the hosts of `attempt` call themselves; nothing unless each of them was asked."""
+    if attempt.environment is None:
+        return ()
+    facts = read_environment(folder, attempt.environment)
+    names = [facts.get(host, {}).get("hostname", "") for host in attempt.hosts]
+    return names if all(names) else ()
+
+
+def ask_facts(
+    backend: Backend, hosts: Sequence[str | None], loaded: Loaded, platform: str
+) -> Mapping[str | None, Mapping[str, str]]:
+    """Return what each host answers about itself and a platform. Raises BackendError."""
+    script = facts_script(subject_of(loaded, platform))
+    return {host: read_records(said) for host, said in backend.ask(hosts, script).items()}
+
+
+def _library_folders(platform: Platform) -> list[str]:
+    own = platform.env.get("LD_LIBRARY_PATH", "").split(":")
+    return [folder for folder in (*own, f"{platform.prefix}/lib" if platform.prefix else "") if folder]

@@ -1,0 +1,266 @@
+"""Before the first run: can each program start on each platform, and write and read where it must?
+
+Nothing is measured: every host is asked whether it finds the programs and their libraries, the first one
+whether the inputs are there, and all whether they see one file on a storage path that ranks of several nodes
+share. What is found is kept in ``rehearsal.json``. Programs in containers, in pods and under Slurm are not
+looked for: only where they start is known what they see.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tare.app.planning import SITE, STUDY, Loaded
+from tare.core.case import Case
+from tare.core.errors import UsageError
+from tare.core.site import Platform
+from tare.execution.compose import Composer
+from tare.terminal.output import echo
+
+Ask = Callable[[Sequence[str | None], str], Mapping[str | None, str]]
+RECORD = "rehearsal.json"
+_MOST_LIBRARIES = 3
+
+
+class RehearsalResult(msgspec.Struct, frozen=True):
+    """What was looked for, for which workload and platform, on which hosts, and why it would not do.
+
+    One that `is_note` may yet do. `storage` is the name of the storage path that it is about, if it is.
+    """
+
+    workload: str
+    platform: str
+    subject: str
+    hosts: tuple[str, ...]
+    fault: str = ""
+    cure: str = ""
+    is_note: bool = False
+    storage: str = ""
+
+
+def rehearse(folder: Path, loaded: Loaded, ask: Ask, cases: Sequence[Case]) -> None:
+    """Look whether `cases` can start, and keep what was found; raise UsageError with all that cannot.
+
+    What may yet do is told on standard error.
+    """
+    composer = loaded.composer
+    looked_at = [case for case in cases if _is_looked_at(composer, case)]
+    found = [*_programs(composer, looked_at, ask), *_inputs(composer, looked_at, ask)]
+    found += _storage_paths(composer, looked_at, ask)
+    hide = composer.signs.text  # what hosts, and the programs there, have said
+    found = [msgspec.structs.replace(one, fault=hide(one.fault), cure=hide(one.cure)) for one in found]
+    (folder / RECORD).write_bytes(
+        msgspec.json.format(msgspec.json.encode({"at": time.time(), "findings": found}))
+    )
+    for one in found:
+        if one.is_note:
+            echo(f"note: {_told(one, folder, loaded)}", err=True)
+    faults = [one for one in found if one.fault and not one.is_note]
+    if faults:
+        told = "\n".join(f"  {_told(one, folder, loaded)}" for one in faults)
+        count = f"{len(faults)} thing{'s' if len(faults) > 1 else ''}"
+        raise UsageError(
+            f"{count} found before the first run, without which runs would fail; nothing was run:\n{told}\n"
+            "tare run --no-rehearsal runs all the same"
+        )
+
+
+def _is_looked_at(composer: Composer, case: Case) -> bool:
+    platform = composer.site.platforms[case.platform]
+    return platform.container is None and not platform.is_queued
+
+
+def _told(one: RehearsalResult, folder: Path, loaded: Loaded) -> str:
+    """Return a finding as a line: where in the study it comes from, what is wrong, and the cure."""
+    file, name = (SITE, one.storage) if one.storage else (STUDY, one.workload)
+    place = _place_of(loaded.texts.get(file, ""), name, below="storage:" if one.storage else "")
+    where = f"{folder / file}:{place}: " if place else ""
+    hosts = f" on {', '.join(one.hosts)}" if one.hosts else ""
+    return f"{where}{one.workload} on platform {one.platform}: {one.fault}{hosts}; {one.cure}"
+
+
+def _place_of(text: str, name: str, below: str = "") -> str:
+    """Return the first line and column that name a workload, or what is `below` a key, if any do."""
+    pattern = re.compile(rf"(?<![\w./-]){re.escape(name)}(?![\w.-])")
+    is_below = not below
+    for number, line in enumerate(text.splitlines(), 1):
+        is_key = not is_below and line.startswith(below)
+        is_below = is_below or is_key
+        if is_below and (found := pattern.search(line.partition("#")[0], len(below) if is_key else 0)):
+            return f"{number}:{found.start() + 1}"
+    return ""
+
+
+def _hosts(composer: Composer, case: Case) -> list[str | None]:
+    return list(composer.hosts(case)) if composer.site.agent else [None]
+
+
+def _programs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[RehearsalResult]:
+    """Yield each program that cases start on a platform, and whether its hosts find it and its libraries."""
+    wanted: dict[tuple[str, str], tuple[Case, dict[str | None, None]]] = {}
+    led = set()  # programs whose launcher, or stage, may yet name folders of libraries
+    for case in cases:
+        hosts = _hosts(composer, case)
+        for stage, invocation in composer.compose(case):
+            ranks_on = hosts if stage.is_mpi else hosts[:1]
+            if stage.is_mpi or "LD_LIBRARY_PATH" in stage.env or "LD_PRELOAD" in stage.env:
+                starter = () if stage.is_mpi else invocation.argv[:1]
+                led |= {(case.platform, name) for name in (stage.argv[0], *stage.programs, *starter)}
+            names = [(name, ranks_on) for name in (stage.argv[0], *stage.programs)]
+            if Path(invocation.argv[0]).name != stage.argv[0]:
+                names += [(invocation.argv[0], hosts[:1])]  # what starts the ranks
+            for name, on in names:
+                if "{" not in name and (os.sep not in name or name.startswith("/")):
+                    wanted.setdefault((case.platform, name), (case, {}))[1].update(dict.fromkeys(on))
+    for (platform, name), (case, places) in wanted.items():
+        said = ask(list(places), _script(name, composer.site.platforms[platform]))
+        yield _finding(case, name, said, is_led=(platform, name) in led)
+
+
+_KERNEL = (
+    "of() { od -An -v -tx1 -j$2 -N$3 \"$1\" | tr -d ' \\n'; }; "
+    'case $(of "$found" 0 4) in '
+    # e_machine of ELF(5), held against that of what runs here
+    '7f454c46) [ "$(of "$found" 18 2)" = "$(of /proc/self/exe 18 2)" ] || echo foreign ;; '
+    '2321*) read -r line <"$found"; line=${line#??}; set -- $line; '
+    '[ -e "$1" ] || echo "interpreter $1" ;; esac 2>/dev/null; '
+)
+"""What says why the kernel would not start the program `found`: its processor, or a script's interpreter."""
+
+
+def _script(name: str, platform: Platform) -> str:
+    """Return what looks for a program, as its platform does, and for what its loader does not find."""
+    prefix = platform.prefix
+    path = [*platform.path, *([f"{prefix}/bin"] if prefix else []), platform.env.get("PATH", "")]
+    libraries = [platform.env.get("LD_LIBRARY_PATH", ""), f"{prefix}/lib" if prefix else ""]
+    quoted = shlex.quote(name)
+    return (
+        f"{_extended('PATH', path)}{_extended('LD_LIBRARY_PATH', libraries)}"
+        f"found=$(command -v -- {quoted}); case $found in "
+        f"'') case {quoted} in /*) [ ! -e {quoted} ] || echo denied ;; esac; echo missing ;; "
+        '/*) [ -x "$found" ] || echo denied; echo "found $found"; '
+        f'{_KERNEL}ldd "$found" 2>/dev/null | grep "not found" ;; '
+        '*) echo "found $found" ;; esac; true'  # a builtin of the shell
+    )
+
+
+def _extended(variable: str, folders: Sequence[str]) -> str:
+    """Return what puts folders before what a variable holds; an empty one would be the working folder."""
+    own = ":".join(filter(None, folders))
+    if not own:
+        return ""
+    return f"{variable}={shlex.quote(own)}${{{variable}:+:${variable}}}; export {variable}; "
+
+
+def _finding(case: Case, name: str, said: Mapping[str | None, str], *, is_led: bool) -> RehearsalResult:
+    lines = {host or "this machine": text.splitlines() for host, text in said.items()}
+    denied = [host for host, text in lines.items() if "denied" in text]
+    lacking = [host for host, text in lines.items() if "missing" in text and "denied" not in text]
+    absent = {
+        line.partition(" ")[2]: host
+        for host, text in lines.items()
+        for line in text
+        if line.startswith("interpreter ")
+    }
+    foreign = [host for host, text in lines.items() if "foreign" in text]
+    libraries = {
+        line.split()[0]: host for host, text in lines.items() for line in text if "not found" in line
+    }
+    if lacking:
+        cure = "install it, or name its folder in the platform's 'path' in the site file"
+        return RehearsalResult(
+            case.workload, case.platform, name, tuple(lacking), f"{name} is not found", cure
+        )
+    if denied:
+        cure = f"make it executable: chmod +x {name}"
+        return RehearsalResult(
+            case.workload, case.platform, name, tuple(denied), f"{name} cannot be executed", cure
+        )
+    if foreign:
+        fault, cure = f"{name} is built for another processor", "build it for this one"
+        return RehearsalResult(case.workload, case.platform, name, tuple(foreign), fault, cure)
+    if absent:
+        fault = f"{name} is a script for {', '.join(absent)}, which is not there"
+        cure = "install it, or correct the script's first line"
+        return RehearsalResult(case.workload, case.platform, name, tuple(absent.values()), fault, cure)
+    if libraries:
+        names = ", ".join(sorted(libraries)[:_MOST_LIBRARIES])
+        cure = "install them, or name their folder in the platform's 'env: {LD_LIBRARY_PATH: …}'"
+        fault = f"{name} lacks the libraries {names}"
+        if is_led:
+            fault = f"{name} needs {names}, which the loader does not find by itself"
+            cure = "where runs fail, name the folder in the platform's 'env: {LD_LIBRARY_PATH: …}'"
+        on = tuple(sorted(set(libraries.values())))
+        return RehearsalResult(case.workload, case.platform, name, on, fault, cure, is_note=is_led)
+    return RehearsalResult(case.workload, case.platform, name, tuple(lines))
+
+
+def _inputs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[RehearsalResult]:
+    """Yield the inputs of cases, and whether they are there."""
+    asked: set[tuple[str | None, str]] = set()
+    for case in cases:
+        host = _hosts(composer, case)[0]
+        stages = composer.workloads[case.workload].stages(case)
+        for path in dict.fromkeys(path for stage in stages for path in composer.inputs(case, stage)):
+            if path.startswith("/") and (host, path) not in asked:
+                asked.add((host, path))
+                said = ask([host], f"[ -e {shlex.quote(path)} ] && echo there || true").get(host, "")
+                fault = "" if "there" in said else f"its input {path} is missing"
+                named = (host or "this machine",)
+                cure = "put it there, or correct its path" if fault else ""
+                yield RehearsalResult(case.workload, case.platform, path, named, fault, cure)
+
+
+def _storage_paths(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[RehearsalResult]:
+    """Yield the storage paths that cases write to, and whether they will do."""
+    asked = set()
+    for case in cases:
+        if composer.needs_own_storage(case):
+            hosts = _hosts(composer, case)
+            is_shared = any(one.shares_storage for one in composer.workloads[case.workload].stages(case))
+            key = (case.storage, tuple(hosts), is_shared)
+            if key not in asked:
+                asked.add(key)
+                yield _storage(composer, case, hosts, ask, is_shared=is_shared)
+
+
+def _storage(
+    composer: Composer, case: Case, hosts: list[str | None], ask: Ask, *, is_shared: bool
+) -> RehearsalResult:
+    """Try to write to a storage path, and look whether other hosts see it where ranks share files."""
+    path = composer.storage_path(case)
+    folder = f"{path.rstrip('/')}/tare-rehearsal-{socket.gethostname()}-{os.getpid()}-{time.monotonic_ns()}"
+    quoted = shlex.quote(folder)
+    made = ask(hosts[:1], f"mkdir -- {quoted} 2>&1 && echo made").get(hosts[0], "")
+    subject = f"storage {case.storage}"
+    if "made" not in made.split():
+        fault = f"storage '{case.storage}' cannot be written to: {' '.join(made.split())}"
+        cure = f"make {path} a folder that you may write to, or correct the site's 'storage'"
+        here = (hosts[0] or "this machine",)
+        return RehearsalResult(
+            case.workload, case.platform, subject, here, fault, cure, storage=case.storage or ""
+        )
+    try:
+        blind: list[str] = []
+        if is_shared and len(hosts) > 1:
+            said = ask(hosts[1:], f"[ -d {quoted} ] && echo seen || true")
+            blind = [host or "" for host, text in said.items() if "seen" not in text]
+    finally:
+        ask(hosts[:1], f"rmdir -- {quoted}")
+    if not blind:
+        return RehearsalResult(
+            case.workload, case.platform, subject, tuple(host or "this machine" for host in hosts)
+        )
+    fault = f"storage '{case.storage}' is each node's own: what {hosts[0]} makes in {path} is not seen"
+    cure = "its ranks read each other's files; use a storage path that nodes share, or nodes: 1"
+    return RehearsalResult(
+        case.workload, case.platform, subject, tuple(blind), fault, cure, storage=case.storage or ""
+    )

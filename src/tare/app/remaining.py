@@ -1,0 +1,134 @@
+"""What a session would still run of a campaign; starts nothing."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from tare.app import planning
+from tare.app.resuming import goes_on
+from tare.app.session import is_extension
+from tare.core.attempt import Attempt, State
+from tare.core.case import Case, Run
+from tare.execution.executor import SerialExecutor
+from tare.execution.loop import Loop
+from tare.storage.campaign import JOURNAL, RecordedCampaign, read_past, read_plan
+from tare.storage.journal import read_events
+
+
+class RemainingOfCase(msgspec.Struct, frozen=True):
+    """How many runs of a case are left, and how many that have come out are made once more.
+
+    Of the latter `parted` are made since a long time lay within their block.
+    """
+
+    id: str
+    left: int
+    again: int
+    parted: int = 0
+
+
+class Remaining(msgspec.Struct, frozen=True, kw_only=True):
+    """What session `session` of a campaign would run, as far as it is planned by now.
+
+    `elapsed_s` is what the runs are expected to take one after the other, by the medians of earlier runs;
+    `n_guessed` cases never ran, and are taken as the median of the others. It is None where none ever ran.
+    `is_least` says that precision may ask for more blocks; `needs_extend` that the run takes --extend;
+    `is_budget_spent` that the budget has no room for the next of these runs.
+    """
+
+    session: int
+    left: int
+    again: int
+    parted: int
+    warmup: int
+    cases: tuple[RemainingOfCase, ...]
+    elapsed_s: float | None
+    n_guessed: int
+    is_least: bool
+    needs_extend: bool
+    is_budget_spent: bool
+
+
+def rest_of(folder: Path, loaded: planning.Loaded, *, is_retrying_failed: bool = False) -> Remaining:
+    """Return what 'tare run' would still run of the campaign in `folder`, perhaps with --retry-failed.
+
+    Raises UsageError where that holds another campaign.
+    """
+    plan, old = loaded.plan, read_plan(folder)
+    needs_extend = is_extension(folder, loaded)
+    past = _past(folder)
+    is_plain = not is_retrying_failed and (old.cases, old.repeats) == (plan.cases, plan.repeats)
+    session = past.n_sessions + (not (is_plain and goes_on(plan, past, time.time())))
+    loop = Loop(
+        plan,
+        _NoLog(),
+        SerialExecutor(_run_nothing),
+        history=past.attempts,
+        orders=past.orders,
+        session=session,
+        passes=past.passes,
+        rule=planning.stopping_rule(plan),
+        is_retrying_failed=is_retrying_failed,
+    )
+    passings = loop.left()
+    order = Counter(case for passing in passings for case in passing.order)
+    again = Counter(case for passing in passings for case in passing.again)
+    parted = Counter(case for passing in passings for case in passing.parted)
+    cold = loop.cold()
+    took = _medians(past.attempts)
+    runs = order + Counter(dict.fromkeys(cold, plan.warmup))
+    middle = statistics.median(took.values()) if took else 0.0
+    return Remaining(
+        session=session,
+        left=order.total() - again.total(),
+        again=again.total(),
+        parted=parted.total(),
+        warmup=plan.warmup * len(cold),
+        cases=tuple(
+            RemainingOfCase(case.id, order[case.id] - again[case.id], again[case.id], parted[case.id])
+            for case in plan.cases
+            if case.id in order
+        ),
+        elapsed_s=sum(n * took.get(case, middle) for case, n in runs.items()) if took else None,
+        n_guessed=len(runs.keys() - took.keys()),
+        is_least=loop.may_go_on(),
+        needs_extend=needs_extend,
+        is_budget_spent=bool(passings) and not loop.has_room(passings[0].order[0]),
+    )
+
+
+def _past(folder: Path) -> RecordedCampaign:
+    journal = folder / JOURNAL
+    return read_past(read_events(journal) if journal.exists() else ())
+
+
+def _medians(attempts: Sequence[Attempt]) -> dict[str, float]:
+    by_case: dict[str, list[float]] = {}
+    for one in attempts:
+        if one.state is State.DONE:
+            by_case.setdefault(one.case, []).append(one.taken_s)
+    return {case: statistics.median(found) for case, found in by_case.items()}
+
+
+def _run_nothing(case: Case, run: Run, number: int) -> Attempt:
+    """Stand in for what carries runs out: a loop that is only asked what is left starts none."""
+    raise NotImplementedError
+
+
+class _NoLog:
+    """The log of a loop that is only asked."""
+
+    def block_began(self, block: int, order: list[str], again: list[str]) -> None:
+        """Record nothing."""
+
+    def attempt_began(self, case: str, block: int, attempt: int, at: float) -> None:
+        """Record nothing."""
+
+    def attempt_ended(self, attempt: Attempt) -> None:
+        """Record nothing."""

@@ -1,0 +1,103 @@
+"""What a session goes on with, and what of it is run once more; told before it begins."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+from tare.analysis.pairing import Outstanding, Passing
+from tare.core.attempt import Attempt, State
+from tare.core.case import Run
+from tare.core.plan import Plan
+from tare.core.units import format_seconds
+from tare.storage.campaign import RecordedCampaign
+from tare.storage.sessions import is_prompt
+
+
+def goes_on(plan: Plan, past: RecordedCampaign, now: float) -> bool:
+    """Return whether a plain `tare run` at `now` goes on with the session on record.
+
+    It does where that ended a moment ago in the block that comes next, so that no other runs in between.
+    """
+    if not past.n_sessions or past.last_block is None or not is_prompt(past.last_at, now):
+        return False
+    left = _outstanding(plan, past, past.n_sessions)
+    if any(left.of_block(block, _order(plan, past, block)).order for block in range(1, past.last_block)):
+        return False
+    if left.of_block(past.last_block, _order(plan, past, past.last_block)).order:
+        return True
+    return not _has_parted(plan, past)
+
+
+def _has_parted(plan: Plan, past: RecordedCampaign) -> bool:
+    """Return whether pairs were parted, which only another session can run again."""
+    left = _outstanding(plan, past, past.n_sessions + 1)
+    return any(left.of_block(block, _order(plan, past, block)).parted for block in past.orders)
+
+
+def what_is_run_again(
+    left: Sequence[Passing], warmup: Sequence[str], attempts: Sequence[Attempt]
+) -> Iterator[str]:
+    """Yield what is run once more though it has its answer, why, and how long that takes; mostly nothing.
+
+    `warmup` holds the case of each warm-up run that the session has besides.
+    """
+    again = [case for passing in left for case in passing.again]
+    if not again:
+        return
+    parted = sum(len(passing.parted) for passing in left)
+    n_others = sum(len(passing.order) for passing in left) - len(again)
+    told = [f"{_runs(n_others)} left"]
+    if n_beside := len(again) - parted:
+        made = f"{_are(n_beside)} made once more beside them"
+        told.append(f"{_runs(n_beside)} of cases they are compared with {made}")
+    if parted:
+        reason = "since a long time lay within their block"
+        told.insert(1, f"{_runs(parted)} {_are(parted)} made once more, {reason}")
+    if warmup:
+        told.append(f"{_warm_ups(len(warmup))} before")
+    took = _took([*again, *warmup], attempts)
+    expected = f", about {took} by earlier runs" if took else ""
+    yield f"{'; '.join(told)}{expected}: only what ran together is compared"
+
+
+def _took(cases: Sequence[str], attempts: Sequence[Attempt]) -> str:
+    """Return how long runs of `cases` take by the medians of earlier ones; empty where some never ran."""
+    by_case: dict[str, list[float]] = {}
+    for one in attempts:
+        if one.state is State.DONE:
+            by_case.setdefault(one.case, []).append(one.elapsed_s)
+    if not by_case:
+        return ""
+    medians = {case: statistics.median(found) for case, found in by_case.items()}
+    middle = statistics.median(medians.values())
+    return format_seconds(sum(medians.get(case, middle) for case in cases))
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _warm_ups(count: int) -> str:
+    return f"{count} warm-up run{'' if count == 1 else 's'}"
+
+
+def _outstanding(plan: Plan, past: RecordedCampaign, session: int) -> Outstanding:
+    """Return what is left; what has no end on record counts as under way."""
+    left = Outstanding(plan, session, past.passes)
+    for one in past.attempts:
+        left.take(one, is_settled=one.is_settled)
+    for one in past.begun:
+        left.take_under_way(Run(one.block, one.case), one.session)
+    return left
+
+
+def _order(plan: Plan, past: RecordedCampaign, block: int) -> list[str]:
+    order = [case.id for case in plan.order(block)]
+    return (
+        order if block <= plan.repeats.min else [case for case in order if case in past.orders.get(block, [])]
+    )
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'' if count == 1 else 's'}"

@@ -1,0 +1,373 @@
+"""One session of a campaign: hold its journal, freeze its plan, and run what is still to be run."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from types import FrameType
+
+import click
+import msgspec
+
+from tare import __version__
+from tare.analysis.pairing import Passing
+from tare.app import planning as wiring
+from tare.app.executors import DEFAULT, RunOptions, make_executor, require_independent
+from tare.app.resuming import goes_on, what_is_run_again
+from tare.config.changes import changed_entries
+from tare.core import log
+from tare.core.attempt import Attempt, State
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.errors import UsageError
+from tare.core.log import fields
+from tare.core.plan import Plan
+from tare.core.pseudonyms import NO_SIGNS
+from tare.core.redaction import redact_text
+from tare.core.safe_folder import SafeFolder
+from tare.execution.loop import Loop, LoopState
+from tare.plugins.backends.interrupts import heeded
+from tare.storage.campaign import (
+    freeze,
+    is_campaign,
+    open_journal,
+    read_past,
+    read_plan,
+    with_untold,
+)
+from tare.storage.journal import (
+    VERSION,
+    AttemptBegan,
+    AttemptEnded,
+    AttemptWaits,
+    BlockBegan,
+    Journal,
+    SessionBegan,
+)
+from tare.storage.log import keeping_log
+from tare.storage.manifest import write_manifest
+from tare.storage.pseudonymous import PseudonymousView, read_shown
+from tare.storage.pseudonyms import keep_signs
+from tare.terminal.output import echo, leave_dead_terminal
+
+_LOG = log.of("session")
+
+Display = AbstractContextManager[Callable[[LoopState], None]]
+"""Shows how far a campaign is, while it is entered."""
+
+
+def blocks_begun_with(folder: Path, loaded: wiring.Loaded) -> int | None:
+    """Return how many blocks a campaign was begun with by `--blocks`, so that going on needs no other.
+
+    None where the study itself says how many.
+    """
+    if not is_campaign(folder):
+        return None
+    frozen, study = read_plan(folder).repeats, loaded.study.repeats
+    return frozen.min if frozen != study and frozen == study.exactly(frozen.min) else None
+
+
+def carry_out(
+    folder: Path,
+    loaded: wiring.Loaded,
+    display: Display,
+    *,
+    is_extending: bool = False,
+    is_retrying_failed: bool = False,
+    manner: RunOptions = DEFAULT,
+    log_level: int = logging.INFO,
+) -> Campaign:
+    """Run in `folder` what of the plan has not been run yet, and return the campaign.
+
+    It keeps a log of what is done, down to `log_level`.
+
+    Raises UsageError when the folder holds another campaign, or one that may only be extended. An
+    interrupt ends the command with 130, after what it ran has been ended and recorded.
+    """
+    require_independent(loaded, manner)
+    _require_installed(loaded)
+    how = " --retry-failed" if is_retrying_failed else ""
+    with _terminated_like_interrupted(f"{folder}{how}"), open_journal(folder) as journal:
+        old = read_plan(folder) if is_campaign(folder) else loaded.plan
+        try:
+            _require_same(old, loaded.plan, folder, is_extending=is_extending)
+        except UsageError as error:
+            raise UsageError(_with_changes(str(error), _changes(folder, loaded, old))) from None
+        freeze(folder, loaded.plan, loaded.texts)
+        loaded = loaded.signed(keep_signs(folder, loaded.composer.signs.entries))
+        before = (old.cases, old.repeats)
+        is_plain = not is_retrying_failed and before == (loaded.plan.cases, loaded.plan.repeats)
+        with keeping_log(folder, loaded.composer.signs, log_level):
+            _run(
+                folder,
+                journal,
+                loaded,
+                display,
+                is_plain=is_plain,
+                is_retrying_failed=is_retrying_failed,
+                manner=manner,
+            )
+    return read_shown(folder)
+
+
+def _require_installed(loaded: wiring.Loaded) -> None:
+    """Raise LabError where an MPI or a root file system of ours is not there, before all its runs fail."""
+    site = loaded.composer.site
+    if site.lab is None and site.agent:  # its nodes have files of their own
+        return
+    from tare.lab.mpi import require_installed
+    from tare.lab.rootfs import require_built
+
+    one_of_each = {(case.platform, case.workload): case for case in loaded.plan.cases}
+    used = {
+        case.platform
+        for case in one_of_each.values()
+        if any(stage.is_mpi for stage, _ in loaded.composer.compose(case))
+    }
+    require_installed({site.platforms[name].prefix or "" for name in used})
+    boxes = (site.platforms[case.platform].container for case in one_of_each.values())
+    require_built({box.rootfs for box in boxes if box and box.rootfs})
+
+
+def _run(
+    folder: Path,
+    journal: Journal,
+    loaded: wiring.Loaded,
+    display: Display,
+    *,
+    is_plain: bool,
+    is_retrying_failed: bool,
+    manner: RunOptions,
+) -> None:
+    log = _JournalLog(journal, folder)
+    past = with_untold(read_past(journal.events), folder, loaded.plan)
+    now = time.time()
+    continues = is_plain and goes_on(loaded.plan, past, now)
+    session = past.n_sessions + (not continues)
+    _LOG.info("session begins", extra=fields(session=session, tare=__version__, continues=continues))
+    log.began(SessionBegan(now, __version__, VERSION, continues, loaded.plan.repeats.max, is_retrying_failed))
+    with (
+        make_executor(
+            folder,
+            loaded,
+            manner=_rehearsing(manner, loaded, past.attempts),
+            on_wait=_Waits(log),
+        ) as executor,
+        display as progress,
+    ):
+        Loop(
+            loaded.plan,
+            log,
+            executor,
+            history=past.attempts,
+            begun=past.begun,
+            orders=past.orders,
+            session=session,
+            passes=past.passes,
+            rule=wiring.stopping_rule(loaded.plan),
+            on_progress=progress,
+            on_left=lambda left, warmup: tell_what_is_run_again(left, warmup, past.attempts),
+            on_stopped=lambda said: echo(f"stopped: {said}"),
+            is_retrying_failed=is_retrying_failed,
+            started=_started(loaded) if manner.is_rehearsing else None,
+        ).run()
+
+
+def _started(loaded: wiring.Loaded) -> dict[str, tuple[str, ...]]:
+    """Return the programs that each case of the plan starts, by its id."""
+    workloads = loaded.composer.workloads
+    return {
+        case.id: tuple(stage.argv[0] for stage in workloads[case.workload].stages(case))
+        for case in loaded.plan.cases
+    }
+
+
+def _rehearsing(manner: RunOptions, loaded: wiring.Loaded, attempts: Sequence[Attempt]) -> RunOptions:
+    """Return `manner` with the cases that never ran yet; none where no rehearsal is wished."""
+    known = {one.case for one in attempts if one.state is State.DONE}
+    new = tuple(case for case in loaded.plan.cases if case.id not in known)
+    return manner._replace(rehearsed=new if manner.is_rehearsing else ())
+
+
+def tell_what_is_run_again(
+    left: Sequence[Passing], warmup: Sequence[str], attempts: Sequence[Attempt]
+) -> None:
+    """Say what is run once more though it has its answer, why, and how long that takes; mostly nothing."""
+    for line in what_is_run_again(left, warmup, attempts):
+        echo(line)
+
+
+class _JournalLog:
+    """The loop's log, kept in the journal: what ended is synced, what began need not be."""
+
+    def __init__(self, journal: Journal, folder: Path) -> None:
+        self._journal = journal
+        self._folder = folder
+
+    def began(self, session: SessionBegan) -> None:
+        """Record that a session begins."""
+        self._journal.append(session)
+
+    def block_began(self, block: int, order: list[str], again: list[str]) -> None:
+        self._journal.append(BlockBegan(block, order, again), is_synced=False)
+
+    def attempt_began(self, case: str, block: int, attempt: int, at: float) -> None:
+        self._journal.append(AttemptBegan(case, block, attempt, at), is_synced=False)
+
+    def attempt_waits(self, attempt: Attempt, reason: str, at: float) -> None:
+        _LOG.info(
+            "run waits" if reason else "run waits no more",
+            extra=fields(case=attempt.case, block=attempt.block, reason=reason or None),
+        )
+        self._journal.append(
+            AttemptWaits(attempt.case, attempt.block, attempt.attempt, at, reason), is_synced=False
+        )
+
+    def attempt_ended(self, attempt: Attempt) -> None:
+        evidence = write_manifest(SafeFolder(self._folder, attempt.folder))
+        self._journal.append(AttemptEnded(msgspec.structs.replace(attempt, evidence=evidence)))
+
+
+class _Waits:
+    """Records what attempts wait for, and says it once for all that wait for the same."""
+
+    def __init__(self, log: _JournalLog) -> None:
+        self._log = log
+        self._said = ""
+
+    def __call__(self, attempt: Attempt, reason: str) -> None:
+        self._log.attempt_waits(attempt, reason, time.time())
+        if reason and reason != self._said:
+            echo(f"waiting: {reason}")
+        self._said = reason
+
+
+_MOST_CHANGES = 5
+
+
+def _with_changes(message: str, changes: Sequence[str]) -> str:
+    """Return `message` with what changed since the campaign was begun, a line each."""
+    rest = len(changes) - _MOST_CHANGES
+    more = [f"and {rest} more"] if rest > 0 else []
+    return "\n  ".join((message, *map(redact_text, changes[:_MOST_CHANGES]), *more))
+
+
+def _changes(folder: Path, loaded: wiring.Loaded, old: Plan) -> list[str]:
+    """Return what changed in the files of the study, or else in what is made of them."""
+    found = []
+    for name, text in loaded.texts.items():
+        if SafeFolder(folder, name).is_file():
+            before = SafeFolder(folder, name).read().decode("utf-8-sig", errors="replace")
+            found += [f"{name}: {one}" for one in changed_entries(before, text)]
+    return found or list(_changed_cases(old, loaded.plan))
+
+
+def _changed_cases(old: Plan, new: Plan) -> Iterator[str]:
+    """Yield how the first case that is lost differs from the new case that is most like it."""
+    known, kept = {case.id for case in new.cases}, {case.id for case in old.cases}
+    lost = [case for case in old.cases if case.id not in known]
+    gained = [case for case in new.cases if case.id not in kept]
+    if not lost or not gained:
+        return
+    before = _facts(lost[0])
+    after = min((_facts(case) for case in gained), key=lambda one: len(before.items() ^ one.items()))
+    names = [name for name in dict.fromkeys((*before, *after)) if before.get(name) != after.get(name)]
+    for name in names:
+        yield f"{name}: {before.get(name, 'not there')}, now {after.get(name, 'not there')}"
+    if not names:
+        yield f"the definition of workload {lost[0].workload}, in another version of Tare or of a plugin"
+
+
+def _facts(case: Case) -> dict[str, str]:
+    """Return all that tells a case apart but the definition of its workload."""
+    rows = {**case.settings, "bind": case.layout.bind}
+    return {name: str(value) for name, value in rows.items()}
+
+
+def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> None:
+    """Raise UsageError unless `new` is `old`, or may extend it."""
+    lost = {case.id for case in old.cases} - {case.id for case in new.cases}
+    if lost:
+        shown = PseudonymousView(NO_SIGNS).plan(old)
+        example = next(case for case in shown.cases if case.id in lost)
+        raise UsageError(
+            f"{folder} holds {len(lost)} cases that the study no longer has, such as "
+            f"{shown.describe(example)}; restore them, or choose another --out"
+        )
+    has_fewer = new.repeats.max < old.repeats.max
+    if has_fewer:
+        raise UsageError(
+            f"{folder} has {old.repeats.max} blocks planned; the study now asks for {new.repeats.max}"
+        )
+    grown = len(new.cases) > len(old.cases) or new.repeats != old.repeats
+    if grown and not is_extending:
+        raise UsageError(
+            f"{folder} holds another state of this study ({_extent(old)}; now {_extent(new)}); "
+            "add --extend to extend it, or choose another --out"
+        )
+    rest = msgspec.structs.replace(
+        new,
+        cases=old.cases,
+        repeats=old.repeats,
+        varied=old.varied,
+        foms=old.foms,
+        scaling=old.scaling,  # how results are read, not how they are made
+        telemetry=old.telemetry,  # how it is watched, which changes nothing of what is run
+        sizes=old.sizes,  # how settings are shown
+        links=old.links,
+        peaks=old.peaks,
+        kinds=old.kinds,
+        derived=old.derived,  # how cases are held against each other
+        together=old.together,
+        sending=old.sending,
+        notes=old.notes,
+        left_out=old.left_out,
+    )
+    if rest != old and not is_extending:
+        raise UsageError(f"{folder}: the study's settings have changed since; add --extend to accept them")
+
+
+def is_extension(folder: Path, loaded: wiring.Loaded) -> bool:
+    """Return whether going on in `folder` takes --extend.
+
+    Raises UsageError where the folder holds another campaign.
+    """
+    old = read_plan(folder)
+    _require_same(old, loaded.plan, folder, is_extending=True)
+    try:
+        _require_same(old, loaded.plan, folder, is_extending=False)
+    except UsageError:
+        return True
+    return False
+
+
+def _extent(plan: Plan) -> str:
+    repeats = plan.repeats
+    blocks = str(repeats.min) if repeats.min == repeats.max else f"{repeats.min} to {repeats.max}"
+    return f"{len(plan.cases)} cases × {blocks} blocks"
+
+
+@contextmanager
+def _terminated_like_interrupted(arguments: str) -> Iterator[None]:
+    """Let other signals clean up as Ctrl-C does, and say with which `arguments` to go on.
+
+    What whoever started this had ignored, such as nohup(1), stays ignored.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {one: signal.signal(one, interrupt) for one in heeded() if one is not signal.SIGINT}
+    try:
+        yield
+    except KeyboardInterrupt:
+        leave_dead_terminal()
+        echo(f"tare: interrupted; go on with: tare run {arguments}", err=True)
+        raise click.exceptions.Exit(130) from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,8 +1,0 @@
-"""What one check of a cluster found."""
-
-from __future__ import annotations
-
-from tare.model.checks import Finding as Finding  # who checks a cluster needs no other module
-
-ROLE = "apply deploy/kubernetes, or ask for a Role with that right"
-"""The cure for a right that is missing."""

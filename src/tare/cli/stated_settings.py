@@ -1,0 +1,89 @@
+"""What the user tells of output that is there already: ``--set max_bytes=64KiB``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tare.core.case import Case, Layout
+from tare.core.errors import UsageError
+from tare.core.values import Scalar
+from tare.core.workload import Parsed, Workload
+
+if TYPE_CHECKING:
+    from tare.storage.candidates import ReadSetting
+
+
+def setting_reader(workload: Workload) -> ReadSetting:
+    """Return what reads a setting of `workload`: its name and text to a value."""
+    from tare.config import setting_from_text
+
+    return lambda name, text: setting_from_text(name, text, workload.parameters)
+
+
+def setting_texts(texts: Sequence[str], option: str) -> dict[str, str]:
+    """Return the names and texts that options such as ``--set nodes=2`` tell."""
+    settings: dict[str, str] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not (sign and name and value):
+            raise UsageError(f"{option} {text}: write NAME=VALUE, such as nodes=2")
+        if settings.setdefault(name, value) != value:
+            raise UsageError(f"{option} {text}: {name} is there twice; leave one out")
+    return settings
+
+
+def read_settings(texts: Sequence[str], read: ReadSetting, option: str) -> dict[str, Scalar]:
+    """Return the settings that options such as ``--set nodes=2`` make."""
+    settings: dict[str, Scalar] = {}
+    for name, value in setting_texts(texts, option).items():
+        try:
+            settings[name] = value if name == "workload" else read(name, value)
+        except ValueError as error:
+            raise UsageError(f"{option} {name}={value}: {error}") from error
+    return settings
+
+
+def expecting(workload: Workload, case: Case) -> Workload:
+    """Return the workload as it must judge the output of `case`, of which only some settings are told.
+
+    Where a parameter is told, such as the largest message, the output is held against it, and against the
+    defaults of the others. Without one it is judged by itself; so it is where what is expected follows
+    from ranks that nobody told.
+    """
+    told = case.parameters
+    defaults = {one.name: one.default for one in workload.parameters if one.default is not None}
+    complete = {**defaults, **told}
+    if any(one.name not in complete for one in workload.parameters):
+        return workload
+    asked = msgspec.structs.replace(case, parameters=complete)
+    sure = workload.expecting(asked)
+    names = [one.name for one in workload.parameters if one.name in told]
+    if all(sure == workload.expecting(_otherwise(asked, name)) for name in names):
+        return workload  # what it expects follows from a command of Tare's own, not from what is told
+    other = msgspec.structs.replace(asked, layout=Layout(nodes=2, ranks=2))
+    if "ranks" in case.unknown and sure != workload.expecting(other):
+        return workload
+    return sure
+
+
+def _otherwise(case: Case, name: str) -> Case:
+    """Return `case` with another value of the parameter `name`."""
+    value = case.parameters[name]
+    other: Scalar = f"{value} other" if isinstance(value, str) else not value
+    if not isinstance(value, (str, bool)):
+        other = 2 * value + 1
+    return msgspec.structs.replace(case, parameters={**case.parameters, name: other})
+
+
+def held_against(workload: Workload, case: Case, parsed: Parsed) -> Parsed:
+    """Return `parsed` with a problem where the program printed something else than was told of it."""
+    from tare.execution.printed_settings import held
+
+    told = case.settings
+    nodes, per_node = told.get("nodes"), told.get("ranks_per_node")
+    if isinstance(nodes, int) and isinstance(per_node, int):
+        told.setdefault("ranks", nodes * per_node)
+    return parsed if parsed.problems else held(workload, parsed, told, "told")

@@ -1,0 +1,63 @@
+"""Tell of an exception that nobody foresaw: what it says may come from a campaign or program of others.
+
+A traceback is printed raw by Python, with whatever the exception holds. Here nothing in it steers a
+terminal, forges a line, or shows what looks like a secret.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import traceback
+from types import TracebackType
+
+import tare
+from tare.core.redaction import redact_text
+from tare.core.visible_text import visible, visible_line
+
+_MOST_SIGNS, _MOST_LINES = 2000, 400
+"""Of one line, and of a traceback: an exception may hold a whole file, or come from a deep recursion."""
+
+
+def traceback_of(error: BaseException) -> str:
+    """Return the traceback of `error`, indented, so that no line of an exception passes for ours."""
+    text = "".join(traceback.TracebackException.from_exception(error, compact=True).format())
+    lines = visible(redact_text(text)).rstrip("\n").split("\n")
+    if len(lines) > _MOST_LINES:
+        half = _MOST_LINES // 2
+        lines[half:-half] = [f"[ … {len(lines) - 2 * half} lines left out … ]"]
+    return "\n".join(f"  {_short(line)}" for line in lines)
+
+
+def tell(error: BaseException, words: list[str]) -> str:
+    """Return what a user is told of `error`, met by the command of these `words`: what it is, what to do."""
+    name = visible_line(_short(words[0])) if words else ""
+    return (
+        f"tare: this is a defect of Tare, not of what you asked for: 'tare {name}' met a "
+        f"{type(error).__name__} that it does not handle\n"
+        f"{traceback_of(error)}\n"
+        "tare: what is recorded stays as it is. Please report this: the lines above, "
+        f"tare {tare.__version__}, Python {platform.python_version()}, {platform.system()} "
+        f"{platform.machine()}, and the command.\n"
+        "tare: read the lines first: no secrets, nor names of hosts and projects that others must not know. "
+        "What looks like a secret was hidden; Tare cannot know all of them. See SECURITY.md for weaknesses."
+    )
+
+
+def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Write what `tell` returns to standard error; in the place of `sys.excepthook`."""
+    text = "tare: interrupted" if isinstance(error, KeyboardInterrupt) else _told(error)
+    if sys.stderr is not None:
+        sys.stderr.write(f"{text}\n")
+
+
+def _told(error: BaseException) -> str:
+    try:
+        return tell(error, sys.argv[1:])
+    except Exception as second:  # Python would then print all of it raw
+        names = f"{type(error).__name__}, and {type(second).__name__} in telling it"
+        return f"tare: this is a defect of Tare: {names}"
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _MOST_SIGNS else f"{line[:_MOST_SIGNS]}…"

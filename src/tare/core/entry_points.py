@@ -1,0 +1,92 @@
+"""Find what installed packages register under a group of entry points (importlib.metadata).
+
+Plug-ins of other packages come in here, by name. A group is read once a process:
+
+    >>> installed("tare.launchers")["srun"].value
+    'tare.plugins.launchers.srun:Srun'
+
+It stands at the bottom of the layers, so that every seam can ask it; it knows none of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import Any, TypeVar
+
+from tare.core.errors import UsageError
+
+_T = TypeVar("_T")
+GROUPS = {
+    "tare.workloads": "workload",
+    "tare.launchers": "launcher",
+    "tare.runtimes": "runtime",
+    "tare.backends": "backend",
+    "tare.verdicts": "verdict",
+    "tare.telemetry_sources": "telemetry source",
+    "tare.transport_reports": "transport report",
+    "tare.fact_sources": "source of facts",
+    "tare.report_sections": "report section",
+}
+"""What each group of entry points holds, in words."""
+
+
+def installed(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of `group` by name."""
+    return _by_group()[group]
+
+
+def load(plugin: EntryPoint) -> Any:  # what it is follows from its group
+    """Return what an entry point names. Raises UsageError where it cannot be imported."""
+    try:
+        return plugin.load()
+    except Exception as error:  # a plug-in may raise anything
+        raise UsageError(unusable(plugin, error)) from error
+
+
+def load_all(group: str, kind: type[_T]) -> dict[str, _T]:
+    """Return what installed packages register under `group`, by name.
+
+    Raises UsageError where one cannot be imported, or is no `kind`.
+    """
+    found: dict[str, _T] = {}
+    for name, plugin in sorted(installed(group).items()):
+        one = load(plugin)
+        if not isinstance(one, kind):
+            what = f"it names a {type(one).__name__}, not a {kind.__name__}"
+            raise UsageError(unusable(plugin, TypeError(what)))
+        found[name] = one
+    return found
+
+
+def modules(folder: str, group: str) -> dict[str, ModuleType]:
+    """Return the modules of the package `folder`, and those that packages register under `group`, by name.
+
+    So one more file in the folder is one more member, and no list is to be kept.
+    """
+    own = pkgutil.iter_modules(importlib.import_module(folder).__path__)
+    found = {one.name: importlib.import_module(f"{folder}.{one.name}") for one in own}
+    return found | load_all(group, ModuleType)
+
+
+def kind_of(group: str) -> str:
+    """Return what `group` holds, in words: ``launcher``."""
+    return GROUPS[group]
+
+
+def unusable(plugin: EntryPoint, error: Exception) -> str:
+    """Return what to tell of a plug-in that raises `error`, with the cure."""
+    return (
+        f"{kind_of(plugin.group)} plug-in {plugin.name} ({plugin.value}) cannot be used: "
+        f"{type(error).__name__}: {error}; mend or uninstall the package that it comes from"
+    )
+
+
+@functools.cache
+def _by_group() -> dict[str, dict[str, EntryPoint]]:
+    """Return the entry points of each group by name: the folders of sys.path are read once a process."""
+    found = entry_points()
+    return {group: {one.name: one for one in found.select(group=group)} for group in GROUPS}

@@ -1,0 +1,64 @@
+"""Packets of one interface by their sizes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from tare.core.errors import NOT_JSON
+
+STORED = "packets.json"
+"""The file in an attempt's folder."""
+
+_LEAST_SHARE = 0.01
+_MOST_PEAKS = 8
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """The packets of one host's interface: pairs of size in bytes and count, with their Ethernet header.
+
+    Besides `n_packets`, `n_dropped` came too fast to be counted. `fault` says why there are none, or not all.
+    `cpu_s` is what counting took of a core. Loopback has each packet in both directions.
+    Segmentation offload hands packets of up to 64 KiB to an interface, which are cut, if at all, beneath it.
+    """
+
+    interface: str = ""
+    n_packets: int = 0
+    n_dropped: int = 0
+    sent: list[tuple[int, int]] = []
+    received: list[tuple[int, int]] = []
+    cpu_s: float = 0.0
+    fault: str = ""
+
+
+def read(folder: Path) -> dict[str, Counted]:
+    """Return what hosts counted; empty where nobody did, or what is there cannot be read."""
+    try:
+        return msgspec.json.decode((folder / STORED).read_bytes(), type=dict[str, Counted])
+    except (OSError, *NOT_JSON):
+        return {}
+
+
+def faults(folders: Iterable[Path]) -> Counter[str]:
+    """Return why packets of some attempts were not counted, or not all, and of how many."""
+    counted = (read(folder).values() for folder in folders)
+    return Counter(why for hosts in counted for why in {one.fault for one in hosts if one.fault})
+
+
+def by_power_of_two(sizes: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Return counts by the power of two that sizes do not exceed: 1500 bytes count under 2048."""
+    found: dict[int, int] = {}
+    for size, n in sizes:
+        bin_ = 1 << max(size - 1, 0).bit_length()
+        found[bin_] = found.get(bin_, 0) + n
+    return dict(sorted(found.items()))
+
+
+def peaks(sizes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the sizes that at least one packet in a hundred has, the most frequent first."""
+    found = sorted(sizes, key=lambda pair: (-pair[1], pair[0]))
+    total = sum(n for _, n in found)
+    return [(size, n) for size, n in found[:_MOST_PEAKS] if n >= _LEAST_SHARE * total]

@@ -1,0 +1,203 @@
+"""A plan: the cases of a study at a site, and the order in which each block passes over them."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+import msgspec
+
+from tare.core.bounds import Link, Peaks
+from tare.core.case import Case
+from tare.core.memo import Memo
+from tare.core.study import DESIGN_SETTINGS, Repeats, Scaling
+from tare.core.telemetry_options import TelemetryOptions
+from tare.core.values import Scalar, Settings
+from tare.core.workload import Fom, ParameterKind, written
+
+MOST_RUNS = 10_000_000
+"""Planned runs that can be held and accounted for; at one second each they take four months."""
+
+
+class Edition(enum.IntEnum):
+    """The rules by which a plan's cases were made: a campaign goes on by those that it was begun with."""
+
+    ASKED = 1
+    """Version 0.1.0: the layout of a case is what the study asks for, unbound where it says nothing."""
+    USED = 2
+    """The layout of a case is what its workload starts; ranks are bound by default where they fit."""
+
+
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """Cases that a study leaves out: on which condition, why, and how many.
+
+    `because` is empty where no reason is given.
+    """
+
+    condition: str
+    because: str = ""
+    n_cases: int = 0
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """What a campaign will do. `varied` names the settings that differ between cases, `sizes` those in bytes.
+
+    `foms` holds the figures of merit by workload, `kinds` of what kind the parameters of each are. `links`,
+    by network, and `peaks` are the bounds of figures.
+    `derived` names by workload the settings that the study leaves to be derived, such as the ranks where it
+    gives nodes and ranks per node; `together` the settings that the levels of one factor make together.
+    `sending` names the workloads whose data are what ranks send each other over the network of their case;
+    None where that is not known, as in campaigns of version 0.1.0. `notes` are what a user should know of how
+    the cases came about, each with its place in the study; `left_out` what its conditions leave out.
+    """
+
+    study: str
+    question: str = ""
+    site: str
+    cases: tuple[Case, ...]
+    varied: tuple[str, ...] = ()
+    reference: Settings = {}
+    repeats: Repeats = Repeats()
+    warmup: int = 0
+    margin: float = 0.02
+    timeout_s: float = 600.0
+    retries: int = 2
+    seed: int = 1
+    foms: Mapping[str, tuple[Fom, ...]] = {}
+    scaling: Scaling = Scaling()
+    telemetry: TelemetryOptions = TelemetryOptions()
+    sizes: tuple[str, ...] = ()
+    links: Mapping[str, Link] = {}
+    peaks: Peaks = Peaks()
+    kinds: Mapping[str, Mapping[str, ParameterKind]] = {}
+    derived: Mapping[str, tuple[str, ...]] = {}
+    together: tuple[tuple[str, ...], ...] = ()
+    sending: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    edition: Edition = Edition.ASKED
+
+    @property
+    def n_runs(self) -> int:
+        """Return how many measured runs it takes at least; more where `repeats` may go on."""
+        return len(self.cases) * self.repeats.min
+
+    def order(self, block: int) -> tuple[Case, ...]:
+        """Return every case once, in the random order of `block` (a randomised complete block).
+
+        Cases are sorted by a keyed hash rather than shuffled, so that a campaign that grows keeps
+        the order of what it has.
+        """
+        key = f"{self.seed}:{block}".encode()
+
+        def rank(case: Case) -> bytes:
+            return hashlib.blake2b(case.id.encode(), key=key, digest_size=8).digest()
+
+        return tuple(sorted(self.cases, key=rank))
+
+    def reference_of(self, case: Case) -> Case | None:
+        """Return the case that `case` is held against: the same but for the reference's settings.
+
+        What follows from those may differ, too: settings that the study derives, and those that one factor
+        makes together with them. Of another workload, the parameters are its own. None for a reference case
+        itself, and where the plan has no such case, or several that are alike as much as any.
+        """
+        if not self.reference or self.is_reference(case):
+            return None
+        exact = self._by_settings.get(_key(case.settings | dict(self.reference)))
+        return exact or self._following(case)
+
+    def _following(self, case: Case) -> Case | None:
+        """Return the reference that is like `case` in all that does not follow from the reference."""
+        names = set(self.reference)
+        free = names | {name for group in self.together if names & set(group) for name in group}
+        workload = str(self.reference.get("workload", case.workload))
+        free |= set(self.derived.get(case.workload, ())) | set(self.derived.get(workload, ()))
+        near: dict[int, list[Case]] = {}
+        if free == names and workload == case.workload:
+            return None  # then it would be the same but for the reference's settings, which was looked up
+        for one in self._references.get(workload, ()):
+            ours, theirs = case.settings, one.settings
+            fixed = ours.keys() | theirs.keys()
+            if workload != case.workload:
+                both = ours.keys() & theirs.keys()
+                fixed = {name for name in both if name in DESIGN_SETTINGS or name in self.varied}
+            if all(ours.get(name) == theirs.get(name) for name in fixed - free):
+                n_alike = sum(ours.get(name) == theirs.get(name) for name in free)
+                near.setdefault(n_alike, []).append(one)
+        best = near[max(near)] if near else []
+        return best[0] if len(best) == 1 else None
+
+    def across_workloads(self) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+        """Yield each workload that is held against another, with the figures that both have and those of one.
+
+        A figure is the same where its name and unit are. Nothing where the reference names no workload.
+        """
+        reference = str(self.reference.get("workload", ""))
+        theirs = {(fom.name, fom.unit) for fom in self.foms.get(reference, ())}
+        for name, foms in self.foms.items():
+            if not reference or name == reference:
+                continue
+            ours = {(fom.name, fom.unit) for fom in foms}
+            yield name, _figures(ours & theirs), _figures(ours ^ theirs)
+
+    def is_reference(self, case: Case) -> bool:
+        """Return whether `case` has every setting of the reference."""
+        settings = case.settings
+        return all(settings.get(name) == value for name, value in self.reference.items())
+
+    def kind(self, name: str, workload: str | None = None) -> ParameterKind | None:
+        """Return of what kind a parameter is: that of `workload`, or of all workloads that have it."""
+        if workload is not None and workload in self.kinds:
+            return self.kinds[workload].get(name)
+        found = {own[name] for own in self.kinds.values() if name in own}
+        if found:
+            return found.pop() if len(found) == 1 else None
+        return ParameterKind.BYTES if name in self.sizes else None
+
+    def kinds_of(self, workload: str) -> Mapping[str, ParameterKind]:
+        """Return the kinds of the settings of `workload`, by name."""
+        return self.kinds.get(workload) or dict.fromkeys(self.sizes, ParameterKind.BYTES)
+
+    def describe(self, case: Case) -> str:
+        """Return a case in a few words: its workload, and the settings that vary, as a study writes them."""
+        settings = case.settings
+        names = [name for name in self.varied if name in settings and name != "workload"]
+        words = [f"{name}={self.written(name, settings[name], case.workload)}" for name in names]
+        return " ".join([case.workload, *words])
+
+    def written(self, name: str, value: Scalar, workload: str | None = None) -> str:
+        """Return a setting's value with its unit, as a study writes it: ``64KiB`` for a size."""
+        return written(value, self.kind(name, workload))
+
+    @cached_property
+    def memo(self) -> Memo:
+        """Return what was derived from it so far: it does not change."""
+        return Memo()
+
+    @cached_property
+    def cases_by_id(self) -> Mapping[str, Case]:
+        """Return the cases by their ids."""
+        return {case.id: case for case in self.cases}
+
+    @cached_property
+    def _references(self) -> dict[str, list[Case]]:
+        found: dict[str, list[Case]] = {}
+        for case in self.cases:
+            if self.is_reference(case):
+                found.setdefault(case.workload, []).append(case)
+        return found
+
+    @cached_property
+    def _by_settings(self) -> dict[frozenset[tuple[str, object]], Case]:
+        return {_key(case.settings): case for case in self.cases}
+
+
+def _figures(found: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(f"{name} ({unit})" if unit else name for name, unit in sorted(found))
+
+
+def _key(settings: Settings) -> frozenset[tuple[str, object]]:
+    return frozenset(settings.items())

@@ -1,0 +1,151 @@
+"""Put signs in the place of what others must not read: names of hosts, projects and people, paths.
+
+What a site knows has no form that tells it, so that it is told: a word, or a pattern between slashes. The
+same word has the same sign all through a campaign, so that a report stays readable. Patterns are matched by
+an engine whose time is linear (Rust's regex), whatever pattern and text are.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+
+from tare.core.redaction import redact_text, redact_variables, redact_words
+
+MOST_ENTRIES, LONGEST_ENTRY = 1000, 500
+_SHORTEST_WORD = 2
+_FIRST_MARK, _LAST_MARK = 0xF0000, 0xFFFFD
+"""Private characters (plane 15) that stand for signs until all is replaced: no entry takes a sign apart."""
+
+_MARKS = re.compile(f"[{chr(_FIRST_MARK)}-{chr(_LAST_MARK)}]")
+_BETWEEN = re.compile("\ue000(.*?)\ue001", re.DOTALL)
+_WHY = re.compile(r"^error: (.*)", re.MULTILINE)
+
+
+class Pseudonyms(msgspec.Struct, frozen=True):
+    """What to replace: `entries` are words, in any case of letters, or patterns such as ``/node[0-9]+/``.
+
+    A word has the number of its place among the entries; what a pattern matches has a sign of its own each,
+    which `key` makes: who does not know that cannot try names until one fits.
+    """
+
+    entries: tuple[str, ...] = ()
+    key: str = ""
+
+    def text(self, text: str) -> str:
+        """Return `text` with signs, and without what looks like a secret."""
+        return redact_text(self.only(text))
+
+    def argv(self, words: Sequence[str]) -> list[str]:
+        """Return the words of a command with signs, and without what looks like a secret."""
+        return redact_words([self.only(word) for word in words])
+
+    def variables(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Return environment variables with signs, and without what looks like a secret."""
+        return redact_variables({self.only(name): self.only(value) for name, value in env.items()})
+
+    def only(self, text: str) -> str:
+        """Return `text` with signs; what looks like a secret stays."""
+        if not self.entries or not text:
+            return text
+        found: list[str] = []
+
+        def mark(sign: str) -> str:
+            if sign not in found:
+                found.append(sign)
+            return chr(_FIRST_MARK + found.index(sign))
+
+        text = _MARKS.sub("\ufffd", text.replace("\ue000", "\ufffd").replace("\ue001", "\ufffd"))
+        for pattern in _patterns(self.entries):
+            text = _replaced(pattern, text, lambda match: mark(self._sign_of_match(match)))
+        if (known := _words(self.entries)) is not None:
+            words, number_of = known
+            text = words.sub(lambda one: mark(_sign(number_of(one[0]))), text)
+        return _MARKS.sub(lambda one: found[ord(one[0]) - _FIRST_MARK], text)
+
+    def _sign_of_match(self, match: str) -> str:
+        return _sign(hashlib.blake2b(match.encode(), key=self.key.encode()[:64], digest_size=4).hexdigest())
+
+
+NO_SIGNS = Pseudonyms()
+
+
+def fault_of(entry: str) -> str | None:
+    """Return what is wrong with an entry, with the cure; None where nothing is."""
+    if len(entry) > LONGEST_ENTRY:
+        return f"is longer than {LONGEST_ENTRY} characters; give several shorter ones"
+    if is_pattern(entry):
+        return _fault_of_pattern(entry[1:-1])
+    if len(entry.strip()) < _SHORTEST_WORD or not entry.isprintable():
+        return f"is no word to redact; give {_SHORTEST_WORD} or more printable characters, or /REGEX/"
+    return None
+
+
+def is_pattern(entry: str) -> bool:
+    """Return whether an entry is a pattern: it stands between slashes."""
+    return len(entry) > _SHORTEST_WORD and entry.startswith("/") and entry.endswith("/")
+
+
+def merged(*lists: Iterable[str]) -> tuple[str, ...]:
+    """Return entries in their order, each once: what came first keeps its number."""
+    return tuple(dict.fromkeys(entry for entries in lists for entry in entries))
+
+
+def _fault_of_pattern(pattern: str) -> str | None:
+    from polars.exceptions import PolarsError
+
+    try:
+        is_empty_matched = _replaced(pattern, "", lambda match: "x") != ""
+    except PolarsError as error:
+        why = _WHY.search(str(error))
+        told = why[1] if why else "not one that can be read"
+        return f"is no pattern: {told}; write one of Rust's regex, which has no look-around or back-reference"
+    return "matches where nothing is; have it match at least one character" if is_empty_matched else None
+
+
+def _sign(number: object) -> str:
+    return f"‹redacted-{number}›"
+
+
+def _replaced(pattern: str, text: str, sign_of: Callable[[str], str]) -> str:
+    import polars as pl
+
+    marked = pl.Series([text]).str.replace_all(f"(?m){pattern}", "\ue000${0}\ue001")[0]
+    return _BETWEEN.sub(lambda one: sign_of(one[1]), marked)
+
+
+@functools.lru_cache(maxsize=64)
+def _patterns(entries: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(entry[1:-1] for entry in entries if is_pattern(entry))
+
+
+@functools.lru_cache(maxsize=64)
+def _words(entries: tuple[str, ...]) -> tuple[re.Pattern[str], Callable[[str], int]] | None:
+    """Return what finds any word, and what tells its number; None without words."""
+    numbers = {entry.casefold(): at for at, entry in enumerate(entries, 1) if not is_pattern(entry)}
+    if not numbers:
+        return None
+    longest = sorted((one for one in entries if not is_pattern(one)), key=len, reverse=True)
+    found = re.compile("|".join(map(_whole, longest)), re.IGNORECASE)
+
+    def number_of(word: str) -> int:
+        return numbers.get(word.casefold()) or next(
+            numbers[one.casefold()] for one in longest if re.fullmatch(re.escape(one), word, re.IGNORECASE)
+        )
+
+    return found, number_of
+
+
+def _whole(word: str) -> str:
+    """Return the pattern of a word that is no part of a longer one: ``n1`` is not in ``n10`` or ``bin1``."""
+    return f"{_edge(word[0], '<!')}{re.escape(word)}{_edge(word[-1], '!')}"
+
+
+def _edge(character: str, look: str) -> str:
+    if character.isalpha():
+        return rf"(?{look}[^\W\d_])"
+    return rf"(?{look}\d)" if character.isdigit() else ""

@@ -1,0 +1,291 @@
+"""Read and write what lies in a folder that somebody else may have filled.
+
+A campaign may come by mail, and its programs write into it what they like. So everything in it is opened
+step by step from the descriptor of its folder (openat(2)), without following a symbolic link, and only if it
+is a regular file or a folder: nothing outside is read or written, and no pipe is waited for. What is read has
+a limit, also while it is unpacked. What is written appears whole (rename(2)), in place of what had its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fnmatch
+import gzip
+import io
+import os
+import secrets
+import stat
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from tare.core.units import format_bytes
+
+MOST_BYTES = 256 * 1024 * 1024
+"""What is read of one file unless its caller says otherwise; of a compressed one, after unpacking."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link, which is not followed",
+    stat.S_IFIFO: "a pipe, not a file",
+    stat.S_IFSOCK: "a socket, not a file",
+    stat.S_IFCHR: "a device, not a file",
+    stat.S_IFBLK: "a device, not a file",
+    stat.S_IFDIR: "a folder, not a file",
+    stat.S_IFREG: "a file, not a folder",
+}
+
+
+class SafeFolder:
+    """A name below `root`, such as that of a file in a campaign folder, which need not be there.
+
+    `root` itself is the user's word: links on the way to it are followed. Each part of the name is one entry
+    of a folder: ``..``, an empty part and a NUL are refused. Whatever goes wrong is an OSError, whose
+    `strerror` says what is wrong in words, and whose `filename` says with what.
+    """
+
+    __slots__ = ("parts", "root")
+
+    def __init__(self, root: Path, *names: str) -> None:
+        self.root = root
+        self.parts = tuple(part for name in names for part in _parts(name))
+
+    def __truediv__(self, name: str) -> SafeFolder:
+        return SafeFolder(self.root, *self.parts, name)
+
+    def __repr__(self) -> str:
+        return f"Beneath({self.root}, {'/'.join(self.parts)!r})"
+
+    @property
+    def name(self) -> str:
+        """Return the last part of the name."""
+        return self.parts[-1] if self.parts else self.root.name
+
+    @property
+    def path(self) -> Path:
+        """Return the path for messages, and for programs; whoever opens it follows links."""
+        return self.root.joinpath(*self.parts)
+
+    def is_file(self) -> bool:
+        """Return whether a regular file is there, reached without a link."""
+        return self._kind() == stat.S_IFREG
+
+    def is_folder(self) -> bool:
+        """Return whether a folder is there, reached without a link."""
+        return self._kind() == stat.S_IFDIR
+
+    def exists(self) -> bool:
+        """Return whether anything has this name, be it a link."""
+        return self._kind() is not None
+
+    def names(self, pattern: str = "*") -> list[str]:
+        """Return what the folder holds, sorted, as far as it matches `pattern` (fnmatch)."""
+        with self._opened_folder() as folder:
+            return sorted(fnmatch.filter(os.listdir(folder), pattern))  # noqa: PTH208  # of a descriptor
+
+    def files(self, pattern: str = "*") -> list[SafeFolder]:
+        """Return the regular files whose names match `pattern`, sorted; none where nothing can be listed."""
+        return [self / name for name in fnmatch.filter(self._listed(is_folders=False), pattern)]
+
+    def folders(self) -> list[SafeFolder]:
+        """Return the folders in the folder, sorted, without links; none where nothing can be listed."""
+        return [self / name for name in self._listed(is_folders=True)]
+
+    def open(self, flags: int = os.O_RDONLY) -> int:
+        """Return a descriptor of the file, opened with `flags` of open(2), which the caller closes."""
+        with self._opened_parent() as parent:
+            try:
+                descriptor = os.open(self.name, flags | _FILE, 0o666, dir_fd=parent)
+            except OSError as error:
+                raise self._told(error, parent) from None
+        try:
+            kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
+            if kind != stat.S_IFREG:
+                raise self._error(errno.EINVAL, _KINDS.get(kind, "not a file"))
+            os.set_blocking(descriptor, True)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def reader(self) -> io.BufferedReader:
+        """Return the file, opened to read, for a reader that takes no more of it than it can hold."""
+        return io.BufferedReader(io.FileIO(self.open(), "rb"))
+
+    def read(self, limit: int = MOST_BYTES) -> bytes:
+        """Return the whole file. Raises OSError (EFBIG) where it has more than `limit` bytes."""
+        with self.reader() as file:
+            if os.fstat(file.fileno()).st_size > limit:
+                raise self._too_large(limit)
+            data = file.read(limit + 1)
+        if len(data) > limit:  # it grew meanwhile
+            raise self._too_large(limit)
+        return data
+
+    def unpack(self, limit: int = MOST_BYTES) -> bytes:
+        """Return what a gzip file (RFC 1952) holds. Raises OSError: EFBIG above `limit` bytes, EBADMSG."""
+        try:
+            with self.reader() as file, gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
+                data = unpacked.read(limit + 1)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise self._error(errno.EBADMSG, f"damaged ({error})") from error
+        if len(data) > limit:
+            raise self._too_large(limit)
+        return data
+
+    def create(self) -> int:
+        """Return a descriptor of a new, empty file in place of what had its name; the caller closes it."""
+        self.remove()
+        return self.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+
+    def replace(self, data: bytes, *, is_synced: bool = True) -> None:
+        """Write the file, which is whole or not there, in place of what had its name, be it a link.
+
+        The folder is made if need be. When `is_synced`, it is on the disk when this returns (fsync(2)).
+        """
+        SafeFolder(self.root, *self.parts[:-1]).make_folder()
+        with self._opened_parent() as parent:
+            draft = f".{self.name[:200]}.{secrets.token_hex(6)}"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            try:
+                descriptor = os.open(draft, flags, 0o666, dir_fd=parent)  # less the umask
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    if is_synced:
+                        os.fsync(descriptor)
+                os.rename(draft, self.name, src_dir_fd=parent, dst_dir_fd=parent)
+            except OSError as error:
+                self._remove(draft, parent)
+                raise self._told(error, parent) from error
+            except BaseException:
+                self._remove(draft, parent)
+                raise
+
+    def link(self, target: Path) -> None:
+        """Make it another name of the file `target` (link(2)), in place of what had its name."""
+        SafeFolder(self.root, *self.parts[:-1]).make_folder()
+        self.remove()
+        with self._opened_parent() as parent:
+            os.link(target, self.name, dst_dir_fd=parent, follow_symlinks=False)
+
+    def rename(self, name: str) -> None:
+        """Give the file another name in its folder, in place of what had it (rename(2))."""
+        with self._opened_parent() as parent:
+            os.rename(self.name, _parts(name)[0], src_dir_fd=parent, dst_dir_fd=parent)
+
+    def make_folder(self, *, is_fresh: bool = False) -> None:
+        """Make the folder, and those above it. Raises FileExistsError where `is_fresh` and it is there."""
+        for length in range(len(self.parts) + 1):
+            one = SafeFolder(self.root, *self.parts[:length])
+            if not length:
+                self.root.mkdir(parents=True, exist_ok=True)
+                continue
+            with one._opened_parent() as parent:
+                try:
+                    os.mkdir(one.name, dir_fd=parent)
+                except FileExistsError as error:
+                    if is_fresh and length == len(self.parts):
+                        raise one._told(error, parent) from None
+        with self._opened_folder():
+            pass  # what is there is a folder, and no link
+
+    def remove(self) -> None:
+        """Remove the file, or the link itself; nothing where it is not there."""
+        with contextlib.suppress(FileNotFoundError), self._opened_parent() as parent:
+            os.unlink(self.name, dir_fd=parent)
+
+    def restore_rights(self) -> None:
+        """Let its owner list, enter and write the folder, and those on the way to it, where they are there.
+
+        A program may have taken its own user's rights away (chmod(2)). Links are left alone.
+        """
+        own = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+        with contextlib.ExitStack() as opened, contextlib.suppress(OSError):
+            folder = os.open(self.root, own)
+            opened.callback(os.close, folder)
+            for part in (*self.parts, ""):
+                mode = stat.S_IMODE(os.fstat(folder).st_mode)
+                if mode & stat.S_IRWXU != stat.S_IRWXU:
+                    os.chmod(f"/proc/self/fd/{folder}", mode | stat.S_IRWXU)  # noqa: PTH101
+                if part:
+                    folder = os.open(part, own | os.O_NOFOLLOW, dir_fd=folder)
+                    opened.callback(os.close, folder)
+
+    def status(self) -> os.stat_result:
+        """Return what lstat(2) tells of it."""
+        with self._opened_parent() as parent:
+            try:
+                return os.stat(self.name, dir_fd=parent, follow_symlinks=False)
+            except OSError as error:
+                raise self._told(error, parent) from None
+
+    def _listed(self, *, is_folders: bool) -> list[str]:
+        try:
+            with self._opened_folder() as folder, os.scandir(folder) as entries:
+                return sorted(
+                    one.name
+                    for one in entries
+                    if (one.is_dir if is_folders else one.is_file)(follow_symlinks=False)
+                )
+        except OSError:
+            return []
+
+    def _kind(self) -> int | None:
+        try:
+            if not self.parts:
+                return stat.S_IFMT(self.root.stat().st_mode)
+            return stat.S_IFMT(self.status().st_mode)
+        except OSError:
+            return None
+
+    @contextlib.contextmanager
+    def _opened_folder(self) -> Iterator[int]:
+        """Open the folder, step by step from `root`."""
+        descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for depth, part in enumerate(self.parts, 1):
+                try:
+                    inner = os.open(part, _FOLDER, dir_fd=descriptor)
+                except OSError as error:
+                    raise SafeFolder(self.root, *self.parts[:depth])._told(error, descriptor) from None
+                os.close(descriptor)
+                descriptor = inner
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _opened_parent(self) -> Iterator[int]:
+        if not self.parts:
+            raise self._error(errno.EISDIR, _KINDS[stat.S_IFDIR])
+        with SafeFolder(self.root, *self.parts[:-1])._opened_folder() as parent:
+            yield parent
+
+    def _told(self, error: OSError, parent: int) -> OSError:
+        """Return `error` with this name, and with what stands there where that is the cause."""
+        if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EISDIR, errno.EMLINK}:
+            with contextlib.suppress(OSError):
+                kind = stat.S_IFMT(os.stat(self.name, dir_fd=parent, follow_symlinks=False).st_mode)
+                return self._error(error.errno, _KINDS.get(kind, "not a file"))
+        return self._error(error.errno or errno.EIO, error.strerror or str(error))
+
+    def _error(self, number: int, words: str) -> OSError:
+        return OSError(number, words, str(self.path))
+
+    def _too_large(self, limit: int) -> OSError:
+        return self._error(errno.EFBIG, f"more than the {format_bytes(limit)} that are read of such a file")
+
+    @staticmethod
+    def _remove(name: str, parent: int) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=parent)
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    parts = tuple(name.split("/"))
+    if any(part in {"", ".", ".."} or "\0" in part for part in parts):
+        raise OSError(errno.EINVAL, "a name that leads out of its folder", name)
+    return parts

@@ -1,0 +1,144 @@
+"""A study: a question, and the factors that answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from tare.core.telemetry_options import TelemetryOptions
+from tare.core.values import Settings
+from tare.core.workload import InlineDefinition
+
+DESIGN_SETTINGS = (
+    "workload",
+    "platform",
+    "network",
+    "storage",
+    "nodes",
+    "ranks",
+    "ranks_per_node",
+    "threads",
+    "bind",
+    "io",
+)
+"""The settings that every case has; every other setting is a parameter of its workload."""
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where in a file something was written; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+    path: str
+
+
+class Level(msgspec.Struct, frozen=True, kw_only=True):
+    """One value of a factor: the settings that it makes, and the name it carries in charts, if any."""
+
+    settings: Settings
+    name: str | None = None
+    origin: Origin | None = None
+
+
+class Factor(msgspec.Struct, frozen=True):
+    """A thing that is varied, and its levels in the order in which the study lists them."""
+
+    name: str
+    levels: tuple[Level, ...]
+
+
+class Condition(Protocol):
+    """A statement about a case's settings, such as ``nex % 16 == 0``."""
+
+    @property
+    def text(self) -> str:
+        """The condition as it is written."""
+        ...
+
+    def holds(self, settings: Settings) -> bool | None:
+        """Return whether it holds, or None where the case lacks a setting that it speaks of."""
+        ...
+
+
+class Exclusion(msgspec.Struct, frozen=True, kw_only=True):
+    """A condition on which cases are left out, and why; `because` is empty where no reason is given."""
+
+    condition: Condition
+    because: str = ""
+    origin: Origin | None = None
+
+    @property
+    def text(self) -> str:
+        """Return the condition as it is written."""
+        return self.condition.text
+
+    def holds(self, settings: Settings) -> bool | None:
+        """Return whether the condition holds (see Condition)."""
+        return self.condition.holds(settings)
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """What a campaign may spend; None means no limit. `counts_queue` says that hours go on in a queue."""
+
+    runs: int | None = None
+    hours: float | None = None
+    node_hours: float | None = None
+    counts_queue: bool = True
+
+
+class Repeats(msgspec.Struct, frozen=True, kw_only=True):
+    """How many blocks to run: from `min` to `max`, fewer when every interval is within ± `until`.
+
+    `until` is the relative half width of the 95 % interval, 0.02 for ± 2 %.
+    """
+
+    min: int = 5
+    max: int = 5
+    until: float | None = None
+    budget: Budget = Budget()
+
+    def exactly(self, n_blocks: int) -> Repeats:
+        """Return the same but for exactly `n_blocks` blocks."""
+        return Repeats(min=n_blocks, max=n_blocks, budget=self.budget)
+
+
+class Scaling(msgspec.Struct, frozen=True):
+    """The settings along which scaling is looked at; those of one kind grow together."""
+
+    strong: tuple[str, ...] = ()
+    weak: tuple[str, ...] = ()
+
+
+class Study(msgspec.Struct, frozen=True, kw_only=True):
+    """A question and how to answer it.
+
+    `common` holds the settings that all cases share. A case takes each setting from the most
+    special place that makes it: a workload's own level, then a level that sets several things,
+    then a plain factor, then `common`. With `twins` it is an A/A study: its reference against itself.
+    `exclude` may hold an Exclusion, which tells a reason. `origins` tells where the entries at the top of its
+    file are, by name.
+    """
+
+    name: str
+    question: str = ""
+    site: str = "local"
+    workloads: tuple[InlineDefinition, ...] = ()
+    factors: tuple[Factor, ...] = ()
+    cases: tuple[Level, ...] = ()
+    common: Settings = {}
+    exclude: tuple[Condition, ...] = ()
+    where: tuple[Condition, ...] = ()
+    reference: Settings = {}
+    repeats: Repeats = Repeats()
+    warmup: int = 0
+    margin: float = 0.02
+    timeout_s: float = 600.0
+    retries: int = 2
+    seed: int = 1
+    scaling: Scaling = Scaling()
+    telemetry: TelemetryOptions = TelemetryOptions()
+    twins: bool = False
+    origins: Mapping[str, Origin] = {}

@@ -1,0 +1,122 @@
+"""The sources of telemetry, and the figures and charts that each of them gives.
+
+A source is one module (see tare.plugins.collectors.sampler.sources): what it reads on a node, and
+what that says of a run. The figures of all sources are known here, to whoever computes, compares, explains or
+prints them:
+
+    >>> figures()["cpu_system"].unit
+    '%'
+
+One more file in that folder is one more source; another package names a module under the entry point group
+``tare.telemetry_sources``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol, cast
+
+import msgspec
+
+from tare.core.entry_points import modules
+from tare.core.errors import UsageError
+from tare.core.workload import Better
+
+_FOLDER, _GROUP = "tare.plugins.collectors.sampler.sources", "tare.telemetry_sources"
+_NEEDED = ("HAS_PATHS", "ORDER", "FIGURES", "paths", "shorten", "counters", "figures")
+
+
+class TelemetryFigure(msgspec.Struct, frozen=True):
+    """A figure that telemetry gives. `better` is None where neither more nor less of it is good by itself."""
+
+    unit: str
+    better: Better | None
+    summary: str
+
+
+class Course(NamedTuple):
+    """What is drawn of nodes against time: its title and unit.
+
+    Of a machine's cores, disks and memory the first of its hosts tells; of what crosses a network, those
+    where ranks are.
+    """
+
+    title: str
+    unit: str
+    is_of_machine: bool
+
+
+class Source(Protocol):
+    """What a source is asked for; see tare.plugins.collectors.sampler.sources for all of it."""
+
+    HAS_PATHS: bool
+    ORDER: int
+    FIGURES: Mapping[str, tuple[str, str | None, str]]
+    __file__: str
+
+    def paths(self, root: str) -> list[str]:
+        """Return the files to read on the node whose root is `root`."""
+        ...
+
+    def shorten(self, lines: list[str]) -> list[str]:
+        """Return what is worth keeping of their lines."""
+        ...
+
+    def counters(self, lines: list[str]) -> dict[str, float]:
+        """Return named numbers out of the lines that came back from a node."""
+        ...
+
+    def figures(self, watched: object) -> Mapping[str, float | None]:
+        """Return the figures of a run, None of those that are not known."""
+        ...
+
+
+class DrawnSource(Source, Protocol):
+    """A source that is drawn against time as well."""
+
+    COURSES: Mapping[str, tuple[str, str, bool]]
+
+    def over_time(self, counted: dict[str, float], seconds: float, interface: str | None) -> dict[str, float]:
+        """Return the values of one step of time."""
+        ...
+
+
+@functools.cache
+def sources() -> dict[str, Source]:
+    """Return all sources by name, in their order. Raises UsageError where a package's is none."""
+    found = modules(_FOLDER, _GROUP)
+    for name, module in found.items():
+        if lacking := [one for one in _NEEDED if not hasattr(module, one)]:
+            raise UsageError(
+                f"telemetry source {name} ({module.__name__}) has no {', '.join(lacking)}; "
+                "mend or uninstall the package that it comes from"
+            )
+    known = cast("dict[str, Source]", found)
+    return dict(sorted(known.items(), key=lambda item: (item[1].ORDER, item[0])))
+
+
+@functools.cache
+def figures() -> dict[str, TelemetryFigure]:
+    """Return every figure of telemetry, by its name without the prefix."""
+    return {
+        name: TelemetryFigure(unit, None if better is None else Better(better), summary)
+        for source in sources().values()
+        for name, (unit, better, summary) in source.FIGURES.items()
+    }
+
+
+@functools.cache
+def courses() -> dict[str, Course]:
+    """Return what may be drawn against time, by name."""
+    return {
+        name: Course(*told)
+        for source in sources().values()
+        for name, told in getattr(source, "COURSES", {}).items()
+    }
+
+
+def drawn_against_time() -> dict[str, DrawnSource]:
+    """Return the sources that tell something against time, by name."""
+    found = {name: one for name, one in sources().items() if hasattr(one, "COURSES")}
+    return cast("dict[str, DrawnSource]", found)

@@ -1,0 +1,226 @@
+"""Run one attempt here and now, stage by stage, and see what it did to the network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from tare.core.attempt import Attempt, State, Traffic
+from tare.core.case import Case, Run
+from tare.core.clock import SteadyClock, read_clocks, set_by_s, suspended_s
+from tare.core.errors import BackendError, CampaignError, StorageError, TareError
+from tare.core.job import Backend, Counters, Job
+from tare.core.launch import Engine
+from tare.core.plan import Plan
+from tare.core.workload import Stage
+from tare.execution.cache import StageCache
+from tare.execution.compose import Composer
+from tare.execution.fault_owner import n_oom_kills, owned
+from tare.execution.network_interfaces import is_port
+from tare.execution.outcome import StagesEnd, judge
+from tare.execution.own_storage import OwnStorage, owner_of
+from tare.execution.staging import StagedFolder, keep, require_room, settle_outputs, stage_all
+from tare.execution.telemetry import NoTelemetry, Telemetry, TelemetryRecord
+from tare.probes.placement import ranks_folder
+
+
+class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs attempts of the campaign in `folder`, an absolute path.
+
+    `counters` returns what has crossed each interface of the hosts so far; `environment` the hash of
+    the recorded facts of the hosts that a case uses, `hostnames` what the hosts of an attempt call
+    themselves. `label` prefixes the marks of its processes. `telemetry` watches the hosts meanwhile,
+    and `storage` gives attempts folders of their own on storage paths. `clock` tells when an
+    attempt begins. Ranks try so many times to go before other programs of their nodes.
+    """
+
+    folder: Path
+    plan: Plan
+    composer: Composer
+    backend: Backend
+    storage: OwnStorage
+    boost_tries: int = 0
+    counters: Callable[[Sequence[str | None]], Traffic]
+    environment: Callable[[Composer, Case], str | None]
+    label: str
+    hostnames: Callable[[Attempt], Collection[str]] = lambda attempt: ()
+    clock: Callable[[], float] = msgspec.field(default_factory=SteadyClock)
+    telemetry: Telemetry = NoTelemetry()
+
+    def execute_on(self, nodes: tuple[str, ...], case: Case, run: Run, number: int) -> Attempt:
+        """Run an attempt on these nodes of the site."""
+        there = msgspec.structs.replace(self, composer=self.composer.on(nodes))
+        return there.execute(case, run, number)
+
+    def execute(self, case: Case, run: Run, number: int) -> Attempt:
+        """Run attempt `number` of `run` and return what came of it.
+
+        Raises DiskFull when there is no room for its evidence; the attempt must then not count.
+        """
+        attempt = Attempt(
+            case=case.id,
+            block=run.block,
+            attempt=number,
+            state=State.RUNNING,
+            started_at=self.clock(),
+            hosts=list(self.composer.hosts(case)),
+            load=os.getloadavg()[0],
+        )
+        require_room(self.folder)
+        killed = n_oom_kills()
+        try:
+            with self._own_storage(attempt, case):
+                attempt, end = self._carry_out(attempt, case)
+        except StorageError as error:
+            failed = msgspec.structs.replace(
+                attempt, state=State.FAILED, reason=self._told(error), check="storage"
+            )
+            return self._owned(failed, case, 0)
+        except BackendError as error:
+            return msgspec.structs.replace(
+                attempt, state=State.FAILED, reason=self._told(error), is_infrastructure=True
+            )
+        except OSError as error:
+            raise CampaignError.from_os(self.folder, error) from error
+        require_room(self.folder)
+        work, names = self.folder / attempt.folder, self.hostnames(attempt)
+        judged = judge(attempt, case, self.composer, end, work, self.plan.timeout_s, names)
+        return self._owned(judged, case, n_oom_kills() - killed)
+
+    def _told(self, error: TareError) -> str:
+        return self.composer.signs.text(str(error))
+
+    def _owned(self, attempt: Attempt, case: Case, n_killed: int) -> Attempt:
+        """Return a judged attempt as the infrastructure's failure where that is what it was (see owners)."""
+        head = self.composer.head(case)
+        network = self.composer.site.networks.get(case.network) if case.network else None
+        interface = network.interface if network and case.layout.nodes > 1 else None
+        hosts: list[str | None] = list(attempt.hosts) if head else [None]
+        storage = self.composer.storage_path(case) if self.composer.needs_own_storage(case) else ""
+        n_here = n_killed if self._is_here(head) else 0
+        return owned(attempt, self.backend, hosts, interface, n_here, storage)
+
+    @contextmanager
+    def _own_storage(self, attempt: Attempt, case: Case) -> Iterator[None]:
+        """Keep a folder of the attempt's own on its storage path, where its programs write to that."""
+        composer = self.composer
+        if not composer.needs_own_storage(case):
+            yield
+            return
+        folder = composer.own_storage(case, owner_of(self.label, attempt))
+        hosts: list[str | None] = list(attempt.hosts) if composer.head(case) else [None]
+        is_open = composer.site.platforms[case.platform].container is not None
+        with self.storage.own(folder, hosts, self._label(attempt), is_open=is_open):
+            yield
+
+    def _n_boosted(self, case: Case, stage: Stage) -> int:
+        if not self.boost_tries or not self.composer.is_attested(case, stage):
+            return 0
+        return (stage.layout or case.layout).ranks
+
+    def _label(self, attempt: Attempt) -> str:
+        return f"{self.label}{attempt.case}/{attempt.block}.{attempt.attempt};"
+
+    def _carry_out(self, attempt: Attempt, case: Case) -> tuple[Attempt, StagesEnd]:
+        """Run the stages; return the attempt with what was seen of it, and how they ended."""
+        environment = self.environment(self.composer, case)
+        work = self.folder / attempt.folder
+        head = self.composer.head(case)
+        stages = stage_all(
+            self.composer, case, work, head, owner_of(self.label, attempt), boost_tries=self.boost_tries
+        )
+        hosts: list[str | None] = list(attempt.hosts) if head else [None]
+        before, began = self.counters(hosts), read_clocks()
+        with self.telemetry.watch(self.composer, case, work) as watched:
+            end = self._run_stages(case, stages, work, attempt.hosts, head, self._label(attempt), watched)
+        ended = read_clocks()
+        attempt = msgspec.structs.replace(
+            attempt,
+            elapsed_s=end.exit.elapsed_s,
+            exit_code=end.exit.code,
+            signal=end.exit.signal,
+            traffic=difference(before, self.counters(hosts)),
+            environment=environment,
+            telemetry=watched.figures(),
+            suspended_s=suspended_s(began, ended),
+            clock_set_s=set_by_s(began, ended) if self._is_here(head) else 0.0,
+        )
+        return attempt, end
+
+    def _is_here(self, head: str | None) -> bool:
+        """Return whether programs go by the clock of this machine; nodes of a lab do."""
+        return head is None or self.composer.site.lab is not None
+
+    def _is_whole(self, case: Case, head: str | None) -> bool:
+        """Return whether all of a job descends from the process that starts it.
+
+        Behind ssh nothing does. Podman and docker put containers into control groups of their own.
+        """
+        runtime = self.composer.runtime(self.composer.site.platforms[case.platform].runtime)
+        return self._is_here(head) and not isinstance(runtime, Engine)
+
+    def _run_stages(
+        self,
+        case: Case,
+        stages: Sequence[StagedFolder],
+        work: Path,
+        hosts: Sequence[str],
+        head: str | None,
+        label: str,
+        watched: TelemetryRecord,
+    ) -> StagesEnd:
+        """Run the stages in order until one fails; what a stage keeps is not made twice."""
+        cache = StageCache(self.folder / "cache")
+        elapsed_s = 0.0
+        for one in stages:
+            if one.key is not None and cache.restore(one.key, work):
+                continue
+            job = Job(
+                label=label,
+                invocation=one.invocation,
+                host=head,
+                folder=work,
+                stdout=one.stdout,
+                stderr=one.stderr,
+                timeout_s=max(self.plan.timeout_s - elapsed_s, 0.001),
+                place=self.composer.site.place(work) if head else None,
+                hosts=tuple(hosts),
+                n_boosted=self._n_boosted(case, one.stage),
+                ranks=ranks_folder(one.stage),
+                on_group=partial(watched.follow, head) if self._is_whole(case, head) else None,
+            )
+            with watched.stage(one.stage.name):
+                ended = self.backend.run(job)
+            elapsed_s += ended.elapsed_s
+            settle_outputs(one, work)
+            lacking = keep(cache, one, work) if ended.code == 0 else ""
+            if ended.code != 0 or ended.is_timeout or ended.fault or lacking:
+                break
+        ended = msgspec.structs.replace(ended, elapsed_s=elapsed_s)
+        name = one.stage.name if len(stages) > 1 else ""
+        return StagesEnd(ended, one.stdout, one.stderr, name, lacking)
+
+
+def difference(before: Traffic, after: Traffic) -> Traffic:
+    """Return what crossed each interface and port between two readings.
+
+    What only one reading has came or went meanwhile, as an interface of a container, and is left out. But of
+    a port, and of all interfaces where a reading has none, it could not be read: at least nothing crossed it.
+    """
+    return {host: _crossed(before.get(host, {}), after.get(host, {})) for host in {**before, **after}}
+
+
+def _crossed(before: Mapping[str, Counters], after: Mapping[str, Counters]) -> dict[str, Counters]:
+    found = {}
+    are_read = all(any(not is_port(name) for name in one) for one in (before, after))
+    for name in {**before, **after}:
+        if name in before and name in after:
+            found[name] = after[name].since(before[name])
+        elif is_port(name) or not are_read:
+            found[name] = Counters(is_least=True, link=(after.get(name) or before[name]).link)
+    return found

@@ -1,0 +1,352 @@
+"""Attempts as tasks of a batch system: many under way, on nodes that it chooses."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, TypedDict
+
+import msgspec
+
+from tare.core.attempt import Attempt, State, Traffic
+from tare.core.case import Case, Run
+from tare.core.clock import SteadyClock
+from tare.core.errors import BackendError, CampaignError, DiskFull
+from tare.core.plan import Plan
+from tare.core.safe_folder import SafeFolder
+from tare.core.scheduler import JobResult, NodeFiles, Scheduler, SharedCounter, SharedSampler, Step, Task
+from tare.core.site import Network
+from tare.core.telemetry import Host, Settle, Span
+from tare.execution.attempt_runner import difference
+from tare.execution.cache import StageCache
+from tare.execution.compose import Composer
+from tare.execution.fault_owner import owned_by_storage
+from tare.execution.outcome import StagesEnd, judge
+from tare.execution.own_storage import owner_of
+from tare.execution.staging import StagedFolder, compose_stages, keep, require_room, settle_outputs, stage_all
+
+
+class _Flight(NamedTuple):
+    """An attempt under way, with the stages that its task runs."""
+
+    case: Case
+    attempt: Attempt
+    stages: tuple[StagedFolder, ...]
+    task: Task
+
+
+class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """What a batch executor works with, for the campaign in `folder`, an absolute path.
+
+    `campaign` names its jobs. `traffic` reads counters out of the files of nodes, `environment` records
+    the facts of where a task landed and returns their hash, `hostnames` what the nodes of an attempt call
+    themselves, where that tells ranks apart. `sampler` is where the program that watches
+    nodes lies, None where nothing does, and `settle` makes figures of what it saw. So does `counter` for what
+    counts packets; `gather` keeps in an attempt's folder what was counted on its nodes. `label` is this
+    session's, by which attempts' folders on storage paths are named; they stay where it `keeps_storage`.
+    `on_wait` is told what an attempt waits for, and of an empty reason when it goes on.
+    """
+
+    folder: Path
+    plan: Plan
+    composer: Composer
+    scheduler: Scheduler
+    campaign: str
+    traffic: Callable[[NodeFiles], Traffic]
+    environment: Callable[[Case, JobResult], str | None]
+    hostnames: Callable[[Attempt], Collection[str]] = lambda attempt: ()
+    clock: Callable[[], float] = msgspec.field(default_factory=SteadyClock)
+    sampler: Path | None = None
+    settle: Settle = lambda folder, span: {}
+    counter: Path | None = None
+    gather: Callable[[Path, Collection[str]], None] = lambda folder, nodes: None
+    label: str = ""
+    keeps_storage: bool = False
+    on_wait: Callable[[Attempt, str], None] = lambda attempt, reason: None
+
+
+class BatchExecutor:
+    """Hands attempts to a scheduler, and judges what lands (see Executor)."""
+
+    def __init__(self, setup: BatchSetup) -> None:
+        self._setup = setup
+        self._flights: dict[str, _Flight] = {}
+        self._to_submit: list[Task] = []
+        self._refused: list[Attempt] = []
+        setup.scheduler.tell_waits(self._wait_for)
+
+    def has_room(self, case: Case) -> bool:
+        """Return whether another job may be in flight; a packed one takes what comes (see Executor)."""
+        platform = self._setup.composer.site.platforms[case.platform]
+        if platform.is_packed:
+            return len(self._to_submit) == len(self._flights)
+        return not self._to_submit and len(self._flights) < platform.in_flight
+
+    def start(self, case: Case, run: Run, number: int) -> None:
+        """Lay out the attempt's folder and submit it, or hold it until its allocation is full (see Executor).
+
+        Raises DiskFull when there is no room for its evidence.
+        """
+        require_room(self._setup.folder)
+        with self._told():
+            self._start(self._attempt(case, run, number), case)
+
+    def _start(self, attempt: Attempt, case: Case) -> None:
+        work = self._setup.folder / attempt.folder
+        staged = stage_all(self._setup.composer, case, work, None, owner_of(self._setup.label, attempt))
+        cache = StageCache(self._setup.folder / "cache")
+        stages = tuple(one for one in staged if one.key is None or not cache.restore(one.key, work))
+        in_flight_job = self._flight(case, attempt, stages)
+        self._flights[in_flight_job.task.name] = in_flight_job
+        self._to_submit.append(in_flight_job.task)
+        if not in_flight_job.task.platform.is_packed:
+            self._submit()
+
+    def adopt(self, begun: Sequence[tuple[Case, Run, int]]) -> Collection[Run]:
+        """Take over the tasks that are still queued, running or landed (see Executor)."""
+        found: dict[str, tuple[_Flight, Run]] = {}
+        for case, run, number in begun:
+            attempt = self._attempt(case, run, number)
+            stages = compose_stages(self._setup.composer, case, self._setup.folder / attempt.folder)
+            in_flight_job = self._flight(case, attempt, stages)
+            found[in_flight_job.task.name] = in_flight_job, run
+        names = self._setup.scheduler.adopt([in_flight_job.task for in_flight_job, _ in found.values()])
+        self._flights |= {name: found[name][0] for name in names}
+        return [found[name][1] for name in names]
+
+    def wait(self) -> Sequence[Attempt]:
+        """Submit what is held, then wait for what lands next (see Executor)."""
+        with self._told():
+            self._submit()
+            if self._refused:
+                ended, self._refused = self._refused, []
+                return ended
+            job_results = self._setup.scheduler.wait()
+            self._require_room(job_results)
+            return [
+                self._finish(self._flights.pop(job_result.name), job_result) for job_result in job_results
+            ]
+
+    def _require_room(self, job_results: Sequence[JobResult]) -> None:
+        """Raise DiskFull where no room is left by now: what landed may be cut short, and must not count.
+
+        Nor may the next session take it over: without its record a task has not landed.
+        """
+        if not job_results:
+            return
+        try:
+            require_room(self._setup.folder)
+        except DiskFull:
+            for job_result in job_results:
+                for name in ("landed", "progress"):
+                    SafeFolder(self._flights[job_result.name].task.folder, name).remove()
+            raise
+
+    def _wait_for(self, names: Collection[str], reason: str) -> None:
+        for name in names:
+            if name in self._flights:
+                self._setup.on_wait(self._flights[name].attempt, self._setup.composer.signs.text(reason))
+
+    def abandon(self) -> None:
+        """Cancel every job (see Executor)."""
+        self._to_submit.clear()
+        self._setup.scheduler.cancel(list(self._flights))
+        self._flights.clear()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Raise what keeps the campaign's files from being written, such as a full disk, as CampaignError."""
+        try:
+            yield
+        except OSError as error:
+            raise CampaignError.from_os(self._setup.folder, error) from error
+
+    def _attempt(self, case: Case, run: Run, number: int) -> Attempt:
+        return Attempt(
+            case=case.id,
+            block=run.block,
+            attempt=number,
+            state=State.RUNNING,
+            started_at=self._setup.clock(),
+        )
+
+    def _flight(self, case: Case, attempt: Attempt, stages: tuple[StagedFolder, ...]) -> _Flight:
+        setup = self._setup
+        name = f"tare-{setup.campaign}-{case.id}-{attempt.block}.{attempt.attempt}"
+        work = setup.folder / attempt.folder
+        task = make_task(
+            setup.composer, case, name, work, setup.plan.timeout_s, stages, owner_of(setup.label, attempt)
+        )
+        labels = {
+            "campaign": setup.campaign,
+            "case": case.id,
+            "run": f"{attempt.block}.{attempt.attempt}",
+            "folder": str(setup.folder),
+            "host": socket.gethostname(),
+            "session": setup.label,
+        }
+        counter = self._counter(case, task.network)
+        task = msgspec.structs.replace(
+            task,
+            labels=labels,
+            sampler=self._sampler(case),
+            counter=counter,
+            keeps_storage=setup.keeps_storage,
+        )
+        return _Flight(case, attempt, stages, task)
+
+    def _sampler(self, case: Case) -> SharedSampler | None:
+        """Return what watches the nodes of `case`; None where nothing does."""
+        program, period_s = self._setup.sampler, self._setup.plan.telemetry.period_of(case.platform)
+        return None if program is None or period_s is None else SharedSampler(program, period_s)
+
+    def _counter(self, case: Case, network: Network | None) -> SharedCounter | None:
+        """Return what counts the packets of `case`; None where nothing does."""
+        program = self._setup.counter
+        if program is None or network is None or not self._setup.plan.telemetry.counts_packets(case.platform):
+            return None
+        return SharedCounter(program, network.interface)
+
+    def _telemetry(self, in_flight_job: _Flight, job_result: JobResult) -> dict[str, float]:
+        if in_flight_job.task.sampler is None:
+            return {}
+        network = in_flight_job.task.network
+        hosts = {node: Host() for node in job_result.nodes}
+        span = Span(hosts=hosts, epochs=job_result.epochs, interface=network.interface if network else None)
+        return dict(self._setup.settle(in_flight_job.task.folder, span))
+
+    def _submit(self) -> None:
+        """Submit what is held as one job; what the scheduler refuses, the infrastructure has failed."""
+        tasks, self._to_submit = self._to_submit, []
+        if not tasks:
+            return
+        try:
+            self._setup.scheduler.submit(tasks)
+        except BackendError as error:
+            for task in tasks:
+                attempt = self._flights.pop(task.name).attempt
+                self._refused.append(
+                    msgspec.structs.replace(
+                        attempt,
+                        state=State.FAILED,
+                        reason=self._setup.composer.signs.text(str(error)),
+                        is_infrastructure=True,
+                    )
+                )
+
+    def _keep_products(self, in_flight_job: _Flight, job_result: JobResult) -> tuple[StagedFolder, str]:
+        """Keep what the stages that ended well have made; return the last one, and what it lacks."""
+        cache = StageCache(self._setup.folder / "cache")
+        names = [one.stage.name for one in in_flight_job.stages]
+        n_ran = names.index(job_result.step) + 1 if job_result.step in names else 0
+        lacking = ""
+        for number, one in enumerate(in_flight_job.stages[:n_ran], 1):
+            settle_outputs(one, in_flight_job.task.folder)
+            if number < n_ran or job_result.exit.code == 0:
+                lacking = lacking or keep(cache, one, in_flight_job.task.folder)
+        return in_flight_job.stages[max(n_ran, 1) - 1], lacking
+
+    def _finish(self, in_flight_job: _Flight, job_result: JobResult) -> Attempt:
+        setup, case = self._setup, in_flight_job.case
+        work = in_flight_job.task.folder
+        last, lacking = self._keep_products(in_flight_job, job_result)
+        if in_flight_job.task.counter is not None:
+            setup.gather(work, job_result.nodes)
+        attempt = msgspec.structs.replace(
+            in_flight_job.attempt,
+            started_at=job_result.started_at or in_flight_job.attempt.started_at,
+            elapsed_s=job_result.exit.elapsed_s,
+            exit_code=job_result.exit.code,
+            signal=job_result.exit.signal,
+            hosts=list(job_result.nodes),
+            traffic=difference(setup.traffic(job_result.before), setup.traffic(job_result.after)),
+            environment=setup.environment(case, job_result)
+            if job_result.before or job_result.facts
+            else None,
+            telemetry=self._telemetry(in_flight_job, job_result),
+            clock_set_s=job_result.clock_set_s,
+            **_spans(in_flight_job.attempt.started_at or 0.0, setup.clock(), job_result),
+        )
+        if job_result.reason:
+            reason = setup.composer.signs.text(job_result.reason)
+            return msgspec.structs.replace(attempt, state=State.FAILED, reason=reason, check="job")
+        name = last.stage.name if len(in_flight_job.stages) > 1 else ""
+        end = StagesEnd(job_result.exit, last.stdout, last.stderr, name, lacking)
+        names = setup.hostnames(attempt)
+        judged = judge(attempt, case, setup.composer, end, work, setup.plan.timeout_s, names)
+        judged = owned_by_storage(judged, job_result.room, in_flight_job.task.storage_path)
+        if judged.state is State.DONE and job_result.problems:
+            return msgspec.structs.replace(
+                judged,
+                state=State.INVALID,
+                reason=setup.composer.signs.text("; ".join(job_result.problems[:3])),
+                check="placement",
+                series=[],
+            )
+        return judged
+
+
+class _Spans(TypedDict):
+    queued_s: float
+    starting_s: float
+    ending_s: float
+
+
+def _spans(submitted_at: float, landed_at: float, job_result: JobResult) -> _Spans:
+    """Return what a task took besides its program, between two moments of this machine's clock.
+
+    When the program began is told by its node, whose clock may be another: what is before and after it lies
+    within the whole, and only its parts are off by the difference of the clocks.
+    """
+    whole_s = max(landed_at - submitted_at, 0.0)
+    besides_s = max(whole_s - job_result.exit.elapsed_s, 0.0)
+    began_at = job_result.epochs[0].began_at if job_result.epochs else job_result.started_at
+    before_s = besides_s if began_at is None else min(max(began_at - submitted_at, 0.0), besides_s)
+    placed_at = job_result.started_at if job_result.started_at is not None else began_at
+    queued_s = job_result.queued_s
+    if queued_s is None:
+        queued_s = before_s if placed_at is None else max(placed_at - submitted_at, 0.0)
+    queued_s = min(queued_s, before_s)
+    return _Spans(queued_s=queued_s, starting_s=before_s - queued_s, ending_s=besides_s - before_s)
+
+
+def make_task(
+    composer: Composer,
+    case: Case,
+    name: str,
+    work: Path,
+    timeout_s: float,
+    stages: Sequence[StagedFolder] | None = None,
+    owner: str | None = None,
+) -> Task:
+    """Return an attempt of `case` in the folder `work` as a task; of all its stages where none are named.
+
+    `owner` names its own folder on the storage path.
+    """
+    if stages is None:
+        stages = compose_stages(composer, case, work, owner)
+    return Task(
+        name=name,
+        folder=work,
+        steps=tuple(
+            Step(
+                name=one.stage.name,
+                invocation=one.invocation,
+                stdout=one.stdout,
+                stderr=one.stderr,
+                is_mpi=one.stage.is_mpi,
+                is_pair=one.stage.is_pair,
+            )
+            for one in stages
+        ),
+        layout=composer.widest(case),
+        platform=composer.site.platforms[case.platform],
+        timeout_s=timeout_s,
+        network=composer.site.networks[case.network] if case.network else None,
+        storage=case.storage,
+        storage_path=composer.storage_path(case),
+        own_storage=composer.own_storage(case, owner) if composer.needs_own_storage(case) else "",
+        labels={"case": case.id},
+    )

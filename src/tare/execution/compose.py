@@ -1,0 +1,354 @@
+"""From a case to the exact command lines that run it. Pure: starts nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tare.core.backend_options import PodPlacement
+from tare.core.case import Binding, Case, Layout
+from tare.core.errors import UsageError
+from tare.core.launch import Engine, Invocation, Launcher, Placement, Runtime
+from tare.core.pseudonyms import Pseudonyms
+from tare.core.site import Platform, Site
+from tare.core.user_files import open_given
+from tare.core.workload import Stage, Workload
+from tare.probes.core_binding import bound, chosen, with_script
+from tare.probes.placement import (
+    is_attested,
+    reports_folder,
+    sampling_stride,
+    with_files,
+    with_placement_probe,
+)
+
+
+class Composer(msgspec.Struct, frozen=True):
+    """What turns cases into commands at one site. `launcher` and `runtime` look one up by its name.
+
+    `signs` are what records of these commands have in the place of what the site does not tell.
+    """
+
+    site: Site
+    workloads: Mapping[str, Workload]
+    launcher: Callable[[str], Launcher]
+    runtime: Callable[[str], Runtime]
+    signs: Pseudonyms = Pseudonyms()
+
+    def hosts(self, case: Case) -> tuple[str, ...]:
+        """Return the hosts on which the ranks of `case` start: the site's first nodes, or their pods.
+
+        They are as many as its widest stage takes: a ping-pong uses two nodes, however many there are.
+        None where a batch system chooses them.
+        """
+        if self.is_queued(case):
+            return ()
+        nodes = self.site.nodes[: self.widest(case).nodes]
+        network = self.site.networks.get(case.network) if case.network else None
+        return tuple(network.host_of(node) for node in nodes) if network else nodes
+
+    def on(self, nodes: tuple[str, ...]) -> Composer:
+        """Return what composes for these nodes of the site alone."""
+        return msgspec.structs.replace(self, site=msgspec.structs.replace(self.site, nodes=nodes))
+
+    def widest(self, case: Case) -> Layout:
+        """Return the layout of the stage of `case` that takes most nodes."""
+        stages = self.workloads[case.workload].stages(case)
+        return max((stage.layout or case.layout for stage in stages), key=lambda layout: layout.nodes)
+
+    def head(self, case: Case) -> str | None:
+        """Return the host that runs the launcher; None means this machine."""
+        return self.hosts(case)[0] if self.site.agent and not self.is_queued(case) else None
+
+    def is_queued(self, case: Case) -> bool:
+        """Return whether a batch system chooses the nodes of `case`, and when it runs."""
+        return self.site.platforms[case.platform].is_queued
+
+    def compose(
+        self, case: Case, work: Path | None = None, owner: str | None = None
+    ) -> tuple[tuple[Stage, Invocation], ...]:
+        """Return each stage of `case` with its command.
+
+        Without `work` the working folder stays ``{work}``; without `owner`, the name of the attempt, the
+        folder of its own on the storage path is shown as ``tare-{run}``.
+        """
+        in_pods = self.site.platforms[case.platform].options.pods is not None  # which fill {run} in
+        places = {
+            "{storage}": self.own_storage(case, None if in_pods else owner),
+            "{storage_path}": self.storage_path(case),
+            "{address0}": self._first_address(case),
+        }
+        return tuple(
+            (self._with_files(case, stage), self._invocation(case, stage, work, places))
+            for stage in self.stages(case)
+        )
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the programs of `case`.
+
+        A parameter that names ``{storage}`` names an input, which lies on the storage path itself; in a
+        command it is the attempt's own folder there.
+        """
+        asked = {
+            name: value.replace("{storage}", "{storage_path}") if isinstance(value, str) else value
+            for name, value in case.parameters.items()
+        }
+        return self.workloads[case.workload].stages(msgspec.structs.replace(case, parameters=asked))
+
+    def own_storage(self, case: Case, owner: str | None = None) -> str:
+        """Return the folder of the attempt `owner` below the storage path of `case`; empty without one."""
+        path = self.storage_path(case)
+        return f"{path.rstrip('/')}/tare-{owner or '{run}'}" if path else ""
+
+    def needs_own_storage(self, case: Case) -> bool:
+        """Return whether a program of `case` writes to the storage path."""
+        return case.storage is not None and any(
+            "{storage}" in word for stage in self.stages(case) for word in (*stage.argv, *stage.env.values())
+        )
+
+    def _with_files(self, case: Case, stage: Stage) -> Stage:
+        if cpus := self._own_cpus(case, stage):
+            stage = with_script(stage, self.hosts(case), cpus)
+        if not self.is_attested(case, stage):
+            return stage
+        return with_files(stage, is_heard=self.is_heard(case, stage))
+
+    def _own_cpus(self, case: Case, stage: Stage) -> tuple[tuple[int, ...], ...]:
+        """Return the CPUs to which ranks of `stage` are held on each node; none where they are not."""
+        if not stage.is_mpi:
+            return ()
+        return chosen(stage.layout or case.layout, self.site.platforms[case.platform], self.site)
+
+    def is_attested(self, case: Case, stage: Stage) -> bool:
+        """Return whether the ranks of `stage` say where they are when they start."""
+        return self.site.is_attested and is_attested(stage, self.site.platforms[case.platform])
+
+    def is_heard(self, case: Case, stage: Stage) -> bool:
+        """Return whether the libraries of `stage` say which transport they chose between nodes."""
+        layout = stage.layout or case.layout
+        return (
+            self.site.is_heard
+            and self.is_attested(case, stage)
+            and self.workloads[case.workload].needs_transport
+            and case.network is not None
+            and layout.nodes > 1
+        )
+
+    def own_variables(self, case: Case) -> dict[str, str]:
+        """Return what the site itself sets for ranks of `case`: for its network, then for its platform."""
+        platform = self.site.platforms[case.platform]
+        network = self.site.networks.get(case.network) if case.network else None
+        return (network.options.get(platform.launcher, {}) if network else {}) | platform.env
+
+    def _invocation(
+        self, case: Case, stage: Stage, work: Path | None, elsewhere: Mapping[str, str]
+    ) -> Invocation:
+        self._require_storage(case, stage)
+        platform = self._platform(case, stage)
+        layout = stage.layout or case.layout
+        places = {"{work}": self._folder(platform, work), **elsewhere}
+        if any("{hosts}" in text for text in (*stage.argv, *stage.env.values())):
+            places["{hosts}"] = self._listed_hosts(case)
+        env = {**platform.env, **stage.env}
+        if layout.threads > 1:
+            env.setdefault("OMP_NUM_THREADS", str(layout.threads))
+        if stage.is_mpi:  # its launcher would add them, and a container must know their names
+            env = self.own_variables(case) | env
+        argv = [_fill(word, places) for word in stage.argv]
+        if platform.options.pods is None:  # programs in pods are the image's, which only they can look for
+            argv = _on_path(argv, platform.path)
+        program = Invocation(
+            argv=tuple(argv), env={name: _fill(value, places) for name, value in env.items()}
+        )
+        runtime = self.runtime(platform.runtime)
+        engine = self.engine(case.platform) if platform.has_node_containers else None
+        folder = places["{work}"]
+        if self.is_attested(case, stage):
+            every = sampling_stride(layout.ranks) if self.is_heard(case, stage) else 1
+            own = self.own_variables(case) | stage.env
+            program = with_placement_probe(program, stage, folder, every=every, own=own)
+        if self._own_cpus(case, stage):
+            program = bound(program, stage, layout, folder)
+            layout = msgspec.structs.replace(layout, bind=Binding.NONE)  # that is all the binding there is
+        if engine is None:
+            program = runtime.wrap(program, platform, folder)
+        if stage.is_mpi and not (stage.is_pair and platform.options.pods):  # a pair of pods needs no MPI
+            words = f"{folder}/{reports_folder(stage.name)}" if self.is_heard(case, stage) else None
+            program = self._launch(program, case, layout, engine, words, folder)
+        if engine is None:
+            return program
+        prefix = self.container_prefix(case.platform)
+        mine = engine.agent_environment(platform, prefix, folder, self.site.agent)
+        program = msgspec.structs.replace(program, env=program.env | mine)
+        return engine.enter(program, platform, f"{prefix}{self.hosts(case)[0]}", folder)
+
+    def _platform(self, case: Case, stage: Stage) -> Platform:
+        """Return the platform of `case`, in whose containers the storage path is seen if `stage` uses it."""
+        platform = self.site.platforms[case.platform]
+        if platform.container is None or not _uses_storage(stage):
+            return platform
+        binds = (*platform.container.binds, self.storage_path(case))
+        return msgspec.structs.replace(
+            platform, container=msgspec.structs.replace(platform.container, binds=binds)
+        )
+
+    def _launch(
+        self,
+        program: Invocation,
+        case: Case,
+        layout: Layout,
+        engine: Engine | None,
+        words: str | None,
+        folder: str,
+    ) -> Invocation:
+        platform = self.site.platforms[case.platform]
+        agent = (str(engine.agent),) if engine else self.site.agent
+        placement = Placement(
+            hosts=self.hosts(case)[: layout.nodes],
+            layout=layout,
+            platform=platform,
+            network=self.site.networks.get(case.network) if case.network else None,
+            network_name=case.network,
+            agent=() if self.is_queued(case) else agent,
+            management=self.site.management,
+            slots_per_node=self.site.slots(layout.nodes),
+            is_allocated=self.is_queued(case),
+            words=words,
+        )
+        if platform.options.pods is not None:
+            placement = self._in_pods(placement, case, platform.options.pods)
+        elif platform.is_queued and not platform.options.allocator:
+            placement = self._by_hostfile(placement, platform, folder)
+        return self.launcher(platform.launcher).launch(program, placement)
+
+    @staticmethod
+    def _folder(platform: Platform, work: Path | None) -> str:
+        """Return the working folder as programs see it."""
+        if platform.options.pods is not None:
+            return platform.options.pods.work
+        return str(work) if work else "{work}"
+
+    def _in_pods(self, placement: Placement, case: Case, pods: PodPlacement) -> Placement:
+        """Return where ranks start in pods: by the list of them, or in the one pod that there is.
+
+        Start-up goes over the cluster's own network, or over the management of the nodes whose network it is:
+        other networks are no business of the pod that starts the ranks.
+        """
+        if self.widest(case).nodes == 1:
+            return msgspec.structs.replace(placement, is_allocated=False, hosts=("localhost",), management=())
+        network = placement.network
+        if network is not None and network.pod.is_host:
+            start = self.site.management or (network.interface,)
+        else:
+            start = (pods.interface,)
+        return msgspec.structs.replace(
+            placement, is_allocated=False, hostfile=pods.hostfile, agent=pods.agent, management=start
+        )
+
+    def _by_hostfile(self, placement: Placement, platform: Platform, folder: str) -> Placement:
+        """Return where ranks start on the nodes of a job whose file lists them (see batch/job.sh)."""
+        if placement.layout.nodes == 1:
+            return msgspec.structs.replace(placement, is_allocated=False, hosts=("localhost",), agent=())
+        agent = platform.options.agent or self.site.agent
+        hostfile = f"{folder}/hostfile"
+        return msgspec.structs.replace(placement, is_allocated=False, hostfile=hostfile, agent=agent)
+
+    def engine(self, platform: str) -> Engine:
+        """Return what keeps the containers of a platform whose shape is a container a node.
+
+        Raises UsageError when its runtime has none that stay.
+        """
+        name = self.site.platforms[platform].runtime
+        runtime = self.runtime(name)
+        if not isinstance(runtime, Engine):
+            raise UsageError(
+                f"{name} has no containers that stay; use 'shape: rank', or the runtime podman or docker"
+            )
+        if self.site.platforms[platform].is_queued:
+            raise UsageError(
+                f"platform {platform}: a batch system chooses the nodes too late for containers that stay; "
+                "use 'shape: rank'"
+            )
+        return runtime
+
+    def container_prefix(self, platform: str) -> str:
+        """Return what the names of a platform's containers start with; the host's name follows."""
+        return f"tare-{self.site.name}-{platform}-".replace("+", "_")
+
+    def _first_address(self, case: Case) -> str:
+        if self.site.platforms[case.platform].options.pods is not None:
+            return "{address0}"  # of a pod, which gets it when it starts
+        node = self.site.nodes[0]
+        if self.is_queued(case):
+            node = "{node0}"  # which the job fills in when it starts, see job.sh
+        return self.site.networks[case.network].address_of(node) if case.network else node
+
+    def _listed_hosts(self, case: Case) -> str:
+        """Return the hosts of `case`, with commas between. Raises UsageError where a batch system chooses."""
+        if self.is_queued(case):
+            raise UsageError(
+                f"{case.workload}: {{hosts}} is not known before a batch system has chosen them; let the "
+                "command ask it, as with scontrol show hostnames, and name {nodes} instead"
+            )
+        return ",".join(self.hosts(case))
+
+    def storage_path(self, case: Case) -> str:
+        """Return the storage path of `case`; empty when it has none."""
+        return self.site.storage[case.storage] if case.storage is not None else ""
+
+    def inputs(self, case: Case, stage: Stage) -> tuple[str, ...]:
+        """Return the paths outside the working folder on which the result of `stage` depends."""
+        self._require_storage(case, stage)
+        path = self.storage_path(case)
+        return tuple(_fill(one, {"{storage}": path, "{storage_path}": path}) for one in stage.inputs)
+
+    def _require_storage(self, case: Case, stage: Stage) -> None:
+        if case.storage is None and _uses_storage(stage):
+            raise UsageError(
+                f"{case.workload} needs a storage path, but site {self.site.name} names none; "
+                "add 'storage: {scratch: /path}' to the site file"
+            )
+
+
+_WITH_PATH = ("/bin/sh", "-c", 'PATH="$0:$PATH"; exec "$@"')
+"""Puts folders in front of the path of the host where it is called, and becomes the command that follows."""
+
+
+def _on_path(argv: list[str], folders: Sequence[str]) -> list[str]:
+    """Return `argv` with its program found in `folders`, which are on the path of what it calls by name.
+
+    Those are programs of `folders` behind one that starts them, such as env(1), and what a script calls.
+    """
+    path = ":".join(folders)
+    found = shutil.which(argv[0], path=path) if folders else None
+    starts_others = any(shutil.which(word, path=path) for word in argv[1:] if _is_name(word))
+    if not folders or not (starts_others or (found and _is_script(found))):
+        return [found or argv[0], *argv[1:]]
+    return [*_WITH_PATH, path, found or argv[0], *argv[1:]]
+
+
+def _is_name(word: str) -> bool:
+    return bool(word) and "/" not in word and not word.startswith("-")
+
+
+def _is_script(path: str) -> bool:
+    """Return whether an interpreter reads the file at `path`, which may call programs by their names."""
+    try:
+        with open_given(Path(path)) as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return False
+
+
+def _uses_storage(stage: Stage) -> bool:
+    words = (*stage.argv, *stage.env.values(), *stage.inputs)
+    return any("{storage}" in word or "{storage_path}" in word for word in words)
+
+
+def _fill(text: str, places: Mapping[str, str]) -> str:
+    for place, value in places.items():
+        text = text.replace(place, value)
+    return text

@@ -1,0 +1,74 @@
+"""Carry out several attempts at a time, each on nodes of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from tare.core.attempt import Attempt
+from tare.core.case import Case, Run
+
+Execute = Callable[[tuple[str, ...], Case, Run, int], Attempt]
+"""Carries out an attempt of a run on the nodes that it is given."""
+
+_LOOK_AGAIN_S = 0.5  # a stage that began while everything was being ended
+
+
+class ConcurrentExecutor:
+    """Carries out at most `jobs` attempts at a time (see Executor), no two of them on one of `nodes`.
+
+    `width` is how many nodes a case takes; it gets the first that are free. `end_all` ends what attempts
+    have started, from another thread than theirs.
+    """
+
+    def __init__(
+        self,
+        execute: Execute,
+        nodes: Sequence[str],
+        width: Callable[[Case], int],
+        jobs: int,
+        end_all: Callable[[], object],
+    ) -> None:
+        self._execute = execute
+        self._nodes = tuple(nodes)
+        self._width = width
+        self._jobs = jobs
+        self._end_all = end_all
+        self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="attempt")
+        self._under_way: dict[Future[Attempt], tuple[str, ...]] = {}
+
+    def has_room(self, case: Case) -> bool:
+        """Return whether there are nodes for it (see Executor)."""
+        if not self._under_way:
+            return True
+        return len(self._under_way) < self._jobs and len(self._free()) >= self._width(case)
+
+    def start(self, case: Case, run: Run, number: int) -> None:
+        """Begin an attempt on the first free nodes (see Executor)."""
+        nodes = self._free()[: self._width(case)]
+        self._under_way[self._threads.submit(self._execute, nodes, case, run, number)] = nodes
+
+    def adopt(self, begun: Sequence[tuple[Case, Run, int]]) -> Collection[Run]:
+        """Return none: what this machine ran ended with the session that ran it (see Executor)."""
+        return ()
+
+    def wait(self) -> Sequence[Attempt]:
+        """Wait for the next that end (see Executor). Raises what one raised, when no other has come out."""
+        ended, _ = wait(self._under_way, return_when=FIRST_COMPLETED)
+        came_out = {one for one in ended if one.exception() is None}
+        for one in came_out or ended:
+            del self._under_way[one]
+        return [one.result() for one in came_out or ended]
+
+    def abandon(self) -> None:
+        """End everything that is under way (see Executor)."""
+        left = {one for one in self._under_way if not one.cancel()}
+        while left:
+            self._end_all()
+            _, left = wait(left, timeout=_LOOK_AGAIN_S)
+        self._under_way.clear()
+        self._threads.shutdown()
+
+    def _free(self) -> tuple[str, ...]:
+        taken = {node for nodes in self._under_way.values() for node in nodes}
+        return tuple(node for node in self._nodes if node not in taken)

@@ -1,0 +1,345 @@
+"""Why a run failed, in the program's own words: out of both streams, and what ranks wrote into files.
+
+Launchers frame what a program says (Open MPI's and PRRTE's blocks between dashes, Hydra's banner, srun's and
+slurmstepd's lines), report its signals, and repeat it for each rank. The frame is left out; where the program
+said nothing, it tells which rank ended and how. The first error is told, since others follow from it. Of a
+Python traceback, it is the last line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tare.core.safe_folder import SafeFolder
+from tare.execution.launcher_output import (
+    LauncherFrame,
+    blocks_of,
+    frame_of,
+    launchers_words,
+    own_words,
+    start_fault,
+)
+from tare.execution.tracebacks import exception_of, is_traceback, without_ignored
+
+_MOST = 300
+"""Characters of a reason that are a program's."""
+_END = 60
+"""Those of them that are of its end, where it is cut."""
+_HEAD, _TAIL = 64 << 10, 256 << 10
+"""Bytes of an output's beginning and end that are looked through."""
+
+_STRONG = re.compile(
+    r"""(?<![\w.-])(?:[A-Za-z_.]*Error|ERROR|[A-Za-z_.]*Exception)\b(?!\s*[=(]?\s*0\b)(?:[:!]|\s(?!=))
+      | (?<![\w-])error:\s
+      | \b(?:FATAL|Fatal|fatal)\b
+      | ^\s*(?:\*\*)?\s*(?:ERROR|Error)\b
+      | \bAssertion\b.*\bfailed\b
+      | \bassertion\s+fail | \berror\ while\ loading\ shared\ libraries | \bterminate\ called
+      | \bforrtl:\ (?:severe|error) | \bdouble\ free\b | \bcorrupted\b.*\bsize\b | \bstack\ smashing
+      | ^(?:free|malloc|realloc|calloc|munmap_chunk)\(\):\s | \bbuffer\ overflow\ detected\b
+      | \bpure\ virtual\ method\ called\b | \bpanicked\ at\b | \b(?:CUDA|HIP|NCCL)\ (?:runtime\ )?error\b
+      | \b(?:Segmentation\ fault|Bus\ error|Illegal\ instruction|Floating\ point\ exception)
+        (?=\s*$|\s*[-:(]|\s+\.?/)
+      | :\ line\ \d+:\s+\d+\ (?:Killed|Aborted|Terminated|Segmentation|Bus|Illegal|Floating)\b
+      | \bout\ of\ memory\b | \bOut\ Of\ Memory\b | \bCannot\ allocate\ memory\b
+      | ^ssh:\ | \bMPI_ERR_[A-Z]+: | \bpanic:\  | ^STOP\ (?!0\b)\S
+      | \b(?:invalid|unrecognized|unknown|illegal|ambiguous)\ option\b
+      | \boption\b.*\brequires\ an\ argument\b | ^Usage: """,
+    re.VERBOSE,
+)
+_WEAK = re.compile(
+    r"""cannot|can't|can\ not|could\ not|couldn't|unable\ to|no\ such|not\ \w+able\b|not\ found
+      | does\ not\ exist|not\ a\ directory|denied|invalid|unknown|illegal|unrecogni[sz]ed|fail(?:ed|ure)|error
+      | abort|missing|exceed|refused|usage:|too\ (?:many|few|large|small|long)|must\ be|no\ space
+      | not\ (?:supported|permitted|allowed|enough)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_HARMLESS = re.compile(
+    r"""^.{0,60}?(?:\b(?:warn(?:ing)?|note|info|debug)\b|\w+Warning:)
+      | \berrors?\b\s*[:=(]?\s*0\b | \b(?:0|no)\ errors?\b | \berror\ is\ not\ recoverable\b
+      | \b(?:max|maximum|min|rms|l_?[12]|inf|mean|total)\ errors?\s+\d+\s*$ | ^make.*\]\ Error\ \d+$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_OF_NO_WEIGHT = re.compile(
+    r"""\b(?:is|are|was|were|being)\ ignored\b | \bignoring\b | \b(?:deprecated|obsolete)\b
+      | \bassuming\b | \busing\ default | \b(?:falling|fall)\ back\b | :\ Success$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What a line says that has an error's words, and after which its program went on."""
+_OF_SYSTEM = re.compile(
+    r"""\b(?:No\ space\ left\ on\ device|Disk\ quota\ exceeded|Read-only\ file\ system|Too\ many\ open\ files
+      |Cannot\ allocate\ memory|Input/output\ error|Stale\ (?:NFS\ )?file\ handle|Permission\ denied
+      |No\ such\ file\ or\ directory|Connection\ (?:refused|reset\ by\ peer|timed\ out))\b""",
+    re.VERBOSE,
+)
+"""Errors of the system that some programs only warn of, before they end over what follows from them."""
+_WARNED = re.compile(
+    r"""^\W*warning\b.{0,40}?\b(?:unable\ to|cannot|can't|could\ ?n(?:o|')t|failed\ to)\s
+      +(?:create|open|read|write|access|find|load|connect|allocate)\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What a program warned of, went on, and ended over what follows from it."""
+_NUMBER = r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eEdD]))(?:[eEdD][-+]?\d+)?"
+_FIGURE = re.compile(
+    rf"""^(?!\W*(?:\S+:\s)?(?i:error|fatal\ error)\s*[:!]\s*[A-Za-z])  # unlike: ERROR: negative rho = -1.0
+      .*?\b(?i:errors?)\b
+      (?!\s+(?:in|at|on|while|when|during|from|reading|writing|opening|code|number|status|line|returned)\b)
+      (?:\s*(?:{_NUMBER}|[:=]\s*\d+)                       # not an ERROR: 3, which begins a line
+       | (?:\s+[\w()|/^-]+){{0,4}}\s*(?:[:=]\s*(?:{_NUMBER}|[-+]?\d+)|\s{_NUMBER})   # error norm L2: 3
+       | .*=\s*(?:{_NUMBER}|[-+]?\d+)
+       | \W+none)
+      \s*(?:%|\w{{1,4}})?[\s,;.)]*$""",
+    re.VERBOSE,
+)
+"""An error that was computed, with its value: what programs print when all is well."""
+_BUT = re.compile(r"\b(?:did not|negative|diverg\w+|nan)\b", re.IGNORECASE)
+_BARE = re.compile(r"^\W*(?:ERROR|Error|error)\W*\d+\W*$")
+_LAST = 20
+"""In how many of the last lines of an output words are looked for that may mean anything further up."""
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])|[\ufeff\ufffd]+(?=\w)")
+"""Colours and the like of terminals (ECMA-48), and marks of byte order."""
+_OF_RANK = re.compile(r"^(?:\[rank ?\d+\]:|\[\d+,\d+\]<std\w+>:) ?", re.MULTILINE)
+"""What PyTorch's and Open MPI's launchers put before each line of a rank."""
+_OF_GROMACS = frozenset(
+    f"{head}:"
+    for head in (
+        "Error in user input", "Fatal error", "Inconsistency in user input", "Software inconsistency error",
+        "Standard library logic error (bug)", "Parallelism setup error", "System I/O error",
+        "Feature not implemented", "Memory allocation failed", "Could not open file",
+        "Requested tolerance cannot be achieved", "Simulation instability detected",
+        "Internal error (bug)", "Communication error (possible bug)", "Range checking error (possible bug)",
+    )
+)  # fmt: skip
+"""See src/gromacs/utility/errorcodes.cpp."""
+_ASIDE = re.compile(r"^(?:Function|MPI rank|Program|Source file|From [\w:]+|in file)\b|^[-=*#%!|+~]{4,}$")
+"""What programs put between an error's head and its text: where in their own source it arose."""
+_BOX = re.compile(r"^[!|*#%]+\s+(.*?)(?:\s*[!|*#%]+)?$")
+_HEAD_ALONE = re.compile(r"^\W*(?:FATAL )?(?:ERROR|Error|error)\W*$")
+_THROWN = "terminate called"
+_FACT = re.compile(r"^[ ]*[A-Z][^:\n]{0,60}: +\S.*$", re.MULTILINE)
+_STACK = re.compile(r"^\(?\w+\)?\(\d*\)\.*: ?(.*)")
+
+
+def reason_of(work: Path, outputs: Iterable[str]) -> str:
+    """Return why the program failed that wrote `outputs`, files of `work` in order of their weight.
+
+    Empty where they say nothing. What is no error, but the last that was said, is told as that.
+    """
+    texts = [_read(work / name) for name in outputs]
+    said = [_said(text) for text in texts]
+    frame = frame_of(texts)
+    warned = next((one for one in (_system(lines) for lines in said) if one), "")
+    if found := _error(texts, said):
+        is_consequence = "ssertion" in found and warned and not _OF_SYSTEM.search(found)
+        return _cut(f"{warned}; {found}" if is_consequence else found)
+    # who aborts says why before; what another signal ends does not come to it
+    if frame is not None and frame.is_signal and frame.code != signal.SIGABRT:
+        return _cut(frame.sentence)
+    tails = [[line for line in lines[-_LAST:] if not _OF_NO_WEIGHT.search(line)] for lines in said]
+    if found := _first(_WEAK, tails) or (warned if frame is None or not frame.is_signal else ""):
+        before = _warning(said)
+        return _cut(f"{before}; {found}" if before and before != found else found)
+    if frame is None and (found := next(filter(None, map(launchers_words, texts)), "")):
+        return _cut(found)
+    return _cut(_last(frame, said))
+
+
+def error_of(work: Path, outputs: Iterable[str]) -> str:
+    """Return the first error that a program told of in so many words; empty where it did not."""
+    texts = [_read(work / name) for name in outputs]
+    return _cut(_error(texts, [_said(text) for text in texts]))
+
+
+def _said(text: str) -> list[str]:
+    return without_ignored(list(own_words(text)))
+
+
+def _last(frame: LauncherFrame | None, said: list[list[str]]) -> str:
+    """Return how a rank ended and the last that was printed, which stands alone where it is of errors."""
+    printed = [[line.strip() for line in lines if line.strip()] for lines in said]
+    lasts = [(number, lines[-1]) for number, lines in enumerate(printed) if lines]
+    weighty = [one for one in lasts if not _is_harmless(one[1]) and not _OF_NO_WEIGHT.search(one[1])]
+    if not lasts:
+        return frame.sentence if frame else ""
+    stream, last = (weighty or lasts)[0]
+    told = f"the last that was printed: {last}"
+    if frame is None:
+        return last if weighty and stream == 0 else told
+    if match := re.match(r"rank (\d+)\b", frame.sentence):
+        own = re.compile(rf"^\[{match[1]}\]\s|^{match[1]}:\s|\brank[ =:#]*{match[1]}\b", re.IGNORECASE)
+        its = (line for lines in printed for line in reversed(lines) if own.search(line))
+        told = next((f"it printed: {line}" for line in its), told)
+    return f"{frame.sentence}; {told}"
+
+
+def _system(lines: list[str]) -> str:
+    """Return the first error of the system that is told of; empty where there is none that matters."""
+    told = (line for line in lines if _OF_SYSTEM.search(line) and not _OF_NO_WEIGHT.search(line))
+    return next((_without_rank(line) for line in told), "")
+
+
+def _warning(said: list[list[str]]) -> str:
+    """Return the first warning of something that could not be done; empty where there is none."""
+    told = (line for lines in said for line in lines if _WARNED.search(line))
+    return next((_without_rank(line) for line in told if not _OF_NO_WEIGHT.search(line)), "")
+
+
+def abort_of(work: Path, outputs: Iterable[str]) -> str:
+    """Return which rank ended badly as its launcher tells, whatever the launcher's own exit code.
+
+    Empty where it tells nothing. mpirun ends with 0 after MPI_Abort with 0.
+    """
+    names = list(outputs)
+    frame = frame_of([_read(work / name) for name in names])
+    return reason_of(work, names) if frame is not None else ""
+
+
+def _error(texts: list[str], said: list[list[str]]) -> str:
+    blocks = (_opening(block) for text in texts for block in blocks_of(text))
+    told = (block for block in blocks if block and not _is_harmless(block))
+    return start_fault(texts) or _first(_STRONG, said) or next(told, "")
+
+
+def _first(pattern: re.Pattern[str], said: Iterable[list[str]]) -> str:
+    """Return the first error in what was said on one stream after the other."""
+    for lines in said:
+        for number, line in enumerate(lines):
+            if is_traceback(line):
+                return exception_of(lines, number)
+            if line.strip() in _OF_GROMACS or (pattern.search(line) and not _is_harmless(line)):
+                return _whole(lines, number)
+    return ""
+
+
+def _is_harmless(line: str) -> bool:
+    """Return whether a line that has an error's words tells of none."""
+    if _HARMLESS.search(line):
+        return True
+    others = re.sub(r"(?i)errors?", "", line)
+    is_figure = _FIGURE.search(line) and not _BARE.search(line)
+    return bool(is_figure and not (_WEAK.search(others) or _BUT.search(others)))
+
+
+def _whole(lines: list[str], number: int) -> str:
+    """Return an error with what belongs to it: indented lines below it, and what follows a colon."""
+    head = _without_rank(lines[number])
+    if head in _OF_GROMACS:
+        return _of_gromacs(lines[number:])
+    if head.endswith("error stack:"):
+        return _of_stack(head, lines[number + 1 :])
+    if _THROWN in head:
+        return _of_thrown(head, lines[number + 1 : number + 12])
+    parts = [head]
+    is_foam = "FOAM FATAL" in head or "FATAL CALLED" in head  # of OpenFOAM and of WRF
+    for line in lines[number + 1 : number + 12]:
+        part = _without_rank(line)
+        is_open = parts[-1].endswith(":") or (is_foam and len(parts) < 3) or _HEAD_ALONE.match(parts[-1])
+        if not part and (is_open or (is_foam and len(parts) < 2)):
+            continue
+        if _ASIDE.search(part) or (part and part in parts):
+            continue
+        if not part or not (is_open or line[:1].isspace()) or sum(map(len, parts)) > _MOST:
+            break
+        parts.append(part)
+    return " ".join(parts)
+
+
+def _of_gromacs(lines: list[str]) -> str:
+    """Return GROMACS' error, which may stand among the same lines of another rank."""
+    parts: list[str] = []
+    for line in lines[:30]:
+        part = line.strip()
+        if part.startswith(("For more information", "-----")) and len(parts) > 2:
+            break
+        if (
+            part
+            and part not in parts
+            and not _ASIDE.search(part)
+            and not part.startswith(("For more", "web"))
+        ):
+            parts.append(part)
+    return " ".join(parts)
+
+
+def _of_stack(head: str, below: list[str]) -> str:
+    """Return MPICH's error with the deepest line of its stack that says something."""
+    depth = ""
+    for line in below:
+        match = _STACK.match(line.strip())
+        if match is None:
+            break
+        depth = match[1].strip() or depth
+    head = head.removesuffix(", error stack:")
+    return f"{head}: {depth}" if depth and depth not in head else head
+
+
+def _of_thrown(head: str, below: list[str]) -> str:
+    """Return C++'s exception, which may stand among the same words of other ranks."""
+    head = f"{_THROWN}{head.rpartition(_THROWN)[2]}"
+    for line in below:
+        for what in line.split("what():")[1:]:
+            if text := what.partition(_THROWN)[0].strip():
+                return f"{head} what(): {text}"
+    return head
+
+
+def _without_rank(line: str) -> str:
+    """Return a line without the rank that some programs and MPIs put before it, and out of its box."""
+    line = re.sub(r"^\[\d+\](?:\s|$)|^Abort\(-?\d+\)[^:]*: ", "", line.strip())
+    match = _BOX.match(line)
+    return match[1] if match else line
+
+
+def _opening(block: str) -> str:
+    """Return the first paragraph of a launcher's message, and what it announces.
+
+    Of a long one it is the first sentence, with what stands below as ``Component: nonsense``.
+    """
+    first, _, rest = block.partition("\n\n")
+    if first.rstrip().endswith(":"):
+        first = f"{first} {rest.partition(chr(10) * 2)[0]}"
+    first = " ".join(first.split())
+    facts = [" ".join(line.split()) for line in _FACT.findall(rest)]
+    if facts and len(first) > _MOST // 2:
+        first = f"{first.partition('. ')[0]} ({'; '.join(facts)})"
+    return first
+
+
+def _cut(text: str) -> str:
+    plain = "".join(one if one.isprintable() and one != "\ufffd" else " " for one in text)
+    text = " ".join(plain.split())
+    return text if len(text) <= _MOST else f"{text[: _MOST - _END]} … {text[-_END:]}"
+
+
+def _read(path: Path) -> str:
+    """Return the beginning and the end of a file; nothing where it cannot be read."""
+    try:
+        with SafeFolder(path.parent, path.name).reader() as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            if size <= _HEAD + _TAIL:
+                data = file.read()
+            else:
+                data = file.read(_HEAD) + b"\n"
+                file.seek(size - _TAIL)
+                data += file.read()
+    except OSError:
+        return ""
+    text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    return _OF_RANK.sub("", _ESCAPE.sub("", text))
+
+
+def outputs_of(work: Path, stdout: str, stderr: str, output: str) -> Iterator[str]:
+    """Yield the files in which a program may have said why it failed: errors first.
+
+    `output` is the workload's own; of one that each rank has (``rsl.error.0000``), those of all ranks.
+    """
+    yield stderr
+    yield stdout
+    if output not in {"stdout", ""}:
+        pattern = re.sub(r"\d+$", "*", output)
+        yield from [one.name for one in SafeFolder(work).files(pattern)][:1024]

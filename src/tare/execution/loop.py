@@ -1,0 +1,388 @@
+"""Pass over the blocks of a plan until every run has its answer; go on where an earlier session ended."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from tare.analysis.budget import Spending
+from tare.analysis.pairing import Outstanding, Passing, compared
+from tare.core import log
+from tare.core.attempt import Attempt, State
+from tare.core.case import Case, Pass, Run
+from tare.core.clock import SteadyClock
+from tare.core.errors import BackendError
+from tare.core.log import fields
+from tare.core.plan import Plan
+from tare.execution.executor import Executor
+from tare.execution.repeated_failures import Stopped
+
+_LOG = log.of("execution")
+
+_MOST_FAULTS_IN_A_ROW = 3
+
+
+class Log(Protocol):
+    """Where the loop records what happens, before it goes on."""
+
+    def block_began(self, block: int, order: list[str], again: list[str]) -> None:
+        """Record that a pass over a block begins, with the order of its runs, and which it makes again."""
+        ...
+
+    def attempt_began(self, case: str, block: int, attempt: int, at: float) -> None:
+        """Record that an attempt begins."""
+        ...
+
+    def attempt_ended(self, attempt: Attempt) -> None:
+        """Record durably what came of an attempt."""
+        ...
+
+
+class Rule(Protocol):
+    """Says which cases need another block, once the least number of blocks has been run."""
+
+    def add(self, attempt: Attempt) -> None:
+        """Take in a measured run that came out well."""
+        ...
+
+    def wanted(self) -> set[str]:
+        """Return the ids of the cases that need another block."""
+        ...
+
+
+class LoopState(msgspec.Struct, frozen=True):
+    """How far a campaign is, after an attempt or before one; `eta_s` is None until it can be told."""
+
+    n_done: int
+    n_runs: int
+    eta_s: float | None
+    case: Case
+    run: Run
+    last: Attempt | None
+
+
+class Loop:
+    """The state machine over blocks, runs and attempts.
+
+    `executor` carries attempts out. `rule` says which cases go on beyond the least number of blocks; without
+    one, all do, to the most. `history` holds the attempts of earlier sessions, `begun` those of them
+    that have no end on record. What is run next follows from the plan and the attempts so far alone, so
+    an interruption changes nothing. `session` numbers the present session: what an earlier one has run is not
+    run again, unless what is left has nothing else to be compared with that ran beside it (see Outstanding).
+    `passes` are the passes that were begun so far, with what they were to run once more. `on_left` is told
+    what is left to be run when it begins, and the case of each warm-up run before it; `on_stopped` of a
+    program of which no more runs begin, since all failed in the same way, or it could not be started
+    (`started`, see Stopped).
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        log: Log,
+        executor: Executor,
+        *,
+        history: Sequence[Attempt] = (),
+        begun: Sequence[Attempt] = (),
+        orders: Mapping[int, list[str]] | None = None,
+        session: int = 0,
+        passes: Mapping[Pass, Collection[str]] | None = None,
+        rule: Rule | None = None,
+        on_progress: Callable[[LoopState], None] = lambda progress: None,
+        on_left: Callable[[Sequence[Passing], Sequence[str]], None] = lambda left, warmup: None,
+        on_stopped: Callable[[str], None] = lambda said: None,
+        is_retrying_failed: bool = False,
+        started: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self.plan = plan
+        self._log = log
+        self._clock = SteadyClock()
+        self._executor = executor
+        self._begun = begun
+        self._orders = dict(orders or {})
+        self._rule = rule
+        self._on_progress = on_progress
+        self._on_left = on_left
+        self._cases = {case.id: case for case in plan.cases}
+        self._n_attempts: dict[Run, int] = {}
+        self._n_tries: Counter[Run] = Counter()
+        self._under_way: dict[Run, int] = {}
+        self._session = session
+        self._sessions: dict[Run, int] = {}
+        self._passes = {Pass(session, block) for block in self._orders} if passes is None else set(passes)
+        self._outstanding = Outstanding(plan, session, passes)
+        self._compared = compared(plan)
+        self._late = _late(self._cases, history)
+        self._spent = Spending(plan.repeats.budget)
+        self._faults_in_a_row = 0
+        self._n_left = 0
+        self._on_stopped = on_stopped
+        self._stopped = Stopped(self._cases, started)
+        self._is_warm = any(one.block >= 1 and one.session == session for one in history)
+        for attempt in history:
+            run = Run(attempt.block, attempt.case)
+            self._n_attempts[run] = max(self._n_attempts.get(run, 0), attempt.attempt)
+            is_tried_again = is_retrying_failed and attempt.state is not State.DONE
+            self._take(run, attempt, is_settled=attempt.is_settled and not is_tried_again)
+
+    def left(self) -> list[Passing]:
+        """Return what is left to be run, block by block, of the blocks that are planned so far."""
+        blocks = range(1, max([self.plan.repeats.min, *self._orders]) + 1)
+        found = (self._outstanding.of_block(block, self._order(block)) for block in blocks)
+        return [one for one in found if one.order]
+
+    def run(self) -> None:
+        """Run everything that is still to be run.
+
+        Raises what the executor and the log raise; what is under way is then ended, and lost.
+        """
+        try:
+            self._adopt()
+            for block, cases in self._blocks():
+                if not self._launch(block, self._begin(block, cases)):
+                    break
+                # Warm-up ends before what is measured begins; precision is known when all have landed.
+                if block == 0 or block >= self.plan.repeats.min:
+                    self._land_all()
+            self._land_all()
+        except KeyboardInterrupt:
+            for run, number in self._under_way.items():
+                session = self._sessions.get(run, self._session)
+                self._log.attempt_ended(_interrupted(run, number, session, self._clock()))
+            raise
+        finally:
+            self._executor.abandon()
+
+    def _adopt(self) -> None:
+        """Take over what an earlier session began and can still end; record the rest as lost."""
+        begun = {Run(one.block, one.case): one for one in self._begun if one.case in self._cases}
+        adopted = self._executor.adopt(
+            [(self._cases[run.case], run, one.attempt) for run, one in begun.items()]
+        )
+        self._under_way = {run: begun[run].attempt for run in adopted}
+        self._sessions = {run: begun[run].session for run in adopted}
+        for run in adopted:
+            self._outstanding.take_under_way(run, begun[run].session)
+        left = self.left()
+        self._n_left = sum(len(one.order) for one in left) + len(self._under_way)
+        self._on_left(left, sorted(self.cold()) * self.plan.warmup)
+        for one in self._begun:
+            if Run(one.block, one.case) not in self._under_way:
+                self._log.attempt_ended(one)
+
+    def _blocks(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield warm-up passes (0 and below), the blocks of the plan, then what precision asks for.
+
+        Each with the order of its cases. A session that goes on is warm enough for the passes it has had;
+        a new one warms up the cases that it is going to run. A block beyond the least number begins only
+        where the whole of it fits into the budget: half a block compares nothing.
+        """
+        repeats = self.plan.repeats
+        cold = self.cold()
+        for block in range(1 - self.plan.warmup if cold else 1, 1):
+            yield block, [case.id for case in self.plan.order(block) if case.id in cold]
+        for block in range(1, repeats.min + 1):
+            yield block, self._order(block)
+        for block in range(repeats.min + 1, repeats.max + 1):
+            is_new = block not in self._orders
+            cases = self._wanted() if is_new else set(self._order(block))
+            if is_new and not (cases and self._spent.has_room(cases)):
+                _LOG.info(
+                    "no more blocks",
+                    extra=fields(
+                        block=block, why="the budget has no room" if cases else "no case asks for more"
+                    ),
+                )
+                return
+            if is_new:
+                _LOG.info(
+                    "one more block",
+                    extra=fields(block=block, n_cases=len(cases), n_known=len(self._cases) - len(cases)),
+                )
+            yield block, [case.id for case in self.plan.order(block) if case.id in cases]
+
+    def has_room(self, case: str) -> bool:
+        """Return whether a run of `case` is expected to fit into the budget."""
+        return self._spent.has_room([case])
+
+    def may_go_on(self) -> bool:
+        """Return whether precision may ask for more than what is left by now."""
+        repeats = self.plan.repeats
+        if self._rule is None or repeats.max == repeats.min:
+            return repeats.max > max([repeats.min, *self._orders])
+        return repeats.max > max([repeats.min, *self._orders]) or bool(self._late & self._open_cases())
+
+    def _open_cases(self) -> set[str]:
+        """Return the cases that are not yet in every block."""
+        blocks = range(self.plan.repeats.min + 1, self.plan.repeats.max + 1)
+        return {case for case in self._cases for block in blocks if case not in self._orders.get(block, [])}
+
+    def cold(self) -> set[str]:
+        """Return the cases that this session is going to run, unless it is warm, or has no room for any."""
+        if self._is_warm or not self.plan.warmup:
+            return set()
+        cases = {case for passing in self.left() for case in passing.order}
+        if self.plan.repeats.max > max([self.plan.repeats.min, *self._orders]):
+            cases |= self._wanted()
+        return cases if any(self._spent.has_room([case]) for case in cases) else set()
+
+    def _order(self, block: int) -> list[str]:
+        """Return the cases of a block in its order: all, or of one beyond the least those that it has."""
+        order = [case.id for case in self.plan.order(block)]
+        if block <= self.plan.repeats.min:
+            return order
+        known = {*self._orders[block], *self._joining()}
+        return [case for case in order if case in known]
+
+    def _joining(self) -> set[str]:
+        """Return the cases added later that precision asks for, with what they are held against."""
+        joining = self._late & self._wanted() if self._late else set()
+        return joining | {one for one, other in self._compared if other in joining}
+
+    def _begin(self, block: int, cases: list[str]) -> list[str]:
+        """Return what is to be run of a block, in its order, which is recorded before any of it begins."""
+        is_new = block not in self._orders
+        passing = self._outstanding.of_block(block, cases)
+        self._orders[block] = list(dict.fromkeys([*self._orders.get(block, []), *cases]))
+        if is_new and block > self.plan.repeats.min:
+            self._n_left += len(cases)
+        elif block > self.plan.repeats.min:  # cases added later may have joined it
+            self._n_left = max(self._n_left, len(passing.order))
+        own = Pass(self._session, block)
+        if is_new or (passing.order and own not in self._passes):
+            _LOG.info(
+                "block begins",
+                extra=fields(block=block, n_runs=len(passing.order), n_again=len(passing.again)),
+            )
+            self._log.block_began(block, cases if is_new else passing.order, passing.again)
+            self._passes.add(own)
+        return passing.order
+
+    def _wanted(self) -> set[str]:
+        return {case.id for case in self.plan.cases} if self._rule is None else self._rule.wanted()
+
+    def _launch(self, block: int, order: Sequence[str]) -> bool:
+        """Begin the runs of a block that have no answer yet; return False where the budget ends it."""
+        for case in order:
+            run = Run(block, case)
+            while run in self._under_way:  # of an earlier session, and needed once more
+                self._land()
+            if self._outstanding.is_answered_now(run):
+                continue
+            if self._is_stopped(run):
+                continue
+            cases = [case, *(other.case for other in self._under_way)]
+            if not self._spent.has_room(cases, is_measured=block >= 1):
+                return False
+            self._start(run)
+        return True
+
+    def _is_stopped(self, run: Run) -> bool:
+        """Return whether a run would only fail as all of its program did, and say so once."""
+        for said in self._stopped.news([self._cases[run.case]]):
+            _LOG.warning("a program is stopped", extra=fields(why=said))
+            self._on_stopped(said)
+        return run not in self._n_tries and self._stopped.is_stopped(self._cases[run.case])
+
+    def _start(self, run: Run) -> None:
+        """Begin an attempt of `run` as soon as there is room for it."""
+        case = self._cases[run.case]
+        while not self._executor.has_room(case):
+            self._land()
+        number = self._n_attempts[run] = self._n_attempts.get(run, 0) + 1
+        self._n_tries[run] += 1
+        self._report(run, None)
+        _LOG.debug("run begins", extra=fields(case=run.case, block=run.block, attempt=number))
+        self._log.attempt_began(run.case, run.block, number, self._clock())
+        self._under_way[run] = number
+        self._executor.start(case, run, number)
+        if not self._executor.has_room(case):
+            self._land()
+
+    def _land_all(self) -> None:
+        while self._under_way:
+            self._land()
+
+    def _land(self) -> None:
+        """Wait for attempts that end, and record them; try again what the infrastructure has failed."""
+        for attempt in self._executor.wait():
+            run = Run(attempt.block, attempt.case)
+            del self._under_way[run]
+            session = self._sessions.pop(run, self._session)
+            attempt = msgspec.structs.replace(attempt, session=session)
+            self._n_left -= attempt.is_settled and run.block >= 1
+            self._log.attempt_ended(attempt)
+            self._take(run, attempt, is_settled=attempt.is_settled)
+            is_tried_again = not attempt.is_settled and self._n_tries[run] <= self.plan.retries
+            _tell_end(attempt, is_tried_again=is_tried_again)
+            if is_tried_again:
+                self._start(run)
+                continue
+            self._report(run, attempt)
+            self._count_fault(attempt)
+
+    def _count_fault(self, attempt: Attempt) -> None:
+        """Raise BackendError when the infrastructure has failed one run after the other too often."""
+        self._faults_in_a_row = 0 if attempt.is_settled else self._faults_in_a_row + 1
+        if self._faults_in_a_row >= _MOST_FAULTS_IN_A_ROW:
+            raise BackendError(
+                f"{_MOST_FAULTS_IN_A_ROW} runs in a row could not be run: {attempt.reason}; when that is "
+                "mended, run the same command again to go on"
+            )
+
+    def _take(self, run: Run, attempt: Attempt, *, is_settled: bool) -> None:
+        """Take in what came of an attempt, now or in an earlier session."""
+        self._spent.add(attempt, is_settled=is_settled)
+        self._outstanding.take(attempt, is_settled=is_settled)
+        self._stopped.take(attempt, is_settled=is_settled)
+        if attempt.state is State.DONE and run.block >= 1 and self._rule is not None:
+            self._rule.add(attempt)
+
+    def _report(self, run: Run, last: Attempt | None) -> None:
+        n_done = self._spent.n_runs
+        eta_s = self._spent.left_s(self._n_left)
+        n_runs = n_done + max(self._n_left, 0)
+        self._on_progress(LoopState(n_done, n_runs, eta_s, self._cases[run.case], run, last))
+
+
+def _late(cases: Collection[str], history: Sequence[Attempt]) -> set[str]:
+    """Return the cases that the first session did not run: they were added later, or it ended before."""
+    sessions = [one.session for one in history]
+    first = {one.case for one in history if one.session == min(sessions)}
+    return set(cases) - first if first else set()
+
+
+def _interrupted(run: Run, number: int, session: int, at: float) -> Attempt:
+    return Attempt(
+        case=run.case,
+        block=run.block,
+        attempt=number,
+        state=State.LOST,
+        reason="interrupted",
+        started_at=at,
+        session=session,
+    )
+
+
+def _tell_end(attempt: Attempt, *, is_tried_again: bool) -> None:
+    """Log how an attempt ended, and whose fault it was if it did not come out well."""
+    is_done = attempt.state is State.DONE
+    whose = {True: "infrastructure", False: "program" if attempt.state is State.FAILED else None}
+    _LOG.log(
+        logging.INFO if is_done else logging.WARNING,
+        "run ended",
+        extra=fields(
+            case=attempt.case,
+            block=attempt.block,
+            attempt=attempt.attempt,
+            state=attempt.state,
+            elapsed_s=round(attempt.elapsed_s, 6),
+            fault_of=whose[attempt.is_infrastructure],
+            check=attempt.check or None,
+            reason=attempt.reason or None,
+            is_tried_again=None if is_done else is_tried_again,
+        ),
+    )

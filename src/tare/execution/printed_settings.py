@@ -1,0 +1,106 @@
+"""Hold what a program printed of itself against what was asked of it, or told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tare.core.case import Case
+from tare.core.units import write_bytes
+from tare.core.values import Scalar, Settings
+from tare.core.workload import Measurement, ParameterKind, Parsed, Workload
+
+_NOUNS = {
+    "ranks": ("rank", "ranks"),
+    "nodes": ("node", "nodes"),
+    "ranks_per_node": ("rank per node", "ranks per node"),
+    "threads": ("thread per rank", "threads per rank"),
+}
+_MOST_SHOWN = 5
+_ORDINALS = {"run": "runs", "test": "tests", "report": "reports", "iteration": "iterations"}
+"""Coordinates that only number the parts of an output, and the coordinate that says how many there are."""
+
+
+def asked_of(workload: Workload, case: Case) -> dict[str, Scalar]:
+    """Return what the command line of `case` asks of the program that is measured.
+
+    Nodes are left out: programs count host names, and where ranks were is attested by the ranks themselves
+    (see runner.placement).
+    """
+    stage = workload.stages(case)[-1]
+    layout = stage.layout or case.layout
+    asked: dict[str, Scalar] = {"threads": layout.threads, **case.parameters}
+    return {"ranks": layout.ranks, **asked} if stage.is_mpi else asked
+
+
+def contradictions(workload: Workload, parsed: Parsed, expected: Settings, verb: str) -> Iterator[str]:
+    """Yield a sentence for each fact that `expected` knows otherwise; `verb` says how: "asked for", "told".
+
+    What is expected to be nothing (0, or an empty text) is left to the program by whoever asked.
+    """
+    sizes = {one.name for one in workload.parameters if one.kind is ParameterKind.BYTES}
+    for name, values in parsed.printed.items():
+        value = expected.get(name)
+        if value is None or (not value and not isinstance(value, bool)):
+            continue
+        if any(not _is_same(one, value) for one in values):
+            said = _named(name, _listed([_value(name, one, sizes) for one in values]), values)
+            was = "was" if name not in _NOUNS or value == 1 else "were"
+            other = _value(name, value, sizes)
+            yield f"{workload.name} printed {said}, and {other} {was} {verb}{_cure(name, values)}"
+
+
+def held(workload: Workload, parsed: Parsed, expected: Settings, verb: str) -> Parsed:
+    """Return `parsed` with a problem for each contradiction (see `contradictions`)."""
+    found = tuple(contradictions(workload, parsed, expected, verb))
+    return msgspec.structs.replace(parsed, problems=(*parsed.problems, *found)) if found else parsed
+
+
+def anchored(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Return `measurements` so that what only has a number is never paired with what has it by chance.
+
+    The third run of five is not the third of three: where an output numbers its parts, their count becomes a
+    coordinate beside the number, and only outputs with as many parts are paired.
+    """
+    counts: dict[str, set[Scalar]] = {}
+    for one in measurements:
+        for name in one.at.keys() & _ORDINALS.keys():
+            counts.setdefault(name, set()).add(one.at[name])
+    if not counts:
+        return list(measurements)
+    return [
+        msgspec.structs.replace(
+            one, at={**one.at, **{_ORDINALS[name]: len(counts[name]) for name in counts if name in one.at}}
+        )
+        for one in measurements
+    ]
+
+
+def _is_same(printed: Scalar, expected: Scalar) -> bool:
+    if isinstance(printed, str) or isinstance(expected, str):
+        return str(printed).lower() == str(expected).lower()
+    return abs(printed - expected) <= 1e-9 * max(abs(printed), abs(expected))
+
+
+def _named(name: str, said: str, values: Sequence[Scalar]) -> str:
+    if name not in _NOUNS:
+        return f"{name.replace('_', ' ')} {said}"
+    return f"{said} {_NOUNS[name][values[-1] != 1]}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = [f"{len(words) - _MOST_SHOWN} more"] if len(words) > _MOST_SHOWN else []
+    *first, last = [*words[:_MOST_SHOWN], *more]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _value(name: str, value: Scalar, sizes: set[str]) -> str:
+    if name in sizes and isinstance(value, int):
+        return write_bytes(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _cure(name: str, values: Sequence[Scalar]) -> str:
+    """Return what helps where each process of an MPI program found itself alone."""
+    return "; build it with the launcher's MPI" if name == "ranks" and 1 in values else ""

@@ -1,0 +1,142 @@
+"""Lay out an attempt's folder: its exact commands, its input files, and what earlier runs have kept."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tare.core import log
+from tare.core.case import Case
+from tare.core.errors import CampaignError, DiskFull
+from tare.core.launch import Invocation
+from tare.core.log import fields
+from tare.core.safe_folder import SafeFolder
+from tare.core.workload import Stage
+from tare.execution.cache import StageCache, stage_keys
+from tare.execution.compose import Composer
+from tare.execution.transport_reports.gathering import gather
+from tare.probes.placement import BOOST, ranks_folder
+
+_LOG = log.of("staging")
+
+_LEAST_ROOM = 64 * 1024  # bytes; with less, an output may be cut short without anybody noticing
+_LEAST_INODES = 64  # an attempt's folder, its command, outputs, and what ranks and programs write
+
+
+class StagedFolder(NamedTuple):
+    """A stage of an attempt: its command, the key under which its products are kept, and its outputs."""
+
+    stage: Stage
+    invocation: Invocation
+    key: str | None
+    stdout: str
+    stderr: str
+
+
+def stage_all(
+    composer: Composer,
+    case: Case,
+    work: Path,
+    head: str | None,
+    owner: str | None = None,
+    *,
+    boost_tries: int = 0,
+) -> tuple[StagedFolder, ...]:
+    """Make the folder `work` with the input files of all stages, and ``command.json``; return the stages.
+
+    `owner` names the attempt's own folder on its storage path. Its ranks try so many times
+    to go before other programs of their nodes.
+    """
+    folder = SafeFolder(work.parents[2], *work.parts[-3:])
+    folder.make_folder(is_fresh=True)
+    place = composer.site.place(work) if head else None
+    staged = compose_stages(composer, case, place or work, owner)
+    own = {"storage": composer.own_storage(case, owner)} if composer.needs_own_storage(case) else {}
+    record = [
+        {
+            "stage": one.stage.name,
+            "host": head,
+            "argv": composer.signs.argv(one.invocation.argv),
+            "env": composer.signs.variables(one.invocation.env),
+            "boost": boost_tries > 0,
+            **own,
+        }
+        for one in staged
+    ]
+    (folder / "command.json").replace(msgspec.json.encode(record), is_synced=False)
+    for one in staged:
+        for name, text in one.stage.files.items():
+            _input(folder, name, case.workload).replace(text.encode(), is_synced=False)
+            _LOG.debug("file written", extra=fields(case=case.id, file=name, n_bytes=len(text)))
+        if boost_tries and composer.is_attested(case, one.stage):
+            (folder / ranks_folder(one.stage) / BOOST).replace(f"{boost_tries}\n".encode(), is_synced=False)
+    return staged
+
+
+def _input(folder: SafeFolder, name: str, workload: str) -> SafeFolder:
+    try:
+        return folder / posixpath.normpath(name)
+    except OSError as error:
+        raise CampaignError(f"{workload}: input file {name!r} is outside its working folder") from error
+
+
+def compose_stages(
+    composer: Composer, case: Case, work: Path, owner: str | None = None
+) -> tuple[StagedFolder, ...]:
+    """Return the stages of `case`; the output of the last one, which is measured, has no prefix."""
+    composed = composer.compose(case, work, owner)
+    keys = stage_keys(composer, case) if len(composed) > 1 else (None,)
+    return tuple(
+        StagedFolder(stage, invocation, key, f"{prefix}stdout", f"{prefix}stderr")
+        for (stage, invocation), key, prefix in zip(composed, keys, _prefixes(composed), strict=True)
+    )
+
+
+def keep(cache: StageCache, staged: StagedFolder, work: Path) -> str:
+    """Keep what a stage made, if it is to be kept; return what it did not make, if anything."""
+    if staged.key is None:
+        return ""
+    try:
+        cache.keep(staged.key, staged.stage, work)
+    except FileNotFoundError as error:
+        return f"made no {Path(error.filename).name}"
+    return ""
+
+
+def require_room(folder: Path) -> None:
+    """Raise DiskFull unless the file system of `folder` has room for one more attempt's evidence."""
+    try:
+        room = os.statvfs(folder)
+    except OSError as error:
+        raise CampaignError.from_os(folder, error) from error
+    if room.f_bavail * room.f_frsize < _LEAST_ROOM:
+        raise DiskFull(folder, "room left on this file system")
+    if room.f_files and room.f_favail < _LEAST_INODES:  # some, such as Btrfs, have no number of them
+        raise DiskFull(folder, f"room for files: {room.f_favail} inodes are left on this file system")
+
+
+def settle_outputs(staged: StagedFolder, work: Path) -> None:
+    """Part what the libraries of a stage that ended said from what its program did.
+
+    A program that took the rights to its folders away harms no more than what it wrote.
+    """
+    SafeFolder(work.parents[2], *work.parts[-3:]).restore_rights()
+    gather(work, staged.stage.name, staged.stdout, staged.stderr)
+    _drop_if_empty(work / staged.stderr)
+
+
+def _drop_if_empty(path: Path) -> None:
+    """Remove an output that nobody wrote to."""
+    place = SafeFolder(path.parent, path.name)
+    if place.is_file() and place.status().st_size == 0:
+        place.remove()
+
+
+def _prefixes(composed: tuple[tuple[Stage, Invocation], ...]) -> Iterator[str]:
+    last = composed[-1][0]
+    return ("" if stage is last else f"{stage.name}." for stage, _ in composed)

@@ -1,0 +1,293 @@
+"""Prove that the network which a case asked for really carried its data, and say how strong the proof is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tare.core.attempt import Proof, Traffic
+from tare.core.job import Counters
+from tare.core.site import Network
+from tare.core.units import format_bytes
+from tare.execution.network_interfaces import OVER_SOCKETS, chosen_ports, is_port, others, own_bytes
+
+_START_BYTES = 256 * 1024
+_START_BYTES_A_RANK = 16 * 1024
+_UNKNOWN = "which of them carried the data is not known"
+_NOISE_BYTES = 1024  # of what keeps a network up, both ways, while a run takes its seconds
+_HEADER_BYTES = 40  # of IPv4 and TCP without options, in each packet (RFC 791, RFC 9293)
+
+
+class Needs(msgspec.Struct, frozen=True, kw_only=True):
+    """What must have crossed the network of each node for a run to be true.
+
+    `payload_bytes` is the least that its figures need, None where they do not tell; `n_messages` how many
+    messages it came in at least that no packet can share. Where it `is_answered`, as all that TCP carries,
+    something comes back from each node; datagrams may go one way only. The rest is what is known of the run.
+    """
+
+    payload_bytes: int | None = None
+    n_messages: int = 0
+    is_answered: bool = True
+    n_ranks: int = 2
+    n_nodes: int = 2
+
+    @property
+    def start_bytes(self) -> int:
+        """Return what the start of the ranks cannot exceed on any node: daemons, addresses, outputs.
+
+        In the lab one interface of a node carried, both ways together, at most 191 KiB for the start of 8
+        ranks on two nodes and a barrier, and 575 KiB for 16 on four: MPICH over UCX; Open MPI and Intel MPI
+        took less (three runs of each). All addresses, some hundred bytes a rank, go to each node, and the
+        first one may send all of them.
+        """
+        return _START_BYTES + self.n_ranks * (_START_BYTES_A_RANK + 2048 * self.n_nodes)
+
+
+class TransportVerdict(NamedTuple):
+    """What the byte counters say: the evidence, its strength, and the fault where they disprove the run."""
+
+    evidence: str
+    proof: Proof | None = None
+    fault: str | None = None
+
+
+class _Seen(NamedTuple):
+    """What was seen on one host: the bytes that `name` carried, and why that alone proves nothing."""
+
+    name: str
+    n_bytes: int | None
+    doubt: str = ""
+    fault: str | None = None
+
+
+def prove(
+    network: Network,
+    hosts: Sequence[str],
+    traffic: Traffic,
+    needs: Needs,
+    *,
+    management: Collection[str] = (),
+    devices: Collection[str] = (),
+    is_said: bool = False,
+) -> TransportVerdict:
+    """Judge one attempt by what crossed the interfaces and RDMA ports of each of its `hosts`.
+
+    What carries the data must have carried what the run `needs`, both ways, and more than any other interface
+    but loopback, on each host. It is the interface, or where the provider goes past the kernel the ports of
+    its adapter, or `devices` where the site names them. `management` may have carried as much as a start
+    does. `is_said` says that the MPI itself names this network: then what other interfaces carried, and what
+    no counter tells, is no fault.
+    """
+    seen = {}
+    for host in hosts:
+        look = _Look(network, host, traffic.get(host, {}), needs, management, devices, is_said)
+        seen[host] = look.see()
+        if seen[host].fault:
+            return TransportVerdict("", None, seen[host].fault)
+    doubt = next((one.doubt for one in seen.values() if one.doubt), "")
+    evidence = _evidence(list(seen.values()), needs)
+    if not doubt:
+        return TransportVerdict(evidence, Proof.COUNTED)
+    evidence = f"{evidence}; {doubt}" if evidence else doubt
+    return TransportVerdict(evidence, Proof.SAID if is_said else Proof.NOT_PROVEN)
+
+
+def _evidence(seen: Sequence[_Seen], needs: Needs) -> str:
+    known = [(one.n_bytes, one.name) for one in seen if one.n_bytes is not None]
+    if not known or len(known) < len(seen):
+        return ""
+    least, name = min(known)
+    text = f"{name} carried {format_bytes(least)} or more on each of {len(seen)} hosts"
+    if needs.payload_bytes is None:
+        return text
+    return f"{text}; {format_bytes(needs.payload_bytes)} were needed"
+
+
+class _Look:
+    """One look at what crossed one host."""
+
+    def __init__(
+        self,
+        network: Network,
+        host: str,
+        counters: Mapping[str, Counters],
+        needs: Needs,
+        management: Collection[str],
+        devices: Collection[str],
+        is_said: bool,
+    ) -> None:
+        self.network, self.host, self.counters, self.needs = network, host, counters, needs
+        self.management, self.is_said = management, is_said
+        self.ports = chosen_ports(network, counters, devices)
+
+    def see(self) -> _Seen:
+        """Return what was seen: of interfaces, or of ports where the provider goes past the kernel."""
+        interface = self.network.interface
+        if self.network.provider in OVER_SOCKETS:
+            return self._interface()
+        if interface in self.counters and self.counters[interface].known_link.carries_rdma and not self.ports:
+            told = f"what {interface} carried is not told apart: RDMA in software, TCP or others"
+            return self._interface()._replace(doubt=told)
+        if self.network.provider == "ucx" and interface in self.counters:
+            through = own_bytes(self.counters, interface)
+            if not self.ports or through > sum(own_bytes(self.counters, one) for one in self.ports):
+                return self._interface()
+        return self._ports() if self.ports else self._no_ports()
+
+    def _interface(self) -> _Seen:
+        name = self.network.interface
+        if all(is_port(one) for one in self.counters):
+            return _Seen(name, None, f"{self.host} told no counters of its interfaces")
+        if name not in self.counters:
+            absent = f"host {self.host} has no interface {name}; mend the site file's network"
+            return _Seen(name, None, fault=absent)
+        if self.counters[name].is_unknown:
+            return self._unread((name,))
+        needed = self._needed()
+        carried = own_bytes(self.counters, name)
+        if fault := self._too_little((name,), carried, needed) or self._one_way(name):
+            return _Seen(name, carried, fault=fault)
+        return self._beside((name,), carried)
+
+    def _ports(self) -> _Seen:
+        name, needed = " and ".join(self.ports), self.needs.payload_bytes
+        carried = sum(own_bytes(self.counters, one) for one in self.ports)
+        if carried == 0 and any(self.counters[one].is_unknown for one in self.ports):
+            return self._unread(self.ports)
+        if carried == 0 or (self.is_said and needed is not None and carried < needed):
+            # Some adapters count nothing for their virtual functions; and rails share what the MPI sends.
+            if around := self._through_the_kernel():
+                return _Seen(name, carried, fault=around)
+            said = "counted nothing" if carried == 0 else f"counted only {format_bytes(carried)}"
+            return _Seen(name, None, f"{name} on {self.host} {said}")
+        if fault := self._too_little(self.ports, carried, needed):
+            return _Seen(name, carried, fault=fault)
+        return self._beside(self.ports, carried)
+
+    def _unread(self, chosen: Sequence[str]) -> _Seen:
+        """Return that what was `chosen` could not be read twice, next to what others carried."""
+        name = " and ".join(chosen)
+        doubt = f"what {name} on {self.host} counted could not be read"
+        rival, most = self._busiest(chosen)
+        if self.is_said or most < max(self.needs.payload_bytes or 0, self.needs.start_bytes):
+            return _Seen(name, None, doubt)
+        return _Seen(name, None, fault=f"{doubt}, and {rival} carried {format_bytes(most)}: {_UNKNOWN}")
+
+    def _no_ports(self) -> _Seen:
+        if fault := self._through_the_kernel():
+            return _Seen("", None, fault=fault)
+        return _Seen("", None, f"{self.host} tells no counters of an adapter for {self.network.provider}")
+
+    def _through_the_kernel(self) -> str | None:
+        """Return the fault where an interface carried the data that was to go past the kernel."""
+        name, most = max(
+            (
+                (one, own_bytes(self.counters, one))
+                for one in self.counters
+                if one != "lo" and not is_port(one)
+            ),
+            key=lambda item: item[1],
+            default=("", 0),
+        )
+        needed = self.needs.payload_bytes
+        if self.is_said or needed is None or most < max(needed, self.needs.start_bytes):
+            return None
+        return (
+            f"{name} on {self.host} carried {format_bytes(most)}, and the network asks for "
+            f"{self.network.provider}, which goes past it: the data took another way"
+        )
+
+    def _too_little(self, chosen: Sequence[str], carried: int, needed: int | None) -> str | None:
+        name = " and ".join(chosen)
+        if carried and (needed is None or carried >= needed or self._is_least(chosen)):
+            return None
+        if needed is None:
+            return f"{name} on {self.host} carried nothing: the data took another way{self._instead(chosen)}"
+        return (
+            f"{name} on {self.host} carried {format_bytes(carried)}, but the figures need at least "
+            f"{format_bytes(needed)}: the data took another way{self._instead(chosen)}"
+        )
+
+    def _one_way(self, name: str) -> str | None:
+        """Return the fault where nothing came back: each packet of TCP is acknowledged."""
+        counters = self.counters[name]
+        if counters.is_least is True or not self.needs.is_answered:
+            return None
+        least = max((self.needs.payload_bytes or 0) // 2**20, 1)
+        for packets, n_bytes, way in (
+            (counters.rx_packets, counters.rx_bytes, "in"),
+            (counters.tx_packets, counters.tx_bytes, "out"),
+        ):
+            if n_bytes == 0 or 0 < packets < least:
+                return (
+                    f"next to nothing went {way} through {name} on {self.host} "
+                    f"({format_bytes(n_bytes)}): the data took another way{self._instead((name,))}"
+                )
+        return None
+
+    def _beside(self, chosen: Sequence[str], carried: int) -> _Seen:
+        """Return what was seen of what carried enough, next to what the others did."""
+        name = " and ".join(chosen)
+        rival, most = self._busiest(chosen)
+        start = self.needs.start_bytes
+        may_start = rival in self.management or self.network.provider not in OVER_SOCKETS
+        if most > carried + (start if may_start else 0) and not self.is_said:
+            return _Seen(
+                name,
+                carried,
+                fault=f"{name} on {self.host} carried only {format_bytes(carried)}: the data may have taken "
+                f"another way; {rival} carried {format_bytes(most)}{self._cure(rival)}",
+            )
+        if carried <= start:
+            doubt = "the start of the ranks alone may take as much"
+            return _Seen(name, carried, doubt, self._undecided(chosen, carried))
+        if most > carried:
+            return _Seen(name, carried, f"{rival} on {self.host} carried more, {format_bytes(most)}")
+        if self._is_least(chosen) and carried < (self.needs.payload_bytes or math.inf):
+            return _Seen(name, carried, f"a counter of {name} was set back, or came to its end")
+        return _Seen(name, carried)
+
+    def _cure(self, rival: str) -> str:
+        """Return what decides between what was chosen and an interface that carried as much."""
+        is_start = rival not in self.management and not is_port(rival)
+        start = f"; if {rival} carries start-up traffic, name it in management" if is_start else ""
+        return f"; where the MPI can say what it takes, let it (attest: true){start}"
+
+    def _undecided(self, chosen: Sequence[str], carried: int) -> str | None:
+        """Return the fault where little was needed, and another interface carried that much, too.
+
+        Each of them may have carried the data, or the start of the ranks. Data that nothing answers, as
+        broadcasts, are neither.
+        """
+        if self.is_said or self.network.provider not in OVER_SOCKETS:
+            return None
+        least = max(self._needed() or 0, _NOISE_BYTES)
+        for rival, one in others(self.counters, chosen).items():
+            if rival not in self.management and 2 * min(one.rx_bytes, one.tx_bytes) >= least:
+                return (
+                    f"{' and '.join(chosen)} on {self.host} carried {format_bytes(carried)}, no more than a "
+                    f"start of the ranks may take, and {rival} carried {format_bytes(one.total_bytes)}: "
+                    f"{_UNKNOWN}; ask for larger or more messages{self._cure(rival)}"
+                )
+        return None
+
+    def _needed(self) -> int | None:
+        """Return what TCP needs for the payload, headers of messages included."""
+        needed = self.needs.payload_bytes
+        return None if needed is None else needed + _HEADER_BYTES * self.needs.n_messages
+
+    def _is_least(self, chosen: Sequence[str]) -> bool:
+        return any(self.counters[one].is_least is True for one in chosen)
+
+    def _busiest(self, chosen: Sequence[str]) -> tuple[str, int]:
+        rivals = others(self.counters, chosen)
+        carried = ((name, one.total_bytes) for name, one in rivals.items())
+        return max(carried, key=lambda item: item[1], default=("", 0))
+
+    def _instead(self, chosen: Sequence[str]) -> str:
+        name, most = self._busiest(chosen)
+        return f"; {name} carried {format_bytes(most)}" if most else ""

@@ -1,0 +1,43 @@
+"""libfabric with FI_LOG_LEVEL=info: its lines are ``libfabric:pid:…:function():line<level> words``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tare.execution.transport_reports.report import TransportReport
+
+LIBRARY = "libfabric"
+ASKED_BY: tuple[str, ...] = ("FI_LOG_LEVEL",)
+
+_LINE = re.compile(r"libfabric:\d+:.*?\w+\(\):\d+<(?P<level>\w+)> (?P<text>.*)")
+# src/fabric.c says which provider's fabric is opened (not in version 1.17, which then tells too little);
+# prov/util/src/util_attr.c which address it takes.
+_USING = re.compile(r"Using (?P<provider>\S+) provider\b")
+_OFFERED = re.compile(r"Available addr: (?P<address>\S+), iface name: (?P<interface>[^\s,]+)")
+_CHOSEN = re.compile(r"Chosen addr for using: (?P<address>[^\s,]+)")
+_UTILITIES = re.compile(r"(?:ofi_|off_|lnx)")
+_MERELY_TOLD = frozenset({"info", "trace", "debug"})
+
+
+def tell(line: str) -> Iterator[TransportReport]:
+    """Yield what `line` says of a provider or of an interface, if anything."""
+    said = _LINE.match(line)
+    if said is None:
+        return
+    text = said["text"]
+    if using := _USING.match(text):
+        core = [one for one in using["provider"].split(";") if not _UTILITIES.match(one)]
+        for provider in core[:1]:
+            yield TransportReport(library=LIBRARY, transport=provider, is_local=provider == "shm")
+    elif offered := _OFFERED.match(text):
+        address, interface = offered["address"], offered["interface"]
+        yield TransportReport(library=LIBRARY, address=address, interface=interface, is_offered=True)
+    elif chosen := _CHOSEN.match(text):
+        yield TransportReport(library=LIBRARY, address=chosen["address"])
+
+
+def is_chatter(line: str) -> bool:
+    """Return whether `line` is there only because libfabric was asked to be verbose."""
+    said = _LINE.match(line)
+    return said is not None and said["level"] in _MERELY_TOLD

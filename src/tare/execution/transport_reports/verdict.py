@@ -1,0 +1,107 @@
+"""Hold what libraries said of their transport against the network that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from tare.core.site import Network
+from tare.execution.network_interfaces import OVER_SOCKETS
+from tare.execution.transport_reports.report import TransportReport
+
+_NAMING = ("UCX_NET_DEVICES", "FI_CXI_DEVICE_NAME", "FI_EFA_IFACE", "FI_VERBS_DEVICE_NAME", "PSM3_NIC")
+_UCX = frozenset({"verbs", "ucx", "mlx"})
+"""Providers that reach InfiniBand and RoCE, through UCX or themselves."""
+
+
+def describe(words: Collection[TransportReport]) -> str:
+    """Return what the libraries said, such as ``UCX: tcp over eth0``; empty where they said nothing."""
+    told = []
+    for library in dict.fromkeys(one.library for one in words):
+        mine = [one for one in words if one.library == library]
+        ways = sorted({one.transport for one in mine if one.transport and not one.is_local})
+        cards = sorted(set(_interfaces(mine)))
+        if ways:
+            told.append(f"{library}: {', '.join(ways)}" + (f" over {', '.join(cards)}" if cards else ""))
+    return "; ".join(told)
+
+
+def contradiction(
+    network: Network,
+    words: Collection[TransportReport],
+    *,
+    devices: Collection[str] = (),
+    are_all_asked: bool = True,
+) -> str | None:
+    """Return why what the libraries said is not `network`, or None: it is, or they said too little.
+
+    Between nodes. The interface is compared where sockets carry the data. RDMA devices have names of their
+    own, such as mlx5_0:1, and are compared with `devices` where the site names some. Unless `are_all_asked`,
+    those that were not may have taken the way between nodes.
+    """
+    for library in dict.fromkeys(one.library for one in words):
+        mine = [one for one in words if one.library == library]
+        ways = {one.transport for one in mine if one.transport and not one.is_local}
+        if not ways:
+            if are_all_asked and any(one.is_local for one in mine):
+                return f"{library} chose no way between nodes, only shared memory within them"
+            continue
+        wrong = sorted(way for way in ways if not _is_way(way, network.provider))
+        if wrong:
+            return f"{library} chose {', '.join(wrong)}, and the network asks for {network.provider}"
+        if ways <= OVER_SOCKETS:
+            others = sorted(set(_interfaces(mine)) - {network.interface})
+            if others:
+                return (
+                    f"{library} chose {', '.join(others)} for {', '.join(sorted(ways))}, and the network is "
+                    f"{network.interface}"
+                )
+        elif devices:
+            others = sorted(one for one in set(_interfaces(mine)) if not _is_named(one, devices))
+            if others:
+                return (
+                    f"{library} chose the device {', '.join(others)}, and the site names {', '.join(devices)}"
+                )
+    return None
+
+
+def confirms(network: Network, words: Collection[TransportReport], *, devices: Collection[str] = ()) -> bool:
+    """Return whether the libraries themselves named `network`: its transport, and over sockets its interface.
+
+    Nothing that they said may contradict it.
+    """
+    if contradiction(network, words, devices=devices, are_all_asked=False) is not None:
+        return False
+    ways = {one.transport for one in words if one.transport and not one.is_local}
+    if not ways:
+        return False
+    return not ways <= OVER_SOCKETS or set(_interfaces(words)) == {network.interface}
+
+
+def named_devices(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the devices, each with or without its port, that `variables` name to UCX and to libfabric.
+
+    Empty where they name none, or those to leave out (ucx_info -cf, fi_cxi(7), fi_efa(7), fi_verbs(7)).
+    """
+    told = next((variables[name] for name in _NAMING if variables.get(name)), "")
+    named = tuple(one.strip() for one in told.split(",") if one.strip())
+    return () if any(one == "all" or one.startswith("^") for one in named) else named
+
+
+def _is_named(device: str, names: Collection[str]) -> bool:
+    return device in names or device.partition(":")[0] in names
+
+
+def _is_way(way: str, provider: str) -> bool:
+    if provider == "ucx":
+        return True
+    if provider in _UCX:
+        return way not in OVER_SOCKETS and way not in {"shm", "self"}
+    return way in OVER_SOCKETS if provider in OVER_SOCKETS else way == provider
+
+
+def _interfaces(words: Collection[TransportReport]) -> Iterator[str]:
+    """Yield the interfaces that were taken; of those that libfabric was offered, the chosen ones."""
+    chosen = {one.address for one in words if one.address and not one.is_offered}
+    for one in words:
+        if one.interface and not one.is_local and (not one.is_offered or one.address in chosen):
+            yield one.interface

@@ -1,0 +1,192 @@
+"""The same as JSON: documented contracts, for dashboards and scripts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from tare.core.attempt import State
+from tare.core.verdict import json_value
+from tare.live.campaign_state import CampaignState
+from tare.live.logs import read_chunk
+from tare.live.lookup import find_attempt, find_campaign, find_stream, hub_of, whole
+from tare.live.view import activity
+from tare.live.watch import FollowedCampaign
+
+_MOST_RUNS = 1000
+
+
+def campaigns(request: Request) -> Response:
+    """Return every campaign in brief."""
+    hub = hub_of(request)
+    with hub.lock:
+        return _json("tare.live.campaigns/1", {"campaigns": [_brief(one) for one in hub.campaigns.values()]})
+
+
+def campaign(request: Request) -> Response:
+    """Return one campaign: its progress, its matrix and what the numbers say so far."""
+    hub = hub_of(request)
+    watched = find_campaign(hub, request)
+    with hub.opened(watched) as opened:
+        body = _brief(watched)
+        if opened:
+            campaign_state, answers = opened
+            body |= {
+                "question": campaign_state.plan.question,
+                "sentences": [one.sentence for one in answers.sentences],
+                "headlines": answers.headlines,
+                "overview": answers.overview,
+                "figures": answers.figures,
+                "cases": {case.id: case.settings for case in campaign_state.plan.cases},
+                "matrix": _matrix(campaign_state),
+            }
+        return _json("tare.live.campaign/1", body)
+
+
+def runs(request: Request) -> Response:
+    """Return up to a thousand attempts, in the order of the journal, from number `from` on."""
+    hub = hub_of(request)
+    watched = find_campaign(hub, request)
+    with hub.opened(watched) as opened:
+        campaign_state = _require(opened and opened[0])
+        start = whole(request, "from", 0)
+        found = list(campaign_state.attempts.values())
+        shown = [
+            {
+                "case": one.case,
+                "block": one.block,
+                "attempt": one.attempt,
+                "state": campaign_state.state_of(one),
+                "reason": campaign_state.reason_of(one),
+                "check": one.check,
+                "started_at": one.started_at,
+                "elapsed_s": one.elapsed_s,
+                "transport": one.transport,
+                "proof": one.proof,
+                "chosen": one.chosen,
+                "folder": one.folder,
+            }
+            for one in found[start : start + _MOST_RUNS]
+        ]
+        return _json("tare.live.runs/1", {"n_runs": len(found), "from": start, "runs": shown})
+
+
+def run(request: Request) -> Response:
+    """Return one attempt with its figures, as the journal has it."""
+    hub = hub_of(request)
+    watched = find_campaign(hub, request)
+    with hub.opened(watched) as opened:
+        campaign_state = _require(opened and opened[0])
+        one = find_attempt(campaign_state, request)
+        state = campaign_state.state_of(one)
+        if state is not one.state:
+            one = msgspec.structs.replace(one, state=state, reason=campaign_state.reason_of(one))
+        return _json("tare.live.run/1", {"attempt": one})
+
+
+def log(request: Request) -> Response:
+    """Return up to 64 KiB of a stream: from byte `from` on, before byte `before`, or else its end."""
+    hub = hub_of(request)
+    watched = find_campaign(hub, request)
+    with hub.opened(watched) as opened:
+        campaign_state = _require(opened and opened[0])
+        one, path = find_stream(campaign_state, request)
+        is_live = campaign_state.state_of(one) is State.RUNNING
+    query = request.query_params
+    start = whole(request, "from", 0) if "from" in query else None
+    before = whole(request, "before", 0) if "before" in query else None
+    try:
+        chunk = read_chunk(path, start, before=before, signs=watched.signs, is_live=is_live)
+    except OSError as error:
+        raise HTTPException(404, f"It cannot be read: {os.strerror(error.errno or 0)}") from error
+    return _json("tare.live.log/1", {**msgspec.structs.asdict(chunk), "is_live": is_live})
+
+
+async def events(request: Request) -> Response:
+    """Say, for as long as somebody listens, which campaigns are at which revision (server-sent events).
+
+    With `c` only of those campaigns; a comment in quiet times keeps connections open.
+    """
+    hub = await run_in_threadpool(hub_of, request)
+    wanted = set(request.query_params.getlist("c"))
+
+    async def stream() -> AsyncIterator[bytes]:
+        yield b"retry: 2000\n\n"
+        told: dict[str, int] | None = None
+        async for revisions in hub.changes():
+            if revisions is None:
+                yield b": still here\n\n"
+                continue
+            found = {name: at for name, at in revisions.items() if not wanted or name in wanted}
+            if found != told:
+                told = found
+                yield b"event: change\ndata: " + msgspec.json.encode(found) + b"\n\n"
+
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream")
+    # Named so that nothing on the way compresses, and so holds back, what must arrive at once.
+    headers = {"content-encoding": "identity", "x-accel-buffering": "no"}
+    return StreamingResponse(stream(), media_type="text/event-stream", headers=headers)
+
+
+_RUN = "/api/c/{name}/run/{case}/{attempt}"
+ROUTES = [
+    Route("/api/campaigns", campaigns),
+    Route("/api/c/{name}", campaign),
+    Route("/api/c/{name}/runs", runs),
+    Route(_RUN, run),
+    Route(f"{_RUN}/log/{{stream}}", log),
+    Route("/events", events),
+]
+
+
+def _json(schema: str, body: Mapping[str, object]) -> Response:
+    text = msgspec.json.encode({"schema": schema, **body}, enc_hook=json_value)
+    return Response(text, media_type="application/json")
+
+
+def _require(campaign_state: CampaignState | None) -> CampaignState:
+    if campaign_state is None:
+        raise HTTPException(503, "The plan of this campaign cannot be read.")
+    return campaign_state
+
+
+def _brief(watched: FollowedCampaign) -> dict[str, object]:
+    campaign_state = watched.campaign_state
+    brief: dict[str, object] = {
+        "name": watched.name,
+        "folder": watched.shown_folder,
+        "revision": watched.revision,
+        "fault": watched.fault,
+    }
+    if campaign_state is None:
+        return brief
+    progress = campaign_state.progress()
+    return brief | {
+        "study": campaign_state.plan.study,
+        "site": campaign_state.plan.site,
+        "state": activity(campaign_state, progress),
+        "is_running": campaign_state.is_running,
+        "counts": {str(state): n for state, n in progress.counts.items()},
+        "runs": progress.n_planned,
+        "eta_s": progress.eta_s,
+        "under_way": [
+            {"case": one.case, "block": one.block, "attempt": one.attempt, "folder": one.folder}
+            for one in progress.under_way
+        ],
+    }
+
+
+def _matrix(campaign_state: CampaignState) -> dict[str, dict[int, str]]:
+    """Return the state of each planned run by case and block."""
+    found: dict[str, dict[int, str]] = {}
+    for one in campaign_state.planned:
+        found.setdefault(one.case, {})[one.block] = campaign_state.state(one)
+    return found

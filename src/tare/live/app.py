@@ -1,0 +1,38 @@
+"""The application: routes behind the guard, and the watcher that lives as long as it does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+
+from tare.live import api, openmetrics, routes
+from tare.live.access import Access, Guard
+from tare.live.watch import Hub
+
+
+def make_app(hub: Hub, access: Access) -> Guard:
+    """Return the application that serves the campaigns of `hub` to whom `access` admits."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        watcher = asyncio.create_task(hub.watch())
+        yield
+        hub.close()
+        watcher.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watcher
+
+    app = Starlette(
+        routes=[*routes.ROUTES, *api.ROUTES, *openmetrics.ROUTES],
+        middleware=[Middleware(GZipMiddleware, minimum_size=2000, compresslevel=4)],
+        exception_handlers={HTTPException: routes.failed},
+        lifespan=lifespan,
+    )
+    app.state.hub = hub
+    return Guard(app, access)

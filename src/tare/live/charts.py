@@ -1,0 +1,215 @@
+"""Charts as plain SVG, drawn here: they follow the page's theme, and change without a chart library."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from tare.analysis.equivalence_limits import withheld_words
+from tare.core.comparison import Comparison
+from tare.live.statistics import Dot
+from tare.report.charts.palette import sign_of
+from tare.report.sections.heatmap import css_class
+from tare.report.variants import Variant, Variants
+from tare.report.words.assumed import assumed_brief
+from tare.report.words.changes import change, figure
+from tare.report.words.mean_cost import beside_words
+from tare.report.words.numbers import (
+    count,
+    percent,
+    ratio,
+    ratio_bounds,
+    visible,
+)
+
+_MOST_ROWS = 60
+_WIDTH, _HEIGHT = 960, 220
+_LEFT, _TOP, _BOTTOM = 56, 12, 26
+_MARKS = (
+    "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0",
+    "m-3-3h6v6h-6z",
+    "m-3 3h6l-3-6z",
+    "m-4 0l4-4 4 4-4 4z",
+    "m-3-3h6l-3 6z",
+)
+_SMALL_FROM = 2000
+_TICKS = (0.1, 0.2, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0, 1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 5.0, 10.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Bar:
+    """One contender at one place: its interval on the axis, in percent of its length, and in words.
+
+    `low`, `at` and `high` are None where there is nothing to draw. `beside` is all that the verdict is not to
+    be read without.
+    """
+
+    place: str
+    side: Variant
+    mark: str
+    fom: str
+    low: float | None
+    at: float | None
+    high: float | None
+    ratio: str
+    change: str
+    n: str
+    sign: str
+    paint: str
+    verdict: str
+    beside: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Changes:
+    """Contenders over one logarithmic axis: contender / reference.
+
+    `one` is where 1 lies, `band` the margin around it, both in percent of the axis.
+    """
+
+    bars: tuple[Bar, ...]
+    n_left_out: int
+    one: float
+    band: tuple[float, float]
+    ticks: tuple[tuple[float, str], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cloud:
+    """The runs of one side, as one path."""
+
+    side: Variant
+    path: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Scatter:
+    """Each run next to its case's average, in the order of time."""
+
+    width: int
+    height: int
+    clouds: tuple[Cloud, ...]
+    ticks: tuple[tuple[float, str], ...]
+    left: int
+    bottom: int
+    n_runs: int
+    text: str
+
+
+def changes(figures: Sequence[Comparison], sides: Variants, margin: float) -> Changes:
+    """Return every row on one axis, places in the plan's order and figures in theirs."""
+    names = list(dict.fromkeys(map(figure, figures)))
+    ordered = sorted(
+        figures,
+        key=lambda one: (
+            sides.places.index(sides.place_of[one.contender_case]),
+            names.index(figure(one)),
+            sides.side_of[one.contender_case].index,
+        ),
+    )
+    shown = ordered[:_MOST_ROWS]
+    farness = [(_log(one.low), _log(one.ratio), _log(one.high)) for one in shown]
+    logs = [log for three in farness for log in three if log is not None]
+    edge = max(math.log(1 + margin) * 1.6, 0.01)
+    low, high = min([-edge, *logs]), max([edge, *logs])
+    room = (high - low) * 0.04
+    low, high = low - room, high + room
+
+    def place(log: float) -> float:
+        return round(100 * (log - low) / (high - low), 2)
+
+    ticks = [(place(math.log(tick)), tick) for tick in _TICKS]
+    inside = _apart([(at, tick) for at, tick in ticks if 0 <= at <= 100])
+    return Changes(
+        bars=tuple(
+            _bar(one, sides, *(None if log is None else place(log) for log in three))
+            for one, three in zip(shown, farness, strict=True)
+        ),
+        n_left_out=len(ordered) - len(shown),
+        one=place(0.0),
+        band=(place(-math.log1p(margin)), place(math.log1p(margin))),
+        ticks=tuple((at, f"×\u202f{tick:g}") for at, tick in inside),
+    )
+
+
+def _log(ratio: float | None) -> float | None:
+    """Return the logarithm of a ratio; None where there is nothing to draw."""
+    return None if ratio is None or ratio <= 0 else math.log(ratio)
+
+
+def _apart(ticks: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return ticks that leave room for their labels; 1 always stays."""
+    kept = [(at, tick) for at, tick in ticks if tick == 1.0]
+    for at, tick in ticks:
+        if all(abs(at - other) >= 16 for other, _ in kept):
+            kept.append((at, tick))
+    return sorted(kept)
+
+
+def _bar(one: Comparison, sides: Variants, low: float | None, at: float | None, high: float | None) -> Bar:
+    side = sides.side_of[one.contender_case]
+    is_measured = one.ratio is not None
+    return Bar(
+        place=sides.place_of[one.contender_case].label,
+        side=side,
+        mark=sign_of(side),
+        fom=figure(one),
+        low=low,
+        at=at,
+        high=high,
+        ratio=f"{ratio(one.ratio)} {ratio_bounds(one.ratio, one.low, one.high)}".rstrip(),
+        change=str(change(one) or ""),
+        n=count(one.n_blocks, "block"),
+        sign=one.verdict.sign if is_measured else "–",
+        paint=css_class(one),
+        verdict=one.verdict.value if is_measured else visible(one.note) or "not measured",
+        beside=_beside(one) if is_measured else "",
+    )
+
+
+def _beside(one: Comparison) -> str:
+    """Return why a verdict is withheld, what it takes for granted, and what it is not to be read without."""
+    parts = (withheld_words(one.withheld_by), assumed_brief(one), beside_words(one))
+    return "; ".join(filter(None, parts))
+
+
+def scatter(dots: Sequence[Dot], sides: Variants, n_planned: int) -> Scatter | None:
+    """Return all runs in the order of time, room left for those to come; None when there are too few."""
+    if len(dots) < 2:
+        return None
+    logs = sorted(math.log(dot.ratio) for dot in dots)
+    edge = max(abs(logs[0]), abs(logs[-1]), 0.005) * 1.1
+    n_places = max(n_planned, max(dot.order for dot in dots) + 1)
+    inner = _HEIGHT - _TOP - _BOTTOM
+
+    def y(log: float) -> int:
+        return round(_TOP + inner * (edge - log) / (2 * edge))
+
+    def x(order: int) -> int:
+        return round(_LEFT + 8 + (_WIDTH - _LEFT - 16) * order / n_places)
+
+    clouds = []
+    for side in sides.sides:
+        mark = "h0" if len(dots) > _SMALL_FROM else _MARKS[side.index % len(_MARKS)]
+        mine = [dot for dot in dots if dot.side == side]
+        path = "".join(f"M{x(dot.order)} {y(math.log(dot.ratio))}{mark}" for dot in mine)
+        if path:
+            clouds.append(Cloud(side, path))
+    step = _step(edge)
+    ticks = [(y(math.log1p(share)), percent(share) if share else "0") for share in (-step, 0.0, step)]
+    spread = percent(math.expm1(max(abs(logs[0]), abs(logs[-1]))), is_signed=False)
+    text = (
+        f"{count(len(dots), 'run')}, each next to the average of its case; the farthest is off by {spread}."
+    )
+    return Scatter(_WIDTH, _HEIGHT, tuple(clouds), tuple(ticks), _LEFT, _HEIGHT - _BOTTOM, len(dots), text)
+
+
+def _step(edge: float) -> float:
+    """Return a round share that lies well within ± `edge`, to label the axis with."""
+    wanted = math.expm1(edge * 0.75)
+    magnitude = 10.0 ** math.floor(math.log10(wanted))
+    step = max(
+        (factor * magnitude for factor in (1, 2, 5) if factor * magnitude <= wanted), default=magnitude
+    )
+    return min(step, 0.9)

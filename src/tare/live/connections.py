@@ -1,0 +1,205 @@
+"""Connections: how long each may take, and how many there may be.
+
+uvicorn counts connections too (`limit_concurrency`), but refuses who comes last: half-sent requests of
+somebody else would keep the owner out. It has no time-out for a request that never becomes whole, nor
+for an answer that nobody takes. Here who comes displaces who has not said yet that he may read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import resource
+import time
+
+import msgspec
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tare.core.bug_report import traceback_of
+
+ACCEPTED_AT_ONCE = 32
+"""Connections that the event loop accepts before it looks at any of them; a queue of more is the kernel's."""
+
+_SPARE_FILES = 48  # for journals, logs, and what Python itself has open
+_LOGGERS = ("uvicorn.error", "asyncio")
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How much connections may take.
+
+    There are `total`, and `a_client` from one address. A request must be whole `request_s` seconds after
+    its connection or the answer before; of an answer `least_rate` bytes a second must be taken, looked at
+    each `slow_s` seconds.
+    """
+
+    total: int = 256
+    a_client: int = 128
+    request_s: float = 10.0
+    slow_s: float = 30.0
+    least_rate: float = 1024.0
+
+    @classmethod
+    def of_this_process(cls) -> Limits:
+        """Return limits that leave descriptors for files, however few this process may have."""
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        total = max(8, min(256, (soft - _SPARE_FILES - 2 * ACCEPTED_AT_ONCE) // 2))
+        return cls(total=total, a_client=max(4, total * 3 // 4))
+
+
+class Connections:
+    """The connections of one server, oldest first."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._open: dict[Connection, None] = {}
+
+    def add(self, new: Connection) -> None:
+        """Take `new` in, and end another where there are too many.
+
+        First who has not shown that he may read, then who waits for nothing; of those the oldest.
+        """
+        mine = [one for one in self._open if one.host == new.host]
+        if len(mine) >= self.limits.a_client:
+            self._end_one(mine)
+        elif len(self._open) >= self.limits.total:
+            self._end_one(list(self._open))
+        self._open[new] = None
+
+    def remove(self, one: Connection) -> None:
+        """Forget a connection that has ended."""
+        self._open.pop(one, None)
+
+    def _end_one(self, candidates: list[Connection]) -> None:
+        one = min(candidates, key=lambda one: (one.is_admitted, one.is_busy))  # the oldest of such
+        self.remove(one)
+        one.end()
+
+
+class Connection(H11Protocol):
+    """A connection with an end: of waiting for a request, and for somebody who does not read the answer."""
+
+    guard: Connections
+    """The connections that it is one of; see `guarded`."""
+
+    _was_admitted = False
+    _waiting: asyncio.TimerHandle | None = None
+    _slow: asyncio.TimerHandle | None = None
+
+    @property
+    def host(self) -> str:
+        """Return the address that it comes from."""
+        return self.client[0] if self.client else ""
+
+    @property
+    def is_admitted(self) -> bool:
+        """Return whether a request on it was let through (serve.access)."""
+        self._was_admitted |= bool(self.scope and self.scope.get("is_admitted"))
+        return self._was_admitted
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether a request is being answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def end(self) -> None:
+        """Close at once, whatever has not been sent."""
+        self.transport.abort()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self.guard.add(self)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self.guard.remove(self)
+        self._stop_waiting()
+        super().connection_lost(exc)  # which resumes writing
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; a request that is whole is waited for no longer."""
+        super().data_received(data)
+        if self.is_busy:
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request, unless it is there already."""
+        self._was_admitted = self.is_admitted
+        super().on_response_complete()
+        if not self.is_busy and not self.transport.is_closing():
+            self._wait()
+
+    def pause_writing(self) -> None:
+        """Begin to watch how fast the answer is taken."""
+        super().pause_writing()
+        self._watch(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """Watch no longer: enough was taken."""
+        super().resume_writing()
+        if self._slow is not None:
+            self._slow.cancel()
+            self._slow = None
+
+    def _wait(self) -> None:
+        self._stop_waiting()
+        self._waiting = self.loop.call_later(self.guard.limits.request_s, self.end)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _watch(self, n_before: int) -> None:
+        self._slow = self.loop.call_later(self.guard.limits.slow_s, self._look, n_before)
+
+    def _look(self, n_before: int) -> None:
+        left, limits = self.transport.get_write_buffer_size(), self.guard.limits
+        if n_before - left < limits.least_rate * limits.slow_s:
+            self.end()
+        else:
+            self._watch(left)
+
+
+def guarded(connections: Connections) -> type[Connection]:
+    """Return the protocol of connections that `connections` looks after, as uvicorn makes them."""
+    return type("Guarded", (Connection,), {"guard": connections})
+
+
+class Sparing(logging.Filter):
+    """Lets a few records a minute through: whoever sends rubbish must not fill a log, nor steer a terminal.
+
+    `most` of them; the next minute tells how many were left out. Tracebacks are made harmless.
+    """
+
+    def __init__(self, most: int = 10) -> None:
+        super().__init__()
+        self._most = most
+        self._until = 0.0
+        self._counter = itertools.count()
+        self._n_left_out = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether `record` is among the few."""
+        now = time.monotonic()
+        if now >= self._until:
+            if self._n_left_out:
+                record.msg = f"{record.getMessage()} ({self._n_left_out} such messages were left out)"
+                record.args = ()
+            self._until, self._counter, self._n_left_out = now + 60, itertools.count(), 0
+        is_let_through = next(self._counter) < self._most
+        self._n_left_out += not is_let_through
+        if is_let_through and record.exc_info and record.exc_info[1] is not None:
+            record.exc_text = traceback_of(record.exc_info[1])
+        return is_let_through
+
+
+_sparing = Sparing()
+
+
+def spare_logs() -> None:
+    """Let uvicorn and asyncio say little of what strangers send."""
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_sparing)

@@ -1,0 +1,47 @@
+"""The full report of a campaign as it is now, made when somebody asks for it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tare.core.safe_folder import SafeFolder
+from tare.live.watch import FollowedCampaign
+from tare.plugins.collectors.sampler import read_timeline
+from tare.report.charts.painting import Here
+from tare.report.content import content
+from tare.report.formats.page import render
+from tare.report.report_answers import ReportAnswers
+from tare.storage.manifest import altered
+from tare.storage.pseudonymous import PseudonymousView, read_shown
+from tare.storage.telemetry import imported_timeline
+
+
+def full_report(watched: FollowedCampaign) -> str:
+    """Return the page that `tare report` would write now, kept until another run has ended.
+
+    It is never taken from the campaign's folder: what lies there may be old, or somebody else's.
+    Raises CampaignError.
+    """
+    with watched.reporting:
+        campaign_state = watched.campaign_state
+        revision = max(campaign_state.ended_revision, campaign_state.matrix_revision) if campaign_state else 0
+        if watched.report is None or watched.report[0] != revision:
+            watched.report = (revision, _render(watched))
+        return watched.report[1]
+
+
+def _render(watched: FollowedCampaign) -> str:
+    campaign = read_shown(watched.folder, watched.signs.entries)
+    shower = PseudonymousView(campaign.signs)
+    campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
+    place = SafeFolder(watched.folder)
+    answers = ReportAnswers.of(campaign)
+    found = content(
+        campaign,
+        answers,
+        painter=Here(),
+        read_timeline=lambda one: shower.signed(
+            read_timeline(place / one.folder) or imported_timeline(place / one.folder)
+        ),
+    )
+    return render(campaign, found)

@@ -1,0 +1,152 @@
+"""What a run writes, in parts: tails of growing files, harmless to show."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+
+import msgspec
+from starlette.responses import FileResponse
+from starlette.types import Receive, Scope, Send
+
+from tare.core.pseudonyms import NO_SIGNS, Pseudonyms
+from tare.core.safe_folder import SafeFolder
+from tare.report.words.numbers import visible
+
+CHUNK = 64 * 1024
+"""Bytes of a stream that one answer holds at most."""
+
+_LINE = 4096
+"""Bytes of a line that are looked at together, to find secrets in it."""
+_QUIET_S = 5.0
+"""How long a line without its end is waited for: it may be a question, or the last."""
+
+_STREAMS = frozenset({"stdout", "stderr"})
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # control sequences, such as colours
+    r"|\x1b[\]PX^_][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)?"  # control strings, such as titles and links
+    r"|\x1b[ -/]*[0-OQ-WYZ\\`-~]"
+)
+"""What steers a terminal (ECMA-48, 5.3 to 5.6)."""
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """Part of a stream of `size` bytes: those from `start` up to `end`, as text without escapes."""
+
+    start: int
+    end: int
+    size: int
+    text: str
+
+
+def find_streams(folder: SafeFolder) -> dict[str, SafeFolder]:
+    """Return the output streams in an attempt's `folder` by name, the last stage's first."""
+    found = {one.name: one for one in folder.files() if one.name.split(".")[-1] in _STREAMS}
+    return dict(sorted(found.items(), key=lambda item: (item[0].count("."), item[0] != "stdout", item[0])))
+
+
+def read_chunk(
+    stream: SafeFolder,
+    start: int | None = None,
+    *,
+    before: int | None = None,
+    signs: Pseudonyms = NO_SIGNS,
+    is_live: bool = False,
+) -> Chunk:
+    """Return what `stream` holds from `start` on, what ends at `before`, or else its tail.
+
+    At most CHUNK bytes; a sign or an escape sequence that is not whole yet is left for the next time. So is a
+    line of a stream that `is_live`, as long as it grows: half a secret does not look like one. What begins
+    within a line is shown as it is in the whole line. Raises OSError when it is no regular file or cannot be
+    read.
+    """
+    descriptor = stream.open()
+    try:
+        status = os.fstat(descriptor)
+        size = status.st_size
+        end = size if before is None else min(before, size)
+        if start is None or before is not None:
+            start = max(end - CHUNK, 0)
+            data = _from_line(os.pread(descriptor, end - start, start), is_whole=start == 0)
+            start = end - len(data)
+        else:
+            start = min(start, size)
+            data = os.pread(descriptor, CHUNK, start)
+        context = os.pread(descriptor, min(start, _LINE), max(start - _LINE, 0)).rpartition(b"\n")[2]
+    finally:
+        os.close(descriptor)
+    if before is None:
+        is_growing = is_live and time.time() - status.st_mtime < _QUIET_S
+        data = _whole(_whole_lines(data, is_cut=is_growing or start + len(data) < size))
+    text = plain(data.decode("utf-8", "replace"), signs)
+    if context and data:
+        text = _behind(context.decode("utf-8", "replace"), data.decode("utf-8", "replace"), signs)
+    return Chunk(start, start + len(data), size, text)
+
+
+class OpenedFile(FileResponse):
+    """Answers with a stream, or a range of it, exactly as it was written, from the file that was opened.
+
+    Raises OSError when it cannot be opened.
+    """
+
+    def __init__(self, stream: SafeFolder) -> None:
+        self._descriptor = stream.open()
+        path = f"/proc/self/fd/{self._descriptor}"  # proc(5)
+        super().__init__(path, media_type="text/plain; charset=utf-8")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer, and close the file whatever becomes of it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            os.close(self._descriptor)
+
+
+def plain(text: str, signs: Pseudonyms = NO_SIGNS) -> str:
+    """Return `text` without the escape sequences of terminals; what is hidden otherwise becomes visible."""
+    text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    return visible(signs.text(text))
+
+
+def _behind(context: str, text: str, signs: Pseudonyms) -> str:
+    """Return `text` as it is shown where it stands behind `context` in its line.
+
+    What is hidden from the one into the other is hidden.
+    """
+    before, both = plain(context, signs), plain(context + text, signs)
+    differing = (number for number, pair in enumerate(zip(before, both, strict=False)) if pair[0] != pair[1])
+    return both[next(differing, min(len(before), len(both))) :]
+
+
+def _whole_lines(data: bytes, *, is_cut: bool) -> bytes:
+    """Return `data` without its last line, which `is_cut`, unless that is long for a line.
+
+    A carriage return ends one, too, as programs show their progress, unless its line feed is yet to come.
+    """
+    end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
+    return data[:end] if is_cut and len(data) - end < _LINE else data
+
+
+def _from_line(data: bytes, *, is_whole: bool) -> bytes:
+    """Return `data` from the start of its first whole line on, unless it is one line."""
+    if is_whole:
+        return data
+    cut = data.find(b"\n") + 1
+    return data[cut:] if 0 < cut < len(data) else data
+
+
+def _whole(data: bytes) -> bytes:
+    """Return `data` without the beginning of a sign (RFC 3629) or of an escape sequence at its end."""
+    escape = data.rfind(b"\x1b", max(len(data) - 32, 0))
+    if escape > 0 and not _ESCAPES.match(data[escape:].decode("latin-1")):
+        data = data[:escape]
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte >= 0xC0:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return data[:-back] if back < length else data
+        if byte < 0x80:
+            break
+    return data

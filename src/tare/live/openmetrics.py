@@ -1,0 +1,165 @@
+"""Campaigns as metrics in the text format of OpenMetrics 1.0, for Prometheus to scrape.
+
+What changes from scrape to scrape is progress and the latest figure of each case. The truth stays in the
+journal: a scrape that was missed loses a point in a dashboard, never a result.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tare.core.attempt import Attempt, Series, State
+from tare.core.case import Case
+from tare.core.telemetry import PREFIX
+from tare.core.visible_text import visible
+from tare.live.campaign_state import CampaignState
+from tare.live.lookup import hub_of
+
+CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+_MOST_POINTS = (
+    64  # of a figure that has coordinates: a dashboard is no place for each message size of thousands
+)
+_TAKEN = frozenset({"campaign", "case", "state", "block", "fom", "unit", "le", "quantile"})
+"""Labels of our own, and those that mean something to Prometheus: no setting of a study takes them."""
+
+_NOT_A_NAME = re.compile(r"[^a-zA-Z0-9_]")
+
+Labels = Mapping[str, object]
+
+
+class MetricFamily:
+    """One metric: its name, type and help, and a value for each set of labels."""
+
+    def __init__(self, name: str, kind: str, summary: str) -> None:
+        self.name = name
+        self.kind = kind
+        self.summary = summary
+        self.samples: list[tuple[Labels, float]] = []
+
+    def add(self, value: float, labels: Labels) -> None:
+        """Add the value for a set of labels."""
+        self.samples.append((labels, value))
+
+
+def metrics(request: Request) -> Response:
+    """Return the metrics of every campaign."""
+    hub = hub_of(request)
+    with hub.lock:
+        campaign_states = {
+            name: one.campaign_state for name, one in hub.campaigns.items() if one.campaign_state is not None
+        }
+        text = render(families(campaign_states))
+    return Response(text, headers={"content-type": CONTENT_TYPE})
+
+
+ROUTES = [Route("/metrics", metrics)]
+
+
+def families(campaign_states: Mapping[str, CampaignState]) -> tuple[MetricFamily, ...]:
+    """Return the metrics of campaigns by their names."""
+    return (*_progress(campaign_states), *_figures(campaign_states))
+
+
+def _progress(campaign_states: Mapping[str, CampaignState]) -> tuple[MetricFamily, ...]:
+    runs = MetricFamily("tare_runs", "gauge", "Planned runs by state.")
+    attempts = MetricFamily("tare_attempts", "counter", "Attempts that have ended, by state.")
+    running = MetricFamily("tare_campaign_running", "gauge", "Whether a live process holds the campaign.")
+    left = MetricFamily(
+        "tare_campaign_left_seconds", "gauge", "Time until the campaign ends, as far as known."
+    )
+    under_way = MetricFamily("tare_run_under_way", "gauge", "1 for each run that is under way.")
+    for name, campaign_state in campaign_states.items():
+        progress = campaign_state.progress()
+        ended = Counter(campaign_state.state_of(one) for one in campaign_state.attempts.values())
+        for state in State:
+            runs.add(progress.counts.get(state, 0), {"campaign": name, "state": state})
+            if state not in {State.PENDING, State.RUNNING}:
+                attempts.add(ended[state], {"campaign": name, "state": state})
+        running.add(campaign_state.is_running, {"campaign": name})
+        if progress.eta_s is not None:
+            left.add(progress.eta_s, {"campaign": name})
+        for one in progress.under_way:
+            under_way.add(1, {"campaign": name, **_case_labels(campaign_state, one.case), "block": one.block})
+    return runs, attempts, running, left, under_way
+
+
+def _figures(campaign_states: Mapping[str, CampaignState]) -> tuple[MetricFamily, ...]:
+    figure = MetricFamily("tare_figure", "gauge", "The latest value of a figure of merit, by case.")
+    telemetry = MetricFamily("tare_telemetry", "gauge", "What nodes did in the latest run of a case.")
+    for name, campaign_state in campaign_states.items():
+        for case, attempt in _latest(campaign_state).items():
+            own = {"campaign": name, **_case_labels(campaign_state, case)}
+            for series in (*attempt.series, *attempt.telemetry_series):
+                family = telemetry if series.fom.startswith(PREFIX) else figure
+                for labels, value in _points(series):
+                    family.add(value, {**own, **labels})
+    return figure, telemetry
+
+
+def render(found: Iterable[MetricFamily]) -> str:
+    """Return the text of an exposition (OpenMetrics 1.0, 4.1 Text Format)."""
+    lines: list[str] = []
+    for family in found:
+        lines.append(f"# TYPE {family.name} {family.kind}")
+        if family.name.endswith("_seconds"):
+            lines.append(f"# UNIT {family.name} seconds")
+        lines.append(f"# HELP {family.name} {_escaped(family.summary)}")
+        suffix = "_total" if family.kind == "counter" else ""
+        for labels, value in family.samples:
+            text = ",".join(f'{label_name(name)}="{_escaped(one)}"' for name, one in labels.items())
+            lines.append(f"{family.name}{suffix}{{{text}}} {float(value)!r}")
+    return "\n".join([*lines, "# EOF", ""])
+
+
+def label_name(name: str) -> str:
+    """Return `name` as a label may be called: letters, digits and ``_``, no digit first, no ``__`` first."""
+    text = _NOT_A_NAME.sub("_", name).lstrip("_") or "x"
+    return f"_{text}" if text[0].isdigit() else text
+
+
+def _escaped(value: object) -> str:
+    return visible(str(value)).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _case_labels(campaign_state: CampaignState, case: str) -> dict[str, object]:
+    """Return what tells a case from others, by label: its workload, and what the study varies.
+
+    A setting whose label is taken has ``_`` after it.
+    """
+    found = campaign_state.cases.get(case)
+    labels: dict[str, object] = {}
+    for name, value in _settings(found, campaign_state.plan.varied).items() if found else ():
+        label = label_name(name)
+        while label in _TAKEN or label in labels:
+            label += "_"
+        labels[label] = value
+    return {"case": case, **labels}
+
+
+def _settings(case: Case, varied: Iterable[str]) -> dict[str, object]:
+    settings = case.settings
+    return {name: settings[name] for name in dict.fromkeys(("workload", *varied)) if name in settings}
+
+
+def _latest(campaign_state: CampaignState) -> dict[str, Attempt]:
+    """Return the last measured attempt of each case."""
+    found: dict[str, Attempt] = {}
+    for one in campaign_state.latest.values():
+        if one.state is State.DONE and one.block >= 1:
+            known = found.get(one.case)
+            if known is None or (known.started_at or 0) <= (one.started_at or 0):
+                found[one.case] = one
+    return found
+
+
+def _points(series: Series) -> Iterator[tuple[Labels, float]]:
+    for one in itertools.islice(series.measurements(), _MOST_POINTS):
+        at = {f"at_{name}": value for name, value in one.at.items()}
+        yield {"fom": one.fom.removeprefix(PREFIX), "unit": one.unit, **at}, one.value

@@ -1,0 +1,155 @@
+"""What the page of one run shows: how it came out, and its evidence."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from urllib.parse import quote
+
+from tare.core.attempt import Attempt, State
+from tare.core.errors import CampaignError
+from tare.core.pseudonyms import NO_SIGNS, Pseudonyms
+from tare.core.safe_folder import SafeFolder
+from tare.core.units import format_seconds
+from tare.live.campaign_state import CampaignState
+from tare.live.logs import Chunk, find_streams, read_chunk
+from tare.live.view import block_name, campaign_url, elapsed, reason, run_url, when
+from tare.report.evidence import Command, read_commands
+from tare.report.variants import Variants
+from tare.report.words.numbers import coordinate, listed, number, quantity, visible, words
+from tare.storage.campaign import read_environment
+from tare.storage.pseudonymous import PseudonymousView
+
+_MOST_FIGURES = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Stream:
+    """The end of one output stream, and where the rest is."""
+
+    name: str
+    chunk: Chunk
+    log_url: str
+    file_url: str
+
+
+@dataclasses.dataclass(frozen=True)
+class RunPage:
+    """Everything about one attempt."""
+
+    url: str
+    campaign_url: str
+    label: str
+    block: str
+    state: State
+    is_live: bool
+    reason: str
+    facts: tuple[tuple[str, str], ...]
+    siblings: tuple[tuple[str, str], ...]
+    streams: tuple[Stream, ...]
+    commands: tuple[Command, ...]
+    transport: str
+    traffic: tuple[tuple[str, str, int, int, int], ...]
+    figures: tuple[tuple[str, str, str], ...]
+    n_more_figures: int
+    environment: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+
+def run_page(
+    name: str, campaign_state: CampaignState, sides: Variants, attempt: Attempt, signs: Pseudonyms = NO_SIGNS
+) -> RunPage:
+    """Return all that is known of an attempt, with the ends of its streams."""
+    state = campaign_state.state_of(attempt)
+    folder = SafeFolder(campaign_state.folder, attempt.folder)
+    figures = _figures(attempt)
+    return RunPage(
+        url=run_url(name, attempt),
+        campaign_url=campaign_url(name),
+        label=sides.case_label(attempt.case),
+        block=block_name(attempt.block),
+        state=state,
+        is_live=state is State.RUNNING,
+        reason="" if state is State.DONE else visible(reason(campaign_state, attempt)),
+        facts=tuple(_facts(attempt, state)),
+        siblings=tuple(_siblings(name, campaign_state, attempt)),
+        streams=_streams(run_url(name, attempt), folder, signs, is_live=state is State.RUNNING),
+        commands=tuple(read_commands(folder, signs)),
+        transport=visible(attempt.transport_told),
+        traffic=tuple(
+            (visible(host), visible(interface), one.tx_bytes, one.rx_bytes, one.tx_packets + one.rx_packets)
+            for host, interfaces in attempt.traffic.items()
+            for interface, one in interfaces.items()
+        ),
+        figures=tuple(figures[:_MOST_FIGURES]),
+        n_more_figures=max(len(figures) - _MOST_FIGURES, 0),
+        environment=tuple(_environment(campaign_state.folder, attempt, signs)),
+    )
+
+
+def _facts(one: Attempt, state: State) -> list[tuple[str, str]]:
+    facts = [
+        ("Run", f"{block_name(one.block)}, attempt {one.attempt} of case {visible(one.case)}"),
+        ("Started", when(one.started_at)),
+        ("Took", elapsed(one, state)),
+        ("In the queue", format_seconds(one.queued_s) if one.queued_s else ""),
+        ("Until its program began", format_seconds(one.starting_s) if one.starting_s else ""),
+        ("Until its results were home", format_seconds(one.ending_s) if one.ending_s else ""),
+        ("Exit code", "" if one.exit_code is None else str(one.exit_code)),
+        ("Signal", "" if one.signal is None else str(one.signal)),
+        ("Hosts", visible(listed(one.hosts))),
+        ("Load", "" if one.load is None else f"{number(one.load, 2)} when it started"),
+        ("Transport", visible(one.transport_told)),
+        ("MPI says", visible(one.chosen)),
+        ("Imported from", visible(one.source.path) if one.source else ""),
+    ]
+    return [(term, text) for term, text in facts if text]
+
+
+def _siblings(name: str, campaign_state: CampaignState, attempt: Attempt) -> list[tuple[str, str]]:
+    alike = [
+        one
+        for one in campaign_state.attempts.values()
+        if one.case == attempt.case and one.block == attempt.block
+    ]
+    return [(str(one.attempt), run_url(name, one)) for one in alike] if len(alike) > 1 else []
+
+
+def _streams(url: str, folder: SafeFolder, signs: Pseudonyms, *, is_live: bool) -> tuple[Stream, ...]:
+    found = []
+    for name, stream in find_streams(folder).items():
+        try:
+            chunk = read_chunk(stream, signs=signs, is_live=is_live)
+        except OSError:  # gone between the listing and now, or not ours to read
+            continue
+        address = quote(name, safe="")
+        found.append(Stream(name, chunk, f"/api{url}/log/{address}", f"{url}/file/{address}"))
+    return tuple(found)
+
+
+def _figures(attempt: Attempt) -> list[tuple[str, str, str]]:
+    return [
+        (
+            words(series.fom),
+            " · ".join(coordinate(name, value) for name, value in one.at.items()),
+            quantity(one.value, series.unit),
+        )
+        for series in attempt.series
+        for one in series.measurements()
+    ]
+
+
+def _environment(
+    folder: Path, attempt: Attempt, signs: Pseudonyms
+) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Return the facts of each host, from a file that is looked up among those that are there."""
+    names = {one.name for one in SafeFolder(folder, "environments").files("*.json")}
+    if f"{attempt.environment}.json" not in names:
+        return []
+    try:
+        found = PseudonymousView(signs).signed(read_environment(folder, str(attempt.environment)))
+    except CampaignError:
+        return []
+    return [
+        (visible(host), tuple((words(name), visible(text)) for name, text in facts.items()))
+        for host, facts in found.items()
+    ]

@@ -1,0 +1,171 @@
+"""Listen, serve, and end cleanly."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import secrets
+import socket
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+import uvicorn
+
+from tare.core.errors import UsageError
+from tare.core.user_files import read_given
+from tare.live.access import Access, host_names
+from tare.live.app import make_app
+from tare.live.connections import ACCEPTED_AT_ONCE, Connections, Limits, guarded, spare_logs
+from tare.live.watch import Hub
+
+_LEAST_TOKEN = 16
+_QUEUE = 1024
+_LONGEST_HEADER = 32 * 1024
+
+
+class Listener(msgspec.Struct, frozen=True):
+    """An open socket, and who may read through it. `url` is the address to print, with the token if any."""
+
+    socket: socket.socket
+    access: Access
+    url: str
+
+
+def listen(host: str, port: int, token_file: Path | None = None, *, is_for_anybody: bool = False) -> Listener:
+    """Open a socket on `host` and `port`, 0 for any free one, for who has the token, or on loopback anybody.
+
+    Raises UsageError with the cure.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (OSError, UnicodeError, OverflowError) as error:
+        raise UsageError(f"--host {host}: not an address of this machine ({error})") from error
+    is_local = ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
+    if is_for_anybody and (token_file or not is_local):
+        raise UsageError("--no-token: only without --token-file, and on a loopback address such as 127.0.0.1")
+    token = read_token(token_file) if token_file else None if is_for_anybody else secrets.token_urlsafe(24)
+    opened = _open(family, (str(address[0]), *address[1:]), host, port)
+    port = opened.getsockname()[1]
+    names = host_names([host, *([] if is_local else (socket.gethostname(), socket.getfqdn()))])
+    shown = _shown(host, str(address[0]))
+    url = f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
+    return Listener(opened, Access(is_local=is_local, token=token, names=names, port=port), url)
+
+
+def serve(folders: Sequence[Path], listener: Listener, redacted: Sequence[str] = ()) -> None:
+    """Serve the campaigns in `folders`, without the words of `redacted`, until SIGINT or SIGTERM."""
+    Server(folders, listener, redacted=redacted).run()
+
+
+class Server(uvicorn.Server):
+    """Ends streams that would last for ever, and counts an interrupt as the way to end, not as a fault."""
+
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        listener: Listener,
+        limits: Limits | None = None,
+        redacted: Sequence[str] = (),
+    ) -> None:
+        self.hub = Hub(folders, redacted=redacted)
+        self._listener = listener
+        connections = Connections(limits or Limits.of_this_process())
+        super().__init__(
+            uvicorn.Config(
+                make_app(self.hub, listener.access),
+                log_level="warning",
+                access_log=False,  # it would hold the token
+                server_header=False,
+                proxy_headers=False,
+                ws="none",
+                loop="asyncio",
+                http=guarded(connections),
+                h11_max_incomplete_event_size=_LONGEST_HEADER,
+                backlog=ACCEPTED_AT_ONCE,
+                timeout_graceful_shutdown=3,
+            )
+        )
+
+        spare_logs()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen; more may wait in the kernel's queue than the event loop accepts at once."""
+        await super().startup(sockets)
+        for one in sockets or ():
+            one.listen(_QUEUE)
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until it is told to end."""
+        super().run(sockets or [self._listener.socket])
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End; at the second time at once."""
+        self.force_exit = self.should_exit
+        self.end()
+
+    def end(self) -> None:
+        """Let all readers go, then stop; may be called from any thread."""
+        self.should_exit = True
+        self.hub.close()
+
+
+def read_token(path: Path) -> str:
+    """Return the token in the file at `path`, which is made for its owner alone when it is not there."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return _known_token(path)
+    except OSError as error:
+        raise UsageError(f"--token-file {path}: cannot be made: {error.strerror}") from error
+    token = secrets.token_urlsafe(24)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(f"{token}\n")
+    return token
+
+
+def _known_token(path: Path) -> str:
+    try:
+        mode = path.stat().st_mode
+        token = read_given(path).decode("ascii").strip()
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"--token-file {path}: cannot be read as ASCII text: {error}") from error
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise UsageError(f"--token-file {path}: others may read it; chmod 600 {path}")
+    if len(token) < _LEAST_TOKEN or not token.isprintable() or " " in token:
+        raise UsageError(
+            f"--token-file {path}: not a token: at least {_LEAST_TOKEN} signs without spaces; delete the "
+            "file and a good one will be made"
+        )
+    return token
+
+
+def _open(family: int, address: tuple[str | int, ...], host: str, port: int) -> socket.socket:
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        opened.bind(address)
+        opened.listen(128)
+    except OSError as error:
+        opened.close()
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(
+                f"port {port} of {host} is taken, perhaps by another 'tare serve'; choose another with "
+                "--port, or --port 0 for any that is free"
+            ) from error
+        if error.errno == errno.EACCES:
+            raise UsageError(f"port {port} is for root only; choose one above 1023 with --port") from error
+        raise UsageError(f"--host {host} --port {port}: cannot listen there: {error.strerror}") from error
+    return opened
+
+
+def _shown(host: str, address: str) -> str:
+    """Return the host to print: one that a browser elsewhere can use, where all addresses are listened on."""
+    if ipaddress.ip_address(address.partition("%")[0]).is_unspecified:
+        return socket.getfqdn()
+    return f"[{host}]" if ":" in host else host

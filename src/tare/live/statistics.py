@@ -1,0 +1,82 @@
+"""What the statistics say so far, in the words and shapes of the report."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from tare.analysis.compare import aggregates, overview_of
+from tare.analysis.headline import Headline, headlines
+from tare.analysis.quoted_figures import quoted
+from tare.core.campaign import Campaign
+from tare.core.comparison import Comparison
+from tare.report.sections.panels import is_shown
+from tare.report.variants import Variant, Variants, lay_out
+from tare.report.words.answer import Answer, answer_all, reading
+
+
+@dataclasses.dataclass(frozen=True)
+class Dot:
+    """One run next to the average of its case; `order` is its place in the order of time."""
+
+    order: int
+    side: Variant
+    ratio: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Answers:
+    """The statistics at one revision. `sentences` are empty until anything can be said.
+
+    `overview` has one row a contender's case, `figures` one a figure that people quote.
+    """
+
+    revision: int
+    sides: Variants
+    sentences: tuple[Answer, ...]
+    reading: str
+    headlines: tuple[Headline, ...]
+    overview: tuple[Comparison, ...]
+    figures: tuple[Comparison, ...]
+    dots: tuple[Dot, ...]
+
+
+def answer(campaign: Campaign, revision: int) -> Answers:
+    """Return what can be said of `campaign` now."""
+    sides = lay_out(campaign, ())
+    measured = bool(campaign.measured())
+    every = aggregates(campaign) if measured else []
+    rows = overview_of(every)
+    heads = headlines(campaign, figures=every) if measured else []
+    return Answers(
+        revision=revision,
+        sides=sides,
+        sentences=tuple(answer_all(heads, rows, sides, campaign.plan.margin, every)),
+        reading=reading(heads, campaign.plan.margin),
+        headlines=tuple(heads),
+        overview=tuple(rows),
+        figures=tuple(quoted(every)),
+        dots=tuple(_dots(campaign, sides)),
+    )
+
+
+def _dots(campaign: Campaign, sides: Variants) -> list[Dot]:
+    """Return each measured run as the ratio of its first primary figure of merit to its case's mean."""
+    logs: dict[str, list[tuple[int, float]]] = {}
+    shown: dict[tuple[str, str], bool] = {}
+    for order, attempt in enumerate(campaign.measured()):
+        if attempt.case not in sides.side_of:
+            continue
+        for series in attempt.series:
+            key = (attempt.case, series.fom)
+            if key not in shown:
+                shown[key] = is_shown(campaign, *key)
+            if shown[key] and series.values and min(series.values) > 0:
+                log = math.fsum(map(math.log, series.values)) / len(series.values)
+                logs.setdefault(attempt.case, []).append((order, log))
+                break
+    found = []
+    for case, runs in logs.items():
+        mean = math.fsum(log for _, log in runs) / len(runs)
+        found += [Dot(order, sides.side_of[case], math.exp(log - mean)) for order, log in runs]
+    return found

@@ -1,0 +1,331 @@
+"""What the pages show, computed from a book and its answers before any HTML."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote
+
+from tare.core.attempt import Attempt, State
+from tare.core.case import Run
+from tare.core.units import format_seconds
+from tare.live.campaign_state import CampaignState, RunCounts
+from tare.report.sections.runs import moment
+from tare.report.variants import Variant, Variants
+from tare.report.words.numbers import NARROW, number, visible
+
+SIGNS = {
+    State.DONE: "✓",
+    State.FAILED: "✕",
+    State.INVALID: "!",
+    State.LOST: "◌",
+    State.RUNNING: "▶",
+    State.PENDING: "·",
+}
+"""A sign for each state, so that none rests on colour alone."""
+
+LETTERS = {
+    State.DONE: "d",
+    State.FAILED: "f",
+    State.INVALID: "i",
+    State.LOST: "l",
+    State.RUNNING: "r",
+    State.PENDING: "p",
+}
+"""The class of a cell: short, since a page may hold ten thousand."""
+
+_MOST_UNDER_WAY = 3
+
+PAGE_ROWS = 50
+"""Runs on one page of the list."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Segment:
+    """One stretch of a progress bar, in percent of its length."""
+
+    state: State
+    start: float
+    width: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Card:
+    """A campaign in brief."""
+
+    name: str
+    url: str
+    study: str
+    question: str
+    site: str
+    activity: str
+    done: str
+    eta: str
+    segments: tuple[Segment, ...]
+    counts: tuple[tuple[State, int], ...]
+    under_way: tuple[tuple[str, str], ...]
+    n_more_under_way: int
+    started: str
+    fault: str
+
+
+@dataclasses.dataclass(frozen=True)
+class MatrixRow:
+    """One case of the matrix: a state and the number of the last attempt for each block."""
+
+    case: str
+    label: str
+    side: Variant
+    states: tuple[State | None, ...]
+    attempts: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class MatrixGroup:
+    """The cases that meet at one place."""
+
+    label: str
+    rows: tuple[MatrixRow, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Matrix:
+    """Cases × blocks."""
+
+    blocks: tuple[int, ...]
+    groups: tuple[MatrixGroup, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class RunLine:
+    """One attempt, or a planned run that has none yet, in the list of runs."""
+
+    url: str
+    block: str
+    label: str
+    state: State
+    elapsed: str
+    started: str
+    remark: str
+
+
+@dataclasses.dataclass(frozen=True)
+class RunList:
+    """One page of the runs that pass the filter."""
+
+    lines: tuple[RunLine, ...]
+    n_found: int
+    page: int
+    n_pages: int
+
+
+def campaign_url(name: str) -> str:
+    """Return the address of a campaign's page."""
+    return f"/c/{quote(name, safe='')}"
+
+
+def run_url(name: str, attempt: Attempt) -> str:
+    """Return the address of an attempt's page."""
+    return f"{campaign_url(name)}/run/{quote(attempt.case, safe='')}/{attempt.block}.{attempt.attempt}"
+
+
+def card(name: str, folder: str, campaign_state: CampaignState | None, fault: str) -> Card:
+    """Return a campaign in brief; `campaign_state` is None while its plan cannot be read."""
+    if campaign_state is None:
+        return Card(name, campaign_url(name), folder, "", "", "damaged", "", "", (), (), (), 0, "", fault)
+    progress = campaign_state.progress()
+    return Card(
+        name=name,
+        url=campaign_url(name),
+        study=visible(campaign_state.plan.study),
+        question=visible(campaign_state.plan.question),
+        site=visible(campaign_state.plan.site),
+        activity=activity(campaign_state, progress),
+        done=f"{progress.counts[State.DONE]} of {progress.n_planned} runs done",
+        eta=_eta(progress),
+        segments=segments(progress),
+        counts=tuple((state, n) for state, n in progress.counts.items() if n and state is not State.DONE),
+        under_way=tuple(
+            (f"{block_name(one.block)} · {_case_label(campaign_state, one.case)}", run_url(name, one))
+            for one in progress.under_way[:_MOST_UNDER_WAY]
+        ),
+        n_more_under_way=max(len(progress.under_way) - _MOST_UNDER_WAY, 0),
+        started=when(progress.started_at),
+        fault=fault,
+    )
+
+
+def activity(campaign_state: CampaignState, progress: RunCounts) -> str:
+    """Return in a word what a campaign is doing."""
+    if campaign_state.is_running:
+        return "running"
+    if progress.n_settled == progress.n_planned:
+        return "finished"
+    return "stopped" if campaign_state.attempts else "not begun"
+
+
+def segments(progress: RunCounts) -> tuple[Segment, ...]:
+    """Return the stretches of the bar: what is settled first, what is pending left out."""
+    shown = (State.DONE, State.INVALID, State.FAILED, State.LOST, State.RUNNING)
+    found, at = [], 0.0
+    for state in shown:
+        width = 100 * progress.counts[state] / progress.n_planned if progress.n_planned else 0.0
+        if width:
+            found.append(Segment(state, round(at, 3), round(width, 3)))
+        at += width
+    return tuple(found)
+
+
+def matrix(campaign_state: CampaignState, sides: Variants) -> Matrix:
+    """Return the cases by place and side, in the order of the plan, over all blocks that are planned."""
+    blocks = sorted(
+        {run.block for run in campaign_state.planned} | {run.block for run in campaign_state.latest}
+    )
+    planned = set(campaign_state.planned)
+    grouped: dict[str, list[MatrixRow]] = {place.label: [] for place in sides.places}
+    for case in sorted(campaign_state.cases, key=lambda one: sides.side_of[one].index):
+        row = _row(campaign_state, planned, blocks, case, sides.side_of[case])
+        grouped[sides.place_of[case].label].append(row)
+    groups = tuple(MatrixGroup(label, tuple(rows)) for label, rows in grouped.items())
+    return Matrix(tuple(blocks), groups)
+
+
+def _row(
+    campaign_state: CampaignState, planned: set[Run], blocks: Sequence[int], case: str, side: Variant
+) -> MatrixRow:
+    runs = [Run(block, case) for block in blocks]
+    return MatrixRow(
+        case=case,
+        label=side.name,
+        side=side,
+        states=tuple(
+            campaign_state.state(run) if run in planned or run in campaign_state.latest else None
+            for run in runs
+        ),
+        attempts=tuple(
+            campaign_state.latest[run].attempt if run in campaign_state.latest else 0 for run in runs
+        ),
+    )
+
+
+def cell_news(campaign_state: CampaignState, runs: Iterable[Run]) -> list[tuple[str, int, str, str, int]]:
+    """Return what became of cells: case, block, class, sign and the number of the last attempt."""
+    return [
+        (
+            run.case,
+            run.block,
+            LETTERS[campaign_state.state(run)],
+            SIGNS[campaign_state.state(run)],
+            campaign_state.latest[run].attempt if run in campaign_state.latest else 0,
+        )
+        for run in runs
+    ]
+
+
+def run_list(
+    name: str,
+    campaign_state: CampaignState,
+    sides: Variants,
+    *,
+    state: str = "",
+    words: str = "",
+    page: int = 1,
+) -> RunList:
+    """Return one page of attempts, the latest first, then of the runs still to come in their order.
+
+    `words` must all occur in a run's label, block or reason.
+    """
+    wanted = [word for word in words.casefold().split() if word]
+    found: list[Attempt | Run] = [
+        one
+        for one in reversed(tuple(campaign_state.attempts.values()))
+        if one.case in sides.side_of
+        and _fits(campaign_state.state_of(one), state)
+        and _has(wanted, sides, one)
+    ]
+    if state in ("", State.PENDING):
+        pending = (run for run in campaign_state.planned if run not in campaign_state.latest)
+        found += [run for run in pending if _has(wanted, sides, run)]
+    n_pages = max(-(-len(found) // PAGE_ROWS), 1)
+    page = min(max(page, 1), n_pages)
+    shown = found[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
+    lines = tuple(_line(name, campaign_state, sides, one) for one in shown)
+    return RunList(lines, len(found), page, n_pages)
+
+
+def _fits(state: State, wanted: str) -> bool:
+    return not wanted or state == wanted
+
+
+def _has(words: Sequence[str], sides: Variants, one: Attempt | Run) -> bool:
+    if not words:
+        return True
+    text = f"{sides.case_label(one.case)} {block_name(one.block)}"
+    if isinstance(one, Attempt):
+        text = f"{text} {one.state} {one.reason} {one.check}"
+    text = text.casefold()
+    return all(word in text for word in words)
+
+
+def _line(name: str, campaign_state: CampaignState, sides: Variants, one: Attempt | Run) -> RunLine:
+    label = sides.case_label(one.case)
+    if isinstance(one, Run):
+        return RunLine("", block_name(one.block), label, State.PENDING, "", "", "")
+    state = campaign_state.state_of(one)
+    again = f", attempt {one.attempt}" if one.attempt > 1 else ""
+    remark = one.transport_told if state is State.DONE else reason(campaign_state, one)
+    return RunLine(
+        url=run_url(name, one),
+        block=block_name(one.block) + again,
+        label=label,
+        state=state,
+        elapsed=elapsed(one, state),
+        started=when(one.started_at),
+        remark=visible(remark),
+    )
+
+
+def reason(campaign_state: CampaignState, one: Attempt) -> str:
+    """Return why an attempt does not count, with the check that it failed; or what it waits for."""
+    why = campaign_state.reason_of(one)
+    return f"{why} (check: {one.check})" if one.check else why
+
+
+def elapsed(one: Attempt, state: State, clock: float | None = None) -> str:
+    """Return how long an attempt took, or has taken so far; empty where nobody measured it."""
+    if state is State.RUNNING and one.started_at is not None:
+        seconds = max((time.time() if clock is None else clock) - one.started_at, 0.0)
+        return f"{format_seconds(seconds)} so far".replace(" ", NARROW, 1)
+    if one.source or state in (State.RUNNING, State.LOST):
+        return ""
+    return f"{number(one.elapsed_s)}{NARROW}s"
+
+
+def _case_label(campaign_state: CampaignState, case: str) -> str:
+    found = campaign_state.cases.get(case)
+    if found is None:
+        return visible(case)
+    return visible(campaign_state.plan.describe(found))
+
+
+def block_name(block: int) -> str:
+    """Return what a block is called."""
+    return f"block {block}" if block >= 1 else "warm-up"
+
+
+def _eta(progress: RunCounts) -> str:
+    if progress.eta_s is None:
+        return ""
+    end = time.strftime("%H:%M", time.localtime(time.time() + progress.eta_s))
+    day = (
+        ""
+        if progress.eta_s < 20 * 3600
+        else time.strftime(" on %a %d %b", time.localtime(time.time() + progress.eta_s))
+    )
+    return f"about {format_seconds(max(progress.eta_s, 1))} left, until {end}{day}"
+
+
+def when(seconds: float | None) -> str:
+    """Return a moment in UTC, to the second; empty where it is not known."""
+    return "" if seconds is None else f"{moment(seconds):%Y-%m-%d %H:%M:%S} UTC"

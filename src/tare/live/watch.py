@@ -1,0 +1,295 @@
+"""Watch campaign folders: find them, read what is new, and wake whoever waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
+
+from tare.core.errors import CampaignError
+from tare.core.pseudonyms import Pseudonyms, merged
+from tare.core.safe_folder import SafeFolder
+from tare.live.campaign_state import CampaignState
+from tare.live.statistics import Answers, answer
+from tare.live.tail import JournalTail
+from tare.storage.campaign import JOURNAL, PLAN, is_campaign, read_plan
+from tare.storage.journal import is_held
+from tare.storage.pseudonymous import PseudonymousView
+from tare.storage.pseudonyms import read_signs
+
+POLL_S = 0.5
+"""How often folders are looked at while somebody watches."""
+
+ANSWER_S = 2.0
+"""How often the statistics are computed at most; slow ones less often."""
+
+_LEAST_SHARE = 10  # statistics take a tenth of one core at most: the machine may be measuring
+_INTEREST_S = 30.0
+
+
+class FollowedCampaign:
+    """One campaign folder under watch. `name` is what it is called in addresses."""
+
+    def __init__(self, name: str, folder: Path, redacted: Sequence[str] = ()) -> None:
+        self.name = name
+        self.folder = folder
+        self.signs = Pseudonyms(tuple(redacted))
+        self._redacted = redacted
+        self._shower = PseudonymousView(self.signs)
+        self.campaign_state: CampaignState | None = None
+        self.answers: Answers | None = None
+        self.answered_revision = 0
+        self.fault = ""
+        self.revision = 0
+        self.asked_at = float("-inf")
+        self.report: tuple[int, str] | None = None
+        self.reporting = threading.Lock()
+        self._tail = JournalTail(folder / JOURNAL)
+        self._plan_seen: tuple[int, ...] = ()
+        self._answer_due = float("-inf")
+
+    @property
+    def shown_folder(self) -> str:
+        """Return the folder as others may read it."""
+        return self.signs.only(str(self.folder))
+
+    def poll(self, revision: int) -> bool:
+        """Read what is new; return whether anything is, which is then of `revision`."""
+        fault = self._read_plan(revision)
+        if self.campaign_state is not None and not fault:
+            fault = self._read_journal(self.campaign_state, revision)
+        is_changed = fault != self.fault or (
+            self.campaign_state is not None and self.campaign_state.revision == revision
+        )
+        self.fault = fault
+        if is_changed:
+            self.revision = revision
+        return is_changed
+
+    def _read_journal(self, campaign_state: CampaignState, revision: int) -> str:
+        # Asked before the journal is read: who held it then has perhaps let go since, never the reverse.
+        is_running = is_held(self.folder / JOURNAL)
+        news = self._tail.read()
+        if news.is_fresh:
+            campaign_state = self.campaign_state = CampaignState(self.folder, campaign_state.plan, revision)
+            self.answers = None
+        for event in news.events:
+            campaign_state.apply(self._shower.event(event), revision)
+        campaign_state.run_by(is_running, revision)
+        return news.fault
+
+    def is_answer_due(self, now: float) -> bool:
+        """Return whether the statistics should be computed anew: something ended, and not just now."""
+        if self.campaign_state is None:
+            return False
+        if self.answers is None:
+            return True
+        is_stale = self.answers.revision != max(
+            self.campaign_state.ended_revision, self.campaign_state.matrix_revision
+        )
+        return is_stale and now >= self._answer_due
+
+    def answered(self, answers: Answers, took_s: float, now: float) -> None:
+        """Keep `answers`, and say when the next may be computed."""
+        self.answers = answers
+        self._answer_due = now + max(ANSWER_S, took_s * _LEAST_SHARE)
+
+    def _read_plan(self, revision: int) -> str:
+        try:
+            status = SafeFolder(self.folder, PLAN).status()
+            seen = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
+            if seen == self._plan_seen:
+                return self.fault if self.campaign_state is None else ""
+            self._show_with(read_signs(self.folder, self._redacted))
+            plan = self._shower.plan(read_plan(self.folder))
+        except (CampaignError, OSError) as error:
+            return self.signs.text(str(error))
+        self._plan_seen = seen
+        if self.campaign_state is None:
+            self.campaign_state = CampaignState(self.folder, plan, revision)
+        else:
+            self.campaign_state.replan(plan, revision)
+            self.answers = None  # they know nothing of cases that are new
+        return ""
+
+    def _show_with(self, signs: Pseudonyms) -> None:
+        if signs != self.signs:
+            self.signs, self._shower = signs, PseudonymousView(signs)
+
+
+class Hub:
+    """All campaigns in and below `folders`, and one watcher for any number of readers.
+
+    `lock` is held by whoever reads or writes a book. Revisions only grow, also from one server to the
+    next, so that a page that outlived its server asks for everything.
+    """
+
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        clock: Callable[[], float] = time.monotonic,
+        redacted: Sequence[str] = (),
+    ) -> None:
+        self.folders = tuple(folders)
+        self.redacted = tuple(redacted)
+        self.campaigns: dict[str, FollowedCampaign] = {}
+        self.revision = time.time_ns() // 1_000_000
+        self.lock = threading.RLock()
+        self._answering = threading.Lock()
+        self.is_closed = False
+        self._clock = clock
+        self._names: dict[Path, str] = {}
+        self._polled_at = float("-inf")
+        self._n_readers = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._changed = asyncio.Event()
+
+    def shown(self, text: str) -> str:
+        """Return `text`, such as a folder of campaigns, with the signs of all campaigns."""
+        known = (one.signs.entries for one in self.campaigns.values())
+        return Pseudonyms(merged(self.redacted, *known)).only(text)
+
+    def refresh(self) -> None:
+        """Poll unless that was done a moment ago; for requests while nobody watches."""
+        if self._clock() - self._polled_at > POLL_S / 2:
+            self.poll()
+
+    def poll(self) -> bool:
+        """Look at every folder once; return whether anything is new."""
+        with self.lock:
+            self._polled_at = self._clock()
+            revision = self.revision + 1
+            found = dict(self._find())
+            is_changed = found.keys() != self.campaigns.keys()
+            self.campaigns = found
+            for watched in found.values():
+                is_changed |= watched.poll(revision)
+            if is_changed:
+                self.revision = revision
+            return is_changed
+
+    @contextlib.contextmanager
+    def opened(self, watched: FollowedCampaign) -> Iterator[tuple[CampaignState, Answers] | None]:
+        """Hold the book of a campaign and its statistics still; None while its plan cannot be read.
+
+        Statistics are computed now if there are none yet, and kept up for as long as somebody asks.
+        """
+        watched.asked_at = self._clock()
+        while True:
+            if watched.answers is None:
+                self._answer(watched)
+            with self.lock:
+                if watched.campaign_state is None or watched.answers is not None:
+                    yield (
+                        (watched.campaign_state, watched.answers)
+                        if watched.campaign_state and watched.answers
+                        else None
+                    )
+                    return
+
+    def revisions(self) -> dict[str, int]:
+        """Return the revision of each campaign."""
+        with self.lock:
+            return {name: watched.revision for name, watched in self.campaigns.items()}
+
+    async def watch(self) -> None:
+        """Poll for as long as anybody reads, until cancelled."""
+        self._loop = asyncio.get_running_loop()
+        told = self.revision
+        while True:
+            if self._n_readers:
+                await asyncio.to_thread(self._work)
+            if self.revision != told:  # found here, or by a request meanwhile
+                told = self.revision
+                self._wake()
+            await asyncio.sleep(POLL_S)
+
+    async def changes(self) -> AsyncIterator[dict[str, int] | None]:
+        """Yield the revisions of all campaigns, now and at every change; None after a while without one."""
+        self._n_readers += 1
+        try:
+            while not self.is_closed:
+                changed = self._changed
+                yield self.revisions()
+                while not self.is_closed and not changed.is_set():
+                    try:
+                        await asyncio.wait_for(changed.wait(), 15)
+                    except TimeoutError:
+                        yield None
+        finally:
+            self._n_readers -= 1
+
+    def close(self) -> None:
+        """Let every reader go; may be called from a signal handler."""
+        self.is_closed = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _work(self) -> None:
+        self.poll()
+        now = self._clock()
+        for watched in list(self.campaigns.values()):
+            if now - watched.asked_at < _INTEREST_S and watched.is_answer_due(now):
+                self._answer(watched)
+
+    def _answer(self, watched: FollowedCampaign) -> None:
+        """Compute statistics on a copy, without holding up who reads; one at a time."""
+        with self._answering:
+            if watched.is_answer_due(self._clock()):
+                self._answer_now(watched)
+
+    def _answer_now(self, watched: FollowedCampaign) -> None:
+        with self.lock:
+            campaign_state = watched.campaign_state
+            if campaign_state is None:
+                return
+            campaign = campaign_state.campaign()
+            revision = max(campaign_state.ended_revision, campaign_state.matrix_revision)
+        began = self._clock()
+        answers = answer(campaign, revision)
+        with self.lock:
+            if watched.campaign_state is campaign_state:
+                now = self._clock()
+                watched.answered(answers, now - began, now)
+                self.revision += 1
+                watched.revision = watched.answered_revision = self.revision
+
+    def _find(self) -> Iterator[tuple[str, FollowedCampaign]]:
+        for folder in self._campaign_folders():
+            name = self._names.get(folder) or self._name(folder)
+            yield name, self.campaigns.get(name) or FollowedCampaign(name, folder, self.redacted)
+
+    def _campaign_folders(self) -> Iterator[Path]:
+        for folder in self.folders:
+            if is_campaign(folder):
+                yield folder
+                continue
+            try:
+                inside = sorted(folder.iterdir())
+            except OSError:  # gone, or not to be read: there is nothing to show in it
+                continue
+            yield from (one for one in inside if is_campaign(one))
+
+    def _signs_of(self, folder: Path) -> Pseudonyms:
+        try:
+            return read_signs(folder, self.redacted)
+        except CampaignError:  # which is told where its plan is read
+            return Pseudonyms(self.redacted)
+
+    def _name(self, folder: Path) -> str:
+        shown = self._signs_of(folder).only(folder.resolve().name)
+        plain = re.sub(r"[^\w.-]+", "-", shown) or "campaign"
+        taken = set(self._names.values())
+        name, number = plain, 2
+        while name in taken:
+            name, number = f"{plain}~{number}", number + 1
+        self._names[folder] = name
+        return name

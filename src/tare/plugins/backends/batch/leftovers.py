@@ -1,0 +1,59 @@
+"""Jobs of campaigns in a queue, with what their comments tell of whose they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from tare.core.backend_plugin import Leftover, Owner
+from tare.plugins.backends.batch.phases import NOT_OVER
+
+if TYPE_CHECKING:
+    from tare.plugins.backends.batch.queue import Queue, QueuedJob
+
+_NAME = re.compile(r"tare-[0-9a-f]{12}-.+")
+
+
+class CampaignJob(NamedTuple):
+    """A job that is queued or runs: the mark of the session that submitted it, and its campaign's folder.
+
+    Both are empty where its comment does not tell.
+    """
+
+    id: str
+    name: str
+    mark: str
+    folder: str
+
+
+def comment(mark: str, folder: str) -> str:
+    """Return the comment of a job of this session and campaign's folder."""
+    return f"{mark} {folder}" if mark else folder
+
+
+def campaign_jobs(jobs: Iterable[QueuedJob]) -> list[CampaignJob]:
+    """Return the jobs of campaigns among `jobs`, by what their comments tell or by their names.
+
+    Going on with its campaign adopts a job; nothing else ends it before it ends itself.
+    """
+    found = []
+    for job in jobs:
+        mark, _, folder = job.comment.partition(" ")
+        is_told = mark.endswith(":") and folder.startswith("/")
+        if job.phase in NOT_OVER and (is_told or _NAME.fullmatch(job.name)):
+            found.append(CampaignJob(job.id, job.name, *((mark, folder) if is_told else ("", ""))))
+    return found
+
+
+def left_in(queue: Queue) -> Iterator[Leftover]:
+    """Yield the jobs of campaigns in `queue`, for `tare clean`. Raises BackendError in an outage."""
+    for job in campaign_jobs(queue.jobs(())):
+        what = f"{queue.system} job {job.id} of {job.folder or job.name}"
+        yield Leftover("cancel", what, (Owner(job.mark, job.folder),), partial(_cancel, queue, job.id))
+
+
+def _cancel(queue: Queue, job: str) -> bool:
+    queue.cancel([job])
+    return True

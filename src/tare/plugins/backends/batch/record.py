@@ -1,0 +1,220 @@
+"""Read what a task of a job left in its folder (see job.sh), and say how it ended."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import msgspec
+
+from tare.core.job import Exit
+from tare.core.scheduler import JobResult, Task
+from tare.core.telemetry import Epoch
+from tare.core.units import whole_number
+from tare.plugins.backends.batch.phases import Phase
+from tare.plugins.backends.stray_processes import swept
+from tare.probes.records import read_records
+
+_TIMED_OUT = {124, 137}  # timeout(1): on SIGTERM, and when it took SIGKILL
+_SIGNAL_BASE, _LAST_SIGNAL = 128, 64
+_MOST_SAID = 10_000
+_TIME = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{0,9})?")
+
+
+class _StepEnd(NamedTuple):
+    name: str
+    code: int
+    began_at: float
+    elapsed_s: float
+    clock_set_s: float = 0.0
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """The record of a task: its job, when it began, and the steps that have ended."""
+
+    is_landed: bool
+    began_at: float | None = None
+    steps: tuple[_StepEnd, ...] = ()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Return how long the steps took together."""
+        return sum(step.elapsed_s for step in self.steps)
+
+    @property
+    def clock_set_s(self) -> float:
+        """Return by how much the wall clock was set during a step, forward above 0; of all steps the most."""
+        return max((step.clock_set_s for step in self.steps), key=abs, default=0.0)
+
+
+def read_progress(folder: Path) -> Progress | None:
+    """Return how far the task in `folder` came; None when it has not begun."""
+    return read_landed(folder) or _read(folder / "progress", is_landed=False)
+
+
+def read_landed(folder: Path) -> Progress | None:
+    """Return the record of the task in `folder` if it came to its end."""
+    found = _read(folder / "landed", is_landed=True)
+    return found if found is not None and found.is_landed else None
+
+
+def _read(path: Path, *, is_landed: bool) -> Progress | None:
+    try:
+        return _parse(path.read_text(errors="replace"), is_landed=is_landed)
+    except OSError:
+        return None
+
+
+def is_own_folder(task: Task, folder: str) -> bool:
+    """Return whether `folder` can be the task's own on its storage path, of this session or an earlier one.
+
+    Sessions name them by themselves, the case and the attempt (see runner.own_storage.owner_of).
+    """
+    own, path = PurePosixPath(task.own_storage), PurePosixPath(folder)
+    whose = own.name.split("-", 2)
+    name = path.name.split("-", 2)
+    return (
+        bool(task.own_storage)
+        and path.parent == own.parent
+        and (len(name) == 3 and (name[0], name[2]) == (whose[0], whose[-1]))
+    )
+
+
+def land(task: Task, progress: Progress) -> JobResult:
+    """Return how a task ended that came to its end."""
+    last = progress.steps[-1]
+    is_timeout = last.code in _TIMED_OUT and last.elapsed_s > 0 and progress.elapsed_s >= task.timeout_s - 1
+    is_signal = not is_timeout and 0 < last.code - _SIGNAL_BASE <= _LAST_SIGNAL
+    ended = Exit(
+        code=None if is_timeout or is_signal else last.code,
+        signal=last.code - _SIGNAL_BASE if is_signal else None,
+        is_timeout=is_timeout,
+        elapsed_s=progress.elapsed_s,
+    )
+    return _landing(task, progress, ended)
+
+
+def land_without_end(
+    task: Task, progress: Progress | None, phase: Phase, why: str, cancelled: str = "cancelled"
+) -> JobResult:
+    """Return how a task ended whose job is over, though the task did not come to its end.
+
+    `why` is what the batch system says of the job, `cancelled` by what it can have been cancelled. Only what
+    the nodes or the queue did is the infrastructure's fault, and worth another try: not a cancellation, for
+    which somebody had a reason.
+    """
+    elapsed_s = progress.elapsed_s if progress else 0.0
+    match phase:
+        case Phase.CANCELLED:
+            ended, reason = Exit(elapsed_s=elapsed_s), f"{why}: {cancelled}"
+        case Phase.OUT_OF_MEMORY:
+            ended, reason = Exit(elapsed_s=elapsed_s), f"{why}: it took more memory than the job had"
+        case Phase.TIMED_OUT if progress and len(progress.steps) >= len(task.steps):
+            fault = f"{why}, though the run's programs had ended: what is done after them did not"
+            ended, reason = Exit(fault=fault, elapsed_s=elapsed_s), ""
+        case Phase.TIMED_OUT if progress:
+            ended, reason = Exit(is_timeout=True, elapsed_s=elapsed_s), ""
+        case Phase.PREEMPTED:
+            ended, reason = Exit(fault=f"{why}: preempted by another job", elapsed_s=elapsed_s), ""
+        case Phase.NODE_FAILED:
+            ended, reason = Exit(fault=f"{why}: a node failed", elapsed_s=elapsed_s), ""
+        case _ if progress is None and phase is Phase.ENDED:
+            fault = f"{why}, and its folder is untouched: do the nodes share {task.folder}?"
+            ended, reason = Exit(fault=fault), ""
+        case _:
+            ended, reason = Exit(fault=f"{why}, before the run had ended", elapsed_s=elapsed_s), ""
+    return _landing(task, progress or Progress(is_landed=False), ended, reason)
+
+
+def _landing(task: Task, progress: Progress, ended: Exit, reason: str = "") -> JobResult:
+    before, after = (_read_probe(task.folder, name) for name in ("before", "after"))
+    left = swept({node: files.pop("left") for node, files in after.items() if "left" in files}).left
+    return JobResult(
+        name=task.name,
+        exit=msgspec.structs.replace(ended, survivors=left),
+        step=progress.steps[-1].name if progress.steps else "",
+        reason=reason,
+        started_at=progress.began_at,
+        nodes=tuple(sorted(before, key=_natural)),
+        before=before,
+        after=after,
+        epochs=tuple(Epoch(one.name, one.began_at, one.began_at + one.elapsed_s) for one in progress.steps),
+        clock_set_s=progress.clock_set_s,
+        room=_read_room(task.folder) if task.own_storage else {},
+    )
+
+
+def _parse(text: str, *, is_landed: bool) -> Progress:
+    """Return what a record tells; one that is damaged has not landed, since what it lacks may be a failure.
+
+    A line without its end was cut, as where a disk is full: of what is left, times are read as other times.
+    """
+    began_at: float | None = None
+    steps: list[_StepEnd] = []
+    try:
+        for line in text.splitlines(keepends=True):
+            if not line.endswith("\n"):
+                raise ValueError("cut short")
+            if line.startswith("began "):
+                began_at = _seconds(line.split()[1])
+            elif line.startswith("step "):
+                steps.append(_step(line.split()))
+    except (ValueError, IndexError):
+        is_landed = False
+    return Progress(is_landed and bool(steps), began_at, tuple(steps))
+
+
+def _step(words: list[str]) -> _StepEnd:
+    """Return how a step ended. Raises ValueError where its line is damaged."""
+    match words:
+        case ["step", name, code, begun, ended]:  # of jobs of version 0.1
+            return _StepEnd(name, _code(code), _seconds(begun), _seconds(ended) - _seconds(begun))
+        case ["step", name, code, begun, up, ended, up_later]:
+            wall_s = _seconds(ended) - _seconds(begun)
+            elapsed_s = _elapsed(wall_s, _seconds(up_later) - _seconds(up))
+            return _StepEnd(name, _code(code), _seconds(begun), elapsed_s, wall_s - elapsed_s)
+    raise ValueError(f"{len(words)} words")
+
+
+def _code(text: str) -> int:
+    if (code := whole_number(text)) is None:
+        raise ValueError(text)
+    return code
+
+
+def _elapsed(wall_s: float, up_s: float) -> float:
+    """Return how long a step took: by the wall clock, which is finer, unless that was set meanwhile.
+
+    /proc/uptime counts hundredths of a second, and a clock that is only slewed runs off by a thousandth.
+    """
+    return wall_s if abs(wall_s - up_s) <= 0.05 + 0.001 * up_s else up_s
+
+
+def _seconds(text: str) -> float:
+    """Return a time. Raises ValueError where it is none: `float` takes more than clocks print."""
+    if not _TIME.fullmatch(text):
+        raise ValueError(text)
+    return float(text.replace(",", "."))  # EPOCHREALTIME has the radix of the locale (bash(1))
+
+
+def _read_room(folder: Path) -> dict[str, str]:
+    """Return what each node said of its storage path (see storage_room)."""
+    found = {}
+    for path in folder.glob("room.*"):
+        with path.open(errors="replace") as file:
+            found[path.name.removeprefix("room.")] = file.read(_MOST_SAID)
+    return found
+
+
+def _read_probe(folder: Path, name: str) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for path in folder.glob(f"{name}.*"):
+        found[path.name.removeprefix(f"{name}.")] = read_records(path.read_text(errors="replace"))
+    return found
+
+
+def _natural(node: str) -> tuple[str, int]:
+    """Sort n2 before n10."""
+    stem = node.rstrip("0123456789")
+    return stem, int(node[len(stem) :] or 0)

@@ -1,0 +1,369 @@
+"""Tasks in a batch system's queue: submitted, watched with one query for all, landed, adopted, cancelled."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tare.core import log
+from tare.core.errors import BackendError
+from tare.core.log import fields
+from tare.core.scheduler import JobResult, OnWait, Task
+from tare.plugins.backends.batch import record
+from tare.plugins.backends.batch.phases import NOT_OVER, RUNNING, Phase
+from tare.plugins.backends.batch.queue import Queue, QueuedJob, request_of
+from tare.plugins.backends.interrupts import interrupts_deferred
+
+_LOG = log.of("batch")
+
+_FIRST_POLL_S, _LAST_POLL_S, _GROWTH = 0.2, 10.0, 1.5
+_LOOK_S, _MOST_WATCHED = 0.1, 16  # at records, between polls: a stat(2) each
+_OUTAGE_S = 600.0  # a controller that restarts, fails over or is overloaded is back within minutes
+_QUEUED_S = 5.0  # a job that waits no longer is not worth a word
+_JOB_ENDS_S = 3.0  # from its task's record to the end of its script, on a busy machine
+_FILES_APPEAR_S = 20.0  # a shared file system may show a file to other nodes later (nfs(5), acdirmax)
+
+
+class _Flight(msgspec.Struct):
+    """A task on its way in the job of this id and name.
+
+    `over_since` is when that was first seen over; it `was_suspended` if it was seen so while the task ran.
+    `queued_since` is when it was first seen in the queue, and `waits_for` what was told of why it is.
+    """
+
+    task: Task
+    job: str
+    job_name: str
+    over_since: float | None = None
+    was_suspended: bool = False
+    queued_since: float | None = None
+    waits_for: str = ""
+
+
+class BatchScheduler:
+    """Puts tasks into a batch system's queue (see model.Scheduler).
+
+    `render` makes the script of tasks that share a job (see script.render).
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        render: Callable[[Sequence[Task]], str],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._queue = queue
+        self._render = render
+        self._clock = clock
+        self._sleep = sleep
+        self._flights: dict[str, _Flight] = {}
+        self._over: dict[str, str] = {}  # the jobs whose tasks have landed, with their names
+        self._poll_s = _FIRST_POLL_S
+        self._silent_since: float | None = None
+        self._on_wait: OnWait = lambda names, reason: None
+
+    def tell_waits(self, on_wait: OnWait) -> None:
+        """Tell of outages of the batch system (see model.Scheduler)."""
+        self._on_wait = on_wait
+
+    def submit(self, tasks: Sequence[Task]) -> None:
+        """Submit `tasks` as one job (see model.Scheduler).
+
+        An interrupt comes once the job is on record, so that it is cancelled like any other.
+        """
+        path = tasks[0].folder / "job.sh"
+        path.write_text(self._render(tasks))
+        self._poll_s = _FIRST_POLL_S
+        while True:
+            with interrupts_deferred():
+                job = self._try_to_submit(path, tasks)
+                if job is not None:
+                    self._record(job, tasks)
+                    return
+            self._sleep(self._poll_s)
+            self._poll_s = min(self._poll_s * _GROWTH, _LAST_POLL_S)
+
+    def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
+        """Return the names of those that have landed, are queued or are running (see model.Scheduler)."""
+        recorded = {task.name: self._recorded_job(task) for task in tasks}
+        known = self._queue.jobs([one for one in recorded.values() if one]) if tasks else []
+        alive = {job.id: job for job in known if job.phase in NOT_OVER}
+        by_name = {job.name: job.id for job in alive.values()}
+        for task in tasks:
+            number = recorded[task.name] or by_name.get(task.name)
+            job = alive.get(number) if number is not None else None
+            progress = record.read_progress(task.folder)
+            if number is not None and job is not None and _is_of_campaign(job, task):
+                self._flights[task.name] = _Flight(task, number, job.name or task.name)
+            elif number is not None and progress is not None and progress.is_landed:
+                self._flights[task.name] = _Flight(task, number, task.name)
+            else:
+                self._remove_storage(task)
+        return [task.name for task in tasks if task.name in self._flights]
+
+    def wait(self) -> Sequence[JobResult]:
+        """Wait for a poll's time, and return what has landed (see model.Scheduler).
+
+        Polls come fast after something has happened, and ever slower while nothing does. What has left
+        its record lands without one.
+        """
+        job_results = self._watch()
+        if not job_results:
+            job_results = self._poll()
+        for one in job_results:
+            in_flight_job = self._flights.pop(one.name)
+            _LOG.info(
+                "job ended",
+                extra=fields(
+                    job=in_flight_job.job, run=one.name, exit_code=one.exit.code, fault=one.exit.fault
+                ),
+            )
+            self._over[in_flight_job.job] = in_flight_job.job_name
+        self._poll_s = _FIRST_POLL_S if job_results else min(self._poll_s * _GROWTH, _LAST_POLL_S)
+        return [self._owned(one) for one in job_results]
+
+    def _owned(self, landed: JobResult) -> JobResult:
+        """Return a task that timed out or was cancelled as the system's failure if a node was away.
+
+        Without its daemon a node starts no step any more, and the job waits for it. Slurm drains nodes on
+        which its books are wrong, and cancels their jobs; so do those who mend nodes.
+        """
+        is_cancelled = landed.reason.endswith(self._cancelled)
+        if not landed.nodes or not (landed.exit.is_timeout or is_cancelled):
+            return landed
+        try:
+            found = self._queue.away(landed.nodes, landed.started_at, is_drained_away=is_cancelled)
+            away = ", ".join(found)
+        except BackendError:
+            return landed
+        if not away:
+            return landed
+        fault = f"{landed.reason if is_cancelled else 'it came to its time-out'}, and {away}"
+        ended = msgspec.structs.replace(landed.exit, fault=fault)
+        return msgspec.structs.replace(landed, exit=ended, reason="")
+
+    @property
+    def _cancelled(self) -> str:
+        """Return what is said of a job that somebody, or the batch system itself, cancelled."""
+        return f"cancelled by {self._queue.cancel_command}, or by {self._queue.system} itself"
+
+    def _watch(self) -> list[JobResult]:
+        """Look for records of the oldest tasks until it is time to poll; return what has landed."""
+        oldest = list(itertools.islice(self._flights.values(), _MOST_WATCHED))
+        poll_at = self._clock() + self._poll_s
+        while (left := poll_at - self._clock()) > 0:
+            self._sleep(min(left, _LOOK_S))
+            records = {one.task.name: record.read_landed(one.task.folder) for one in oldest}
+            system = self._queue.system
+            landed = [_land(one, found, system) for one in oldest if (found := records[one.task.name])]
+            if landed:
+                return landed
+        return []
+
+    def _poll(self) -> list[JobResult]:
+        """Ask for all jobs at once; return what has landed or will not land any more."""
+        try:
+            queue = {job.id: job for job in self._queue.jobs({one.job for one in self._flights.values()})}
+        except BackendError as error:
+            self._bear(error)
+            return []
+        self._hear()
+        lost = {
+            in_flight_job.job for in_flight_job in self._flights.values() if not _is_in(queue, in_flight_job)
+        }
+        queue |= {job.id: job for job in self._queue.account(lost)}
+        self._tell_queued(queue)
+        return [
+            found for in_flight_job in self._flights.values() if (found := self._look(in_flight_job, queue))
+        ]
+
+    def _tell_queued(self, queue: dict[str, QueuedJob]) -> None:
+        """Tell why jobs wait, once they have for some time, and that they wait no more."""
+        now = self._clock()
+        changed: dict[str, list[str]] = {}
+        for name, in_flight_job in self._flights.items():
+            job = queue[in_flight_job.job] if _is_in(queue, in_flight_job) else None
+            is_queued = job is not None and job.phase is Phase.QUEUED
+            in_flight_job.queued_since = (in_flight_job.queued_since or now) if is_queued else None
+            if in_flight_job.queued_since is not None and now - in_flight_job.queued_since < _QUEUED_S:
+                continue
+            said = f"queued by {self._queue.system}: {job.reason or job.state}" if job and is_queued else ""
+            if said != in_flight_job.waits_for:
+                in_flight_job.waits_for = said
+                changed.setdefault(said, []).append(name)
+        for said, names in changed.items():
+            self._on_wait(names, said)
+
+    def cancel(self, names: Collection[str]) -> None:
+        """End the jobs of these tasks (see model.Scheduler)."""
+        jobs = {self._flights[name].job for name in names if name in self._flights}
+        if jobs:
+            self._queue.cancel(jobs)
+            _LOG.info("jobs cancelled", extra=fields(of=self._queue.system, jobs=sorted(jobs)))
+        for name in names:
+            self._flights.pop(name, None)
+
+    def close(self) -> None:
+        """Cancel what the system still takes for running though it has landed: one that was killed may.
+
+        A job is over a moment after its task, which is waited for.
+        """
+        deadline = self._clock() + _JOB_ENDS_S
+        while left := self._still_running():
+            if self._clock() > deadline:
+                self._queue.cancel(left)
+                return
+            self._sleep(_LOOK_S)
+
+    def _still_running(self) -> set[str]:
+        under_way = {in_flight_job.job for in_flight_job in self._flights.values()}
+        over = {number: name for number, name in self._over.items() if number not in under_way}
+        return {
+            job.id
+            for job in (self._queue.jobs(over) if over else ())
+            if job.id in over and job.name in ("", over[job.id]) and job.phase is Phase.ACTIVE
+        }
+
+    def _try_to_submit(self, path: Path, tasks: Sequence[Task]) -> str | None:
+        """Return the id of the job, also where submitting failed after the controller had taken it.
+
+        The queue tells that by the job's name. While it cannot be asked, the controller is away: None.
+        A refusal is final only from a controller that answers.
+        """
+        names = [task.name for task in tasks]
+        try:
+            job = self._queue.submit(path, request_of(tasks))
+        except BackendError as refusal:
+            try:
+                taken = [job.id for job in self._queue.jobs(()) if job.name == names[0]]
+            except BackendError as outage:
+                self._bear(outage, names)
+                return None
+            self._hear(names)
+            if taken:
+                return taken[0]
+            raise refusal from None
+        self._hear(names)
+        return job
+
+    def _record(self, job: str, tasks: Sequence[Task]) -> None:
+        _LOG.info(
+            "job submitted", extra=fields(to=self._queue.system, job=job, runs=[one.name for one in tasks])
+        )
+        for task in tasks:
+            (task.folder / "job").write_text(f"{job}\n")
+            self._flights[task.name] = _Flight(task, job, tasks[0].name)
+        self._poll_s = _FIRST_POLL_S
+
+    def _look(self, in_flight_job: _Flight, queue: dict[str, QueuedJob]) -> JobResult | None:
+        """Return how a task ended, None while it has not, or while its record may be yet to appear."""
+        job = queue[in_flight_job.job] if _is_in(queue, in_flight_job) else None
+        phase = job.phase if job else Phase.UNKNOWN
+        if phase is Phase.QUEUED:
+            return None
+        progress = record.read_progress(in_flight_job.task.folder)
+        if progress is not None and progress.is_landed:
+            return _land(in_flight_job, progress, self._queue.system)
+        in_flight_job.was_suspended |= phase is Phase.SUSPENDED and progress is not None
+        is_there = job is not None and phase in RUNNING | {Phase.UNKNOWN}
+        if is_there:
+            return None
+        if in_flight_job.over_since is None:
+            in_flight_job.over_since = self._clock()
+            self._poll_s = _FIRST_POLL_S
+        if phase in {Phase.ENDED, Phase.UNKNOWN} and self._clock() - in_flight_job.over_since < _patience(
+            in_flight_job, job
+        ):
+            return None
+        self._remove_storage(in_flight_job.task)
+        return self._end(in_flight_job, progress, phase, job)
+
+    def _end(
+        self, in_flight_job: _Flight, progress: record.Progress | None, phase: Phase, job: QueuedJob | None
+    ) -> JobResult:
+        """Return how a task ended whose job is over without a record of its own."""
+        system = self._queue.system
+        why = (
+            f"{system}'s job {in_flight_job.job} is {job.state}"
+            if job
+            else f"{system} no longer has job {in_flight_job.job}"
+        )
+        return record.land_without_end(in_flight_job.task, progress, phase, why, self._cancelled)
+
+    def _remove_storage(self, task: Task) -> None:
+        """Remove the folder that a job left on the storage path of `task`, whose end it did not live to see.
+
+        What it left on record is taken only for a folder of this very attempt's; where it cannot be removed
+        now, it stays on record.
+        """
+        left = task.folder / "storage.left"
+        with contextlib.suppress(OSError, BackendError):
+            folder = left.read_text().rstrip("\n")
+            if record.is_own_folder(task, folder) and self._queue.remove(folder):
+                left.unlink()
+
+    def _bear(self, error: BackendError, submitted: Collection[str] = ()) -> None:
+        """Wait out an outage of the controller, during which jobs go on; raise `error` when it lasts.
+
+        What waits is said once: what is under way, and what is being `submitted`.
+        """
+        now = self._clock()
+        if self._silent_since is None:
+            self._silent_since = now
+            self._on_wait(
+                [*self._flights, *submitted],
+                f"{self._queue.system} does not answer ({error}); "
+                f"it is asked again for {_OUTAGE_S / 60:.0f} minutes",
+            )
+        if now - self._silent_since > _OUTAGE_S:
+            raise error
+
+    def _hear(self, submitted: Collection[str] = ()) -> None:
+        """Take note that the controller answers."""
+        if self._silent_since is not None:
+            self._silent_since = None
+            self._on_wait([*self._flights, *submitted], "")
+
+    @staticmethod
+    def _recorded_job(task: Task) -> str | None:
+        try:
+            return (task.folder / "job").read_text(errors="replace").strip() or None
+        except OSError:
+            return None
+
+
+def _land(in_flight_job: _Flight, progress: record.Progress, system: str) -> JobResult:
+    """Return how a task ended that came to its end; what stood still meanwhile was not measured."""
+    found = record.land(in_flight_job.task, progress)
+    if not in_flight_job.was_suspended:
+        return found
+    whose = f"{system}'s job {in_flight_job.job}"
+    fault = f"{whose} was suspended while it ran, so neither its time nor its figures count"
+    return msgspec.structs.replace(found, exit=msgspec.structs.replace(found.exit, fault=fault))
+
+
+def _is_in(queue: dict[str, QueuedJob], in_flight_job: _Flight) -> bool:
+    """Return whether a task's job is known: a controller that was killed may give the last numbers again."""
+    job = queue.get(in_flight_job.job)
+    return job is not None and job.name in ("", in_flight_job.job_name)
+
+
+def _patience(in_flight_job: _Flight, job: QueuedJob | None) -> float:
+    """Return how long the record of a task may take to appear once its job is over.
+
+    A controller that was killed may have forgotten a job that its nodes still run.
+    """
+    has_begun = record.read_progress(in_flight_job.task.folder) is not None
+    return in_flight_job.task.timeout_s + _FILES_APPEAR_S if job is None and has_begun else _FILES_APPEAR_S
+
+
+def _is_of_campaign(job: QueuedJob, task: Task) -> bool:
+    """Return whether a job's name, if it is told, begins as all of its campaign do: ``tare-<mark>``."""
+    return not job.name or job.name.split("-")[:2] == task.name.split("-")[:2]

@@ -1,0 +1,194 @@
+"""Control groups: one for each job, which no process leaves by forking or by a session of its own.
+
+A process stays in the group that it was born in (cgroups(7), version 2) until somebody who may moves it, and
+``cgroup.kill`` ends all of a group at once. A group is made in the one that this process works in, where the
+user may: root may, and so may who was given it, as by ``systemd-run --user --scope``. It gets no controllers,
+so that it limits, weighs and schedules nothing of what is measured. The module imports tare and stdlib alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tare.plugins.backends.interrupts import interrupts_deferred
+
+_PREFIX = "tare:"
+_LABEL = "user.tare.label"  # an extended attribute (xattr(7)), for a name has no more than 255 bytes
+_PROCS, _KILL, _EVENTS = "cgroup.procs", "cgroup.kill", "cgroup.events"
+_OLD_S = 60.0  # a job enters its group at once
+_GRACE_S = 2.0  # what the kernel gets to end a process; one that waits for a dead disk does not end
+
+
+class ControlGroup:
+    """A group that this process has made, or one that a process which is gone has made, at `path`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._procs = os.fsencode(path / _PROCS)
+
+    def join(self) -> None:
+        """Put the calling process into the group, or leave it where it is. Does nothing but system calls."""
+        with contextlib.suppress(OSError):
+            descriptor = os.open(self._procs, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                os.write(descriptor, b"0")
+            finally:
+                os.close(descriptor)
+
+    def end(self, within_s: float = _GRACE_S) -> list[int]:
+        """Kill all that is in the group and in groups beneath it; return the pids of what does not end."""
+        deadline = time.monotonic() + within_s
+        while self.is_populated():
+            try:
+                (self.path / _KILL).write_text("1")
+            except OSError:  # a kernel before 5.14
+                for pid in self.pids():
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, signal.SIGKILL)
+            if time.monotonic() > deadline:
+                return self.pids()
+            time.sleep(0.001)
+        return []
+
+    def remove(self) -> None:
+        """Remove the group and those beneath it; one in which something lives stays."""
+        for folder, _, _ in os.walk(self.path, topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)  # noqa: PTH106  # a walk gives names
+
+    def is_populated(self) -> bool:
+        """Return whether anything in the group or beneath it lives; zombies do not."""
+        try:
+            return "populated 1" in (self.path / _EVENTS).read_text()
+        except FileNotFoundError:
+            return False
+
+    def pids(self) -> list[int]:
+        """Return what is in the group and in those beneath it."""
+        found: list[int] = []
+        for folder, _, _ in os.walk(self.path):
+            with contextlib.suppress(OSError):
+                found += [int(pid) for pid in (Path(folder) / _PROCS).read_text().split()]
+        return found
+
+
+def make(label: str, parent: Path | None) -> ControlGroup | None:
+    """Return a new group for the job of this label in `parent`; None where none can be made."""
+    if parent is None:
+        return None
+    path = parent / _name(label)
+    for number in range(2, 100):
+        try:
+            path.mkdir()
+        except FileExistsError:  # something of an earlier stage lives on in it
+            path = parent / f"{_name(label)}{number}"
+        except OSError:
+            return None
+        with contextlib.suppress(OSError):
+            os.setxattr(path, _LABEL, label.encode())
+        return ControlGroup(path)
+    return None
+
+
+def usable() -> Path | None:
+    """Return the group of this process, if groups can be made and joined in it, by trying it.
+
+    Empty groups go that runs left which were killed with their guards.
+    """
+    parent = own()
+    _remove_empty(parent)
+    with interrupts_deferred():  # one in between would leave a process
+        return parent if _is_usable(parent) else None
+
+
+def _is_usable(parent: Path | None) -> bool:
+    """Return whether a process can be put into a new group in `parent`, and ended there."""
+    group = make(f"trial:{os.getpid()}:{time.monotonic_ns()};", parent)
+    if group is None:
+        return False
+    try:
+        tried = subprocess.Popen(
+            ["sleep", "60"],
+            preexec_fn=group.join,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            return f"{tried.pid}\n" in (group.path / _PROCS).read_text() and not group.end()
+        finally:
+            tried.kill()
+            tried.wait()
+    except OSError:  # as EOPNOTSUPP, beneath a threaded group
+        return False
+    finally:
+        group.remove()
+
+
+def own(proc: Path = Path("/proc")) -> Path | None:
+    """Return the folder of the group of version 2 that this process is in; None where none is mounted."""
+    try:
+        groups = (proc / "self/cgroup").read_text().splitlines()
+        mounts = (proc / "self/mountinfo").read_text().splitlines()
+    except OSError:
+        return None
+    path = next((line[3:] for line in groups if line.startswith("0::")), None)
+    for mount in mounts if path else ():
+        before, _, after = mount.partition(" - ")
+        if after.split()[:1] != ["cgroup2"]:
+            continue
+        root, point = (one.encode().decode("unicode_escape") for one in before.split()[3:5])
+        if path is not None and (path == root or path.startswith(root.rstrip("/") + "/")):
+            return Path(point) / path[len(root.rstrip("/")) :].lstrip("/")
+    return None
+
+
+def left(parent: Path | None = None) -> Iterator[tuple[ControlGroup, str]]:
+    """Yield each job's group beneath `parent`, which is else the group of this process, with the job's label.
+
+    Groups that carry no label are left out, as on kernels before 5.7.
+    """
+    for path in _named(_PREFIX, parent or own()):
+        with contextlib.suppress(OSError):
+            yield ControlGroup(path), os.getxattr(path, _LABEL).decode(errors="replace")
+
+
+def end_left(session: str, parent: Path | None = None) -> None:
+    """End and remove the groups of all jobs of a session, whose mark is the beginning of their labels."""
+    for path in _named(_name(session), parent or own()):
+        group = ControlGroup(path)
+        group.end()
+        group.remove()
+
+
+def _remove_empty(parent: Path | None) -> None:
+    """Remove old groups of jobs that are empty; rmdir(2) refuses one in which anything lives."""
+    for path in _named(_PREFIX, parent):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _OLD_S:
+                path.rmdir()
+
+
+def _named(prefix: str, parent: Path | None) -> list[Path]:
+    try:
+        return sorted(path for path in parent.iterdir() if path.name.startswith(prefix)) if parent else []
+    except OSError:
+        return []
+
+
+def _name(label: str) -> str:
+    """Return the name of a job's group: a hash of its session's mark, which ends with a colon, and a name."""
+    session, _, job = label.rpartition(":")
+    return f"{_PREFIX}{hashlib.blake2b(session.encode(), digest_size=8).hexdigest()}:{job.replace('/', '+')}"
+
+
+if __name__ == "__main__":
+    end_left(sys.argv[1])

@@ -1,0 +1,228 @@
+"""Grid Engine's commands, on this machine or on its login node: qsub, qstat, qacct and qdel."""
+
+from __future__ import annotations
+
+import logging
+import re
+import shlex
+import subprocess
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from xml.etree.ElementTree import Element, ParseError, fromstring
+
+from tare.core import log
+from tare.core.errors import BackendError
+from tare.core.log import fields
+from tare.core.units import whole_number
+from tare.plugins.backends.batch.phases import Phase
+from tare.plugins.backends.batch.queue import QueuedJob, Request
+from tare.plugins.backends.gridengine.script import CONTEXT, comment_in
+from tare.plugins.backends.gridengine.states import end_of, is_out, phase_of
+from tare.plugins.backends.own_storage import remove_from
+
+_LOG = log.of("gridengine")
+_CHANGES = {"qsub", "qdel"}
+
+_TIMEOUT_S = 60.0
+_MOST_IDS = 200  # in one command line
+_MOST_REASONS = 20  # jobs of which it is asked at a time why they wait
+_JOB_ID = re.compile(r"\s*([0-9]{1,18})(?:\.\S+)?\s*")
+_GONE = ("does not exist", "has deleted job", "has registered the job", "is already in deletion")
+_OWN_JOBS = 'exec qstat -xml -u "$(id -un)"'
+
+
+class GridEngine:
+    """Calls Grid Engine's commands (see batch.queue.Queue).
+
+    `agent` and `login` name the host where they are called: ``agent login COMMAND…``, as ssh is called;
+    without `login`, here. `env` is added to the environment.
+    """
+
+    system = "Grid Engine"
+    cancel_command = "qdel"
+
+    def __init__(self, agent: Sequence[str], login: str | None, env: Mapping[str, str]) -> None:
+        self._agent = list(agent)
+        self._login = login
+        self._env = dict(env)
+
+    def submit(self, script: Path, request: Request) -> str:
+        """Submit the script; return the id of its job (see Queue). It holds the request."""
+        said = self._call(["qsub", "-terse", str(script)])
+        found = _JOB_ID.fullmatch(said)
+        if not found:
+            raise BackendError(f"qsub said {said.strip()!r} instead of a job's number")
+        return found[1]
+
+    def check(self, script: Path) -> str:
+        """Let Grid Engine look whether it would ever run the script; return what it says.
+
+        Raises BackendError with what it says where it would not.
+        """
+        return self._call(["qsub", "-w", "v", str(script)])
+
+    def jobs(self, ids: Collection[str] = ()) -> list[QueuedJob]:
+        """Return this user's jobs (see Queue): for `ids` with why they wait, else with whose they are."""
+        found = list(parse_jobs(self._call(["sh", "-c", _OWN_JOBS], name="qstat")))
+        if ids:
+            waiting = [job.id for job in found if job.phase is Phase.QUEUED and job.id in ids]
+            reasons = parse_reasons(self._details(waiting[:_MOST_REASONS]))
+            return [job._replace(reason=reasons.get(job.id, "")) for job in found]
+        comments = parse_comments(self._details([job.id for job in found if job.name.startswith("tare-")]))
+        return [job._replace(comment=comments.get(job.id, "")) for job in found]
+
+    def account(self, ids: Collection[str]) -> list[QueuedJob]:
+        """Return how jobs ended, by the books of the cluster, where this host can read them (see Queue)."""
+        found = []
+        for job in ids:
+            try:
+                books = parse_books(self._call(["qacct", "-j", job]))
+            except BackendError:  # not in the books yet, or none here
+                continue
+            phase, state = end_of(books)
+            found.append(QueuedJob(job, phase, state, books.get("jobname", "")))
+        return found
+
+    def cancel(self, ids: Collection[str]) -> None:
+        """Delete jobs; those that are over already are no error (see Queue)."""
+        numbers = sorted(ids)
+        for start in range(0, len(numbers), _MOST_IDS):
+            done = self._run(["qdel", *numbers[start : start + _MOST_IDS]])
+            if done.returncode != 0:
+                said = _said(done)
+                if not all(any(words in line for words in _GONE) for line in said.splitlines()):
+                    raise BackendError(f"qdel: {' '.join(said.split())}")
+
+    def away(self, nodes: Collection[str], began_at: float | None, *, is_drained_away: bool) -> Iterator[str]:
+        """Yield which queue instances of `nodes` are in error, or not heard of (see Queue)."""
+        wanted = ",".join(f"*@{node}" for node in sorted(nodes))
+        for name, state in parse_instances(self._call(["qstat", "-f", "-xml", "-q", wanted])):
+            if is_out(state, is_disabled_out=is_drained_away):
+                yield f"by qstat queue {name} is {state}"
+
+    def parallel_environment(self, name: str) -> dict[str, str]:
+        """Return a parallel environment (sge_pe(5)). Raises BackendError, also where there is none."""
+        return parse_table(self._call(["qconf", "-sp", name]))
+
+    def queues(self) -> list[str]:
+        """Return the names of the cluster queues. Raises BackendError."""
+        return self._call(["qconf", "-sql"]).split()
+
+    def remove(self, folder: str) -> bool:
+        """Remove a folder that a job left, as the login node sees it (see Queue)."""
+
+        def ask(hosts: Sequence[str | None], text: str) -> Mapping[str | None, str]:
+            return {host: self._call(["sh", "-c", f"{text}; true"]) for host in hosts}
+
+        return remove_from(ask, [self._login], folder)
+
+    def _details(self, ids: Sequence[str]) -> str:
+        """Return all that qstat tells of jobs, as XML; nothing where they are gone by now."""
+        if not ids:
+            return ""
+        try:
+            return self._call(["qstat", "-xml", "-j", ",".join(ids[:_MOST_IDS])])
+        except BackendError:
+            return ""
+
+    def _call(self, argv: Sequence[str], *, name: str = "") -> str:
+        done = self._run(argv)
+        if done.returncode != 0:
+            raise BackendError(f"{name or argv[0]}: {' '.join(_said(done).split())}")
+        return done.stdout.decode(errors="replace")
+
+    def _run(self, argv: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+        command = list(argv)
+        if self._login is not None:
+            command = [*self._agent, self._login, shlex.join(argv)]
+        level = logging.INFO if argv[0] in _CHANGES else logging.DEBUG
+        _LOG.log(level, "command", extra=fields(login=self._login, argv=argv))
+        try:
+            return subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=_TIMEOUT_S,
+                env=self._env or None,
+                cwd="/",
+                start_new_session=True,  # a terminal's Ctrl-C is for Tare, which ends a command only in time
+            )
+        except subprocess.TimeoutExpired as error:
+            raise BackendError(f"{argv[0]} did not answer within {_TIMEOUT_S:g} s") from error
+        except OSError as error:
+            raise BackendError(f"{command[0]}: {error.strerror}; is Grid Engine installed here?") from error
+
+
+def parse_jobs(text: str) -> Iterator[QueuedJob]:
+    """Yield the jobs of ``qstat -xml``; an array's tasks are none of ours. Raises BackendError."""
+    for job in _xml(text).iter("job_list"):
+        number, state = whole_number(_text(job, "JB_job_number")), _text(job, "state")
+        if number is not None and job.find("tasks") is None:
+            yield QueuedJob(str(number), phase_of(state), state, _text(job, "JB_name"))
+
+
+def parse_comments(text: str) -> dict[str, str]:
+    """Return what the contexts of jobs say of whose they are, by job, from ``qstat -xml -j``."""
+    found = {}
+    for job in _details(text, "djob_info"):
+        for variable in job.iter("context_list"):
+            if _text(variable, "VA_variable") == CONTEXT:
+                found[_text(job, "JB_job_number")] = comment_in(_text(variable, "VA_value"))
+    return found
+
+
+def parse_reasons(text: str) -> dict[str, str]:
+    """Return why jobs wait, from ``qstat -xml -j``: what is said of the job, or else of all queues."""
+    if not text:
+        return {}
+    ids = [_text(job, "JB_job_number") for job in _details(text, "djob_info")]
+    root = _xml(text)
+    everywhere = [_text(one, "MES_message") for part in root.iter("SME_global_message_list") for one in part]
+    found = {one: everywhere[-1] for one in ids if everywhere}
+    for part in root.iter("SME_message_list"):
+        for message in part:
+            for number in message.iter("ULNG_value"):
+                found[(number.text or "").strip()] = _text(message, "MES_message")
+    for job in _details(text, "djob_info"):
+        for error in job.iter("QIM_message"):  # why it is in the state Eqw
+            found[_text(job, "JB_job_number")] = (error.text or "").strip()
+    return {job: reason for job, reason in found.items() if job in ids and reason}
+
+
+def parse_instances(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and state of each queue instance of ``qstat -f -xml``. Raises BackendError."""
+    for instance in _xml(text).iter("Queue-List"):
+        yield _text(instance, "name"), _text(instance, "state")
+
+
+def parse_books(text: str) -> dict[str, str]:
+    """Return the last record of ``qacct -j``: those of what ran on other nodes come before the job's own."""
+    return parse_table(re.split(r"^=+$", text, flags=re.MULTILINE)[-1])
+
+
+def parse_table(text: str) -> dict[str, str]:
+    """Return lines of a name and a value, as qconf and qacct print them."""
+    rows = (line.split(None, 1) for line in text.splitlines())
+    return {row[0]: row[1].strip() for row in rows if len(row) == 2}
+
+
+def _details(text: str, part: str) -> list[Element]:
+    return [job for found in _xml(text).iter(part) for job in found] if text else []
+
+
+def _xml(text: str) -> Element:
+    try:
+        return fromstring(text)  # noqa: S314  # what this user's own qstat prints
+    except ParseError as error:
+        raise BackendError(f"qstat printed what is no XML: {error}") from error
+
+
+def _text(element: Element, name: str) -> str:
+    return (element.findtext(name) or "").strip()
+
+
+def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+    """Return what a command says when it fails: some do on standard output."""
+    said = done.stderr.decode(errors="replace").strip() or done.stdout.decode(errors="replace").strip()
+    return said or f"exit code {done.returncode}"

@@ -1,0 +1,110 @@
+"""Grid Engine as a plug-in (see model.backend_plugin)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+from tare.core.backend_plugin import (
+    BatchBackend,
+    CheckContext,
+    Leftover,
+    OptionsReader,
+    PlannedTask,
+    RunningLab,
+    Session,
+    Surroundings,
+)
+from tare.core.checks import Finding
+from tare.core.errors import BackendError, UsageError
+from tare.core.scheduler import Scheduler, Task
+from tare.core.site import Platform
+from tare.plugins.backends.batch.leftovers import left_in
+from tare.plugins.backends.gridengine.options import GridEngineOptions, check_options
+
+
+class GridEngineBackend(BatchBackend[GridEngineOptions]):
+    """Attempts are batch jobs, one each or a block in one."""
+
+    name = "gridengine"
+    title = "Grid Engine"
+    summary = "jobs of qsub, on nodes that Grid Engine chooses"
+    file_type = GridEngineOptions
+
+    def read_options(self, written: GridEngineOptions | None, reader: OptionsReader) -> GridEngineOptions:
+        """Return the options as they are written, once they are checked (see BackendPlugin)."""
+        if written is None:
+            reader.fault_of_platform(
+                "Grid Engine gives nodes by a parallel environment; name it: "
+                "'gridengine: {parallel_environment: mpi-24, slots_per_node: 24}'"
+            )
+            return GridEngineOptions(parallel_environment="mpi")
+        return check_options(written, reader)
+
+    @contextmanager
+    def open(self, session: Session) -> Iterator[Scheduler]:
+        """Yield what puts tasks into the queue (see BatchBackend)."""
+        from tare.plugins.backends.batch.scheduler import BatchScheduler
+        from tare.plugins.backends.gridengine.commands import GridEngine
+        from tare.plugins.backends.gridengine.script import render
+
+        logins = {options_of(platform).login for platform in session.platforms.values()}
+        if len(logins) > 1:
+            raise UsageError(
+                "platforms of one study name different hosts to call qsub; give them the same one"
+            )
+
+        def rendered(tasks: Sequence[Task]) -> str:
+            platform = tasks[0].platform
+            return render(tasks, options_of(platform), session.facts(platform))
+
+        queue = GridEngine(session.site.agent, logins.pop(), {**os.environ, **session.env})
+        scheduler = BatchScheduler(queue, rendered)
+        yield scheduler
+        with suppress(BackendError):  # what cannot be asked now is told by `tare clean`
+            scheduler.close()
+
+    def show(self, planned: PlannedTask) -> str:
+        """Return the script for qsub (see BatchBackend)."""
+        from tare.plugins.backends.gridengine.script import render
+
+        return render([planned.task], options_of(planned.task.platform), planned.facts)
+
+    def check(self, context: CheckContext) -> Iterator[Finding]:
+        """Yield whether Grid Engine answers and takes the platform's jobs (see BackendPlugin)."""
+        from tare.plugins.backends.gridengine.checks import check_grid_engine
+
+        yield from check_grid_engine(context, options_of(context.platform))
+
+    def leftovers(self, surroundings: Surroundings) -> Iterator[Leftover]:
+        """Yield jobs of campaigns in this machine's Grid Engine, and in the lab's (see BackendPlugin)."""
+        from tare.plugins.backends.gridengine.commands import GridEngine
+
+        env, lab = surroundings.env, surroundings.lab
+        queues = []
+        if shutil.which("qstat") and "SGE_ROOT" in env:
+            queues.append(GridEngine((), None, env))
+        if lab is not None and lab.has_service(self.name):
+            queues.append(GridEngine(lab.agent, lab.nodes[0], {**env, **lab.env}))
+        for queue in queues:
+            try:
+                yield from left_in(queue)
+            except BackendError as error:
+                surroundings.tell(f"Grid Engine's queue could not be looked at: {error}")
+
+    def set_up_lab(self, lab: RunningLab) -> Mapping[str, str]:
+        """Start Grid Engine in the lab (see BackendPlugin)."""
+        lab.add_service(self.name)
+        return {}
+
+
+def options_of(platform: Platform) -> GridEngineOptions:
+    """Return the options of a platform of Grid Engine."""
+    if isinstance(platform.options, GridEngineOptions):
+        return platform.options
+    raise TypeError(f"{type(platform.options).__name__} are no options of Grid Engine")
+
+
+BACKEND = GridEngineBackend()

@@ -1,0 +1,163 @@
+"""Reach the hosts of a site through its agent: commands for jobs, and small queries of many hosts at once."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tare.core import log
+from tare.core.errors import BackendError
+from tare.core.job import Job
+from tare.core.log import fields
+from tare.plugins.backends import process_labels
+from tare.plugins.backends.openssh import OpenSsh, explain, is_openssh
+from tare.plugins.backends.stray_processes import SweepResult, sweep_script, swept
+from tare.plugins.backends.transfer import Transfer
+from tare.probes.records import print_file, read_records
+
+_LOG = log.of("ssh")
+
+_QUERY_S = 30.0
+_BEGIN = "tare-begins"
+_UNREACHABLE = 255  # ssh(1): "exits with 255 if an error occurred"
+
+
+class HostCommands:
+    """The way to hosts. With ssh, connections are shared until `close`; any other agent is used as it is."""
+
+    def __init__(self, agent: Sequence[str], env: Mapping[str, str]) -> None:
+        self._ssh = OpenSsh(agent) if is_openssh(agent) else None
+        self._queries = self._ssh.for_queries if self._ssh else tuple(agent)
+        self._jobs = self._ssh.for_jobs if self._ssh else tuple(agent)
+        self._env = dict(env)
+        self._numbers = itertools.count()
+
+    @property
+    def folder(self) -> Path | None:
+        """Return the private folder of ssh's connections, where ssh is the agent."""
+        return self._ssh.folder if self._ssh else None
+
+    @property
+    def locks(self) -> tuple[int, ...]:
+        """Return the descriptors by which that folder is held: a guard holds them, too."""
+        return (self._ssh.lock,) if self._ssh else ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return the agent for small commands."""
+        return self._queries
+
+    @property
+    def forwards_signals(self) -> bool:
+        """Return whether a signal to the agent ends the job on its host: not so with ssh."""
+        return self._ssh is None
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._ssh is not None:
+            self._ssh.close(self._env)
+
+    def job(self, host: str, command: str) -> tuple[list[str], Path | None]:
+        """Return what runs `command` on `host`, and the file of what ssh itself says meanwhile."""
+        _LOG.debug("command", extra=fields(host=host, command=command))
+        if self._ssh is None:
+            return [*self._jobs, host, command], None
+        log = self._ssh.folder / f"job.{next(self._numbers)}.log"
+        return [*self._jobs, "-E", str(log), host, command], log
+
+    def transfer(self, hosts: Sequence[str], place: Path) -> Transfer:
+        """Return what copies working folders to these hosts and back."""
+        return Transfer(self._queries, hosts, place, self._env)
+
+    def run(self, scripts: Mapping[str, str]) -> dict[str, str]:
+        """Run a shell script on each host, all at once; return their outputs. Raises BackendError.
+
+        What a login script prints before is left out.
+        """
+        running = {
+            host: self._ask(host, f"echo {_BEGIN}; {script}", subprocess.PIPE)
+            for host, script in scripts.items()
+        }
+        said: dict[str, str] = {}
+        try:
+            for host, process in running.items():
+                said[host] = _answer(host, process)
+        finally:
+            for process in running.values():
+                process.kill()
+                process.communicate()
+        return said
+
+    def read(self, hosts: Sequence[str], paths: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Return the text of small files by host and path (see model.Backend.read)."""
+        script = "".join(map(print_file, paths))
+        said = self.run(dict.fromkeys(hosts, script))
+        return {host: read_records(text) for host, text in said.items()}
+
+    def labels(self, hosts: Sequence[str], campaign: str) -> set[str]:
+        """Return the marks that processes of a campaign carry on `hosts`, without those that are away."""
+        script = process_labels.remote_list_script(campaign)
+        return set().union(*map(process_labels.labels_in, self._told(dict.fromkeys(hosts, script)).values()))
+
+    def sweep(self, job: Job, began: float, began_up_s: float | None = None, spared: str = "") -> SweepResult:
+        """End what `job`, which is over, has left on its hosts (see strays).
+
+        It began at `began` here (time.monotonic), and at `began_up_s` by the uptime of its own host.
+        """
+        place, since_s = str(job.place or job.folder), time.monotonic() - began
+        scripts = {
+            host: sweep_script(job.label, place, since_s, began_up_s if host == job.host else None, spared)
+            for host in job.hosts or (str(job.host),)
+        }
+        return swept(self._told(scripts))
+
+    def _told(self, scripts: Mapping[str, str]) -> dict[str, str]:
+        """Return what a script prints on each host, without those that are away."""
+        asked = {
+            host: self._ask(host, f"echo {_BEGIN}; {script}", subprocess.PIPE)
+            for host, script in scripts.items()
+        }
+        told = {}
+        for host, process in asked.items():
+            with contextlib.suppress(BackendError):
+                told[host] = _answer(host, process)
+            process.kill()
+            process.communicate()
+        return told
+
+    def end(self, hosts: Sequence[str], scope: str, signal: str = "KILL") -> None:
+        """Signal every process within `scope` on `hosts`; one that is away cannot be cleaned from here."""
+        script = process_labels.remote_end_script(scope, signal)
+        cleaners = [self._ask(host, script, subprocess.DEVNULL) for host in hosts]
+        for cleaner in cleaners:
+            try:
+                cleaner.wait(timeout=_QUERY_S)
+            except subprocess.TimeoutExpired:
+                cleaner.kill()
+                cleaner.wait()
+
+    def _ask(self, host: str, script: str, output: int) -> subprocess.Popen[bytes]:
+        """Start a shell script on a host. Raises BackendError where what reaches hosts cannot be started."""
+        argv = [*self._queries, host, script]
+        _LOG.debug("query", extra=fields(host=host, script=script))
+        try:
+            return subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=self._env
+            )
+        except OSError as error:
+            reason = f"{argv[0]}: {error.strerror}; 'agent' in the site file says how hosts are reached"
+            raise BackendError(f"host {host} could not be reached: {reason}") from error
+
+
+def _answer(host: str, process: subprocess.Popen[bytes]) -> str:
+    try:
+        out, err = process.communicate(timeout=_QUERY_S)
+    except subprocess.TimeoutExpired as error:
+        raise BackendError(f"host {host} did not answer within {_QUERY_S:g} s") from error
+    if process.returncode == _UNREACHABLE:
+        raise BackendError(f"host {host} could not be reached: {explain(host, err.decode(errors='replace'))}")
+    return out.decode(errors="replace").partition(f"{_BEGIN}\n")[2]

@@ -1,0 +1,42 @@
+"""The account of a pod's user whom no image knows: a passwd file that an init container writes. Pure.
+
+ssh and sshd take no user without a line in /etc/passwd, nor one whose shell is /sbin/nologin. Where a cluster
+chooses the user, as OpenShift's restricted-v2 does, no image has that line, and /etc/passwd of most cannot be
+written to. So an init container, which is the same user, writes one into a volume of the pod, and the main
+container sees that as /etc/passwd: it needs no right, and nothing of the image.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tare.plugins.backends.kubernetes.objects import Container, EnvVar, Mount, PodSpec
+from tare.plugins.backends.kubernetes.options import RUN, SCRIPTS, KubernetesOptions
+
+VOLUME = "run"
+"""The volume of a pod that takes the file."""
+LAST_WORDS = "FallbackToLogsOnError"
+"""The policy by which a pod that fails tells what it printed last, such as what sshd said."""
+_NAME = "passwd"
+_PATH = "/etc/passwd"
+
+
+def with_account(spec: PodSpec, options: KubernetesOptions) -> PodSpec:
+    """Return `spec` with an init container that writes the user's account, where the options ask for it."""
+    if not options.writes_passwd:
+        return spec
+    [main] = spec.containers
+    writer = Container(
+        name=_NAME,
+        image=main.image,
+        image_pull_policy=main.image_pull_policy,
+        command=("sh", f"{SCRIPTS}/account.sh", f"{RUN}/{_NAME}"),
+        env=tuple(EnvVar(name="HOME", value=one.value) for one in main.env if one.name == "HOME"),
+        resources=main.resources,  # a pod is Guaranteed only where init containers are, too
+        security_context=main.security_context,
+        termination_message_policy=LAST_WORDS,
+        volume_mounts=tuple(one for one in main.volume_mounts if one.name in {VOLUME, "scripts"}),
+    )
+    seen = Mount(name=VOLUME, mount_path=_PATH, sub_path=_NAME)
+    main = msgspec.structs.replace(main, volume_mounts=(*main.volume_mounts, seen))
+    return msgspec.structs.replace(spec, init_containers=(writer,), containers=(main,))

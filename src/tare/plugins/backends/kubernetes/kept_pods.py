@@ -1,0 +1,45 @@
+"""Pods that hold the only copy of results: they stay, and say so by a label."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import msgspec
+
+from tare.core.errors import BackendError
+from tare.plugins.backends.kubernetes import naming
+from tare.plugins.backends.kubernetes.cluster import PODS, Cluster
+from tare.plugins.backends.kubernetes.in_flight_job import InFlightJob
+from tare.plugins.backends.kubernetes.observed import SeenPod
+
+
+class Kept:
+    """The tasks whose objects stay in the cluster, since their results are not home."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._names: set[str] = set()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    def keep(self, in_flight_job: InFlightJob) -> None:
+        """Let the objects of a task stay, and label its pods, so that later sessions let them stay too."""
+        self._names.add(naming.object_name(in_flight_job.task))
+        for pod in (in_flight_job.starter, in_flight_job.server):
+            if pod is not None:
+                with suppress(BackendError):  # it may be gone
+                    change = {naming.KEPT: "results"}
+                    self._cluster.patch(PODS, pod.metadata.name, {"metadata": {"labels": {**change}}})
+
+    def drop(self, name: str) -> None:
+        """Keep the objects of a task no longer."""
+        self._names.discard(name)
+
+    def names(self, selector: str) -> set[str]:
+        """Return the tasks of a campaign that earlier sessions let stay. Raises BackendError."""
+        items = self._cluster.list_all(PODS, f"{selector},{naming.KEPT}=results")[0]
+        return {msgspec.json.decode(item, type=SeenPod).metadata.task for item in items}

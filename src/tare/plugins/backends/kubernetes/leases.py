@@ -1,0 +1,179 @@
+"""Leases of nodes: two campaigns whose pods are on one node at a time see it (coordination.k8s.io/v1).
+
+A campaign holds the Lease of each node where its runs are, and renews it; another that comes to the node is
+told who holds it, and says so in the facts of its runs. It takes over a Lease whose holder let it run out.
+Leases lie in the pods' namespace. Where they may not be made, facts say that it was not done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import msgspec
+
+from tare.core.errors import NOT_JSON
+from tare.plugins.backends.kubernetes import naming
+from tare.plugins.backends.kubernetes.cluster import LEASES, Cluster, Outage, Refusal
+from tare.plugins.backends.kubernetes.merging import Json
+
+VERBS = ("create", "get", "patch", "deletecollection")
+"""What is needed of Leases."""
+FACT = "kubernetes.lease"
+_DURATION_S, _RENEW_S, _AGAIN_S, _IDLE_S = 300, 100.0, 10.0, 5.0
+_SKEW_S = 60  # by which the clocks of two holders may differ
+_FORBIDDEN, _NOT_FOUND = 403, 404
+_LONGEST_NAME, _LONGEST_HOLDER = 253, 100
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    renew_time: str | None = None
+
+
+class _Meta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+
+
+class _Lease(msgspec.Struct, frozen=True):
+    metadata: _Meta = _Meta()
+    spec: _Spec = _Spec()
+
+
+class _Met(NamedTuple):
+    """Who held a node when it was last asked, and when that was."""
+
+    holder: str
+    at: float
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class NodeLeases:
+    """The Leases of one campaign. `clock` counts seconds; `now` is the time of day, which others read."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        campaign: str,
+        clock: Callable[[], float],
+        now: Callable[[], datetime] = _utc_now,
+    ) -> None:
+        self._cluster, self._campaign, self._clock, self._now = cluster, campaign, clock, now
+        self._renewed: dict[str, float] = {}
+        self._used: dict[str, float] = {}
+        self._met: dict[str, _Met] = {}
+        self._ask_after = 0.0
+        self._refusal = ""
+        self._has_any = False
+
+    def keep(self, nodes: Collection[str]) -> None:
+        """Hold the Leases of `nodes`, where runs are now; renew what is due, and let go of what is idle."""
+        if self._refusal:
+            return
+        now = self._clock()
+        self._used |= dict.fromkeys(nodes, now)
+        if now < self._ask_after:
+            return
+        try:
+            for node in nodes:
+                self._hold(node, now)
+            for node in [one for one in self._renewed if now - self._used.get(one, now) > _IDLE_S]:
+                self._let_go(node)
+        except Outage:  # whose end the scheduler waits for
+            self._ask_after = now + _AGAIN_S
+        except Refusal as refusal:
+            self._ask_after = now + _AGAIN_S
+            if refusal.status in {_FORBIDDEN, _NOT_FOUND}:
+                self._refusal = f"not held: {refusal}"
+
+    def told(self, facts: Mapping[str, Mapping[str, str]], began: float) -> Mapping[str, Mapping[str, str]]:
+        """Return `facts` of nodes with who held them, for a run that began then by the clock."""
+        return {node: {**one, FACT: self._word(node, began)} for node, one in facts.items()}
+
+    def end(self) -> None:
+        """Delete the campaign's Leases, if it has any."""
+        if not self._has_any:
+            return
+        try:
+            self._cluster.delete_all(LEASES, f"{naming.CAMPAIGN}={self._campaign}")
+        except (Outage, Refusal):
+            return  # they run out by themselves
+
+    def _word(self, node: str, began: float) -> str:
+        met = self._met.get(node)
+        if met is not None and met.at >= began:
+            return f"held by campaign {met.holder}"
+        return self._refusal or ("held by this campaign" if node in self._renewed else "not known")
+
+    def _hold(self, node: str, now: float) -> None:
+        renewed, met = self._renewed.get(node), self._met.get(node)
+        if renewed is not None and now - renewed < _RENEW_S:
+            return
+        if renewed is None and met is not None and now - met.at < _AGAIN_S:
+            return
+        lease = self._read(node) if renewed is not None or not self._create(node) else None
+        if lease is not None and self._is_anothers(lease):
+            self._renewed.pop(node, None)
+            self._met[node] = _Met((lease.spec.holder_identity or "")[:_LONGEST_HOLDER], now)
+            return
+        if lease is not None:
+            self._cluster.patch(LEASES, _name(node), self._change(lease.metadata.resource_version))
+        self._renewed[node] = now
+        self._has_any = True
+
+    def _create(self, node: str) -> bool:
+        """Make a Lease; return False when there is one already."""
+        kind: dict[str, Json] = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        meta: dict[str, Json] = {"name": _name(node), "namespace": self._cluster.namespace}
+        change = self._change("")
+        return self._cluster.create({**kind, **change, "metadata": {**meta, "labels": self._labels()}})
+
+    def _read(self, node: str) -> _Lease | None:
+        content = self._cluster.get(LEASES, _name(node))
+        if content is None:
+            self._create(node)  # it was deleted meanwhile
+            return None
+        try:
+            return msgspec.json.decode(content, type=_Lease)
+        except NOT_JSON:
+            return _Lease()
+
+    def _is_anothers(self, lease: _Lease) -> bool:
+        """Return whether another campaign holds it still: by its own duration, and our time of day."""
+        spec = lease.spec
+        if spec.holder_identity in {None, "", self._campaign}:
+            return False
+        try:
+            renewed = datetime.fromisoformat(spec.renew_time or "")
+        except ValueError:
+            return False
+        if renewed.tzinfo is None:
+            return False
+        patience = timedelta(seconds=min(spec.lease_duration_seconds or 0, _DURATION_S) + _SKEW_S)
+        return self._now() - renewed <= patience
+
+    def _let_go(self, node: str) -> None:
+        """Leave a Lease to whoever comes, as client libraries do: without a holder."""
+        del self._renewed[node]
+        self._used.pop(node, None)
+        self._cluster.patch(LEASES, _name(node), {"spec": {"holderIdentity": ""}})
+
+    def _change(self, version: str) -> dict[str, Json]:
+        time = self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        spec: dict[str, Json] = {
+            "holderIdentity": self._campaign, "leaseDurationSeconds": _DURATION_S, "renewTime": time
+        }  # fmt: skip
+        meta: dict[str, Json] = {"resourceVersion": version, "labels": self._labels()}
+        return {"metadata": meta, "spec": spec}
+
+    def _labels(self) -> dict[str, Json]:
+        return {**naming.MANAGED_BY, naming.CAMPAIGN: self._campaign}
+
+
+def _name(node: str) -> str:
+    return f"tare-node-{node}"[:_LONGEST_NAME]

@@ -1,0 +1,153 @@
+"""What the cluster tells of the objects of tasks: one watch a kind, whose news their flights take in."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from tare.core.scheduler import Task
+from tare.plugins.backends.kubernetes.cluster import EVENTS, JOBS, MPI_JOBS, NODES, PODS, Cluster, Resource
+from tare.plugins.backends.kubernetes.in_flight_job import InFlightJob
+from tare.plugins.backends.kubernetes.node_watch import Nodes
+from tare.plugins.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
+from tare.plugins.backends.kubernetes.outage import OutageWait
+from tare.plugins.backends.kubernetes.watching import Arrival, Change, News, ObjectWatch, Silence, Snapshot
+
+_PATIENCE_S = 1.0  # how long `hear` waits for news
+_LEAVE_S = 2.0  # how long a watch may take to end
+
+
+class Listener:
+    """Takes news of the objects that `selector` chooses into `in_flight_jobs`, by the names of their jobs.
+
+    `news` is where others put an Arrival. `nodes` are the cluster's as far as it tells of them, `deaf` the
+    kinds of which nothing is heard now, so that no time-out may be judged.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        selector: str,
+        in_flight_jobs: Mapping[str, InFlightJob],
+        patience: OutageWait,
+        clock: Callable[[], float],
+    ) -> None:
+        self._cluster = cluster
+        self._selector = selector
+        self._flights = in_flight_jobs
+        self._patience = patience
+        self._clock = clock
+        self._watches: list[ObjectWatch] = []
+        self.news: queue.Queue[News] = queue.Queue()
+        self.nodes = Nodes()
+        self.deaf: set[Resource] = set()
+
+    def watch(self, tasks: Sequence[Task]) -> None:
+        """Begin to watch, the kinds that there are: one watch each, however many tasks there will be."""
+        kinds = [PODS, EVENTS, JOBS, NODES]
+        if any(task.layout.nodes > 1 and not task.steps[-1].is_pair for task in tasks):
+            kinds.append(MPI_JOBS)
+        known = {watch.name for watch in self._watches}
+        for resource in kinds:
+            is_ours = resource not in {EVENTS, NODES}  # which have no labels of what they are about
+            selector = self._selector if is_ours else ""
+            watch = ObjectWatch(self._cluster, resource, selector, self.news)
+            if watch.name not in known:
+                self._watches.append(watch)
+                watch.start()
+
+    def hear(self) -> None:
+        """Take in what the watches tell; raise BackendError when they have been silent for too long."""
+        try:
+            self._take(self.news.get(timeout=_PATIENCE_S))
+            while True:
+                self._take(self.news.get_nowait())
+        except queue.Empty:
+            return
+
+    def _take(self, news: News) -> None:
+        if isinstance(news, Arrival):
+            return
+        if isinstance(news, Silence):
+            if news.is_final and news.resource is NODES:
+                self.nodes = Nodes()  # they may be listed and not watched, and pods tell less of them
+                return
+            self.deaf.add(news.resource)
+            self._patience.bear(news.error, is_final=news.is_final)
+            return
+        self.deaf.discard(news.resource)
+        self._patience.end()
+        if isinstance(news, Change):
+            self.take_one(news.resource, news.content, is_deleted=news.is_deleted)
+            return
+        if news.resource is NODES:
+            self.nodes.take_all(news.items)
+            return
+        for item in news.items:
+            self.take_one(news.resource, item, is_deleted=False)
+        self._miss(news)
+
+    def take_one(self, resource: Resource, content: msgspec.Raw, *, is_deleted: bool) -> None:
+        """Take in how an object is now, or was when it was deleted."""
+        now = self._clock()
+        if resource is EVENTS:
+            self._take_event(msgspec.json.decode(content, type=SeenEvent))
+        elif resource is NODES:
+            self.nodes.take(content, is_deleted=is_deleted)
+        elif resource is PODS:
+            pod = msgspec.json.decode(content, type=SeenPod)
+            in_flight_job = self._flights.get(pod.metadata.task)
+            if in_flight_job is not None:
+                in_flight_job.see(pod, content, now, is_deleted=is_deleted)
+        else:
+            job = msgspec.json.decode(content, type=SeenJob)
+            in_flight_job = self._flights.get(job.metadata.task)
+            if in_flight_job is not None:
+                in_flight_job.job = job
+                if is_deleted:
+                    in_flight_job.gone_since = in_flight_job.gone_since or now
+
+    def _take_event(self, event: SeenEvent) -> None:
+        about = event.involved_object.name
+        in_flight_job = self._flights.get(about)
+        if in_flight_job is None:  # a pod's: the names of pods begin with their job's
+            inside = f"-{about}-"  # and Kueue's Workloads are called KIND-NAME-…
+            is_of_queue = event.involved_object.kind == "Workload"
+            in_flight_job = next(
+                (
+                    one
+                    for name, one in self._flights.items()
+                    if about.startswith(f"{name}-") or (is_of_queue and f"-{name}-" in inside)
+                ),
+                None,
+            )
+        if in_flight_job is not None:
+            in_flight_job.heard.append(event)
+
+    def _miss(self, snapshot: Snapshot) -> None:
+        """Take note of tasks whose pods have gone while no watch told of it."""
+        if snapshot.resource is not PODS:
+            return
+        there = {msgspec.json.decode(item, type=SeenPod).metadata.name for item in snapshot.items}
+        for in_flight_job in self._flights.values():
+            if in_flight_job.starter is not None and in_flight_job.starter.metadata.name not in there:
+                in_flight_job.gone_since = in_flight_job.gone_since or self._clock()
+
+    def kinds(self) -> list[Resource]:
+        """Return the kinds of objects that tasks of this session may have."""
+        watched = {watch.name for watch in self._watches}
+        return [one for one in (MPI_JOBS, JOBS, PODS) if f"watch {one.plural}" in watched]
+
+    def end(self) -> None:
+        """Let the watches end, and all requests with them."""
+        for watch in self._watches:
+            watch.end()
+        self._cluster.end_watches()
+
+    def join(self) -> None:
+        """Wait for the watches to end: call it before the connections are closed that they read."""
+        for watch in self._watches:
+            if watch.is_alive():
+                watch.join(_LEAVE_S)

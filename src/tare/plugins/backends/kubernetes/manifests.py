@@ -1,0 +1,176 @@
+"""A task as objects of a cluster. Pure, but for reading the task's input files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import cast
+
+import msgspec
+
+from tare.core.scheduler import Task
+from tare.plugins.backends.kubernetes import attachments, naming
+from tare.plugins.backends.kubernetes.merging import Json as Json  # who makes manifests needs no other module
+from tare.plugins.backends.kubernetes.merging import merged
+from tare.plugins.backends.kubernetes.objects import (
+    AttachmentDefinition,
+    ConfigMap,
+    Job,
+    JobSpec,
+    Manifest,
+    Meta,
+    MpiJob,
+    MpiJobSpec,
+    Pod,
+    PodTemplate,
+    ReplicaSpec,
+    ReplicaSpecs,
+    RunPolicy,
+    SchedulingPolicySpec,
+)
+from tare.plugins.backends.kubernetes.options import KubernetesOptions, LauncherCreation, options_of
+from tare.plugins.backends.kubernetes.pods import PodMaker
+from tare.plugins.backends.kubernetes.script import config_map, files_of
+
+ADDRESS_LATER = "{address0}"
+"""What stands in a shown manifest for the server's address, which is known when it is ready."""
+_START_AND_END_S = 300  # on top of a task's own time-out, for the cluster to end it when Tare is gone
+_IMPLEMENTATIONS = {"intelmpi": "Intel", "mpich": "MPICH"}
+
+
+class Rendered(msgspec.Struct, frozen=True, kw_only=True):
+    """What to create for a task, in this order: `shared` may be there already, of an earlier run.
+
+    `later` makes, of the server's address, what is created when the server of a pair is ready.
+    """
+
+    shared: tuple[ConfigMap | AttachmentDefinition, ...]
+    job: MpiJob | Job | Pod
+    maker: PodMaker
+
+    @property
+    def is_pair(self) -> bool:
+        """Return whether there is a client to come."""
+        return isinstance(self.job, Pod)
+
+    def client(self, address: str) -> Pod:
+        """Return the other pod of a pair, for the server's address."""
+        return _pod(self.maker.task, self.maker.client(address), naming.CLIENT)
+
+
+def render(task: Task, facts: str = "", inputs: Mapping[str, str] | None = None) -> Rendered:
+    """Return the objects of `task`: an MPIJob, a Job where it takes one node, or two pods of a pair.
+
+    `facts` is the shell script that tells of a node (see script.config_map); `inputs` are the task's files by
+    path, by default those of its folder. Raises UsageError where they are too large.
+    """
+    options = options_of(task.platform)
+    if options is None:
+        raise ValueError(f"{task.name}: its platform has no options of Kubernetes")
+    if inputs is None:
+        inputs = {} if options.work else files_of(task)
+    config = config_map(task, options, facts, inputs)
+    maker = PodMaker(task=task, options=options, config=config.metadata.name, inputs=inputs)
+    network = attachments.definition(task.network, options.namespace) if task.network else None
+    job: MpiJob | Job | Pod
+    if task.steps[-1].is_pair:
+        job = _pod(task, maker.server(), naming.SERVER)
+    elif task.layout.nodes > 1:
+        job = _mpi_job(task, options, maker)
+    else:
+        job = _job(task, options, maker)
+    return Rendered(shared=(config, network) if network else (config,), job=job, maker=maker)
+
+
+def manifests(rendered: Rendered) -> list[Manifest]:
+    """Return all objects of a task as they are shown, in the order of their making."""
+    client = [rendered.client(ADDRESS_LATER)] if rendered.is_pair else []
+    return [*rendered.shared, rendered.job, *client]
+
+
+def to_json(manifest: Manifest, merge: str = "") -> Json:
+    """Return a manifest as the API takes it, with the site's patch `merge` (see merging)."""
+    fields = msgspec.json.decode(msgspec.json.encode(manifest), type=dict[str, object])
+    built = cast(Json, {"apiVersion": manifest.API_VERSION, "kind": manifest.KIND, **fields})
+    return merged(built, merge)
+
+
+def deadline_s(task: Task) -> int:
+    """Return when the cluster itself ends a task, should Tare be gone."""
+    return math.ceil(task.timeout_s) + _START_AND_END_S
+
+
+def _end_s(task: Task, options: KubernetesOptions) -> int:
+    """Return when the cluster itself ends the job of a task, which may wait for its results to be fetched."""
+    return deadline_s(task) + (0 if options.work else math.ceil(options.timeouts.fetched_s))
+
+
+def _meta(task: Task, suffix: str = "") -> Meta:
+    options = options_of(task.platform)
+    return Meta(
+        name=naming.object_name(task) + suffix,
+        namespace=options.namespace if options else "",
+        labels=(options.labels if options else {}) | naming.queue(options) | naming.labels(task),
+        annotations=naming.origin(task),
+    )
+
+
+def _mpi_job(task: Task, options: KubernetesOptions, maker: PodMaker) -> MpiJob:
+    policy = RunPolicy(
+        clean_pod_policy=options.clean_pods.value,
+        backoff_limit=0,  # whether a run is tried again is for Tare to say, and to record
+        active_deadline_seconds=_end_s(task, options),
+        scheduling_policy=_scheduling(task, options),
+    )
+    replicas = ReplicaSpecs(
+        launcher=ReplicaSpec(replicas=1, restart_policy="Never", template=_unruled(maker.launcher())),
+        worker=ReplicaSpec(
+            replicas=task.layout.nodes, restart_policy="Never", template=_unruled(maker.worker())
+        ),
+    )
+    return MpiJob(
+        metadata=_meta(task),
+        spec=MpiJobSpec(
+            slots_per_worker=task.layout.ranks_per_node,
+            ssh_auth_mount_path=options.ssh_mount,
+            launcher_creation_policy=options.launcher_creation.value,
+            mpi_implementation=_IMPLEMENTATIONS.get(task.platform.launcher, "OpenMPI"),
+            run_policy=policy,
+            mpi_replica_specs=replicas,
+        ),
+    )
+
+
+def _scheduling(task: Task, options: KubernetesOptions) -> SchedulingPolicySpec | None:
+    """Return what a gang scheduler is told. A launcher that waits for workers is no part of their gang."""
+    own = options.scheduling_policy
+    if own is None:
+        return None
+    waits = options.launcher_creation is LauncherCreation.WAIT_FOR_WORKERS
+    return SchedulingPolicySpec(
+        min_available=own.min_available or task.layout.nodes + (0 if waits else 1),
+        queue=own.queue or "",
+        min_resources=own.min_resources,
+        priority_class=own.priority_class or "",
+        schedule_timeout_seconds=own.schedule_timeout_s,
+    )
+
+
+def _unruled(template: PodTemplate) -> PodTemplate:
+    """Return a template without a restart policy, of which the operator warns: it takes the replicas' own."""
+    return msgspec.structs.replace(template, spec=msgspec.structs.replace(template.spec, restart_policy=""))
+
+
+def _job(task: Task, options: KubernetesOptions, maker: PodMaker) -> Job:
+    spec = JobSpec(backoff_limit=0, active_deadline_seconds=_end_s(task, options), template=maker.alone())
+    return Job(metadata=_meta(task), spec=spec)
+
+
+def _pod(task: Task, template: PodTemplate, role: str) -> Pod:
+    meta = _meta(task, f"-{role}")
+    meta = msgspec.structs.replace(
+        meta,
+        labels=naming.queue(options_of(task.platform)) | template.metadata.labels,
+        annotations=meta.annotations | template.metadata.annotations,
+    )
+    return Pod(metadata=meta, spec=template.spec)

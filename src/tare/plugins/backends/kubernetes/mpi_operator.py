@@ -1,0 +1,182 @@
+"""The MPI Operator of a cluster: what its MPIJobs take, and how fast and where it works, if that is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from tare.core.errors import NOT_JSON, BackendError
+from tare.plugins.backends.kubernetes.check_result import ROLE, Finding
+from tare.plugins.backends.kubernetes.cluster import CRDS, DEPLOYMENTS, Cluster
+from tare.plugins.backends.kubernetes.options import KubernetesOptions
+
+_NAME, _LIMITS = "MPI Operator", "MPI Operator's limits"
+_INSTALL = "install the MPI Operator 0.5 or later (github.com/kubeflow/mpi-operator)"
+_FIELDS = ("launcherCreationPolicy", "runLauncherAsWorker", "mpiImplementation", "sshAuthMountPath")
+_SELECTOR = "app=mpi-operator"
+"""The label that the operator's own manifests give its Deployment and pods (manifests/base)."""
+_DEFAULTS = {
+    "kube-api-qps": "5", "kube-api-burst": "10", "controller-queue-rate-limit": "10", "threadiness": "2"
+}  # fmt: skip
+"""The operator's flags, and what they are by default (0.8: cmd/mpi-operator/app/options)."""
+_REQUESTS_A_JOB, _CHANGES_A_JOB = 8.1, 21.0
+"""Of a job of two nodes, by its client for Kubernetes' own objects, and in its queue: counted of v0.8.2, see
+docs/kubernetes.md."""
+_FLAG = re.compile(r"--?([a-z-]{1,60})(?:=(.{0,200}))?")
+
+
+class _Schema(msgspec.Struct, frozen=True, rename="camel"):
+    open_api_v3_schema: dict[str, Any] = msgspec.field(name="openAPIV3Schema", default={})
+
+
+class _CrdVersion(msgspec.Struct, frozen=True):
+    name: str
+    served: bool = False
+    schema: _Schema = _Schema()
+
+
+class _CrdSpec(msgspec.Struct, frozen=True):
+    versions: list[_CrdVersion] = []
+
+
+class _Crd(msgspec.Struct, frozen=True):
+    spec: _CrdSpec
+
+
+class _Container(msgspec.Struct, frozen=True):
+    image: str = ""
+    command: list[str] = []
+    args: list[str] = []
+
+
+class _PodSpec(msgspec.Struct, frozen=True):
+    containers: list[_Container] = []
+
+
+class _Template(msgspec.Struct, frozen=True):
+    spec: _PodSpec = _PodSpec()
+
+
+class _DeploymentSpec(msgspec.Struct, frozen=True):
+    template: _Template = _Template()
+
+
+class _DeploymentStatus(msgspec.Struct, frozen=True, rename="camel"):
+    ready_replicas: int = 0
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    name: str = ""
+    namespace: str = ""
+
+
+class _Deployment(msgspec.Struct, frozen=True):
+    metadata: _Meta = _Meta()
+    spec: _DeploymentSpec = _DeploymentSpec()
+    status: _DeploymentStatus = _DeploymentStatus()
+
+
+def check_operator(cluster: Cluster, options: KubernetesOptions) -> Iterator[Finding]:
+    """Yield which MPIJobs there are, which of their fields, and what the operator's Deployment tells."""
+    try:
+        content = cluster.get(CRDS, "mpijobs.kubeflow.org")
+        found = msgspec.json.decode(content, type=_Crd) if content is not None else None
+    except (BackendError, *NOT_JSON) as error:
+        yield Finding(name=_NAME, is_met=None, found=str(error), cure="ask an administrator")
+        return
+    if found is None:
+        yield Finding(name=_NAME, is_met=False, found="there are no MPIJobs", cure=_INSTALL)
+        return
+    served = [one for one in found.spec.versions if one.served]
+    ours = next((one for one in served if one.name == "v2beta1"), None)
+    shown = f"MPIJob {', '.join(one.name for one in served)}"
+    yield Finding(name=_NAME, is_met=ours is not None, found=shown, cure=_INSTALL)
+    if ours is not None:
+        yield from _fields(_spec_of(ours.schema.open_api_v3_schema), options)
+    yield from _deployments(cluster, options)
+
+
+def _fields(spec: dict[str, Any], options: KubernetesOptions) -> Iterator[Finding]:
+    """Yield which fields a job may have; without a schema every field is taken, and nothing is told."""
+    if not spec:
+        return
+    policy = _properties(spec.get("runPolicy"))
+    has = [name for name in _FIELDS if name in spec]
+    has += [f"runPolicy.{name}" for name in ("suspend", "schedulingPolicy", "managedBy") if name in policy]
+    lacking = [name for name in _FIELDS if name not in spec and name != "runLauncherAsWorker"]
+    needed = {"suspend": options.queue, "schedulingPolicy": options.scheduling_policy}
+    lacking += [f"runPolicy.{name}" for name, is_used in needed.items() if is_used and name not in policy]
+    found = f"has {', '.join(has)}" + (f"; lacks {', '.join(lacking)}" if lacking else "")
+    yield Finding(name="MPIJob's fields", is_met=not lacking, found=found, cure=_INSTALL if lacking else "")
+
+
+def _deployments(cluster: Cluster, options: KubernetesOptions) -> Iterator[Finding]:
+    try:
+        items = cluster.list_everywhere(DEPLOYMENTS, selector=_SELECTOR)
+        found = [msgspec.json.decode(one, type=_Deployment) for one in items]
+    except (BackendError, *NOT_JSON) as error:
+        yield Finding(name=_LIMITS, is_met=None, found=f"not told: {error}", cure=ROLE)
+        return
+    if not found:
+        said = f"not told: no Deployment has the label {_SELECTOR}"
+        yield Finding(name=_LIMITS, is_met=None, found=said, cure="ask an administrator which flags it has")
+    for one in found:
+        yield from _judged(one, options)
+
+
+def _judged(one: _Deployment, options: KubernetesOptions) -> Iterator[Finding]:
+    main = next(iter(one.spec.template.spec.containers), _Container())
+    flags = _flags([*main.command, *main.args])
+    rates = _DEFAULTS | {name: value for name, value in flags.items() if name in _DEFAULTS}
+    gang = flags.get("gang-scheduling", "")
+    said = (
+        f"{one.metadata.namespace}/{one.metadata.name}, {main.image}: {rates['kube-api-qps']} requests a "
+        f"second ({rates['kube-api-burst']} at once), {rates['controller-queue-rate-limit']} changes of "
+        f"objects a second, {rates['threadiness']} threads{_pace(rates)}; gang scheduling: {gang or 'none'}"
+    )
+    yield Finding(name=_LIMITS, is_met=True, found=said)
+    if one.status.ready_replicas == 0:
+        cure = "look at its pods' events and logs: jobs are taken, and nobody makes their pods"
+        yield Finding(name=f"{_NAME} runs", is_met=False, found="none of its pods is ready", cure=cure)
+    watched = flags.get("namespace", "")
+    if watched and watched != options.namespace:
+        cure = f"use its namespace, or start it without --namespace (not {options.namespace})"
+        found = f"it makes pods of jobs in {watched} alone"
+        yield Finding(name=f"{_NAME}'s namespace", is_met=False, found=found, cure=cure)
+    if options.scheduling_policy is not None and not gang:
+        cure = "start it with --gang-scheduling=volcano, or scheduler-plugins-scheduler"
+        found = "it has no flag --gang-scheduling, and passes scheduling_policy over"
+        yield Finding(name=f"{_NAME}'s gang scheduling", is_met=False, found=found, cure=cure)
+
+
+def _pace(rates: Mapping[str, str]) -> str:
+    """Return how many jobs its limits let begin, as words; empty where a limit is no number."""
+    try:
+        requests, changes = int(rates["kube-api-qps"]), int(rates["controller-queue-rate-limit"])
+    except ValueError:
+        return ""
+    an_hour = 3600 * min(requests / _REQUESTS_A_JOB, changes / _CHANGES_A_JOB)
+    return f": some {float(f'{an_hour:.2g}'):,.0f} jobs of two nodes an hour"
+
+
+def _flags(words: Sequence[str]) -> dict[str, str]:
+    """Return Go's flags: ``-name=value``, ``--name value``, or a name alone."""
+    found: dict[str, str] = {}
+    for word, after in pairwise([*words, ""]):
+        flag = _FLAG.fullmatch(word)
+        if flag is not None:
+            found[flag[1]] = flag[2] if flag[2] is not None else ("" if after.startswith("-") else after)
+    return found
+
+
+def _spec_of(schema: object) -> dict[str, Any]:
+    return _properties(_properties(schema).get("spec"))
+
+
+def _properties(schema: object) -> dict[str, Any]:
+    found = schema.get("properties") if isinstance(schema, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,49 @@
+"""What the objects of a task are called, and the labels by which they are found."""
+
+from __future__ import annotations
+
+import re
+
+from tare.core.scheduler import Task
+from tare.plugins.backends.kubernetes.options import KubernetesOptions
+
+CAMPAIGN, CASE, RUN, TASK, ROLE = "tare/campaign", "tare/case", "tare/run", "tare/task", "tare/role"
+FOLDER, HOST, SESSION = "tare/folder", "tare/host", "tare/session"
+KEPT = "tare/kept"
+MANAGED_BY = {"app.kubernetes.io/managed-by": "tare"}
+QUEUE = "kueue.x-k8s.io/queue-name"
+"""The label by which a job names its queue (Kueue, LocalQueue)."""
+OPERATOR_ROLE = "training.kubeflow.org/job-role"
+LAUNCHER, WORKER, SERVER, CLIENT = "launcher", "worker", "server", "client"
+INTERFACE_PORT = "ssh"
+
+_MOST = 63 - len("-worker-9999")  # the name of a pod is that of its host, a DNS label (RFC 1123)
+
+
+def object_name(task: Task) -> str:
+    """Return the name of a task's objects: a DNS label with room for what the operator appends.
+
+    Raises ValueError when it is too long, which no name of ours is.
+    """
+    name = re.sub(r"[^a-z0-9-]", "-", task.name.lower())
+    if len(name) > _MOST:
+        raise ValueError(f"{name} is longer than {_MOST} characters")
+    return name
+
+
+def origin(task: Task) -> dict[str, str]:
+    """Return the annotations of whose objects they are: folder and host of the campaign, and its session."""
+    told = {FOLDER: "folder", HOST: "host", SESSION: "session"}
+    return {annotation: task.labels[name] for annotation, name in told.items() if name in task.labels}
+
+
+def queue(options: KubernetesOptions | None) -> dict[str, str]:
+    """Return the label by which Kueue holds a job back until its queue has room."""
+    return {QUEUE: options.queue} if options is not None and options.queue else {}
+
+
+def labels(task: Task) -> dict[str, str]:
+    """Return the labels of everything that a task makes."""
+    told = {CAMPAIGN: "campaign", CASE: "case", RUN: "run"}
+    known = {label: task.labels[name] for label, name in told.items() if name in task.labels}
+    return MANAGED_BY | known | {TASK: object_name(task)}

@@ -1,0 +1,96 @@
+"""Nodes that were lost under the pods of a run, as soon as Kubernetes knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from tare.plugins.backends.kubernetes import phases
+from tare.plugins.backends.kubernetes.observed import Condition, SeenMeta, SeenPod
+from tare.plugins.backends.kubernetes.refusals import Obstacle
+
+_SILENT_S = 5.0
+"""Kubernetes has waited for the node's lease by then (node-monitor-grace-period)."""
+_ALL_SILENT_S = 60.0
+"""For one of several nodes that are all silent: it is the control plane that was away, and has not read their
+leases since. Kubernetes evicts nothing then, either (node-lifecycle-controller, FullDisruption)."""
+_UNWELL_S = 30.0
+"""For a node that is there, and says that it is not ready: a kubelet that restarts does, for seconds."""
+_LEAVES_S = 45.0
+"""A pod that a live kubelet is to end is gone by then: it has 30 s, and reports."""
+_MOST_WORDS = 300
+
+
+class _Status(msgspec.Struct, frozen=True):
+    conditions: list[Condition] = []
+
+
+class _Node(msgspec.Struct, frozen=True):
+    metadata: SeenMeta
+    status: _Status = _Status()
+
+
+class Nodes:
+    """What the cluster says of its nodes; nothing, where Tare may not watch them."""
+
+    def __init__(self) -> None:
+        self._ready: dict[str, Condition] = {}
+        self._gone: set[str] = set()
+
+    def take(self, content: msgspec.Raw, *, is_deleted: bool = False) -> None:
+        """Take note of how a node is."""
+        node = msgspec.json.decode(content, type=_Node)
+        name = node.metadata.name
+        ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
+        self._gone.discard(name)
+        self._ready.pop(name, None)
+        if is_deleted:
+            self._gone.add(name)
+        elif ready is not None:
+            self._ready[name] = ready
+
+    def take_all(self, items: Iterable[msgspec.Raw]) -> None:
+        """Take note of all nodes that there are."""
+        known = self._ready.keys() | self._gone
+        self._ready.clear()
+        for item in items:
+            self.take(item)
+        self._gone |= known - self._ready.keys()
+
+    def losses(self, pods: Sequence[SeenPod]) -> Iterator[Obstacle]:
+        """Yield which of `pods` were lost with their nodes, and after how long that is certain."""
+        for pod in pods:
+            if pod.spec.node_name and not pod.is_over:
+                yield from self._loss(pod, pod.spec.node_name)
+
+    def _loss(self, pod: SeenPod, node: str) -> Iterator[Obstacle]:
+        where = f"node {node} of pod {pod.metadata.name}"
+        ready = self._ready.get(node)
+        if pod.status.phase == "Unknown" or pod.status.reason == "NodeLost":
+            yield Obstacle(node, f"{where} was lost: {pod.status.reason or 'its phase is Unknown'}", 0.0)
+        elif node in self._gone:
+            yield Obstacle(node, f"{where} was deleted from the cluster", _SILENT_S)
+        elif ready is not None and ready.status != "True":
+            said = f"{ready.reason}: {' '.join(ready.message.split())[:_MOST_WORDS]}"
+            silent_s = _ALL_SILENT_S if self._are_all_silent() else _SILENT_S
+            certain_s = silent_s if ready.status == "Unknown" else _UNWELL_S
+            yield Obstacle(node, f"{where} is not ready: {said}", certain_s)
+        elif ready is None and _is_marked(pod):
+            yield Obstacle(node, f"{where} is not ready", _SILENT_S)
+        elif pod.metadata.deletion_timestamp and (why := phases.disruption(pod)):
+            yield Obstacle(node, f"{why}; it does not end", _LEAVES_S)
+
+    def _are_all_silent(self) -> bool:
+        """Return whether nothing is heard of any node, of several that there are."""
+        return len(self._ready) > 1 and all(one.status == "Unknown" for one in self._ready.values())
+
+
+def _is_marked(pod: SeenPod) -> bool:
+    """Return whether the controller of nodes, not the pod's kubelet, has called it unready.
+
+    A kubelet gives a reason for that, the controller none (pkg/controller/util/node, MarkPodsNotReady).
+    """
+    ready = pod.condition("Ready")
+    is_running = pod.state.running is not None
+    return is_running and ready is not None and ready.status == "False" and not ready.reason

@@ -1,0 +1,242 @@
+"""What the cluster tells of the nodes of a run: what they are, and what else runs there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tare.core.errors import BackendError
+from tare.plugins.backends.kubernetes import naming
+from tare.plugins.backends.kubernetes.cluster import NODES, PODS, Cluster
+from tare.plugins.backends.kubernetes.observed import Condition, SeenPod
+from tare.plugins.backends.kubernetes.pod_options import Toleration
+from tare.plugins.backends.kubernetes.quantity import parse_quantity
+
+_FRESH_S, _RECENT_S = 60.0, 10.0
+_MOST_SINGLY = 16  # nodes that are asked about one by one, within `_RECENT_S`
+_MOST_LABELS = 40
+_OWN_LABELS = ("kubernetes.io/", "beta.kubernetes.io/", "node.kubernetes.io/")
+
+
+class _Taint(msgspec.Struct, frozen=True):
+    key: str
+    value: str = ""
+    effect: str = ""
+
+
+class _NodeSpec(msgspec.Struct, frozen=True):
+    taints: list[_Taint] = []
+    unschedulable: bool = False
+
+
+class _NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
+    kubelet_version: str = ""
+    container_runtime_version: str = ""
+    os_image: str = ""
+
+
+class _NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
+    node_info: _NodeInfo = _NodeInfo()
+    allocatable: dict[str, str] = {}
+    conditions: list[Condition] = []
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = {}
+
+
+class NodeSeen(msgspec.Struct, frozen=True):
+    """A node as it is now."""
+
+    metadata: _Meta
+    spec: _NodeSpec = _NodeSpec()
+    status: _NodeStatus = _NodeStatus()
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether it takes pods: not cordoned, and its kubelet does not say that it is not ready."""
+        ready = next((one.status for one in self.status.conditions if one.type == "Ready"), "True")
+        return ready == "True" and not self.spec.unschedulable
+
+    def is_tolerated(self, tolerations: Iterable[Toleration], isolation: str | None = None) -> bool:
+        """Return whether pods with these tolerations, and that of the taint `isolation`, may be on it."""
+        known = [*tolerations, Toleration(key=isolation, operator="Exists")] if isolation else [*tolerations]
+        hard = (one for one in self.spec.taints if one.effect in {"NoSchedule", "NoExecute"})
+        return all(any(_tolerates(one, taint) for one in known) for taint in hard)
+
+
+class _Resources(msgspec.Struct, frozen=True):
+    requests: dict[str, str] = {}
+
+
+class _Container(msgspec.Struct, frozen=True):
+    resources: _Resources = _Resources()
+
+
+class _PodSpec(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str = ""
+    containers: list[_Container] = []
+
+
+class _PodStatus(msgspec.Struct, frozen=True):
+    phase: str = ""
+
+
+class PodSeen(msgspec.Struct, frozen=True):
+    """A pod of anybody's as it is now."""
+
+    metadata: _Meta
+    spec: _PodSpec = _PodSpec()
+    status: _PodStatus = _PodStatus()
+
+
+Facts = Mapping[str, Mapping[str, str]]
+
+
+class Own(NamedTuple):
+    """A run, whose pods are no neighbours of its own: where, whose, and what it is called.
+
+    `beside` are the other tasks of its campaign that are in the cluster still: what was listed of a task
+    that has landed since is no neighbour.
+    """
+
+    namespace: str
+    campaign: str
+    task: str
+    beside: Collection[str] = ()
+
+    def is_neighbour(self, pod: PodSeen) -> bool:
+        """Return whether a pod is none of the run's, and may have run beside it."""
+        meta = pod.metadata
+        if pod.status.phase not in {"Running", "Pending"}:
+            return False
+        if meta.namespace != self.namespace or meta.labels.get(naming.CAMPAIGN) != self.campaign:
+            return True
+        return meta.labels.get(naming.TASK) in self.beside
+
+
+class _Seen(NamedTuple):
+    """A node and its pods, as they were; `node` is None where there is none of its name."""
+
+    asked_at: float
+    node: NodeSeen | None
+    pods: list[PodSeen]
+
+
+class NodeFacts:
+    """Asks the cluster about nodes of runs, and their pods: about each, or about all where they are many."""
+
+    def __init__(self, cluster: Cluster, clock: Callable[[], float]) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._seen: dict[str, _Seen] = {}
+
+    def of(self, nodes: Iterable[str], own: Own, began: float) -> Facts:
+        """Return the facts of `nodes` for a run of which `began` is the start, by the clock.
+
+        Nodes that may not be asked about say so in place of them. What is told was so after the run began,
+        or within ten seconds before.
+        """
+        now, names = self._clock(), list(dict.fromkeys(nodes))
+        self._seen = {name: one for name, one in self._seen.items() if now - one.asked_at <= _FRESH_S}
+        try:
+            self._ask([name for name in names if not self._is_fresh(name, now, began)], now)
+        except BackendError as error:
+            return {name: {"kubernetes.neighbours": f"not known: {error}"} for name in names}
+        known = {name: self._seen[name] for name in names if name in self._seen}
+        return {
+            name: node_facts(one.node) | neighbours(filter(own.is_neighbour, one.pods))
+            for name, one in known.items()
+            if one.node is not None
+        }
+
+    def _is_fresh(self, name: str, now: float, began: float) -> bool:
+        one = self._seen.get(name)
+        return one is not None and (now - one.asked_at <= _RECENT_S or one.asked_at >= began)
+
+    def _ask(self, names: Sequence[str], now: float) -> None:
+        """Ask about nodes: about all, where so many are asked about within seconds that it takes less."""
+        n_recent = sum(now - one.asked_at <= _RECENT_S for one in self._seen.values())
+        if names and n_recent + len(names) > _MOST_SINGLY:
+            pods = read_pods(self._cluster)
+            every = {node.metadata.name: node for node in read_nodes(self._cluster)}
+            self._seen = {name: _Seen(now, node, pods.get(name, [])) for name, node in every.items()}
+            return
+        for name in names:
+            found = read_nodes(self._cluster, name)
+            self._seen[name] = _Seen(
+                now, found[0] if found else None, read_pods(self._cluster, name).get(name, [])
+            )
+
+
+def read_nodes(cluster: Cluster, name: str = "") -> list[NodeSeen]:
+    """Return all nodes, or the one of that name. Raises Refusal or Outage."""
+    fields = f"metadata.name={name}" if name else ""
+    return [msgspec.json.decode(one, type=NodeSeen) for one in cluster.list_everywhere(NODES, fields)]
+
+
+def read_pods(cluster: Cluster, node: str = "") -> dict[str, list[PodSeen]]:
+    """Return the pods of all namespaces by their node, or those of one. Raises Refusal or Outage."""
+    found: dict[str, list[PodSeen]] = {}
+    fields = f"spec.nodeName={node}" if node else ""
+    for one in cluster.list_everywhere(PODS, fields):
+        pod = msgspec.json.decode(one, type=PodSeen)
+        found.setdefault(pod.spec.node_name, []).append(pod)
+    return found
+
+
+def with_launcher(facts: Facts, pods: Iterable[SeenPod]) -> Facts:
+    """Return `facts` with where the pod was that started the ranks; other runs have none beside them."""
+    pods = list(pods)
+    launcher = next((one for one in pods if one.role == naming.LAUNCHER and one.spec.node_name), None)
+    if launcher is None or not any(one.role == naming.WORKER for one in pods):
+        return facts
+    at = launcher.spec.node_name
+    where = "on a node of the run" if at in facts else "on a node without ranks"
+    return {
+        name: {**told, "kubernetes.launcher": "on this node" if name == at else where}
+        for name, told in facts.items()
+    }
+
+
+def node_facts(node: NodeSeen) -> dict[str, str]:
+    """Return what a node is, and its labels and taints, by which it may be set apart."""
+    info, labels = node.status.node_info, node.metadata.labels
+    own = [f"{k}={v}" for k, v in sorted(labels.items()) if not any(part in k for part in _OWN_LABELS)]
+    taints = [f"{one.key}={one.value}:{one.effect}" for one in node.spec.taints]
+    return {
+        "kubernetes.kubelet": info.kubelet_version,
+        "kubernetes.runtime": info.container_runtime_version,
+        "kubernetes.os": info.os_image,
+        "kubernetes.allocatable_cpus": node.status.allocatable.get("cpu", ""),
+        "kubernetes.labels": ", ".join(own[:_MOST_LABELS]),
+        "kubernetes.taints": ", ".join(taints),
+    }
+
+
+def neighbours(pods: Iterable[PodSeen]) -> dict[str, str]:
+    """Return what else runs on a node: `pods` by namespace, and the CPUs that they asked for."""
+    counts: Counter[str] = Counter()
+    milli = 0
+    for pod in pods:
+        counts[pod.metadata.namespace] += 1
+        milli += sum(milli_cpus(one.resources.requests.get("cpu", "0")) for one in pod.spec.containers)
+    shown = ", ".join(f"{count} of {namespace}" for namespace, count in sorted(counts.items()))
+    return {"kubernetes.neighbours": shown or "none", "kubernetes.neighbours_cpus": f"{milli / 1000:g}"}
+
+
+def _tolerates(one: Toleration, taint: _Taint) -> bool:
+    """Return whether a pod puts up with a taint (core/v1, Toleration)."""
+    is_key = one.key == taint.key or (not one.key and one.operator == "Exists")
+    is_value = one.operator == "Exists" or one.value == taint.value
+    return is_key and is_value and one.effect in {"", taint.effect}
+
+
+def milli_cpus(quantity: str) -> int:
+    """Return a quantity of CPUs, such as ``250m`` or ``2``, in thousandths; 0 for what is none."""
+    return round((parse_quantity(quantity) or 0) * 1000)

@@ -1,0 +1,62 @@
+"""Waiting out an outage of the API server, during which jobs go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from tare.core.errors import BackendError
+from tare.plugins.backends.kubernetes.connection import NotAnApiServer, Outage
+
+_Answer = TypeVar("_Answer")
+
+_OUTAGE_S = 600.0  # an API server that restarts, or fails over, is back within minutes
+_RETRY_S = 2.0
+
+
+class OutageWait:
+    """Bears outages for ten minutes. `tell` is told of one, and of an empty reason when it is over.
+
+    One that does not know us is borne only if it `has_answered` before: else nothing is under way.
+    """
+
+    def __init__(
+        self,
+        has_answered: Callable[[], bool],
+        tell: Callable[[str], None],
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._has_answered = has_answered
+        self._tell = tell
+        self._clock = clock
+        self._sleep = sleep
+        self._since: float | None = None
+
+    def carry_out(self, ask: Callable[[], _Answer]) -> _Answer:
+        """Return what `ask` returns, once the API server answers. Raises Refusal, or Outage when it lasts."""
+        while True:
+            try:
+                answer = ask()
+            except Outage as outage:
+                self.bear(outage, is_final=False)
+                self._sleep(_RETRY_S)
+            else:
+                self.end()
+                return answer
+
+    def end(self) -> None:
+        """Take note that the API server answers."""
+        if self._since is not None:
+            self._since = None
+            self._tell("")
+
+    def bear(self, error: BackendError, *, is_final: bool) -> None:
+        """Take note of an outage; raise `error` when it lasts, or `is_final`."""
+        now = self._clock()
+        if self._since is None:
+            self._since = now
+            self._tell(f"{error}; it is asked again for {_OUTAGE_S / 60:.0f} minutes")
+        is_first = isinstance(error, NotAnApiServer) and not self._has_answered()
+        if is_final or is_first or now - self._since > _OUTAGE_S:
+            raise error

@@ -1,0 +1,180 @@
+"""How far a task has come, why it does not come further, and whose fault its end is. Pure."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterable, Sequence
+
+from tare.core.job import Exit
+from tare.plugins.backends.kubernetes import naming
+from tare.plugins.backends.kubernetes.observed import SeenPod
+from tare.plugins.backends.kubernetes.options import PhaseTimeouts
+
+
+class TaskPhase(enum.Enum):
+    """What a task is waiting for."""
+
+    SCHEDULING = "nodes"
+    PULLING = "images"
+    READYING = "workers to be ready"
+    STARTING = "its launcher"
+    RUNNING = "its end"
+
+
+OOM_KILLED = "OOMKilled"
+"""The reason of a container that was ended for its memory."""
+_EVICTIONS = frozenset(
+    {"Evicted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "Preempting", "Preempted"}
+)
+"""Reasons of a pod that ended by no doing of its own (kubelet, pkg/kubelet/eviction and nodeshutdown)."""
+_REJECTIONS = frozenset(
+    {"UnexpectedAdmissionError", "TopologyAffinityError", "NodeAffinity", "NodeName", "NodePorts",
+     "NodeUnschedulable", "TaintToleration"}
+)  # fmt: skip
+"""Reasons of a kubelet that does not take a pod that the scheduler gave to it; ``OutOfcpu`` and the like are
+others (pkg/kubelet/lifecycle/predicate.go, pkg/kubelet/cm/topologymanager)."""
+_OWN_LIMIT = re.compile(
+    r"exceeded its local ephemeral storage limit|local storage usage exceeds the total limit"
+    r"|Usage of EmptyDir volume .* exceeds the limit"
+)
+"""What a kubelet says of a pod that it evicts for what the pod wrote (pkg/kubelet/eviction/helpers.go)."""
+_PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ErrImageNeverPull"})
+TAKEN_UP = "MPIJobCreated"
+"""What the MPI Operator says of a job that it knows of, in an event."""
+_MOST_WORDS = 200
+_NOTHING = "SetPodTemplateRestartPolicy"
+"""What the MPI Operator warns of in templates that name a restart policy: it keeps nothing from running."""
+
+
+def phase_of(pods: Sequence[SeenPod], n_workers: int, *, has_launcher_last: bool) -> TaskPhase:
+    """Return the phase of a task with these pods, `n_workers` of them workers beside the one that starts.
+
+    With `has_launcher_last`, the launcher is made when the workers are ready.
+    """
+    workers = [pod for pod in pods if pod.role in {naming.WORKER, naming.SERVER}]
+    starters = [pod for pod in pods if pod.role in {naming.LAUNCHER, naming.CLIENT}]
+    first = workers if n_workers else starters
+    if len(first) < max(n_workers, 1) or any(not pod.spec.node_name for pod in first):
+        return TaskPhase.SCHEDULING
+    if any(pod.state.running is None and not pod.is_over for pod in first):
+        return TaskPhase.PULLING
+    if n_workers and has_launcher_last and not starters and not all(pod.is_ready for pod in workers):
+        return TaskPhase.READYING
+    if not any(pod.state.running is not None or pod.is_over for pod in starters):
+        return TaskPhase.STARTING
+    return TaskPhase.RUNNING
+
+
+def limit_s(phase: TaskPhase, timeouts: PhaseTimeouts, run_s: float) -> float:
+    """Return how long a task may be in `phase`."""
+    match phase:
+        case TaskPhase.SCHEDULING:
+            return timeouts.scheduled_s
+        case TaskPhase.PULLING:
+            return timeouts.pulled_s
+        case TaskPhase.READYING:
+            return timeouts.ready_s
+        case TaskPhase.STARTING:
+            return timeouts.started_s
+        case TaskPhase.RUNNING:
+            return run_s
+
+
+def why_pending(pods: Sequence[SeenPod], events: Iterable[str]) -> str:
+    """Return what the cluster says of pods that do not come up; events where it says nothing else."""
+    for pod in pods:
+        scheduled = pod.condition("PodScheduled")
+        if scheduled is not None and scheduled.status == "False":
+            return f"pod {pod.metadata.name} has no node: {_sentence(scheduled.reason, scheduled.message)}"
+    for pod in pods:
+        scheduler = pod.spec.scheduler_name
+        is_passed_over = not pod.spec.node_name and pod.condition("PodScheduled") is None
+        if is_passed_over and scheduler not in {"", "default-scheduler"}:
+            return (
+                f"pod {pod.metadata.name} has no node, and scheduler {scheduler!r} says nothing: does it run?"
+            )
+    for pod in pods:
+        waiting = pod.state.waiting
+        if waiting is not None and waiting.reason not in {"", "ContainerCreating", "PodInitializing"}:
+            said = _sentence(waiting.reason, waiting.message)
+            return f"pod {pod.metadata.name} on {pod.spec.node_name} waits: {said}"
+    lines = list(events)
+    last = [line for line in lines if " Warning " in line and f" {_NOTHING} " not in line][-1:]
+    if last:
+        return last[0].partition(" Warning ")[2]
+    unready = [pod.metadata.name for pod in pods if not pod.is_ready and not pod.is_over]
+    if unready:
+        return f"not ready: {', '.join(unready)}"
+    if pods:
+        return f"its {len(pods)} pods are ready, and the one that starts the program is not made"
+    if any(f" {TAKEN_UP} " in line for line in lines):
+        return "the MPI Operator has taken it up, and made no pods yet"
+    return "nothing made its pods; is the MPI Operator running, and does it watch this namespace?"
+
+
+def overdue(phase: TaskPhase, after_s: float, why: str) -> tuple[Exit, str]:
+    """Return the end of a task that was too long in a phase, and why, if it is not to be tried again."""
+    said = f"waited {after_s:g} s for {phase.value}: {why}"
+    match phase:
+        case TaskPhase.PULLING | TaskPhase.STARTING:
+            return Exit(fault=said), ""
+        case TaskPhase.RUNNING:
+            return Exit(is_timeout=True, elapsed_s=after_s), ""
+        case _:
+            return Exit(), said
+
+
+def disruption(pod: SeenPod) -> str:
+    """Return what the cluster did to a pod that ended by no doing of its own; empty where it did nothing."""
+    target = pod.condition("DisruptionTarget")
+    where = f"pod {pod.metadata.name} on {pod.spec.node_name or 'no node'}"
+    if own_limit(pod):
+        return ""
+    if pod.status.reason in _EVICTIONS:  # before the condition, which says less of it
+        return f"{where}: {_sentence(pod.status.reason, pod.status.message)}"
+    if target is not None and target.status == "True":
+        return f"{where}: {_sentence(target.reason, target.message)}"
+    if pod.status.reason in _REJECTIONS or pod.status.reason.startswith("OutOf"):
+        return f"{where} was not taken by its kubelet: {_sentence(pod.status.reason, pod.status.message)}"
+    if pod.status.phase == "Unknown":
+        return f"{where}: its node does not answer"
+    return ""
+
+
+def own_limit(pod: SeenPod) -> str:
+    """Return the limit of its own for which a pod was evicted; empty where it was for nothing of its own."""
+    if pod.status.reason != "Evicted" or not _OWN_LIMIT.search(pod.status.message):
+        return ""
+    return f"pod {pod.metadata.name} was evicted for what it wrote: {' '.join(pod.status.message.split())}"
+
+
+def is_pull(pod: SeenPod) -> bool:
+    """Return whether a pod waits for an image that does not come."""
+    return pod.state.waiting is not None and pod.state.waiting.reason in _PULLS
+
+
+def ended_badly(pod: SeenPod) -> str:
+    """Return how a pod's container ended that should not have ended; empty where it has not."""
+    state = pod.state.terminated
+    if evicted := own_limit(pod):
+        return evicted
+    if state is None:
+        return ""
+    if state.reason == OOM_KILLED:
+        limit = f"the container's limit is {pod.memory_limit}" if pod.memory_limit else "it has no limit"
+        return f"pod {pod.metadata.name} took more memory than it may ({OOM_KILLED}): {limit}"
+    ended = "was deleted, and ended" if pod.metadata.deletion_timestamp else "ended"
+    said = f"pod {pod.metadata.name} {ended} with exit code {state.exit_code} ({state.reason or 'no reason'})"
+    words = _last_words(state.message) if pod.role == naming.WORKER else ""  # others leave their record there
+    return f"{said}: {words}" if words else said
+
+
+def _last_words(message: str) -> str:
+    """Return the last line that a container printed, as a terminal may show it."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return "".join(one if one.isprintable() else "?" for one in lines[-1][:_MOST_WORDS]) if lines else ""
+
+
+def _sentence(reason: str, message: str) -> str:
+    return f"{reason}: {' '.join(message.split())}" if message else reason

@@ -1,0 +1,137 @@
+"""Kubernetes as a plug-in (see model.backend_plugin)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tare.core.backend_plugin import (
+    BatchBackend,
+    CheckContext,
+    Leftover,
+    OptionsReader,
+    Owner,
+    PlannedTask,
+    Session,
+    Surroundings,
+)
+from tare.core.checks import Finding
+from tare.core.errors import UsageError
+from tare.core.scheduler import Scheduler
+from tare.plugins.backends.kubernetes.file_types import KubernetesFile
+from tare.plugins.backends.kubernetes.options import KubernetesOptions
+from tare.plugins.backends.kubernetes.options import options_of as own_options
+
+if TYPE_CHECKING:
+    from tare.plugins.backends.kubernetes.cluster import Cluster
+    from tare.plugins.backends.kubernetes.leftovers import Leftover as _InCluster
+
+_KEPT = (
+    "results are not home from {}: 'tare run' of the campaign fetches what still waits there; else copy what "
+    "you need (kubectl logs, kubectl cp), and delete it with kubectl"
+)
+
+
+class KubernetesBackend(BatchBackend[KubernetesFile]):
+    """Attempts are jobs of a cluster, whose pods stand for nodes."""
+
+    name = "kubernetes"
+    title = "Kubernetes"
+    summary = "pods of a cluster: jobs of its MPI Operator, or of one pod"
+    file_type = KubernetesFile
+    runtime = "pod"
+    runtime_fault = "a pod is a container already; remove it, or mend the image"
+    packet_cure = (
+        "let pods run as root, 'kubernetes: {user: 0}', with 'capabilities: [NET_RAW]' where they lack it"
+    )
+    starts_ranks_in_doctor = False  # its jobs are tried without being run
+
+    def read_options(self, written: KubernetesFile | None, reader: OptionsReader) -> KubernetesOptions:
+        """Return the options, with every fault told (see BackendPlugin)."""
+        from tare.plugins.backends.kubernetes.read_options import kubernetes_options
+
+        if written is None:
+            reader.fault_of_platform("pods are made of an image; add 'kubernetes: {image: …}'")
+            return KubernetesOptions(image="")
+        return kubernetes_options(written, reader)
+
+    @contextmanager
+    def open(self, session: Session) -> Iterator[Scheduler]:
+        """Yield what makes jobs of tasks, and leave nothing in the cluster (see BatchBackend)."""
+        from tare.plugins.backends.kubernetes.cluster import Cluster
+        from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+
+        options = _one_cluster(session)
+        scheduler = KubernetesScheduler(Cluster.connect(options), session.campaign, session.facts)
+        try:
+            yield scheduler
+        finally:
+            scheduler.close()
+
+    def show(self, planned: PlannedTask) -> str:
+        """Return the manifests as YAML, below what lint says of them (see BatchBackend)."""
+        from tare.plugins.backends.kubernetes.showing import show_manifests
+
+        return show_manifests(planned)
+
+    def check(self, context: CheckContext) -> Iterator[Finding]:
+        """Yield what is found in the cluster, and of the jobs that it would get (see BackendPlugin)."""
+        from tare.plugins.backends.kubernetes.cluster import Cluster
+        from tare.plugins.backends.kubernetes.doctor import check_cluster
+        from tare.plugins.backends.kubernetes.showing import small_jobs
+
+        options = own_options(context.platform)
+        if options is None:
+            return
+        cluster = Cluster.connect(options)
+        for one in check_cluster(cluster, options, context.site.networks, small_jobs(context)):
+            yield msgspec.structs.replace(one, name=f"{context.name}: {one.name}")
+        cluster.close()
+
+    def leftovers(self, surroundings: Surroundings) -> Iterator[Leftover]:
+        """Yield what campaigns have in the clusters of a site that is named (see BackendPlugin).
+
+        All that one has goes at once, by its label.
+        """
+        platforms = surroundings.site.platforms.values() if surroundings.site else ()
+        found = [options for platform in platforms if (options := own_options(platform)) is not None]
+        for options in {(one.context, one.kubeconfig, one.namespace): one for one in found}.values():
+            yield from _left_in(options)
+
+
+def _left_in(options: KubernetesOptions) -> Iterator[Leftover]:
+    from tare.plugins.backends.kubernetes.cluster import Cluster
+    from tare.plugins.backends.kubernetes.leftovers import leftovers
+
+    cluster = Cluster.connect(options)
+    for one in leftovers(cluster):
+        owners = tuple(Owner(*origin) for origin in one.origins) or (Owner("", ""),)
+        what = f"{', '.join(one.objects)} of {one.origins[0].folder if one.origins else one.campaign}"
+        kept = _KEPT.format(", ".join(one.kept)) if one.kept else ""
+        yield Leftover("delete", what, owners, partial(_delete, cluster, one), kept)
+    cluster.close()
+
+
+def _delete(cluster: Cluster, one: _InCluster) -> bool:
+    from tare.plugins.backends.kubernetes.leftovers import remove
+
+    remove(cluster, one)
+    return True
+
+
+def _one_cluster(session: Session) -> KubernetesOptions:
+    """Return the options that name the cluster of a session. Raises UsageError where there are two."""
+    every = (own_options(platform) for platform in session.platforms.values())
+    found = [options for options in every if options is not None]
+    if len({(one.context, one.kubeconfig, one.namespace) for one in found}) > 1:
+        raise UsageError(
+            "platforms of one study name different clusters or namespaces; give them the same one"
+        )
+    return found[0]
+
+
+BACKEND = KubernetesBackend()

@@ -1,0 +1,238 @@
+"""The pods of a task: what each role runs, sees, asks for, and where it may be. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tare.core.scheduler import Task
+from tare.plugins.backends.kubernetes import account, attachments, memory_volumes, naming, placement
+from tare.plugins.backends.kubernetes.objects import (
+    Capabilities,
+    ClaimSource,
+    ConfigMapSource,
+    Container,
+    EmptyDir,
+    EnvSource,
+    EnvVar,
+    ExecAction,
+    FieldRef,
+    KeyPath,
+    Meta,
+    Mount,
+    NameRef,
+    PodSpec,
+    PodTemplate,
+    Port,
+    Probe,
+    Resources,
+    SeccompProfile,
+    SecurityContext,
+    TcpSocket,
+    Volume,
+)
+from tare.plugins.backends.kubernetes.options import RUN, SCRIPTS, WORK, KubernetesOptions, Seccomp
+from tare.plugins.backends.kubernetes.script import COUNTER, SAMPLER, input_keys
+
+_INPUTS = "/tare/inputs"
+_TASK = ("bash", f"{SCRIPTS}/task.sh")
+
+
+class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
+    """Makes the pods of one task out of its platform's options. `config` names its ConfigMap."""
+
+    task: Task
+    options: KubernetesOptions
+    config: str
+    inputs: Mapping[str, str]
+
+    def launcher(self) -> PodTemplate:
+        """Return the pod that starts the ranks; it runs none, so it is small, and needs no data network."""
+        resources = placement.launcher_resources(self.options)
+        container = self._container(naming.LAUNCHER, _TASK, resources, is_user=False)
+        spec = self._spec(container, is_user=False)
+        spec = placement.launcher_placed(spec, self.options, naming.object_name(self.task))
+        return PodTemplate(metadata=self._meta(naming.LAUNCHER), spec=spec)
+
+    def worker(self) -> PodTemplate:
+        """Return a pod in which ranks run, behind an sshd that is ready when its port takes connections."""
+        port = self.options.ssh_port
+        command = ("sh", f"{SCRIPTS}/prepare.sh", *self.options.sshd, "-p", str(port))
+        container = self._container(naming.WORKER, command, self._resources())
+        container = msgspec.structs.replace(
+            container,
+            ports=(Port(container_port=port, name=naming.INTERFACE_PORT),),
+            readiness_probe=Probe(tcp_socket=TcpSocket(port=port), period_seconds=1),
+            termination_message_policy=account.LAST_WORDS,
+        )
+        spec = self._spec(container, is_user=True)
+        if not self.options.shares_nodes:
+            apart = {naming.TASK: naming.object_name(self.task), naming.ROLE: naming.WORKER}
+            spec = placement.away(spec, apart)
+        spec = placement.spread(spec, self.options, naming.object_name(self.task))
+        return PodTemplate(metadata=self._meta(naming.WORKER, self._request()), spec=spec)
+
+    def alone(self) -> PodTemplate:
+        """Return the one pod of a task that takes one node."""
+        container = self._container(naming.LAUNCHER, _TASK, self._resources())
+        meta = self._meta(naming.LAUNCHER, self._request(0))
+        return PodTemplate(metadata=meta, spec=self._spec(container, is_user=True))
+
+    def server(self) -> PodTemplate:
+        """Return the pod that serves the other of a pair; it is ready when its program listens."""
+        ready = Probe(exec=ExecAction(command=("test", "-e", f"{WORK}/ready")), period_seconds=1)
+        return self._one_of_pair(naming.SERVER, 0, {}, ready)
+
+    def client(self, address: str) -> PodTemplate:
+        """Return the pod that asks the server, which listens at `address`."""
+        env = {"TARE_ADDRESS0": address}
+        pod = self._one_of_pair(naming.CLIENT, 1, env, None)
+        other = {naming.TASK: naming.object_name(self.task), naming.ROLE: naming.SERVER}
+        is_apart = self.task.layout.nodes > 1
+        spec = placement.away(pod.spec, other) if is_apart else placement.near(pod.spec, other)
+        return msgspec.structs.replace(pod, spec=spec)
+
+    def _one_of_pair(
+        self, role: str, number: int, env: Mapping[str, str], probe: Probe | None
+    ) -> PodTemplate:
+        told = {"JOB_COMPLETION_INDEX": str(number), **env}
+        container = self._container(role, _TASK, self._resources())
+        container = msgspec.structs.replace(
+            container,
+            env=(*container.env, *(EnvVar(name=name, value=value) for name, value in told.items())),
+            readiness_probe=probe,
+        )
+        spec = self._spec(container, is_user=True)
+        return PodTemplate(metadata=self._meta(role, self._request(number)), spec=spec)
+
+    def _meta(self, role: str, annotations: Mapping[str, str] | None = None) -> Meta:
+        """Return the labels of a pod, and its annotations, which are None for one that runs no program."""
+        own = self.options.annotations if annotations is not None else {}
+        labels = self.options.labels | naming.labels(self.task) | {naming.ROLE: role}
+        return Meta(labels=labels, annotations=own | dict(annotations or {}))
+
+    def _request(self, number: int | None = None) -> dict[str, str]:
+        network = self.task.network
+        return attachments.request(network, self.options.namespace, number) if network else {}
+
+    def _resources(self) -> Resources:
+        """Return whole CPUs, as many as the ranks of a node have threads unless the site says otherwise."""
+        options, layout = self.options, self.task.layout
+        asked = {"cpu": str(options.cpus or layout.ranks_per_node * layout.threads)}
+        if options.memory_bytes is not None:
+            asked["memory"] = str(options.memory_bytes)
+        if options.ephemeral_storage_bytes is not None:
+            asked["ephemeral-storage"] = str(options.ephemeral_storage_bytes)
+        asked |= memory_volumes.requests(options)
+        asked |= options.resources | attachments.device_requests(self.task.network)
+        return Resources(requests=asked, limits=asked)
+
+    def _container(
+        self, name: str, command: tuple[str, ...], resources: Resources, *, is_user: bool = True
+    ) -> Container:
+        node = EnvSource(field_ref=FieldRef(field_path="spec.nodeName"))
+        return Container(
+            name=name,
+            image=self.options.image,
+            image_pull_policy=self.options.pull_policy,
+            command=command,
+            env=(
+                EnvVar(name="TARE_NODE", value_from=node),
+                EnvVar(name="HOME", value=self._home()),
+                *self._own_storage(),
+            ),
+            resources=resources,
+            security_context=self._privileges(),
+            volume_mounts=self._mounts(is_user=is_user),
+        )
+
+    def _own_storage(self) -> tuple[EnvVar, ...]:
+        """Return what names the task's own folder on the storage path, which its script fills in."""
+        own = self.task.own_storage
+        return (EnvVar(name="TARE_RUN", value=own.rpartition("/tare-")[2]),) if own else ()
+
+    def _home(self) -> str:
+        return "/root" if self.options.user == 0 else self.options.home
+
+    def _privileges(self) -> SecurityContext:
+        """Return as little as programs can do with: OpenShift's restricted-v2, but for what is asked for."""
+        add = (*(("IPC_LOCK",) if self.options.is_memlock_unlimited else ()), *self.options.capabilities)
+        if self.options.user == 0:
+            return SecurityContext(capabilities=Capabilities(add=add) if add else None)
+        return SecurityContext(
+            allow_privilege_escalation=False, capabilities=Capabilities(drop=("ALL",), add=add)
+        )
+
+    def _spec(self, container: Container, *, is_user: bool) -> PodSpec:
+        options, network = self.options, self.task.network
+        is_host = network is not None and network.pod.is_host
+        spec = PodSpec(
+            containers=(container,),
+            volumes=self._volumes(is_user=is_user),
+            restart_policy="Never",
+            host_network=is_host,
+            dns_policy="ClusterFirstWithHostNet" if is_host else "",
+            service_account_name=options.service_account or "",
+            automount_service_account_token=False,
+            enable_service_links=False,
+            image_pull_secrets=tuple(NameRef(name=name) for name in options.pull_secrets),
+            priority_class_name=options.priority_class or "",
+            scheduler_name=options.scheduler or "",
+            security_context=_identity(options),
+            runtime_class_name=(options.runtime_class or "") if is_user else "",
+        )
+        spec = account.with_account(spec, options)
+        return placement.placed(spec, options) if is_user else spec
+
+    def _volumes(self, *, is_user: bool) -> tuple[Volume, ...]:
+        options, keys = self.options, input_keys(self.inputs)
+        names = ["account.sh", "facts.sh", "prepare.sh", "probe.sh", "rank.sh", "task.sh"]
+        names += [SAMPLER] if self.task.sampler else []
+        names += [COUNTER] if self.task.counter else []
+        scripts = tuple(KeyPath(key=name, path=name) for name in names)
+        found = [
+            Volume(name="scripts", config_map=ConfigMapSource(name=self.config, items=scripts)),
+            Volume(name=account.VOLUME, empty_dir=EmptyDir()),
+        ]
+        if options.work is not None:
+            found.append(_claim("work", options.work.claim))
+        else:
+            found.append(Volume(name="work", empty_dir=EmptyDir()))
+            if keys:
+                items = tuple(KeyPath(key=key, path=path) for key, path in keys.items())
+                found.append(Volume(name="inputs", config_map=ConfigMapSource(name=self.config, items=items)))
+        found += memory_volumes.volumes(options) if is_user else ()
+        claim = options.storage.get(self.task.storage or "")
+        return (*found, _claim("storage", claim)) if claim else tuple(found)
+
+    def _mounts(self, *, is_user: bool) -> tuple[Mount, ...]:
+        options = self.options
+        found = [
+            Mount(name="scripts", mount_path=SCRIPTS, read_only=True),
+            Mount(name=account.VOLUME, mount_path=RUN),
+        ]
+        if options.work is not None:
+            within = self.task.folder.relative_to(options.work.path)
+            found.append(Mount(name="work", mount_path=WORK, sub_path=str(within)))
+        else:
+            found.append(Mount(name="work", mount_path=WORK))
+            if self.inputs:
+                found.append(Mount(name="inputs", mount_path=_INPUTS, read_only=True))
+        found += memory_volumes.mounts(options) if is_user else ()
+        if options.storage.get(self.task.storage or ""):
+            found.append(Mount(name="storage", mount_path=self.task.storage_path))
+        return tuple(found)
+
+
+def _claim(name: str, claim: str) -> Volume:
+    return Volume(name=name, persistent_volume_claim=ClaimSource(claim_name=claim))
+
+
+def _identity(options: KubernetesOptions) -> SecurityContext:
+    """Return as whom a pod runs. With no user the cluster chooses, as OpenShift does."""
+    is_told = options.seccomp is not Seccomp.CLUSTER
+    profile, user = SeccompProfile(type=options.seccomp.value) if is_told else None, options.user
+    if user == 0:  # said, since OpenShift chooses another user for who says nothing
+        return SecurityContext(run_as_user=0, seccomp_profile=profile)
+    return SecurityContext(run_as_user=user, run_as_group=user, run_as_non_root=True, seccomp_profile=profile)

@@ -1,0 +1,136 @@
+"""The scripts that pods run, and the files that they start with. Pure, but for reading both."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from tare.core.errors import UsageError
+from tare.core.rank_variables import with_rank
+from tare.core.scheduler import Step, Task
+from tare.plugins.backends.kubernetes.naming import CAMPAIGN, MANAGED_BY, origin
+from tare.plugins.backends.kubernetes.objects import ConfigMap, Meta
+from tare.plugins.backends.kubernetes.options import HOSTFILE, KubernetesOptions
+from tare.probes.traffic import traffic_script
+
+MOST_KIB = 4096
+"""Larger files are no matter for the log, of which the kubelet keeps 10 MiB (containerLogMaxSize)."""
+
+SAMPLER = "sampler.py"
+"""What watches a pod, where Tare watches."""
+
+COUNTER = "counter.py"
+"""What counts its packets, where Tare counts them."""
+
+_SCRIPTS = Path(__file__).with_name("scripts")
+_MOST_INPUT = 900 * 1024  # bytes; etcd takes 1 MiB of a ConfigMap, names and all
+_OWN = frozenset({"command.json", "manifests.yaml"})
+
+
+def files_of(task: Task) -> dict[str, str]:
+    """Return the input files of a task, by their path in its folder.
+
+    Raises UsageError when they are more than a ConfigMap holds, or no text: they need a shared claim.
+    """
+    found: dict[str, str] = {}
+    n_bytes = 0
+    cure = "give the platform 'kubernetes: {work: {claim: …, path: …}}', a claim that holds the campaigns"
+    for path in sorted(one for one in task.folder.rglob("*") if one.is_file()):
+        name = str(path.relative_to(task.folder))
+        if name in _OWN:
+            continue
+        n_bytes += path.stat().st_size
+        if n_bytes > _MOST_INPUT:
+            raise UsageError(f"{task.name}: its input files are more than a ConfigMap holds; {cure}")
+        try:
+            found[name] = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{task.name}: {name} is no text, as a ConfigMap needs; {cure}") from error
+    return found
+
+
+def probe_script() -> str:
+    """Return the script by which a pod tells of itself: its small files, and what crossed its network."""
+    return (_SCRIPTS / "probe.sh").read_text() + traffic_script()
+
+
+def rank_script() -> str:
+    """Return the script through which each rank in a pod starts."""
+    return with_rank((_SCRIPTS / "rank.sh").read_text())
+
+
+def config_map(task: Task, options: KubernetesOptions, facts: str, inputs: Mapping[str, str]) -> ConfigMap:
+    """Return the scripts and `inputs` of a task. Its name tells its content: the runs of a case share it.
+
+    `facts` is a shell script that each pod runs before the task, to print records (see landing).
+    """
+    data = {name: (_SCRIPTS / name).read_text() for name in ("account.sh", "prepare.sh")}
+    data["rank.sh"] = rank_script()
+    data["probe.sh"] = probe_script()
+    data |= {"facts.sh": facts, "task.sh": render(task, options)}
+    if task.sampler is not None:
+        data[SAMPLER] = task.sampler.program.read_text(encoding="utf-8")
+    if task.counter is not None:
+        data[COUNTER] = task.counter.program.read_text(encoding="utf-8")
+    data |= {key: inputs[path] for key, path in input_keys(inputs).items()}
+    digest = hashlib.blake2b(msgspec.json.encode(sorted(data.items())), digest_size=8).hexdigest()
+    campaign = task.labels.get("campaign", "")
+    return ConfigMap(
+        metadata=Meta(
+            name=f"tare-{digest}-{campaign}".rstrip("-"),
+            namespace=options.namespace,
+            labels=MANAGED_BY | ({CAMPAIGN: campaign} if campaign else {}),
+            annotations=origin(task),
+        ),
+        immutable=True,
+        data=data,
+    )
+
+
+def input_keys(inputs: Mapping[str, str]) -> dict[str, str]:
+    """Return the key of each input file in the ConfigMap, whose keys hold no '/'."""
+    return {f"input-{number}": path for number, path in enumerate(sorted(inputs))}
+
+
+def render(task: Task, options: KubernetesOptions) -> str:
+    """Return the script that carries a task out in its launcher, or in its only pod."""
+    lines = [
+        f"hostfile={HOSTFILE}",
+        f"ssh=({shlex.join(options.ssh)})",
+        f"brings={'no' if options.work else 'yes'}",
+        f"serves={'yes' if task.steps[-1].is_pair else 'no'}",
+        f"most_kib={MOST_KIB}",
+        f"fetched_s={math.ceil(options.timeouts.fetched_s)}",
+        "",
+        (_SCRIPTS / "home.sh").read_text().rstrip(),
+        "",
+        (_SCRIPTS / "task.sh").read_text().rstrip(),
+        "",
+        f"task {max(math.ceil(task.timeout_s), 1)}",
+        *([f"watch {task.sampler.period_s:g}"] if task.sampler else []),
+        *([f"count {shlex.quote(task.counter.interface)}"] if task.counter else []),
+        " &&\n".join(_steps(task)),
+        "land",
+        'exit "$code"',
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _steps(task: Task) -> Iterator[str]:
+    """Yield the steps. What starts no ranks runs in the first worker: the launcher has few CPUs."""
+    if task.own_storage:
+        keep = " keep" if task.keeps_storage else ""
+        folder = f'{shlex.quote(task.storage_path)}/tare-"$TARE_RUN"'  # the runs of a case share this script
+        yield f"own {folder} {shlex.quote(task.steps[0].stderr)}{keep}"
+    for step in task.steps:
+        yield f"{'step' if step.is_mpi else 'step_on_first'} {shlex.join(_words(step))}"
+
+
+def _words(step: Step) -> list[str]:
+    env = [f"{name}={value}" for name, value in step.invocation.env.items()]
+    return [step.name, step.stdout, step.stderr, *(["env", *env] if env else []), *step.invocation.argv]

@@ -1,0 +1,91 @@
+"""Manifests of tasks that are only planned: for `tare plan --show`, and for the doctor of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from tare.core.backend_plugin import CheckContext, PlannedTask
+from tare.plugins.backends.kubernetes.lint import lint, lint_merge
+from tare.plugins.backends.kubernetes.manifests import Json, manifests, render, to_json
+from tare.plugins.backends.kubernetes.options import options_of
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as such, as people write scripts into manifests."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def show_manifests(planned: PlannedTask) -> str:
+    """Return the manifests of an attempt as YAML, below what lint says of them."""
+    documents = task_manifests(planned)
+    options = options_of(planned.task.platform)
+    traps = [*lint(documents), *lint_merge(options.merge if options else "", documents)]
+    told = "".join(f"# trap: {trap}\n" for trap in traps)
+    return told + as_yaml(documents)
+
+
+def as_yaml(documents: Sequence[Json]) -> str:
+    """Return documents as kubectl takes them."""
+    return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
+
+
+def task_manifests(planned: PlannedTask) -> list[Json]:
+    """Return the manifests of an attempt, with the site's patch merged in."""
+    options = options_of(planned.task.platform)
+    work = Path(options.work.path if options and options.work else "/", "{work}")
+    task = msgspec.structs.replace(planned.task, folder=work)
+    rendered = render(task, planned.facts, {} if options and options.work else planned.inputs)
+    return [to_json(one, options.merge if options else "") for one in manifests(rendered)]
+
+
+def small_jobs(context: CheckContext) -> dict[str, list[Json]]:
+    """Return the manifests of small jobs of the platform, of each kind that it can have on each network."""
+    has_mpi = context.platform.launcher != "none"
+    several = min(2, len(context.site.nodes))
+    kinds = [("a job of one node", _HOSTNAME, 1, has_mpi), ("a server and a client", _PAIR, several, False)]
+    if has_mpi and several > 1:
+        kinds.insert(0, ("a job", _HOSTNAME, several, True))
+    found: dict[str, list[Json]] = {}
+    for kind, workload, nodes, is_mpi in kinds:
+        for planned in context.plan(_study(context, workload, nodes, is_mpi=is_mpi)):
+            found[f"{kind} on {planned.case.network or 'the pod network'}"] = task_manifests(planned)
+    return found
+
+
+_HOSTNAME: dict[str, dict[str, object]] = {
+    "hostname": {
+        "command": ["hostname"],
+        "needs_transport": False,
+        "foms": [{"name": "lines", "unit": "1", "better": "higher", "regex": "(.+)"}],
+    }
+}
+_PAIR: dict[str, dict[str, object]] = {"iperf3": {}}
+
+
+def _study(
+    context: CheckContext, workload: Mapping[str, Mapping[str, object]], nodes: int, *, is_mpi: bool
+) -> dict[str, object]:
+    """Return the study of a workload on each network of the site."""
+    networks = list(context.site.networks)
+    own = {
+        key: {**value, "mpi": is_mpi} for key, value in workload.items() if isinstance(value, dict) and value
+    }
+    return {
+        "study": "doctor",
+        "platform": context.name,
+        **({"workloads": own} if own else {}),
+        "factors": {"workload": list(workload), **({"network": networks} if networks else {})},
+        "nodes": nodes,
+        **({} if own or nodes > 1 else {"ranks": 2}),
+        "repeats": 1,
+    }

@@ -1,0 +1,46 @@
+"""Runs whose workers hold all nodes, so that none of their launchers has one. Pure.
+
+A launcher that keeps apart is on no node with programs, of whatever run: several runs at a time may take all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from tare.plugins.backends.kubernetes import naming
+from tare.plugins.backends.kubernetes.in_flight_job import InFlightJob
+from tare.plugins.backends.kubernetes.phases import TaskPhase
+
+_STANDS_S = 30.0
+_KEPT_AWAY = "pod anti-affinity"  # the scheduler's words (plugins/interpodaffinity)
+_CURE = "lower 'in_flight', add 'launcher: {place: beside}', or name nodes for it"
+
+
+class Starving(NamedTuple):
+    """The run that is to leave its nodes to the launchers of others, and why."""
+
+    in_flight_job: InFlightJob
+    why: str
+
+
+def makes_room(in_flight_jobs: Collection[InFlightJob], now: float) -> Starving | None:
+    """Return which run is to leave its nodes to the launchers of the others; None where none is.
+
+    Where one of those that hold nodes goes on, its end makes room. The last that came goes.
+    """
+    holding = [one for one in in_flight_jobs if any(pod.spec.node_name for pod in one.pods.values())]
+    if len(holding) < 2 or not all(map(_is_starving, holding)):
+        return None
+    last = max(holding, key=lambda one: one.since)
+    if now - last.since < _STANDS_S:
+        return None
+    return Starving(last, f"{len(holding)} runs hold all nodes that their launchers may have; {_CURE}")
+
+
+def _is_starving(in_flight_job: InFlightJob) -> bool:
+    launcher = in_flight_job.starter
+    if in_flight_job.phase is not TaskPhase.STARTING or launcher is None or launcher.role != naming.LAUNCHER:
+        return False
+    scheduled = launcher.condition("PodScheduled")
+    return not launcher.spec.node_name and scheduled is not None and _KEPT_AWAY in scheduled.message

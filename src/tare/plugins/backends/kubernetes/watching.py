@@ -1,0 +1,120 @@
+"""One watch for each kind of object: a list first, then what changes, over outages and forgotten versions."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import NamedTuple
+
+import msgspec
+
+from tare.core.errors import NOT_JSON, BackendError
+from tare.plugins.backends.kubernetes.cluster import Cluster, Gone, Outage, Refusal, Resource
+
+_FIRST_RETRY_S, _LAST_RETRY_S = 0.2, 15.0
+
+
+class Change(NamedTuple):
+    """An object was added, modified or deleted."""
+
+    resource: Resource
+    is_deleted: bool
+    content: msgspec.Raw
+
+
+class Snapshot(NamedTuple):
+    """All objects as they are now; others that were known are gone."""
+
+    resource: Resource
+    items: list[msgspec.Raw]
+
+
+class Silence(NamedTuple):
+    """The API server did not answer a watch; `error` is final where it will not answer this one ever."""
+
+    resource: Resource
+    error: BackendError
+    is_final: bool
+
+
+class Arrival(NamedTuple):
+    """The results of a task are home, or never will be."""
+
+
+News = Change | Snapshot | Silence | Arrival
+
+
+class _Event(msgspec.Struct, frozen=True):
+    type: str
+    object: msgspec.Raw
+
+
+class _Meta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+
+
+class _Versioned(msgspec.Struct, frozen=True):
+    metadata: _Meta = _Meta()
+    code: int = 0
+
+
+class ObjectWatch(threading.Thread):
+    """Puts into `news` what happens to the objects of one kind that `selector` selects."""
+
+    def __init__(self, cluster: Cluster, resource: Resource, selector: str, news: queue.Queue[News]) -> None:
+        super().__init__(name=f"watch {resource.plural}", daemon=True)
+        self._cluster = cluster
+        self._resource = resource
+        self._selector = selector
+        self._news = news
+        self._ended = threading.Event()
+        self._version: str | None = None
+        self.n_lists = 0
+
+    def end(self) -> None:
+        """Stop; the thread ends with its connection."""
+        self._ended.set()
+
+    def run(self) -> None:
+        """Watch until `end`, ever more patiently while the API server is away."""
+        retry_s = _FIRST_RETRY_S
+        while not self._ended.is_set():
+            try:
+                self._look()
+                retry_s = _FIRST_RETRY_S
+            except Gone:
+                self._version = None
+            except Refusal as refusal:
+                self._news.put(Silence(self._resource, refusal, is_final=True))
+                return
+            except Outage as outage:
+                self._news.put(Silence(self._resource, outage, is_final=False))
+                self._version = None  # a list tells that it is heard again, and what went meanwhile
+                self._ended.wait(retry_s)
+                retry_s = min(2 * retry_s, _LAST_RETRY_S)
+            except RuntimeError:  # the client was closed under us, which is how a watch is ended
+                return
+
+    def _look(self) -> None:
+        """List where no version is known, then watch from it until the server has enough."""
+        if self._version is None:
+            items, self._version = self._cluster.list_all(self._resource, self._selector)
+            self.n_lists += 1
+            self._news.put(Snapshot(self._resource, items))
+        for line in self._cluster.watch(self._resource, self._selector, self._version):
+            if self._ended.is_set():
+                return
+            self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event = msgspec.json.decode(line, type=_Event)
+            seen = msgspec.json.decode(event.object, type=_Versioned)
+        except NOT_JSON as error:  # a line that was cut with its connection
+            raise Outage(f"the API server sent half a line: {error}") from error
+        if event.type == "ERROR":
+            raise Gone
+        self._version = seen.metadata.resource_version or self._version
+        if event.type != "BOOKMARK":
+            content = msgspec.Raw(bytes(event.object))
+            self._news.put(Change(self._resource, event.type == "DELETED", content))

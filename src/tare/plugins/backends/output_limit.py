@@ -1,0 +1,75 @@
+"""Bound what a job may print, so that one that prints for ever does not fill the disk of all runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tare.core.safe_folder import SafeFolder
+from tare.core.units import format_bytes
+
+MOST_BYTES = 1 << 30
+"""Of each output of a job; and no more than half of the room that there is when it begins."""
+
+_KEPT_BYTES = 1 << 20
+_FIRST_S, _LEAST_S, _MOST_S = 0.1, 0.02, 1.0
+
+
+class Waited(NamedTuple):
+    """What was waited for: the end of a job, its time-out, or too much of an output, as a sentence."""
+
+    is_timeout: bool = False
+    excess: str = ""
+
+
+def bound_in(folder: Path) -> int:
+    """Return how much an output of a job in `folder` may hold. Ask before the start: a job may remove it."""
+    room = os.statvfs(folder)
+    return min(MOST_BYTES, room.f_bavail * room.f_frsize // 2)
+
+
+def wait_within(
+    wait: Callable[[float], bool], folder: Path, outputs: Sequence[str], bound: int, timeout_s: float
+) -> Waited:
+    """Wait for the end of a job that writes `outputs` in `folder`; `wait` waits for some seconds.
+
+    Outputs are looked at once a second, and more often the sooner the faster one would come to the bound.
+    """
+    deadline, pause_s, before = time.monotonic() + timeout_s, _FIRST_S, 0
+    while True:
+        left_s = max(deadline - time.monotonic(), 0)
+        has_ended = wait(min(pause_s, left_s))
+        sizes = {name: _size(folder, name) for name in outputs}
+        largest = max(sizes, key=sizes.__getitem__)
+        if sizes[largest] > bound:
+            allowed = "half of the room that was left" if bound < MOST_BYTES else format_bytes(bound)
+            return Waited(
+                excess=f"printed more than {allowed} to {largest} and was ended; the first "
+                f"{format_bytes(_KEPT_BYTES)} are kept"
+            )
+        if has_ended or left_s <= pause_s:
+            return Waited(is_timeout=not has_ended)
+        rate = (sizes[largest] - before) / pause_s
+        before = sizes[largest]
+        pause_s = max(min(2 * pause_s, _MOST_S, (bound - before) / (2 * rate + 1)), _LEAST_S)
+
+
+def cut(folder: Path, outputs: Sequence[str]) -> None:
+    """Cut outputs to what is kept of those that were too much."""
+    for name in outputs:
+        if _size(folder, name) > _KEPT_BYTES:
+            with contextlib.suppress(OSError):
+                descriptor = SafeFolder(folder, name).open(os.O_WRONLY)
+                with contextlib.closing(os.fdopen(descriptor, "wb")):
+                    os.ftruncate(descriptor, _KEPT_BYTES)
+
+
+def _size(folder: Path, name: str) -> int:
+    try:
+        return SafeFolder(folder, name).status().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,203 @@
+"""Folders of runs' own on storage paths: made before a run, removed after it, on record until they are gone.
+
+Two runs never share one: its name holds the campaign, the session of `tare run`, the case and the attempt,
+and the first host makes it with mkdir(2), which fails where the name is taken. Only a folder that is on
+record under that name, is no symbolic link and belongs to this user is ever removed; no links in it are
+followed.
+The guard of a runner that is gone calls ``python -m tare.plugins.backends.own_storage LABEL``, which removes
+what that runner left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from tare.core.errors import BackendError, StorageError
+from tare.plugins.backends.hosts import HostCommands
+from tare.plugins.backends.sessions import Fate, judge
+from tare.plugins.backends.staged import records_folder
+
+Ask = Callable[[Sequence[str | None], str], Mapping[str | None, str]]
+"""Runs a shell script on hosts (see model.Backend.ask)."""
+
+_MADE, _GONE = "tare-made", "tare-gone"
+_MOST_ROUNDS = 90
+"""How often a removal that takes long is gone on with, each time for as long as an answer may take."""
+
+
+class OwnFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """The folder of the run of this label, on `hosts`, which `agent` reaches; without it, on this machine."""
+
+    label: str
+    agent: tuple[str, ...]
+    hosts: tuple[str | None, ...]
+    folder: str
+
+
+class OwnStorage:
+    """Gives runs folders of their own.
+
+    `agent` reaches the hosts once this process is gone; without it, or where they are namespaces of this
+    machine that end with it, the folder is looked for here. With `keeps`, folders stay, and are on no record.
+    """
+
+    def __init__(self, ask: Ask, *, agent: Sequence[str] = (), keeps: bool = False) -> None:
+        self._ask = ask
+        self._agent = tuple(agent)
+        self._keeps = keeps
+
+    @contextlib.contextmanager
+    def own(self, folder: str, hosts: Sequence[str | None], label: str, *, is_open: bool) -> Iterator[None]:
+        """Keep `folder` on every one of `hosts` while this is entered.
+
+        It is writable for everybody where it `is_open`, as programs of containers may be other users.
+        Raises StorageError where it cannot be made, with the system's own words; BackendError where a host
+        cannot be reached.
+        """
+        named = tuple(hosts) if self._agent else (None,)
+        record = OwnFolder(label=label, agent=self._agent, hosts=named, folder=folder)
+        first, *others = hosts
+        if not self._keeps:
+            _write(record)
+        has_made = False
+        try:
+            self._make([first], make_script(folder, is_open=is_open), folder)
+            has_made = True
+            if others:
+                self._make(others, join_script(folder, is_open=is_open), folder)
+            yield
+        finally:
+            if not self._keeps:
+                self._remove(record, hosts, has_made=has_made)
+
+    def _make(self, hosts: Sequence[str | None], script: str, folder: str) -> None:
+        for host, said in self._ask(hosts, script).items():
+            if _MADE not in said:
+                where = f" on {host}" if host else ""
+                raise StorageError(
+                    f"this run's folder on the storage path could not be made{where}: "
+                    f"{' '.join(said.split()) or 'no word why'}; let {Path(folder).parent} be a folder "
+                    "there that you may write to, or correct the site's 'storage'"
+                )
+
+    def _remove(self, record: OwnFolder, hosts: Sequence[str | None], *, has_made: bool) -> None:
+        """Remove a folder and forget it; what cannot be removed stays on record for `tare clean`."""
+        with contextlib.suppress(BackendError):
+            if not has_made or remove_from(self._ask, hosts, record.folder):
+                _path_of(record).unlink(missing_ok=True)
+
+
+def make_script(folder: str, *, is_open: bool = False) -> str:
+    """Return what makes `folder`, which must not be there yet, and says so, or why not."""
+    mode = "-m 1777 " if is_open else ""
+    return f"mkdir {mode}-- {shlex.quote(folder)} 2>&1 && echo {_MADE}"
+
+
+def join_script(folder: str, *, is_open: bool = False) -> str:
+    """Return what makes `folder` on a further node, unless it shares the one that the first node made."""
+    return f"{{ {_is_ours(folder)}; }} && echo {_MADE} || {{ {make_script(folder, is_open=is_open)}; }}"
+
+
+def remove_script(folder: str) -> str:
+    """Return what removes `folder` if it is this user's, for as long as an answer may take; it may go on."""
+    removal = f"timeout 20 rm -rf --one-file-system -- {shlex.quote(folder)} 2>&1"
+    return (
+        f"if {_is_ours(folder)}; then {removal}; [ $? = 124 ] && echo more; fi; "
+        f"[ -e {shlex.quote(folder)} ] || echo {_GONE}"
+    )
+
+
+def _is_ours(folder: str) -> str:
+    quoted = shlex.quote(folder)
+    return f"[ -d {quoted} ] && [ ! -L {quoted} ] && [ -O {quoted} ]"
+
+
+def remove_from(ask: Ask, hosts: Sequence[str | None], folder: str) -> bool:
+    """Remove `folder` from the first of `hosts`, then from others that have one of their own."""
+    first, *others = hosts
+    return all(_is_gone(ask, group, folder) for group in ([first], others) if group)
+
+
+def _is_gone(ask: Ask, hosts: Sequence[str | None], folder: str) -> bool:
+    for _ in range(_MOST_ROUNDS):
+        said = ask(hosts, remove_script(folder)).values()
+        if all(_GONE in one for one in said):
+            return True
+        if not any("more" in one.split() for one in said):
+            return False
+    return False
+
+
+def recorded() -> list[tuple[OwnFolder, int]]:
+    """Return the folders on record in the order of their labels, each with the user whose record it is."""
+    found = []
+    for path in _records().glob("*.json"):
+        with contextlib.suppress(OSError, msgspec.DecodeError):  # half written, or gone meanwhile
+            found.append((msgspec.json.decode(path.read_bytes(), type=OwnFolder), path.lstat().st_uid))
+    return sorted(found, key=lambda one: one[0].label)
+
+
+def remove(record: OwnFolder) -> bool:
+    """Remove a folder that a dead runner left; return whether it is gone, and so from the record."""
+    reach = HostCommands(record.agent, os.environ)
+    try:
+        ask = partial(_ask_hosts, reach) if record.agent else _ask_here
+        is_gone = remove_from(ask, record.hosts, record.folder)
+    except BackendError:
+        return False
+    finally:
+        reach.close()
+    if is_gone:
+        _path_of(record).unlink(missing_ok=True)
+    return is_gone
+
+
+def _ask_hosts(reach: HostCommands, hosts: Sequence[str | None], script: str) -> Mapping[str | None, str]:
+    said = reach.run({host: script for host in hosts if host is not None})
+    return {host: said[host] for host in hosts if host is not None}
+
+
+def _ask_here(hosts: Sequence[str | None], script: str) -> Mapping[str | None, str]:
+    done = subprocess.run(
+        ["/bin/sh", "-c", script], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    return dict.fromkeys(hosts, done.stdout.decode(errors="replace"))
+
+
+def _write(record: OwnFolder) -> None:
+    """Put a folder on record. Where none can be written, it still goes with this process."""
+    path = _path_of(record)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.encode(record))
+
+
+def _records() -> Path:
+    return records_folder().with_name("storage")
+
+
+def _path_of(record: OwnFolder) -> Path:
+    name = hashlib.blake2b(f"{record.label}{record.folder}".encode(), digest_size=8).hexdigest()
+    return _records() / f"{name}.json"
+
+
+def main() -> None:
+    """Remove what a runner left, by the mark of its session; nothing while it is alive."""
+    session = sys.argv[1]
+    for one, owner in recorded():
+        if one.label.startswith(session) and judge(one.label, owner).fate is Fate.DEAD:
+            remove(one)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,406 @@
+"""Backend `process`: jobs are processes of this machine, or of hosts that an agent reaches."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+import msgspec
+
+from tare.core import log
+from tare.core.errors import BackendError
+from tare.core.job import Exit, Job
+from tare.core.log import fields
+from tare.core.safe_folder import SafeFolder
+from tare.plugins.backends import control_groups, priority, process_labels, sessions
+from tare.plugins.backends.control_groups import ControlGroup
+from tare.plugins.backends.hosts import HostCommands
+from tare.plugins.backends.interrupts import interrupts_deferred
+from tare.plugins.backends.lingering import Lingering
+from tare.plugins.backends.open_outputs import OpenOutputs
+from tare.plugins.backends.openssh import explain
+from tare.plugins.backends.orphans import Orphans, Survivors, command_of, set_subreaper
+from tare.plugins.backends.output_limit import bound_in, cut, wait_within
+from tare.plugins.backends.remote import remote_command, unframe
+from tare.plugins.backends.staged import Staged, on_record
+
+_LOG = log.of("process")
+
+_GRACE_S = 2.0  # between SIGTERM, on which an MPI launcher takes its remote ranks down, and SIGKILL
+_SIGNAL_BASE, _LAST_SIGNAL = 128, 64  # as a shell tells of a signal (dash(1))
+_HOST_LACKS = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+
+
+class ProcessBackend:
+    """Runs jobs, from one thread or several, and leaves nothing behind: not on time-out, not when killed.
+
+    `agent` is the command that starts another on a host (see model.Site); `env` is added to the
+    environment of everything that is started. `label` is the common prefix of the jobs' labels: a
+    guard process ends everything so marked if this process dies. Where it `boosts`, jobs go before other
+    programs of this machine, as far as the user may have that (see priority).
+    """
+
+    def __init__(
+        self,
+        *,
+        label: str,
+        agent: Sequence[str] = (),
+        hosts: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        boosts: bool = True,
+    ) -> None:
+        self._label = label
+        self._boosts = boosts
+        self._env = {**os.environ, **(env or {})}
+        self._hosts = list(hosts) if agent else []
+        self._agent = tuple(agent)
+        self._reach = HostCommands(agent, self._env)
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._orphans = Orphans(self._is_connection)
+        self._survivors = Survivors()
+        self._groups: Path | None = None
+        self._was_subreaper = False
+
+    def __enter__(self) -> ProcessBackend:
+        self._was_subreaper = set_subreaper(True)
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            process_labels.__file__,
+            self._label,
+            str(self._reach.folder or ""),
+        ]
+        if self._hosts:
+            command += [*self._reach.words, "--", *self._hosts]
+        self._guard = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=self._env,
+            start_new_session=True,
+            pass_fds=self._reach.locks,
+        )
+        self._groups = control_groups.usable()
+        self._orphans.adopt()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._guard is not None:
+            self._guard.kill()
+            self._guard.communicate()
+            self._guard = None
+        self._reach.close()
+        self._orphans.reap_own(with_new=self._reach.folder is not None)
+        set_subreaper(self._was_subreaper)
+
+    def adopt(self) -> None:
+        """Take the processes that have come to this one by now for no leftovers of its jobs."""
+        self._orphans.adopt()
+
+    def keep(self, pid: int) -> None:
+        """Take a child of this process, which runs beside the jobs, for no leftover of theirs."""
+        self._orphans.keep(pid)
+
+    @property
+    def agent(self) -> tuple[str, ...]:
+        """Return the agent as this backend calls it for small commands: with ssh, over shared connections."""
+        return self._reach.words
+
+    def run(self, job: Job) -> Exit:
+        """Run `job` to its end or time-out (see model.Backend.run)."""
+        _LOG.info("command", extra=fields(host=job.host, argv=job.invocation.argv))
+        if job.host is None:
+            return self._run(job, job.invocation.argv)
+        command, log = self._reach.job(job.host, remote_command(job))
+        began = time.monotonic()
+        if job.place is None:
+            return self._conclude(job, self._run(job, command), log, began)
+        hosts = job.hosts or (job.host,)
+        transfer = self._reach.transfer(hosts, job.place)
+        staged = Staged(label=job.label, agent=self._agent, hosts=hosts, place=str(job.place))
+        with on_record(staged, transfer.remove):
+            try:
+                transfer.send(job.folder)
+                began = time.monotonic()
+                ended = self._conclude(job, self._run(job, command), log, began)
+                if ended.fault is None:
+                    transfer.fetch(job.folder)
+            except BackendError as error:
+                return Exit(fault=str(error))
+        return ended
+
+    def _run(self, job: Job, argv: Sequence[str]) -> Exit:
+        """Run `argv` here for `job`, and let nothing of the job outlive it."""
+        group = control_groups.make(job.label, self._groups)
+        if group is None:
+            return self._run_in(None, job, argv)
+        tell = job.on_group or (lambda folder: None)
+        try:
+            tell(group.path)
+            ended = self._run_in(group, job, argv)
+            tell(None)
+        finally:
+            group.remove()
+        return ended
+
+    def _run_in(self, group: ControlGroup | None, job: Job, argv: Sequence[str]) -> Exit:
+        process: subprocess.Popen[bytes] | None = None
+        try:
+            bound = bound_in(job.folder)
+            with interrupts_deferred():  # fork(2) runs handlers of Python's own, in which one would be lost
+                process = self._start(job, argv, group)
+                self._orphans.begin(process.pid, job.label)
+            started = time.monotonic()  # what joining a group takes is none of the program's time
+        except OSError as error:
+            return _not_started(job, error)
+        except BaseException:
+            if process is not None:
+                self._end(process, job)
+                self._end_leftovers(process, job, group, is_abnormal=False)
+                self._orphans.forget(process.pid)
+            raise
+        try:
+            try:
+                if job.n_boosted and self._boosts and self._reach.folder is None:
+                    priority.boost_ranks(job, partial(_wait, process))
+                members = partial(self._members, process, job, group)
+                lingering = Lingering(partial(_wait, process), process.pid, members)
+                held_up = self._held_up(job, process, lingering, started)
+                waited = wait_within(
+                    held_up,
+                    job.folder,
+                    (job.stdout, job.stderr),
+                    bound,
+                    job.timeout_s - (time.monotonic() - started),
+                )
+            except BaseException:
+                self._end(process, job)
+                self._end_leftovers(process, job, group, is_abnormal=False)
+                raise
+            elapsed_s = time.monotonic() - started
+            is_ended = waited.is_timeout or bool(waited.excess)
+            if is_ended:
+                lingering.look()
+                self._end(process, job)
+                elapsed_s = time.monotonic() - started
+            self._end_group(process)
+            code = process.wait()
+            survivors = self._end_leftovers(process, job, group, is_abnormal=code != 0)
+        finally:
+            self._orphans.forget(process.pid)
+        if waited.excess:
+            cut(job.folder, (job.stdout, job.stderr))
+        return Exit(
+            code=code if code >= 0 and not is_ended else None,  # which would be a launcher's own
+            signal=-code if code < 0 else None,
+            is_timeout=waited.is_timeout,
+            elapsed_s=elapsed_s,
+            survivors=survivors,
+            lingerers=lingering.found + held_up.found,
+            excess=waited.excess,
+        )
+
+    def _members(self, process: subprocess.Popen[bytes], job: Job, group: ControlGroup | None) -> set[int]:
+        """Return the job's processes of this machine, as far as they are known."""
+        if group is not None:
+            return set(group.pids())
+        return {*process_labels.marked(job.label), *self._orphans.of(process.pid)}
+
+    def _held_up(
+        self, job: Job, process: subprocess.Popen[bytes], wait: Callable[[float], bool], began: float
+    ) -> OpenOutputs:
+        """Return what waits for `process`, and ends what holds it up though its job has ended."""
+        is_over_ssh = job.host is not None and not self._reach.forwards_signals
+        return OpenOutputs(
+            wait,
+            job.folder / job.stderr if is_over_ssh else None,
+            sweep=partial(self._reach.sweep, job, began, spared="ssh"),  # its own may be on the same host
+            give_up=partial(self._end_group, process),
+        )
+
+    def _conclude(self, job: Job, agent: Exit, log: Path | None, began: float) -> Exit:
+        """Return how `job` ended on its host, from how the agent did and what the job's outputs tell."""
+        frame = unframe(job.folder / job.stdout, job.folder / job.stderr)
+        said = _read(log)
+        if log is not None:
+            log.unlink(missing_ok=True)
+        if frame.has_begun and not self._reach.forwards_signals:
+            left = self._reach.sweep(job, began, frame.began_up_s).left
+            agent = msgspec.structs.replace(agent, survivors=(*agent.survivors, *left))
+        if agent.is_timeout or agent.excess or agent.fault is not None:
+            return msgspec.structs.replace(agent, code=None)  # which is the agent's own
+        if frame.code is not None:
+            signal_number = frame.code - _SIGNAL_BASE
+            is_signal = 0 < signal_number <= _LAST_SIGNAL
+            return msgspec.structs.replace(
+                agent,
+                code=None if is_signal else frame.code,
+                signal=signal_number if is_signal else None,
+            )
+        if not frame.has_folder:
+            return Exit(
+                fault=f"host {job.host} has no folder {job.place or job.folder}; let the nodes share it, or "
+                "give the site 'staging: /path/on/nodes'"
+            )
+        if agent.signal is not None and log is None:
+            return agent  # the job has killed all its process group, and the agent with it
+        said = said or _read(job.folder / job.stderr)
+        what = "was lost while the job ran" if frame.has_begun else "could not be reached"
+        return msgspec.structs.replace(agent, fault=f"host {job.host} {what}: {explain(str(job.host), said)}")
+
+    def read(self, hosts: Sequence[str | None], paths: Sequence[str]) -> Mapping[str | None, dict[str, str]]:
+        """Return the text of small files of each host (see model.Backend.read)."""
+        found: dict[str | None, dict[str, str]] = {None: _read_here(paths)} if None in hosts else {}
+        found.update(self._reach.read([host for host in hosts if host is not None], paths))
+        return found
+
+    def ask(self, hosts: Sequence[str | None], script: str) -> Mapping[str | None, str]:
+        """Return what a shell script prints on each host, all at the same time (see model.Backend.ask)."""
+        found: dict[str | None, str] = {}
+        if None in hosts:
+            here = subprocess.run(
+                ["/bin/sh", "-c", script],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env=self._env,
+                check=False,
+            )
+            found[None] = here.stdout.decode(errors="replace")
+        found.update(self._reach.run({host: script for host in hosts if host is not None}))
+        return found
+
+    def clean(self, scope: str) -> int:
+        """End every process within `scope`, here and on the hosts (see model.Backend.clean)."""
+        count = process_labels.end_marked(scope)
+        self._reach.end(self._hosts, scope)
+        return count
+
+    def end_earlier(self, campaign: str) -> None:
+        """End what earlier sessions of a campaign left, which this process alone may run now.
+
+        Sessions of other hosts and users stay: another campaign of theirs may lie at the same path.
+        """
+        labels = {one.label for one in process_labels.carriers()} | self._reach.labels(self._hosts, campaign)
+        for label in labels:
+            mark = sessions.parse(label)
+            if mark is not None and sessions.is_gone(label, campaign):
+                self.clean(str(mark.session))
+
+    def _start(self, job: Job, argv: Sequence[str], group: ControlGroup | None) -> subprocess.Popen[bytes]:
+        cwd = job.folder
+        is_boosted = self._boosts and self._reach.folder is None  # behind ssh it would be ssh that goes first
+
+        def prepare() -> None:
+            """Make system calls only: threads of this process may hold locks that the child has copies of."""
+            if group is not None:
+                group.join()
+            if is_boosted:
+                priority.boost_self()
+
+        with _output(cwd, job.stdout) as out, _output(cwd, job.stderr) as err:
+            return subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                cwd=cwd,
+                env={**self._env, **job.invocation.env, process_labels.VARIABLE: job.label},
+                start_new_session=True,
+                preexec_fn=prepare if group is not None or is_boosted else None,
+            )
+
+    def _end(self, process: subprocess.Popen[bytes], job: Job) -> None:
+        """Ask the job's processes to end, then kill everything that carries its label."""
+        if job.host is not None and not self._reach.forwards_signals:
+            self._reach.end([job.host], job.label, "TERM")
+            _wait(process, _GRACE_S)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(process.pid, number)
+            except ProcessLookupError:
+                break
+            if _wait(process, _GRACE_S):
+                break
+        self.clean(job.label)
+        process.wait()
+
+    def _end_group(self, process: subprocess.Popen[bytes]) -> None:
+        """Kill what is left of a job's process group, whose leader has not been reaped: the id is its own."""
+        if process.returncode is None:
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def _end_leftovers(
+        self, process: subprocess.Popen[bytes], job: Job, group: ControlGroup | None, *, is_abnormal: bool
+    ) -> tuple[str, ...]:
+        """End what outlives its job, and return what does not end, or was left before and has not ended yet.
+
+        What is marked goes first, since a conmon gets its time to clean up.
+        """
+        if is_abnormal or self._orphans.of(process.pid) or (group is not None and group.is_populated()):
+            process_labels.end_marked(job.label)
+        left = group.end() if group is not None else []
+        left += self._orphans.end(process.pid)
+        return self._survivors.seen(job.label, left)
+
+    def _is_connection(self, pid: int) -> bool:
+        """Return whether `pid` is one of ssh's shared connections, which come to this process and stay."""
+        folder = self._reach.folder
+        return folder is not None and str(folder) in command_of(pid)
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
+    """Wait for the end of `process` without polling (pidfd_open(2)); return False on time-out."""
+    if process.poll() is not None:
+        return True
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        waiter = select.poll()
+        waiter.register(descriptor, select.POLLIN)
+        return bool(waiter.poll(timeout_s * 1000))
+    finally:
+        os.close(descriptor)
+
+
+def _not_started(job: Job, error: OSError) -> Exit:
+    reason = f"{job.invocation.argv[0]}: {error.strerror}"
+    if error.errno in _HOST_LACKS:
+        return Exit(fault=f"could not start a process: {reason}")
+    code = 127 if error.errno == errno.ENOENT else 126  # as a shell reports them
+    SafeFolder(job.folder, job.stderr).replace(f"{reason}\n".encode(), is_synced=False)
+    return Exit(code=code)
+
+
+def _output(folder: Path, name: str) -> BinaryIO:
+    """Return a new file for what a job writes, in place of a pipe, say, that a job before it has left."""
+    return os.fdopen(SafeFolder(folder, name).create(), "wb")
+
+
+def _read(path: Path | None) -> str:
+    return path.read_text(errors="replace") if path is not None and path.exists() else ""
+
+
+def _read_here(paths: Sequence[str]) -> dict[str, str]:
+    texts = {}
+    for path in paths:
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123  # read twice in every run
+                texts[path] = file.read()
+        except OSError:
+            continue
+    return texts

@@ -1,0 +1,271 @@
+"""Find and end processes by the mark that their environment carries.
+
+Every process of a job inherits ``TARE_JOB=<mark>``, also across setsid(2), double forks and PID
+namespaces, so that a scan of /proc finds what a process group would miss (Jenkins finds the orphans
+of its builds in the same way). `sessions` reads what a mark tells. The module needs the standard
+library and job_mark alone: the guard runs it after its parent is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+if __name__ == "__main__":  # run by its path, without the folder of any package (-I, -S)
+    sys.path.append(str(Path(__file__).parents[2]))
+
+from tare.core.job_label import KEEPER_VARIABLE
+from tare.core.job_label import VARIABLE as VARIABLE
+
+_CLEAN_UP_S = 3.0
+"""How long conmon may take to clean up after a container that has ended."""
+
+
+class LabelledProcess(NamedTuple):
+    """A process that carries a mark, and its real user."""
+
+    pid: int
+    label: str
+    uid: int
+
+
+def carriers(proc: Path = Path("/proc")) -> list[LabelledProcess]:
+    """Return each marked process, this one and zombies left out, and what /proc hides."""
+    every = [*_labels(proc), *_labels(proc, KEEPER_VARIABLE)]
+    return [
+        LabelledProcess(pid, label, uid) for pid, label in every if (uid := _user_of(pid, proc)) is not None
+    ]
+
+
+def marked(scope: str, proc: Path = Path("/proc")) -> list[int]:
+    """Return the pids whose mark is within `scope`, this process and zombies left out.
+
+    A scope is the mark of one job, or else ends with a colon: a session, or all of those of a campaign.
+    """
+    return [pid for pid, label in _labels(proc) if _is_within(label, scope)]
+
+
+def _is_within(label: str, scope: str) -> bool:
+    return label == scope or (scope.endswith(":") and label.startswith(scope))
+
+
+def label_of(pid: int) -> str | None:
+    """Return the mark that `pid` carries, empty where it has none; None where its memory cannot be read."""
+    try:
+        environ = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return None
+    if not environ:
+        return None
+    return _label_in(environ, VARIABLE) or _label_in(environ, KEEPER_VARIABLE) or ""
+
+
+def _label_in(environ: bytes, variable: str) -> str | None:
+    """Return the first value of a variable, which is what getenv(3) finds."""
+    start = f"{variable}=".encode()
+    for one in environ.split(b"\0") if start in environ else ():
+        if one.startswith(start):
+            return one[len(start) :].decode(errors="replace")
+    return None
+
+
+def _label(pid: int, variable: str, proc: Path = Path("/proc")) -> str | None:
+    try:
+        return _label_in((proc / f"{pid}/environ").read_bytes(), variable)
+    except OSError:  # it has ended, or is another user's
+        return None
+
+
+def _labels(proc: Path, variable: str = VARIABLE) -> Iterator[tuple[int, str]]:
+    for entry in os.scandir(proc):
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            label = _label(int(entry.name), variable, proc)
+            if label is not None:
+                yield int(entry.name), label
+
+
+def _user_of(pid: int, proc: Path = Path("/proc")) -> int | None:
+    """Return the real user of `pid` (proc(5)); None where it has ended."""
+    try:
+        status = (proc / f"{pid}/status").read_text(errors="replace")
+    except OSError:
+        return None
+    return int(status.partition("\nUid:")[2].split()[0])
+
+
+def end_marked(scope: str, within_s: float = 10.0, *, uid: int | None = None) -> int:
+    """Kill every process within `scope` until three scans in a row find none; return how many were killed.
+
+    A process that is between fork and exec has no mark of its own yet: hence the repeated scan. With `uid`,
+    only processes of this real user are killed.
+    """
+
+    def is_ours(pid: int, variable: str = VARIABLE) -> bool:
+        label = _label(pid, variable)
+        return label is not None and _is_within(label, scope) and uid in {None, _user_of(pid)}
+
+    killed: set[int] = set()
+    deadline = time.monotonic() + within_s
+    clean_scans = 0
+    while clean_scans < 3 and time.monotonic() < deadline:
+        alive = [pid for pid in marked(scope) if is_ours(pid)]
+        clean_scans = 0 if alive else clean_scans + 1
+        killed.update(pid for pid in alive if _kill(pid, is_ours))
+        time.sleep(0.02)
+    return len(killed) + _end_keepers(lambda pid: is_ours(pid, KEEPER_VARIABLE))
+
+
+def _kill(pid: int, is_meant: Callable[[int], bool]) -> bool:
+    """Kill `pid` if it still is what is meant; return whether it was.
+
+    The descriptor stands for the process that has the pid now. Whoever gets the pid after that is not killed.
+    """
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return False
+    try:
+        if not is_meant(pid):
+            return False
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+    except OSError:  # it has ended meanwhile, or has become another user's
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _end_keepers(is_ours: Callable[[int], bool], proc: Path = Path("/proc")) -> int:
+    """Kill each conmon that stays though its container has ended, with its children; return how many.
+
+    A podman that is killed while it starts a container leaves a conmon that waits for it, a container that
+    waits to be started, and no record of either.
+    """
+    deadline = time.monotonic() + _CLEAN_UP_S
+    while keepers := [pid for pid, _ in _labels(proc, KEEPER_VARIABLE) if is_ours(pid)]:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.02)
+    for keeper in keepers:
+        _end_keeper(keeper, is_ours, proc)
+    return len(keepers)
+
+
+def _end_keeper(keeper: int, is_ours: Callable[[int], bool], proc: Path) -> None:
+    """Kill a conmon, and then its children: it would see them end, and end by itself."""
+    held: dict[int, int] = {}
+    try:
+        for child in _children(keeper, proc):
+            with contextlib.suppress(OSError):
+                held[child] = os.pidfd_open(child)
+        own = _children(keeper, proc)  # what is still among them is what its descriptor stands for
+        if _kill(keeper, is_ours):
+            for child in held.keys() & set(own):
+                with contextlib.suppress(OSError):
+                    signal.pidfd_send_signal(held[child], signal.SIGKILL)
+    finally:
+        for descriptor in held.values():
+            os.close(descriptor)
+
+
+def _children(pid: int, proc: Path) -> list[int]:
+    try:
+        return [int(one) for one in (proc / f"{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def remote_end_script(scope: str, signal_name: str = "KILL") -> str:
+    """Return shell text that signals what is within `scope` on another host, with nothing but sh and grep.
+
+    A login shell that has yet to start the job has no mark, but its command has, or what sshd(8) tells it.
+    What sshd starts meanwhile has neither, so before it kills for good, it looks again, some times in half a
+    second. Other signals are a request, to which an ssh would answer by leaving what it has started; so it
+    gets none.
+    """
+    label = f"{VARIABLE}={literal(scope)}"
+    starting = f"exec env '\\{{0,1\\}}{label}"  # see remote.remote_command
+    if not scope.endswith(":"):
+        label, starting = f"{label}$", f"{starting}'\\{{0,1\\}} "
+    patterns = (f"^{label}", f"^{starting}", f"^SSH_ORIGINAL_COMMAND={starting}")
+    look = f"grep -lzs {' '.join(f'-e {shlex.quote(one)}' for one in patterns)}"
+    is_kill = signal_name == "KILL"
+    spared = "" if is_kill else '; [ "$(cat "/proc/$p/comm" 2>/dev/null)" = ssh ] && continue'
+    again = "sleep 0.15 2>/dev/null || sleep 1; " if is_kill else ""
+    return (
+        f"for n in {'1 2 3 4' if is_kill else '1'}; do "
+        f"for f in $({look} /proc/[0-9]*/environ /proc/[0-9]*/cmdline); do "
+        f"p=${{f#/proc/}}; p=${{p%/*}}{spared}; "
+        f'[ "$p" != $$ ] && kill -{signal_name} "$p" 2>/dev/null; '
+        f"done; {again}done; true"
+    )
+
+
+def literal(text: str) -> str:
+    """Return the basic regular expression that matches `text` alone (grep(1))."""
+    return re.sub(r"[][.*^$\\]", r"\\\g<0>", text)
+
+
+def remote_list_script(campaign: str) -> str:
+    """Return shell text that prints the marks of a campaign on another host, for `labels_in` to read."""
+    found = shlex.quote(f"{VARIABLE}={literal(campaign)}:[0-9][[:alnum:]_.:/;-]*")
+    return f"grep -ahosz -e {found} /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'; true"
+
+
+def labels_in(said: str) -> set[str]:
+    """Return the marks among what `remote_list_script` has printed."""
+    found = (line.partition(f"{VARIABLE}=") for line in said.splitlines())
+    return {label for _, variable, label in found if variable}
+
+
+def main() -> None:
+    """Guard a runner: wait for the end of its pipe on standard input, then end what it left.
+
+    Called as ``marks.py LABEL FOLDER [AGENT… -- HOST…]``; the sockets of ssh's connections in FOLDER are
+    closed, and it is removed. What was staged to the hosts is removed last. Survives the signals that end the
+    runner.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    label, folder, *rest = sys.argv[1:]
+    sys.stdin.buffer.read()
+    end_marked(label)
+    import subprocess  # a guard that has nothing to do starts without it
+
+    subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.control_groups", label])
+    if "--" not in rest:
+        _remove_own_storage(label)
+        return
+    agent, hosts = rest[: rest.index("--")], rest[rest.index("--") + 1 :]
+    enders = [subprocess.Popen([*agent, host, remote_end_script(label)]) for host in hosts]
+    for ender in enders:
+        ender.wait()
+    if folder:
+        import shutil
+
+        for path in Path(folder).iterdir():
+            if path.is_socket():
+                words = [agent[0], "-F", "none", "-o", f"ControlPath={path}", "-O", "exit", "tare"]
+                subprocess.call(words)
+        shutil.rmtree(folder, ignore_errors=True)
+    subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.staged", label])
+    _remove_own_storage(label)
+
+
+def _remove_own_storage(label: str) -> None:
+    """Remove the folders that the runner's runs had on storage paths."""
+    import subprocess
+
+    subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.own_storage", label])
+
+
+if __name__ == "__main__":
+    main()

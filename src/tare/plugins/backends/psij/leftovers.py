@@ -1,0 +1,29 @@
+"""Jobs that campaigns have left in queues: PSI/J cannot tell them, so they are on record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tare.core.backend_plugin import Leftover, Surroundings
+from tare.core.errors import BackendError
+from tare.plugins.backends.batch.leftovers import left_in
+from tare.plugins.backends.psij.library import Reach
+from tare.plugins.backends.psij.queue import PsijQueue
+from tare.plugins.backends.psij.register import Register, campaigns_folder, registers
+
+
+def left(surroundings: Surroundings) -> Iterator[Leftover]:
+    """Yield the jobs that are on record and not over; forget those that are over."""
+    for register in registers(campaigns_folder(surroundings.env)):
+        try:
+            yield from _left_of(register, surroundings)
+        except BackendError as error:
+            surroundings.tell(f"the jobs of {register.work} could not be looked at: {error}")
+
+
+def _left_of(register: Register, surroundings: Surroundings) -> Iterator[Leftover]:
+    env = {**surroundings.env, **(surroundings.lab.env if surroundings.lab else {})}
+    for way in dict.fromkeys(entry.way for entry in register.entries().values()):
+        queue = PsijQueue(register.executor, register, Reach(way, env), poll_s=1.0)
+        yield from left_in(queue)
+        queue.stop()  # its files are of use to whoever goes on with the campaign

@@ -1,0 +1,126 @@
+"""What a site file says of how a platform uses PSI/J: the schema of `psij:` in a platform."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from tare.core.backend_options import QueueOptions
+from tare.core.backend_plugin import OptionsReader
+from tare.core.errors import UsageError, shown
+from tare.core.fields import Count, Word
+from tare.core.site import Platform
+from tare.plugins.backends.psij.systems import SYSTEMS, Executor
+
+SAFE = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+"""What PSI/J writes into its scripts as it is. Around any other character it puts quotes within quotes, which
+batch systems take for a part of the value."""
+
+_AS_IT_IS = "PSI/J writes only letters, digits and @%+=:,./-_ as they are"
+
+
+class PsijMode(enum.StrEnum):
+    """How runs become jobs."""
+
+    JOB = "job"
+    """A job a run."""
+    PACKED = "packed"
+    """One allocation in which a block's runs go back to back, so that all have the same nodes."""
+
+
+class PsijOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a platform asks a batch system for nodes, in PSI/J's words (JobAttributes, ResourceSpecV1)."""
+
+    executor: Annotated[
+        Executor, Meta(description="PSI/J's name for the batch system.", examples=["pbs", "lsf"])
+    ]
+    mode: Annotated[
+        PsijMode, Meta(description="A job a run, or a block in one allocation.", examples=["packed"])
+    ] = PsijMode.JOB
+    in_flight: Annotated[Count, Meta(description="The most jobs at a time.", examples=[50])] = 10
+    login: Annotated[
+        Word | None,
+        Meta(description="The host where its commands are called; default: here.", examples=["login1"]),
+    ] = None
+    queue: Annotated[Word | None, Meta(description="Queue or partition.", examples=["workq"])] = None
+    account: Annotated[
+        Word | None, Meta(description="Account or project to charge.", examples=["proj42"])
+    ] = None
+    reservation: Annotated[Word | None, Meta(description="Reservation.", examples=["R123"])] = None
+    exclusive: Annotated[bool, Meta(description="Whole nodes only.")] = False
+    minutes: Annotated[
+        Count | None,
+        Meta(description="How long a job may take; default: the time-outs of its runs.", examples=[30]),
+    ] = None
+    poll_s: Annotated[
+        float, Meta(description="Seconds between two looks at the batch system.", gt=0, examples=[30])
+    ] = 10.0
+    attributes: Annotated[
+        dict[str, Word],
+        Meta(
+            description="PSI/J's custom attributes: further options of the batch system.",
+            examples=[{"pbs.W": "group_list=physics"}, {"slurm.constraint": "skylake"}],
+        ),
+    ] = msgspec.field(default_factory=dict)
+
+    @property
+    def is_packed(self) -> bool:
+        """Return whether a block's runs share one allocation (see BackendOptions)."""
+        return self.mode is PsijMode.PACKED
+
+    @property
+    def allocator(self) -> str:
+        """Return the batch system's name among MPIs; of most, whether one was built for it differs."""
+        return "slurm" if self.executor is Executor.SLURM else ""
+
+
+def options_of(platform: Platform) -> PsijOptions:
+    """Return the options of a platform of PSI/J. Raises UsageError for a platform of another backend."""
+    if not isinstance(platform.options, PsijOptions):
+        raise UsageError(f"a platform of backend {platform.backend} has no options of PSI/J")
+    return platform.options
+
+
+def check_options(options: PsijOptions, reader: OptionsReader) -> PsijOptions:
+    """Return `options`, with every fault told that PSI/J or the batch system would trip over."""
+    for message, *path in [*_faults(options), *_attribute_faults(options)]:
+        reader.fault(message, *path)
+    return options
+
+
+def _faults(options: PsijOptions) -> Iterator[tuple[str, str]]:
+    system = SYSTEMS[options.executor]
+    for field in ("queue", "account", "reservation"):
+        value = getattr(options, field)
+        if value is not None and not system.prefix:
+            yield f"PSI/J hands none on to {system.title}; leave it out", field
+        elif value is not None and not SAFE.fullmatch(value):
+            yield f"{shown(value)}: {_AS_IT_IS}", field
+    if options.queue and options.reservation and system.has_reservation_queues:
+        yield f"a reservation of {system.title} is a queue of its own; name one of both", "reservation"
+    if options.exclusive and options.executor in {Executor.FLUX, Executor.LOCAL}:
+        yield f"PSI/J does not ask {system.title} for it; leave it out", "exclusive"
+    if options.login and options.executor in {Executor.FLUX, Executor.LOCAL}:
+        yield (
+            f"PSI/J calls no command of {system.title} that could be called elsewhere; leave it out",
+            "login",
+        )
+
+
+def _attribute_faults(options: PsijOptions) -> Iterator[tuple[str, str, str]]:
+    system = SYSTEMS[options.executor]
+    for key, value in options.attributes.items():
+        prefix, _, name = key.partition(".")
+        if not system.prefix:
+            yield f"PSI/J hands no attributes on to {system.title}; leave it out", "attributes", key
+        elif prefix != system.prefix or not SAFE.fullmatch(name):
+            yield f"write it as '{system.prefix}.NAME', an option of {system.title}", "attributes", key
+        elif name == system.name_option:
+            yield "Tare names its jobs itself; leave it out", "attributes", key
+        elif not SAFE.fullmatch(value):
+            yield f"{shown(value)}: {_AS_IT_IS}", "attributes", key

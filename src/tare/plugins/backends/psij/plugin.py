@@ -1,0 +1,91 @@
+"""PSI/J as a plug-in (see model.backend_plugin)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+from tare.core.backend_plugin import (
+    BatchBackend,
+    CheckContext,
+    Leftover,
+    OptionsReader,
+    PlannedTask,
+    RunningLab,
+    Session,
+    Surroundings,
+)
+from tare.core.checks import Finding
+from tare.core.errors import BackendError, UsageError
+from tare.core.scheduler import Scheduler, Task
+from tare.plugins.backends.psij.options import PsijOptions, check_options, options_of
+from tare.plugins.backends.psij.register import Register, campaigns_folder, work_folder
+from tare.plugins.backends.psij.systems import Executor
+
+
+class PsijBackend(BatchBackend[PsijOptions]):
+    """Attempts are jobs of a batch system that PSI/J knows, one each or a block in one allocation."""
+
+    name = "psij"
+    title = "PSI/J"
+    summary = "jobs of PBS Professional, LSF, Flux and others, through PSI/J"
+    file_type = PsijOptions
+
+    def read_options(self, written: PsijOptions | None, reader: OptionsReader) -> PsijOptions:
+        """Return the options as they are written, once they are checked (see BackendPlugin)."""
+        if written is None:
+            known = ", ".join(Executor)
+            reader.fault_of_platform(f"name the batch system: 'psij: {{executor: …}}', one of {known}")
+            return PsijOptions(executor=Executor.LOCAL)
+        return check_options(written, reader)
+
+    @contextmanager
+    def open(self, session: Session) -> Iterator[Scheduler]:
+        """Yield what puts tasks into the queue (see BatchBackend)."""
+        from tare.plugins.backends.batch.scheduler import BatchScheduler
+        from tare.plugins.backends.psij.library import Reach
+        from tare.plugins.backends.psij.queue import PsijQueue
+        from tare.plugins.backends.psij.script import render
+
+        options = [options_of(platform) for platform in session.platforms.values()]
+        if len({(one.executor, one.login) for one in options}) > 1:
+            raise UsageError("platforms of one study name different batch systems or login hosts of PSI/J")
+        executor = options[0].executor
+        register = Register(work_folder(session.folder, session.campaign), executor, campaigns_folder())
+        reach = Reach.of(session.site.agent, options[0].login, session.env)
+        queue = PsijQueue(executor, register, reach, poll_s=min(one.poll_s for one in options))
+
+        def script(tasks: Sequence[Task]) -> str:
+            return render(tasks, executor, session.facts(tasks[0].platform))
+
+        scheduler = BatchScheduler(queue, script)
+        yield scheduler
+        with suppress(BackendError):  # what cannot be asked now is told by `tare clean`
+            scheduler.close()
+        queue.close()
+
+    def show(self, planned: PlannedTask) -> str:
+        """Return PSI/J's script, and the one that it starts (see BatchBackend)."""
+        from tare.plugins.backends.psij.showing import show
+
+        return show(planned.task, options_of(planned.task.platform), planned.facts)
+
+    def check(self, context: CheckContext) -> Iterator[Finding]:
+        """Yield whether PSI/J is here, and its batch system answers (see BackendPlugin)."""
+        from tare.plugins.backends.psij.checks import check_psij
+
+        yield from check_psij(context, options_of(context.platform))
+
+    def leftovers(self, surroundings: Surroundings) -> Iterator[Leftover]:
+        """Yield jobs that are on record for this user's campaigns (see BackendPlugin)."""
+        from tare.plugins.backends.psij.leftovers import left
+
+        yield from left(surroundings)
+
+    def set_up_lab(self, lab: RunningLab) -> Mapping[str, str]:
+        """Start Slurm in the lab: there is no other batch system of PSI/J's there (see BackendPlugin)."""
+        lab.add_service("slurm")
+        return {}
+
+
+BACKEND = PsijBackend()

@@ -1,0 +1,255 @@
+"""A batch system as PSI/J reaches it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tare.core.errors import BackendError
+from tare.plugins.backends.batch.phases import NOT_OVER, Phase
+from tare.plugins.backends.batch.queue import QueuedJob, Request
+from tare.plugins.backends.own_storage import remove_from
+from tare.plugins.backends.psij.job_spec import job_of
+from tare.plugins.backends.psij.library import Reach, executor, stop
+from tare.plugins.backends.psij.options import options_of
+from tare.plugins.backends.psij.register import Entry, Register
+from tare.plugins.backends.psij.systems import SYSTEMS, Executor
+
+if TYPE_CHECKING:
+    import psij
+
+_FIRST_STATUS_S, _LOOK_S = 30.0, 0.02
+_UNANSWERED = ("Failed to poll", "Error updating", "Failed to update")  # how PSI/J begins its own failures
+_UNKNOWN = Entry(name="", comment="", script="")
+_OUT_OF_TIME = "The job exhausted its time limit."  # of PSI/J's executor for Slurm
+
+
+class PsijQueue:
+    """The jobs of one campaign in the batch system that PSI/J calls `name`.
+
+    What PSI/J does not tell is not known here either: names and comments, why a job waits, which nodes were
+    lost, and of all that went wrong most. So names and comments come from `register`, and how a task ended
+    from its own record. PSI/J asks its batch system every `poll_s` seconds, in a thread of its own; `jobs`
+    tells what that heard last. Commands are called by `reach`.
+    """
+
+    def __init__(self, name: Executor, register: Register, reach: Reach, *, poll_s: float) -> None:
+        self._name = name
+        self._register = register
+        self._reach = reach
+        self._patience_s = max(_FIRST_STATUS_S, 3 * poll_s)
+        self._executor = executor(name, register.work, reach, poll_s=poll_s)
+        self._jobs: dict[str, psij.Job] = {}
+        self._gone: set[str] = set()
+
+    @property
+    def system(self) -> str:
+        """Return what people call it."""
+        return SYSTEMS[self._name].title
+
+    @property
+    def cancel_command(self) -> str:
+        """Return what users cancel jobs with."""
+        return SYSTEMS[self._name].cancel
+
+    def submit(self, script: Path, request: Request) -> str:
+        """Submit `script`; return the id that the batch system gave (see batch.Queue)."""
+        import psij
+
+        job = job_of(script, request, options_of(request.platform))
+        try:
+            self._executor.submit(job)
+        except (psij.SubmitException, psij.InvalidJobException, OSError) as error:
+            raise BackendError(f"PSI/J: {_told(error)}") from error
+        number = str(job.native_id)
+        self._jobs[number] = job
+        self._gone.discard(number)
+        way = self._reach.way
+        entry = Entry(name=request.name, comment=request.comment, script=str(script), way=way)
+        self._register.add(number, entry)
+        return number
+
+    def jobs(self, ids: Collection[str]) -> list[QueuedJob]:
+        """Return what PSI/J knows of `ids`, and of all jobs that are on record.
+
+        Raises BackendError when the batch system did not answer PSI/J. Without ids it is asked here and now,
+        which tells an outage from a refusal.
+        """
+        if not ids:
+            self._ask()
+        entries = self._register.entries()
+        wanted = dict.fromkeys([*ids, *entries])
+        for number in wanted:
+            self._watch(number, entries)
+        known = {number: self._status(number) for number in wanted if number in self._jobs}
+        self._resume([number for number, status in known.items() if _is_unanswered(status)], entries)
+        found = []
+        for number in wanted:
+            if _is_lost(known.get(number)) and not self._has_ended(number):
+                self._register.remove(number)
+                continue
+            entry = entries.get(number, _UNKNOWN)
+            phase, state = _told_of(known.get(number), has_ended=self._has_ended(number))
+            found.append(QueuedJob(number, phase, state, entry.name, comment=entry.comment))
+            if phase not in NOT_OVER and phase is not Phase.UNKNOWN:
+                self._register.remove(number)
+        return found
+
+    def account(self, ids: Collection[str]) -> list[QueuedJob]:
+        """Return nothing: PSI/J reads no books (see batch.Queue)."""
+        return []
+
+    def cancel(self, ids: Collection[str]) -> None:
+        """Cancel jobs (see batch.Queue)."""
+        import psij
+
+        entries = self._register.entries()
+        for number in ids:
+            self._watch(number, entries)
+            job = self._jobs.get(number)
+            if self._name is Executor.LOCAL and not _runs(number, entries.get(number, _UNKNOWN).script):
+                job = None  # PSI/J's thread would try to kill it for ever, and look at no other
+            try:
+                if job is not None and not job.status.final:
+                    self._executor.cancel(job)
+            except (psij.SubmitException, OSError) as error:
+                raise BackendError(f"PSI/J: {_told(error)}") from error
+            if self._name is Executor.LOCAL:
+                self._await_end(number, entries.get(number, _UNKNOWN).script)
+            self._register.remove(number)
+
+    def away(self, nodes: Collection[str], began_at: float | None, *, is_drained_away: bool) -> Iterator[str]:
+        """Yield nothing: PSI/J knows no nodes (see batch.Queue)."""
+        yield from ()
+
+    def remove(self, folder: str) -> bool:
+        """Remove a folder that a job left, as this machine sees it; return whether it is gone."""
+
+        def ask(hosts: Sequence[str | None], text: str) -> Mapping[str | None, str]:
+            done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=False, cwd="/")
+            return dict.fromkeys(hosts, done.stdout)
+
+        return remove_from(ask, [None], folder)
+
+    def stop(self) -> None:
+        """Let PSI/J ask no more."""
+        stop(self._executor)
+
+    def close(self) -> None:
+        """Let PSI/J ask no more, and remove its files once no job is on record that may need them."""
+        self.stop()
+        if not self._register.entries():
+            shutil.rmtree(self._register.work, ignore_errors=True)
+
+    def _watch(self, number: str, entries: Mapping[str, Entry]) -> None:
+        """Let PSI/J watch a job that it was not given in this process."""
+        import psij
+
+        if number in self._jobs or number in self._gone:
+            return
+        if self._name is Executor.LOCAL and not _runs(number, entries.get(number, _UNKNOWN).script):
+            self._gone.add(number)
+            return
+        job = psij.Job()
+        try:
+            self._executor.attach(job, number)
+        except Exception as error:  # of its local executor, psutil's; of Flux's, whatever its bindings raise
+            if type(error).__name__ not in {"NoSuchProcess", "FileNotFoundError"}:
+                raise BackendError(f"PSI/J cannot attach to job {number}: {_told(error)}") from error
+            self._gone.add(number)
+        else:
+            self._jobs[number] = job
+
+    def _await_end(self, number: str, script: str) -> None:
+        """Wait until PSI/J's thread, which ends with this process, has ended a job's processes."""
+        deadline = time.monotonic() + _FIRST_STATUS_S
+        while _runs(number, script):
+            if time.monotonic() > deadline:
+                raise BackendError(f"PSI/J did not end process {number}")
+            time.sleep(_LOOK_S)
+
+    def _status(self, number: str) -> psij.JobStatus:
+        """Return the status of a job, which the first poll tells of one that was attached."""
+        import psij
+
+        deadline = time.monotonic() + self._patience_s
+        while (status := self._jobs[number].status).state is psij.JobState.NEW:
+            if time.monotonic() > deadline:
+                raise BackendError(f"PSI/J heard nothing of job {number} from {self.system}")
+            time.sleep(_LOOK_S)
+        return status
+
+    def _has_ended(self, number: str) -> bool:
+        """Return whether the script of a job has ended, which PSI/J has it write down at once."""
+        return (self._register.work / self._name.value / f"{number}.ec").exists()
+
+    def _resume(self, numbers: Collection[str], entries: Mapping[str, Entry]) -> None:
+        """Watch jobs anew that PSI/J gave up in an outage of their batch system, and raise what it said."""
+        why = ""
+        for number in numbers:
+            why = (self._jobs.pop(number).status.message or "").strip().splitlines()[-1]
+            self._watch(number, entries)
+        if why:
+            raise BackendError(f"PSI/J: {why}")
+
+    def _ask(self) -> None:
+        try:
+            self._executor.list()
+        except (subprocess.CalledProcessError, OSError) as error:
+            raise BackendError(f"PSI/J: {_told(error)}") from error
+
+
+def _told_of(status: psij.JobStatus | None, *, has_ended: bool) -> tuple[Phase, str]:
+    """Return the phase, and the state in PSI/J's words, of a job; without a status it is gone."""
+    import psij
+
+    if status is None:
+        return Phase.ENDED, "gone"
+    state = f"{status.state.name} ({status.message.strip()})" if status.message else status.state.name
+    if has_ended and not status.final:
+        return Phase.ENDED, state
+    if status.message == _OUT_OF_TIME:
+        return Phase.TIMED_OUT, state
+    phases = {
+        psij.JobState.NEW: Phase.UNKNOWN,
+        psij.JobState.QUEUED: Phase.QUEUED,
+        psij.JobState.ACTIVE: Phase.ACTIVE,
+        psij.JobState.COMPLETED: Phase.ENDED,
+        psij.JobState.FAILED: Phase.ENDED,
+        psij.JobState.CANCELED: Phase.CANCELLED,
+    }
+    return phases[status.state], state
+
+
+def _is_lost(status: psij.JobStatus | None) -> bool:
+    """Return whether PSI/J calls a job completed since its batch system does not list it.
+
+    It does so of a job whose script wrote down no exit code. A server that was killed may have forgotten one
+    that its nodes still run.
+    """
+    import psij
+
+    return status is not None and status.state is psij.JobState.COMPLETED and status.exit_code is None
+
+
+def _runs(number: str, script: str) -> bool:
+    """Return whether the process of this number runs `script`: Linux gives numbers again."""
+    try:
+        words = Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return bool(script) and script.encode() in words
+
+
+def _is_unanswered(status: psij.JobStatus) -> bool:
+    return (status.message or "").startswith(_UNANSWERED)
+
+
+def _told(error: BaseException) -> str:
+    """Return what a batch system or PSI/J said, in one line."""
+    said = getattr(error, "output", None) or str(error) or str(error.__cause__ or type(error).__name__)
+    return " ".join(str(said).split())

@@ -1,0 +1,114 @@
+"""Which jobs are Tare's: PSI/J lists jobs by their ids alone, without names or comments.
+
+A campaign keeps a file a job, named by the job's id, beside PSI/J's own files. So that `tare clean` finds the
+campaigns, the user's state folder (XDG Base Directory Specification) has the path of each that has jobs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from tare.core.errors import NOT_JSON, BackendError, UsageError
+from tare.plugins.backends.psij.options import SAFE
+from tare.plugins.backends.psij.systems import Executor
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A job: its name, its comment as `batch.leftovers` makes it, and its script.
+
+    `way` leads to where its batch system's commands are called (see library.Reach).
+    """
+
+    name: str
+    comment: str
+    script: str
+    way: tuple[str, ...] = ()
+
+
+class Register:
+    """The jobs that the campaign with PSI/J's folder `work` has in the batch system of `executor`."""
+
+    def __init__(self, work: Path, executor: Executor, campaigns: Path) -> None:
+        self.executor = executor
+        self.work = work
+        self._folder = work / "jobs" / executor.value
+        key = hashlib.blake2b(str(work).encode(), digest_size=6).hexdigest()
+        self._campaign = campaigns / key
+
+    def add(self, number: str, entry: Entry) -> None:
+        """Take a job in. Raises BackendError where that cannot be written."""
+        try:
+            self._campaign.parent.mkdir(parents=True, exist_ok=True)
+            self._campaign.write_text(f"{self.work}\n")
+            self._folder.mkdir(parents=True, exist_ok=True)
+            (self._folder / number).write_bytes(msgspec.json.encode(entry))
+        except OSError as error:
+            raise BackendError(f"job {number} could not be put on record: {error}") from error
+
+    def remove(self, number: str) -> None:
+        """Forget a job that is over; forget the campaign with its last one."""
+        with contextlib.suppress(OSError):
+            (self._folder / number).unlink(missing_ok=True)
+            if not self.entries():
+                self._folder.rmdir()
+                self._folder.parent.rmdir()  # unless the campaign has jobs elsewhere
+                self._campaign.unlink(missing_ok=True)
+
+    def entries(self) -> Mapping[str, Entry]:
+        """Return the jobs that are on record, by their ids.
+
+        Only this user's own files count: others may write to the folder of a campaign, and `tare clean` ends
+        what is on record.
+        """
+        found = {}
+        for path in sorted(self._folder.glob("*")):
+            with contextlib.suppress(OSError, *NOT_JSON):
+                told = path.lstat()
+                if not stat.S_ISREG(told.st_mode) or told.st_uid != os.geteuid():
+                    continue
+                found[path.name] = msgspec.json.decode(path.read_bytes(), type=Entry)
+        return found
+
+
+def campaigns_folder(env: Mapping[str, str] = os.environ) -> Path:
+    """Return where the paths of campaigns with jobs are kept for this user."""
+    state = env.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "tare" / "psij"
+
+
+def work_folder(campaign_folder: Path, campaign: str) -> Path:
+    """Return where PSI/J keeps the files of a campaign, which its nodes must see: in the campaign's folder.
+
+    Where PSI/J's scripts cannot hold that path, it is in the user's home. Raises UsageError where they cannot
+    hold that either.
+    """
+    for work in (campaign_folder / "psij", campaigns_folder().parent / "psij-work" / campaign):
+        if SAFE.fullmatch(str(work)):
+            return work
+    raise UsageError(
+        f"PSI/J's scripts can hold neither {campaign_folder} nor the home folder: keep the campaign in a "
+        "folder whose path has only letters, digits and @%+=:,./-_"
+    )
+
+
+def registers(campaigns: Path) -> Iterator[Register]:
+    """Yield what is on record of each campaign and batch system; forget campaigns whose folders are gone."""
+    for path in sorted(campaigns.glob("*")):
+        try:
+            work = Path(path.read_text().rstrip("\n"))
+        except OSError:
+            continue
+        executors = [one.name for one in (work / "jobs").glob("*")]
+        if not executors:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        for name in executors:
+            with contextlib.suppress(ValueError):
+                yield Register(work, Executor(name), campaigns)

@@ -1,0 +1,55 @@
+"""What would be submitted, for `tare plan --show`: PSI/J's own script, and Tare's, which it starts."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from pathlib import Path
+
+from tare.core.errors import BackendError
+from tare.core.scheduler import Task
+from tare.plugins.backends.batch.queue import request_of
+from tare.plugins.backends.psij.job_spec import job_of
+from tare.plugins.backends.psij.library import Reach, executor, load
+from tare.plugins.backends.psij.options import PsijOptions
+from tare.plugins.backends.psij.script import render
+from tare.plugins.backends.psij.systems import SYSTEMS, Executor
+
+_UNSCRIPTED = {Executor.LOCAL, Executor.FLUX}
+
+
+class _Rendered(Exception):
+    """Carries PSI/J's script out of a submission that goes no further."""
+
+
+def show(task: Task, options: PsijOptions, facts: str) -> str:
+    """Return the scripts of `task`, whose folder may stand for one that is to come.
+
+    Raises BackendError where PSI/J is not installed.
+    """
+    own = render([task], options.executor, facts)
+    return f"# PSI/J submits:\n{_psij_script(task, options)}\n\n# {task.folder}/job.sh:\n{own}"
+
+
+def _psij_script(task: Task, options: PsijOptions) -> str:
+    """Return PSI/J's script, written by a submission to `cat` instead of the batch system's command."""
+    load()
+    with tempfile.TemporaryDirectory() as work:
+        job = job_of(task.folder / "job.sh", request_of([task]), options)
+        if options.executor in _UNSCRIPTED:
+            words = [job.spec.executable, *(job.spec.arguments or [])] if job.spec else []
+            command = shlex.join(word for word in words if word)
+            return f"# no script: {SYSTEMS[options.executor].title} starts {command}"
+        found = executor(options.executor, Path(work), Reach())
+        setattr(found, "get_submit_command", lambda job, path: ["cat", str(path)])  # noqa: B010
+        setattr(found, "job_id_from_submit_output", _stop)  # noqa: B010
+        try:
+            found.submit(job)
+        except _Rendered as rendered:
+            lines = [line for line in str(rendered).splitlines() if line.strip()]
+            return "\n".join(lines).replace(work, "{campaign}/psij").replace(job.id, "{id}")
+    raise BackendError("PSI/J did not ask for the id of a job, so its script is not known")
+
+
+def _stop(said: str) -> str:
+    raise _Rendered(said)

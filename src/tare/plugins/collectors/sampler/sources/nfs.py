@@ -1,0 +1,76 @@
+"""What a client of NFS reads and writes: /proc/self/mountstats (nfsstat(8), mountstats(8)).
+
+Mounts of one file system, as an automounter makes one for each home and a pod for each volume, share their
+statistics: each tells those of all. So they are counted by the file system's number of mountinfo.
+"""
+
+MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+if MYPY:
+    from collections.abc import Mapping
+
+    from tare.plugins.collectors.sampler.figures import Watched
+
+HAS_PATHS = False
+ORDER = 100
+FIGURES = {
+    "nfs_read": ("B/s", None, "bytes that came from NFS servers, all nodes together"),
+    "nfs_written": ("B/s", None, "bytes that went to NFS servers, all nodes together"),
+}
+_COUNTS = (
+    "\tbytes:",
+    "\t        READ:",
+    "\t       WRITE:",
+)  # as the kernel lays them out, of some 60 a mount
+_MOUNTED, _TYPE = " mounted on ", " with fstype "
+
+
+def paths(root: str) -> "list[str]":
+    """Return the files to read; none where nothing is mounted by NFS."""
+    with open(root + "/proc/self/mountinfo") as mounts:
+        has_nfs = any(" - nfs" in line for line in mounts)
+    return [root + "/proc/self/mountinfo", root + "/proc/self/mountstats"] if has_nfs else []
+
+
+def shorten(lines: "list[str]") -> "list[str]":
+    """Keep of each file system by NFS its number and one place, its bytes, and its reads and writes."""
+    numbers = {}  # type: dict[str, str]
+    kept = []
+    seen = {""}
+    is_new = False
+    for line in lines:
+        if line.startswith(_COUNTS):
+            if is_new:
+                kept.append(line.strip())
+        elif line.startswith("device "):
+            place = line.partition(_MOUNTED)[2].partition(_TYPE)[0]
+            number = numbers.get(place, "") if _TYPE + "nfs" in line else ""
+            is_new = number not in seen
+            if is_new:
+                seen.add(number)
+                kept.append("device " + number + " on " + place)
+        elif " - nfs" in line:
+            fields = line.split(None, 5)
+            numbers[fields[4]] = fields[2]
+    return kept
+
+
+def counters(lines: "list[str]") -> "dict[str, float]":
+    """Return each counter as ``nfs.NUMBER/COUNTER``; bytes are those to and from the server."""
+    found = {}
+    mount = ""
+    for line in lines:
+        name, *fields = line.split()
+        if name == "device":
+            mount = "nfs." + fields[0] + "/"
+        elif name == "bytes:":
+            found[mount + "read_bytes"], found[mount + "written_bytes"] = float(fields[4]), float(fields[5])
+        elif name in ("READ:", "WRITE:"):
+            kind = "reads" if name == "READ:" else "writes"
+            found[mount + kind] = float(fields[0])
+            found[mount + kind + "_rtt_s"] = float(fields[6]) / 1e3
+    return found
+
+
+def figures(watched: "Watched") -> "Mapping[str, float | None]":
+    """Return the rates of all mounts together."""
+    return watched.rates("nfs", "nfs.")

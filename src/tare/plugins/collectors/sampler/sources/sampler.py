@@ -1,0 +1,49 @@
+"""What the sampler itself costs: /proc/self/stat (proc_pid_stat(5))."""
+
+import os
+
+MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+if MYPY:
+    from collections.abc import Mapping
+
+    from tare.plugins.collectors.sampler.figures import Watched
+
+HAS_PATHS = False
+ORDER = 130
+FIGURES = {
+    "sampler_cpu": ("%", None, "time of one core that the sampler itself took, mean over hosts"),
+    "sampler_memory": ("B", None, "memory that the sampler itself took, on the host where it was most"),
+}
+_USER, _SYSTEM, _RESIDENT = 11, 12, 21  # fields 14, 15 and 24, counted from the third, which ends no name
+
+
+def paths(root: str) -> "list[str]":
+    """Return the files to read."""
+    return [root + "/proc/self/stat"]
+
+
+def shorten(lines: "list[str]") -> "list[str]":
+    """Keep the time and the memory that it took, in seconds and bytes: ticks and pages are the node's own."""
+    fields = lines[0].rpartition(")")[2].split()
+    ticks = int(fields[_USER]) + int(fields[_SYSTEM])
+    pages = int(fields[_RESIDENT])
+    return [
+        "cpu_s {:.2f}".format(ticks / os.sysconf("SC_CLK_TCK")),
+        "resident_bytes {}".format(pages * os.sysconf("SC_PAGE_SIZE")),
+    ]
+
+
+def counters(lines: "list[str]") -> "dict[str, float]":
+    """Return seconds of CPU and resident bytes."""
+    return {"sampler." + line.split()[0]: float(line.split()[1]) for line in lines}
+
+
+def figures(watched: "Watched") -> "Mapping[str, float | None]":
+    """Return the share of a core that the sampler took, and its memory, of all hosts."""
+    taken = [one for one in watched.hosts if "sampler.cpu_s" in one.counted]
+    sizes = [host.read("sampler")[-1].get("sampler.resident_bytes") for host in watched.hosts]
+    known = [size for size in sizes if size is not None]
+    return {
+        "sampler_cpu": watched.mean([100 * one.counted["sampler.cpu_s"] / one.seconds for one in taken]),
+        "sampler_memory": max(known) if known else None,
+    }

@@ -1,0 +1,54 @@
+"""TCP segments and retransmissions, UDP datagrams: /proc/net/snmp (RFC 4022, RFC 4113)."""
+
+MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+if MYPY:
+    from collections.abc import Mapping
+
+    from tare.plugins.collectors.sampler.figures import Watched
+
+HAS_PATHS = False
+ORDER = 70
+FIGURES = {
+    "tcp_segments": ("packets", None, "TCP segments sent, all hosts together"),
+    "tcp_retransmits": ("packets", "lower", "TCP segments sent once more, all hosts together"),
+    "udp_overflows": ("packets", "lower", "UDP datagrams for which a receiver had no room"),
+}
+_KEPT = {
+    ("Tcp", "OutSegs"): "tcp.segments_out",
+    ("Tcp", "InSegs"): "tcp.segments_in",
+    ("Tcp", "RetransSegs"): "tcp.retransmits",
+    ("Tcp", "InErrs"): "tcp.errors_in",
+    ("Udp", "OutDatagrams"): "udp.datagrams_out",
+    ("Udp", "InDatagrams"): "udp.datagrams_in",
+    ("Udp", "RcvbufErrors"): "udp.overflows",
+}
+
+
+def paths(root: str) -> "list[str]":
+    """Return the files to read."""
+    return [root + "/proc/net/snmp"]
+
+
+def shorten(lines: "list[str]") -> "list[str]":
+    """Keep the headings and the numbers of TCP and UDP."""
+    return [line for line in lines if line.startswith(("Tcp:", "Udp:"))]
+
+
+def counters(lines: "list[str]") -> "dict[str, float]":
+    """Return the counters: a line of names goes before each line of numbers."""
+    found = {}
+    for names, numbers in zip(lines[::2], lines[1::2]):
+        protocol, _, rest = names.partition(":")
+        for name, value in zip(rest.split(), numbers.partition(":")[2].split()):
+            if (protocol, name) in _KEPT:
+                found[_KEPT[protocol, name]] = float(value)
+    return found
+
+
+def figures(watched: "Watched") -> "Mapping[str, float | None]":
+    """Return the counts of all hosts together, pods included: each has a TCP of its own."""
+    return {
+        "tcp_segments": watched.sum_over_hosts("tcp.segments_out"),
+        "tcp_retransmits": watched.sum_over_hosts("tcp.retransmits"),
+        "udp_overflows": watched.sum_over_hosts("udp.overflows"),
+    }

@@ -1,0 +1,40 @@
+"""What runs the node: tuned's profile, and the versions of Slurm, Kubernetes and container runtimes."""
+
+from __future__ import annotations
+
+from tare.plugins.collectors.source import Answers, Facts, Source, whole
+
+_VERSIONS = {
+    "slurm": "sinfo --version",
+    "kubernetes.kubelet": "kubelet --version",
+    "kubernetes.k3s": "k3s --version",
+    "podman": "podman --version",
+    "docker": "docker --version",
+    "apptainer": "apptainer --version",
+    "singularity": "singularity --version",
+    "python": "python3 --version",
+}
+
+
+def _read(answers: Answers) -> Facts:
+    facts = {}
+    profile = whole(answers.get("/etc/tuned/active_profile", ""))
+    if profile:
+        facts["tuned.profile"] = profile
+    for name in _VERSIONS:
+        lines = answers.get(name, "").strip().splitlines()
+        if lines:
+            facts[f"version.{name}"] = whole(lines[0])
+    return facts
+
+
+SOURCE = Source(
+    "services",
+    "files /etc/tuned/active_profile\n"
+    + "\n".join(
+        f"command -v {command.split()[0]} >/dev/null && told {name} {command}"
+        for name, command in _VERSIONS.items()
+    ),
+    _read,
+    order=70,
+)

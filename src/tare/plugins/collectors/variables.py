@@ -1,0 +1,44 @@
+"""Environment variables of the jobs, and loaded modules; secrets never (see `secrets`).
+
+The filter runs on the node, in awk, whose ENVIRON holds values of several lines too. What may be told goes
+through ``hide`` there. Where there is no awk, nothing is told.
+"""
+
+from __future__ import annotations
+
+from tare.plugins.collectors.secrets import ALLOWED, DENIED, VOLATILE, is_told
+from tare.plugins.collectors.source import Answers, Facts, Source, whole
+
+_AWK = f"""
+BEGIN {{
+  job = ENVIRON["SLURM_JOB_ID"]  # in paths, as in TMPDIR=/scratch/<id>, no fact: each job has its own
+  for (name in ENVIRON) {{
+    if (name ~ /{VOLATILE}/ || name !~ /^[A-Za-z_][A-Za-z0-9_]*$/) continue
+    if (name !~ /{ALLOWED}/ || toupper(name) ~ /{DENIED}/) {{ print name; continue }}
+    value = ENVIRON[name]
+    gsub(/[\\001-\\037]/, " ", value)
+    while (length(job) > 3 && index(value, "/") && match(value " ", "[^0-9]" job "[^0-9]"))
+      value = substr(value, 1, RSTART) "JOB" substr(value, RSTART + RLENGTH - 1)
+    print name "=" value
+  }}
+}}
+"""
+_NOT_THE_NODES = frozenset({"_", "PWD", "OLDPWD", "SHLVL", "TARE_LABEL", "TARE_LAB_DIR"})
+
+
+def _read(answers: Answers) -> Facts:
+    facts, hidden = {}, []
+    for line in answers.get("variables", "").splitlines():
+        name, is_assigned, value = line.partition("=")
+        if not is_assigned or not is_told(name):
+            hidden += [name] if name not in _NOT_THE_NODES else []
+        elif name == "LOADEDMODULES":
+            facts["modules"] = " ".join(part for part in value.split(":") if part)
+        else:
+            facts[f"variable.{name}"] = whole(value) or "(empty)"
+    if hidden:
+        facts["variables.not_recorded"] = " ".join(sorted(hidden))
+    return facts
+
+
+SOURCE = Source("variables", f"record variables\nawk '{_AWK}' | hide", _read, order=90)

@@ -1,0 +1,119 @@
+"""Find workloads, launchers and runtimes by their entry points; the built-ins use the same door.
+
+Groups and what their entry points name:
+
+- ``tare.workloads``: a tuple of workloads. The entry point is the family, the part of their names before the
+  first dot, so that `imb.pingpong` is looked for in `imb` and nothing else is imported.
+- ``tare.launchers``, ``tare.runtimes``: a class that is called without arguments.
+
+Backends are found by tare.plugins.backend_registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import EntryPoint
+from typing import cast
+
+from tare.core.entry_points import installed, kind_of, load, unusable
+from tare.core.errors import UsageError, nearest_name
+from tare.core.launch import Launcher, Runtime
+from tare.core.workload import InlineDefinition, Workload
+
+
+class UnknownName(UsageError, KeyError):
+    """No plug-in has this name."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)  # KeyError would put its message in quotes
+
+
+def launcher(name: str) -> Launcher:
+    """Return the launcher called `name` in site files. Raises UsageError when there is none."""
+    return cast(Launcher, load(_plugin("tare.launchers", name))())
+
+
+def runtime(name: str) -> Runtime:
+    """Return the runtime called `name` in site files. Raises UsageError when there is none."""
+    return cast(Runtime, load(_plugin("tare.runtimes", name))())
+
+
+def workloads(inline: Sequence[InlineDefinition] = ()) -> Workloads:
+    """Return every workload by its full name; those that a study declares `inline` hide installed ones."""
+    from tare.plugins.workloads.inline import InlineWorkload
+
+    return Workloads(installed("tare.workloads"), {one.name: InlineWorkload(one) for one in inline})
+
+
+class Workloads(Mapping[str, Workload]):
+    """Workloads by full name. A family's module is imported when one of its workloads is looked up.
+
+    `problems` says of each plug-in that could not be imported why not: this stops only who asks for it.
+    """
+
+    def __init__(self, families: Mapping[str, EntryPoint], own: Mapping[str, Workload]) -> None:
+        self._entry_points = families
+        self._own = dict(own)
+        self._families: dict[str, dict[str, Workload]] = {}
+        self._problems: dict[str, str] = {}
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Return the names of the installed families."""
+        return tuple(self._entry_points)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Return why plug-ins could not be imported, of those that were tried so far."""
+        return tuple(self._problems.values())
+
+    def __getitem__(self, name: str) -> Workload:
+        if name in self._own:
+            return self._own[name]
+        family = name.partition(".")[0]
+        if family in self._entry_points:
+            members = self._load(family)
+            if name in members:
+                return members[name]
+            if family in self._problems:
+                raise UsageError(self._problems[family])
+        raise _unknown("workload", name, self)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        for family in self._entry_points:
+            yield from (name for name in self._load(family) if name not in self._own)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _load(self, family: str) -> dict[str, Workload]:
+        """Return the workloads of `family`; none when it cannot be imported, which is recorded."""
+        if family not in self._families:
+            plugin, members = self._entry_points[family], {}
+            try:
+                members = {one.name: one for one in plugin.load()}
+            except Exception as error:  # a plug-in may raise anything
+                self._problems[family] = unusable(plugin, error)
+            self._families[family] = members
+        return self._families[family]
+
+
+def _plugin(group: str, name: str) -> EntryPoint:
+    known = installed(group)
+    if name not in known:
+        raise _unknown(kind_of(group), name, known)
+    return known[name]
+
+
+def _unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
+    names = sorted(known)
+    near = nearest_name(name, names)
+    if near:
+        cure = f"did you mean {near!r}?"
+    elif names:
+        families = sorted({name.partition(".")[0] for name in names})  # a hundred names are no help
+        cure = f"choose from {', '.join(families)}"
+    else:
+        cure = "none is installed"
+    return UnknownName(f"no {kind} is called {name!r}; {cure}")

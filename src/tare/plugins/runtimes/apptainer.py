@@ -1,0 +1,56 @@
+"""Runtimes `apptainer` and `singularity` (https://apptainer.org/docs/user/latest/cli/apptainer_exec.html)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tare.core.launch import Invocation
+from tare.core.site import Platform
+from tare.plugins.runtimes.contents import binds_of, options_of, require_host, require_no_stay
+from tare.plugins.runtimes.variables import PROXIES, exec_without_others
+
+_OWN = "^(APPTAINER|SINGULARITY|XDG_RUNTIME_DIR$|DBUS_SESSION_BUS_ADDRESS$)"
+"""What Apptainer itself reads (apptainer-exec(1))."""
+
+
+class Apptainer:
+    """Runs a rank in a mount namespace of its own.
+
+    Home, /tmp, /dev, /proc, and /sys are the host's, and of its environment what may pass.
+    """
+
+    name = "apptainer"
+    _variable = "APPTAINERENV_LD_LIBRARY_PATH"
+
+    def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
+        """Return `program` inside apptainer exec (see model.Runtime)."""
+        options = options_of(self.name, platform)
+        require_no_stay(self.name, options)
+        require_host(self.name, options)
+        argv = ["sh", "-c", self._script(program.env, options.source), options.program or self.name, "exec"]
+        for bind in binds_of(self.name, options, folder):
+            argv += ["--bind", f"{bind.source}:{bind.target}{':ro' if bind.is_read_only else ''}"]
+        for device in options.devices:
+            argv += ["--bind", f"{device}:{device}"]
+        if options.network != "host":
+            argv += ["--net", "--network", options.network]
+        argv += ["--pwd", folder, *options.options, options.source, *program.argv]
+        return Invocation(argv=tuple(argv), env=program.env)
+
+    def _script(self, names: Iterable[str], source: str) -> str:
+        """Return what hands on LD_LIBRARY_PATH, alone of all variables replaced by Apptainer's own inside.
+
+        Other variables stay as they are: those of APPTAINERENV_, which --cleanenv would need, are evaluated
+        by a shell. Where an image is fetched, the addresses of proxies stay: Apptainer needs
+        them.
+        """
+        more = [_OWN, *([PROXIES] if "://" in source else [])]
+        hand_on = f'[ -z "$LD_LIBRARY_PATH" ] || export {self._variable}="$LD_LIBRARY_PATH"; '
+        return hand_on + exec_without_others(names, more=more)
+
+
+class Singularity(Apptainer):
+    """Apptainer under its former name, and SingularityCE."""
+
+    name = "singularity"
+    _variable = "SINGULARITYENV_LD_LIBRARY_PATH"

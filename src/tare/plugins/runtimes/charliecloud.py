@@ -1,0 +1,39 @@
+"""Runtime `charliecloud`: ch-run, which needs no root (ch-run(1))."""
+
+from __future__ import annotations
+
+from tare.core.errors import UsageError
+from tare.core.launch import Invocation
+from tare.core.site import Platform
+from tare.plugins.runtimes.contents import binds_of, options_of, require_host, require_no_stay
+from tare.plugins.runtimes.variables import exec_without_others
+
+_SCRIPT = 'export USER="${USER:-$(id -un)}"; '
+"""ch-run refuses to start without USER, which batch systems and containers may leave unset."""
+
+
+class Charliecloud:
+    """Runs a rank in a user and mount namespace of its own, and in all others of its host.
+
+    The host's /dev, /proc, /sys and /tmp are seen inside, and of its environment what may pass.
+    """
+
+    name = "charliecloud"
+
+    def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
+        """Return `program` inside ch-run (see model.Runtime)."""
+        options = options_of(self.name, platform)
+        require_no_stay(self.name, options)
+        require_host(self.name, options)
+        if options.network != "host":
+            raise UsageError(f"{self.name} always has the host's network; remove 'network'")
+        argv = ["sh", "-c", _SCRIPT + exec_without_others(program.env), options.program or "ch-run"]
+        if options.rootfs:
+            argv.append("--write")  # only then are targets of binds made that are not there yet
+        for bind in binds_of(self.name, options, folder):
+            if bind.is_read_only:
+                raise UsageError(f"{self.name} can bind nothing read-only; remove ':ro' from {bind.source}")
+            argv.append(f"--bind={bind.source}:{bind.target}")
+        argv += [f"--cd={folder}", *options.options, options.source, "--", *program.argv]
+        # PMIx would meet its server in shared memory by a way that a user namespace of one's own forbids.
+        return Invocation(argv=tuple(argv), env={"PMIX_MCA_gds": "hash", **program.env})

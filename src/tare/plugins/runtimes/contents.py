@@ -1,0 +1,64 @@
+"""What every container runtime reads of a platform."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tare.core.errors import UsageError
+from tare.core.site import ContainerOptions, ContainerShape, Platform
+
+
+class Bind(NamedTuple):
+    """A path of the host, where it is seen inside, and whether it may be written to there."""
+
+    source: str
+    target: str
+    is_read_only: bool = False
+
+
+def options_of(runtime: str, platform: Platform) -> ContainerOptions:
+    """Return the platform's container options. Raises UsageError when it has none."""
+    if platform.container is None:
+        raise UsageError(
+            f"runtime {runtime} needs a container; add 'container: {{image: …}}' or '{{rootfs: …}}'"
+        )
+    return platform.container
+
+
+def binds_of(runtime: str, options: ContainerOptions, folder: str | None = None) -> tuple[Bind, ...]:
+    """Return the platform's binds, then the working folder, if there is one, at its own path.
+
+    Raises UsageError for a folder that no runtime can bind.
+    """
+    own = () if folder is None else (own_path(runtime, folder),)
+    return (*(parse_bind(text) for text in options.binds), *own)
+
+
+def own_path(runtime: str, path: str) -> Bind:
+    """Return a bind of `path` at the same path. Raises UsageError where that cannot be written."""
+    if ":" in path:
+        raise UsageError(f"{runtime} takes ':' in {path!r} for the end of a path; choose an --out without it")
+    return Bind(path, path)
+
+
+def parse_bind(text: str) -> Bind:
+    """Return what ``SOURCE[:TARGET[:ro]]`` means."""
+    source, _, rest = text.partition(":")
+    target, _, mode = rest.partition(":")
+    return Bind(source, target or source, mode == "ro")
+
+
+def require_no_stay(runtime: str, options: ContainerOptions) -> None:
+    """Raise UsageError where a runtime without long-lived containers is asked for some."""
+    if options.shape is ContainerShape.NODE:
+        raise UsageError(
+            f"{runtime} has no containers that stay; use 'shape: rank', or the runtime podman or docker"
+        )
+
+
+def require_host(runtime: str, options: ContainerOptions) -> None:
+    """Raise UsageError where a runtime is asked not to share what it always shares with its host."""
+    if options.shm_bytes is not None:
+        raise UsageError(f"{runtime} always has the host's /dev/shm; remove 'shm'")
+    if options.is_memlock_unlimited:
+        raise UsageError(f"{runtime} always has the host's limits; remove 'memlock', and raise the host's")

@@ -1,0 +1,78 @@
+"""The runs that one output holds: most often one, but logs are appended to and concatenated."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from tare.plugins.workloads.common.benchmark import Findings, tell_apart
+
+
+@dataclasses.dataclass
+class OutputRun:
+    """One run: its figures by name of the FOM, and whether it came to its end."""
+
+    figures: dict[str, float] = dataclasses.field(default_factory=dict)
+    is_finished: bool = False
+    is_begun: bool = False
+    """Whether the output has its beginning."""
+
+
+class Runs:
+    """The runs of an output in the order in which they began."""
+
+    def __init__(self, findings: Findings, n_figures: int) -> None:
+        """Begin with none; each is going to have at most `n_figures`, for which `findings` has room."""
+        self._findings = findings
+        self._n_figures = n_figures
+        self._runs: list[OutputRun] = []
+
+    @property
+    def last(self) -> OutputRun | None:
+        """Return the run that began last."""
+        return self._runs[-1] if self._runs else None
+
+    @property
+    def open(self) -> OutputRun:
+        """Return the run that is under way; one begins where there is none."""
+        last = self.last
+        if last is None or last.is_finished:
+            if last is not None and last.is_begun:
+                self._findings.mixed("figures after the end of their run")
+            return self._add()
+        return last
+
+    def begin(self) -> OutputRun:
+        """Return a new run; one under way that has no figures yet is the same run."""
+        last = self.last
+        if last is None or last.is_finished or last.figures:
+            last = self._add()
+        last.is_begun = True
+        return last
+
+    def _add(self) -> OutputRun:
+        run = OutputRun()
+        self._runs.append(run)
+        self._findings.keep(self._n_figures)
+        return run
+
+    def report(self, *, end: str, nothing: str) -> bool:
+        """Add figures and problems to the findings; return whether the output is complete.
+
+        A run that was cut off and followed by another does not count. `end` says what the last run lacks
+        when it is not finished, `nothing` what the output lacks when it holds no run.
+        """
+        findings = self._findings
+        runs = [run for run in self._runs if run.is_finished or run is self._runs[-1]]
+        for number, run in enumerate(runs, 1):
+            for fom, value in run.figures.items():
+                findings.measure(fom, value, **tell_apart(number, len(runs)))
+        if not runs:
+            findings.problem(nothing)
+        elif not runs[-1].is_finished:
+            findings.problem(end)
+        return (
+            bool(runs)
+            and runs[-1].is_finished
+            and all(math.isfinite(value) for run in runs for value in run.figures.values())
+        )

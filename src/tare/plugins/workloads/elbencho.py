@@ -1,0 +1,250 @@
+"""elbencho, a storage benchmark: `elbencho.read`, `elbencho.write` (https://github.com/breuner/elbencho)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Self
+
+import msgspec
+
+from tare.core.case import Case
+from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.plugins.workloads.common.benchmark import Benchmark, Findings, coordinates
+from tare.plugins.workloads.common.peers import port_parameter
+from tare.plugins.workloads.common.services import services_stage
+from tare.plugins.workloads.elbencho_results import CsvReader, Phase, Table, TextReader, json_phase, split
+
+
+def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
+    return Fom(name=name, unit=unit, better=better, by=("phase",), summary=summary, is_primary=is_primary)
+
+
+def _rates(name: str, unit: str, what: str, *, is_primary: bool = False) -> tuple[Fom, Fom]:
+    return (
+        _fom(name, unit, Better.HIGHER, f"{what}, until the last thread was done", is_primary=is_primary),
+        _fom(f"{name}_first", unit, Better.HIGHER, f"{what}, until the first thread was done"),
+    )
+
+
+_FOMS = (
+    *_rates("bandwidth", "MiB/s", "data", is_primary=True),
+    *_rates("iops", "op/s", "reads or writes of one block", is_primary=True),
+    *_rates("entries", "op/s", "files or directories"),
+    _fom("time", "ms", Better.LOWER, "until the last thread was done"),
+    _fom("time_first", "ms", Better.LOWER, "until the first thread was done"),
+    _fom("latency", "us", Better.LOWER, "of one block, mean"),
+    _fom("latency_max", "us", Better.LOWER, "of one block, largest"),
+    _fom("entry_latency", "us", Better.LOWER, "of one file or directory, mean"),
+    _fom("entry_latency_max", "us", Better.LOWER, "of one file or directory, largest"),
+)
+
+_PARAMETERS = (
+    Parameter(
+        name="block",
+        kind=ParameterKind.BYTES,
+        default=1 << 20,
+        minimum=1,
+        summary="size of one read or write",
+    ),
+    Parameter(name="size", kind=ParameterKind.BYTES, default=1 << 30, minimum=1, summary="size of one file"),
+    Parameter(
+        name="files",
+        kind=ParameterKind.WHOLE,
+        default=1,
+        minimum=1,
+        summary="files of each thread's directory",
+    ),
+    Parameter(
+        name="direct",
+        kind=ParameterKind.FLAG,
+        default=True,
+        summary="pass the page cache by (O_DIRECT); without it a read may come from memory",
+    ),
+    Parameter(
+        name="random", kind=ParameterKind.FLAG, default=False, summary="random offsets instead of sequential"
+    ),
+    Parameter(
+        name="iodepth",
+        kind=ParameterKind.WHOLE,
+        default=1,
+        minimum=1,
+        summary="requests under way at once in each thread",
+    ),
+    port_parameter(1611),
+)
+
+_DESCRIPTION = """\
+`threads` threads on each node (and no MPI ranks) write and read files of their own below the case's storage
+path, and delete them. The bandwidth that counts is that of the whole phase (elbencho's column LAST DONE);
+when threads are done at different times, FIRST DONE tells what they reached while all were at work.
+
+On several nodes, each runs `elbencho --service`, and the first one also the master, which sums their results.
+
+Get the program from https://github.com/breuner/elbencho (static binaries, packages, containers). `tare parse`
+also reads logs of services, and result, CSV and JSON files."""
+
+
+class ElbenchoBenchmark(Benchmark, frozen=True, kw_only=True):
+    """One direction of elbencho; `phases` are those that its output must hold."""
+
+    phases: tuple[str, ...]
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what elbencho would refuse, or run without telling."""
+        block, size = int(case.parameters["block"]), int(case.parameters["size"])
+        if block > size:
+            yield f"block {block} is more than the size of a file, {size}; set size: {block}"
+        if case.parameters["direct"] and block % 512:
+            yield f"block {block} is no multiple of 512 as direct I/O needs; set block: 4096 or direct: false"
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the call of elbencho; a read has one before it that writes the files."""
+        if self.phases[0] == "READ":
+            prepare = _stage(case, "prepare", "--mkdirs", "--write", "--sync")
+            return (prepare, _stage(case, "run", "--read", "--delfiles", "--deldirs"))
+        return (_stage(case, "run", "--mkdirs", "--write", "--delfiles", "--deldirs"),)
+
+    def expecting(self, case: Case) -> Self:
+        """Return the workload with a parser that expects the phases of its own command."""
+        return msgspec.structs.replace(self, phases=(*self.phases, "RMFILES", "RMDIRS"))
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read text, CSV or JSON results, or the log of a master and its services."""
+        findings = Findings(self.foms)
+        log = _Log(findings, self.phases)
+        for line in findings.lines(lines, on_torn=log.read_end):
+            log.read(line)
+        return log.parsed()
+
+
+def _stage(case: Case, name: str, *phases: str) -> Stage:
+    """Return the call of elbencho for `phases`: alone on one node, the master of services on several."""
+    if case.layout.nodes == 1:
+        return Stage(name=name, argv=_argv(case, *phases), is_mpi=False)
+    port = int(case.parameters["port"])
+    service = ["elbencho", "--service", "--foreground", "--port", str(port)]
+    hosts = ("--hostsfile", f"{{work}}/{name}/hosts", "--port", str(port))
+    return services_stage(case, service, _argv(case, *hosts, *phases), port, name=name)
+
+
+def _argv(case: Case, *phases: str) -> tuple[str, ...]:
+    parameters = case.parameters
+    argv = ["elbencho", *phases, "--threads", str(case.layout.threads), "--files", str(parameters["files"])]
+    argv += ["--size", str(parameters["size"]), "--block", str(parameters["block"]), "--lat", "--nolive"]
+    argv += ["--direct"] if parameters["direct"] else []
+    argv += ["--rand"] if parameters["random"] else []
+    argv += ["--iodepth", str(parameters["iodepth"])] if int(parameters["iodepth"]) > 1 else []
+    return (*argv, "{storage}")
+
+
+_WORDS = ("ISO date,", "ERROR", "Phase: ", "Label,Phase,RuntimeMS")
+"""How lines begin that are of one of elbencho's files, or say that there is no result."""
+
+
+class _Log:
+    """The results in a log or file, as its lines give them."""
+
+    def __init__(self, findings: Findings, expected: tuple[str, ...]) -> None:
+        self._expected = expected
+        self._findings = findings
+        self._text = TextReader(findings)
+        self._csv = CsvReader(findings)
+        self._json: list[Phase] = []
+        self._is_whole = True
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        first = line[:1]
+        if first == " ":
+            self._text.read_row(line)
+        elif first == "{" and '"phase_type"' in line:
+            self._read_json(line)
+        elif first.isdigit() and line.count(",") > 9:
+            self._csv.read(line)
+        elif line.startswith(_WORDS):
+            self._read_word(line)
+        elif line:
+            self._text.read(line)
+
+    def read_end(self, line: str) -> None:
+        """Take in the last line of a file where it lacks its end: some lines are whole without."""
+        if line == "---" or line.endswith('"'):
+            self.read(line)
+        elif line[:1].isdigit() or line[:1] == "{":
+            self._is_whole = False
+
+    def _read_json(self, line: str) -> None:
+        phase = json_phase(line)
+        if phase is None:
+            self._findings.problem("a line of JSON is broken")
+            self._is_whole = False
+        else:
+            self._json.append(phase)
+            self._findings.keep(len(phase.figures))
+
+    def _read_word(self, line: str) -> None:
+        if line.startswith("ISO date,"):
+            self._csv.read_head(line)
+        elif line.startswith("ERROR"):
+            self._findings.problem(f"elbencho says {line[:200]}")
+        elif line.startswith("Label,"):
+            self._findings.problem("this is a --livecsv of samples while elbencho ran, not a file of results")
+        else:
+            self._findings.problem("this is a dry run, which measures nothing")
+
+    def parsed(self) -> Parsed:
+        """Return the figures of every phase of every run."""
+        faults = [*self._faults()]
+        tables = [] if self._text.is_mixed else self._tables()
+        for fault in faults:
+            self._findings.problem(fault)
+        for table, at in zip(tables, coordinates([table.facts for table in tables]), strict=True):
+            self._findings.say(**table.facts)
+            for phase in table.phases:
+                for (fom, is_read), value in phase.figures.items():
+                    self._findings.measure(fom, value, **{"phase": phase.name + " read" * is_read, **at})
+        return self._findings.parsed(is_complete=not faults)
+
+    def _faults(self) -> Iterator[str]:
+        """Yield why these are not the whole results of whole runs."""
+        if self._text.is_mixed:
+            yield "the results of several programs are mixed line by line; no row can be told whose it is"
+            return
+        yield from self._text.finish()
+        if not self._is_whole:
+            yield "the last line is cut short"
+        if self._csv.broken_rows:
+            yield f"{self._csv.broken_rows} rows of CSV are broken"
+        yield from _shortfalls(self._tables(), self._expected)
+
+    def _tables(self) -> list[Table]:
+        return [*self._text.tables, *split([*self._csv.phases, *self._json])]
+
+
+def _shortfalls(tables: list[Table], expected: Iterable[str]) -> Iterator[str]:
+    """Yield what is missing from `tables`: a phase that was asked for, or the end of the last run."""
+    for phase in expected:
+        if not any(phase in table.names for table in tables):
+            yield f"the output holds no results of phase {phase}"
+    earlier, last = [table.names for table in tables[:-1]], tables[-1].names if tables else []
+    if last not in earlier and any(names[: len(last)] == last for names in earlier):
+        yield "the last run stops where others go on to their next phase"
+
+
+def _workload(name: str, phases: tuple[str, ...], summary: str) -> ElbenchoBenchmark:
+    return ElbenchoBenchmark(
+        name=f"elbencho.{name}",
+        summary=summary,
+        description=_DESCRIPTION,
+        parameters=_PARAMETERS,
+        foms=_FOMS,
+        needs_transport=False,
+        phases=phases,
+    )
+
+
+WORKLOADS = (
+    _workload("read", ("READ",), "Threads read files: bandwidth, operations, latency."),
+    _workload("write", ("WRITE",), "Threads write files: bandwidth, operations, latency."),
+)
+"""What the entry point `elbencho` offers."""

@@ -1,0 +1,112 @@
+"""What elbencho says of its own run: in columns of CSV, in the `config` of JSON, on its command line in text.
+
+The names are those of parameters. Text says no more than the command line, which only result files have
+(--resfile): what is not on it is left out, but for flags, whose absence is their value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from tare.core.values import Scalar
+
+_MOST_DIGITS = 15
+_COUNTS = {
+    "hosts": "nodes",
+    "threads": "threads",
+    "files": "files",
+    "file size": "size",
+    "block size": "block",
+    "IO depth": "iodepth",
+}
+_FLAGS = {"direct IO": "direct", "random": "random"}
+"""Columns of CSV and the names of parameters; JSON writes the same with its own spelling."""
+_JSON_NAMES = {"file size": "file_size", "block size": "block_size", "IO depth": "io_depth",
+               "direct IO": "direct_io", "random": "random_offsets"}  # fmt: skip
+_VALUES = {
+    "--threads": "threads", "-t": "threads", "--files": "files", "-N": "files",
+    "--size": "size", "-s": "size", "--block": "block", "-b": "block", "--iodepth": "iodepth",
+}  # fmt: skip
+_SIZES = frozenset({"size", "block", "files"})
+_SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)", re.IGNORECASE)
+_POWERS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
+"""Units count in 1024 (UnitTk.cpp: numHumanToBytes)."""
+_WORD = re.compile(r'"([^"]*)"|([^\s"]+)')
+_OF_OTHERS = frozenset({"--configfile", "-c", "--hostsfile", "--numhosts", "--numservers"})
+"""Options that say elsewhere what the command line then does not."""
+
+
+def csv_facts(row: Mapping[str, str]) -> Iterator[tuple[str, Scalar]]:
+    """Yield what a row of CSV says of its run, by the name of the parameter."""
+    yield from _facts(row, {name: name for name in (*_COUNTS, *_FLAGS)})
+
+
+def json_facts(config: Mapping[str, str | int | float | None]) -> Iterator[tuple[str, Scalar]]:
+    """Yield what the `config` of a phase says of its run, where numbers and flags may be texts."""
+    texts = {
+        name: str(value).lower().replace("true", "1").replace("false", "0") for name, value in config.items()
+    }
+    yield from _facts(texts, {name: _JSON_NAMES.get(name, name) for name in (*_COUNTS, *_FLAGS)})
+
+
+def _facts(row: Mapping[str, str], spelt: Mapping[str, str]) -> Iterator[tuple[str, Scalar]]:
+    for column, name in _COUNTS.items():
+        text = row.get(spelt[column], "")
+        if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS:
+            yield name, int(text)
+    for column, name in _FLAGS.items():
+        if (text := row.get(spelt[column], "")) in {"0", "1"}:
+            yield name, text == "1"
+    if version := row.get("version"):
+        yield "program_version", version
+
+
+def command_facts(line: str) -> dict[str, Scalar]:
+    """Return what the command line of a run says of it.
+
+    Nodes are the distinct host names of --hosts, and one without it. Where a file says more of the run
+    (--configfile), nothing is known for certain but what stands here.
+    """
+    words = [
+        match[1] if match[1] is not None else match[2] for match in _WORD.finditer(line.partition(": ")[2])
+    ]
+    options = _options(words[1:])
+    facts: dict[str, Scalar] = {}
+    for option, name in _VALUES.items():
+        if (value := options.get(option)) is not None and (number := _number(value, name)) is not None:
+            facts[name] = number
+    is_all = options.keys().isdisjoint({"--configfile", "-c"})
+    if is_all or "--direct" in options:
+        facts["direct"] = "--direct" in options
+    if is_all or "--rand" in options:
+        facts["random"] = "--rand" in options
+    if options.keys().isdisjoint(_OF_OTHERS) and (nodes := _n_hosts(options.get("--hosts", ""))):
+        facts["nodes"] = nodes
+    return facts
+
+
+def _options(words: list[str]) -> dict[str, str]:
+    """Return the options in `words` with what follows them, or stands behind their ``=``."""
+    found: dict[str, str] = {}
+    for word, following in pairwise([*words, ""]):
+        if word.startswith("-"):
+            name, sign, value = word.partition("=")
+            found[name] = value if sign else following
+    return found
+
+
+def _number(text: str, name: str) -> int | None:
+    match = _SIZE.fullmatch(text)
+    if match is None or (match[2] and name not in _SIZES):
+        return None
+    return int(match[1]) << _POWERS[match[2].lower()]
+
+
+def _n_hosts(text: str) -> int | None:
+    """Return how many hosts a list names, None where it holds ranges; one where there is no list."""
+    if "[" in text:
+        return None
+    names = {name.partition(":")[0] for name in re.split(r"[,\s]+", text) if name}
+    return len(names) or 1

@@ -1,0 +1,366 @@
+"""Read what elbencho measured from any of its results: text, CSV, JSON, and the logs of its services.
+
+A phase (MKDIRS, WRITE, READ …) has two columns: when the first thread was done, and when the last was
+(Statistics.cpp: printPhaseResults…). In text a phase is a block of labelled rows that ends with ``---``; in
+CSV (--csvfile) it is a row, and in JSON (--jsonfile) a line. Since 3.0, times in text have a unit each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from tare.core.errors import NOT_JSON
+from tare.core.values import Scalar
+from tare.plugins.workloads.common.benchmark import Findings
+from tare.plugins.workloads.common.text import figure
+from tare.plugins.workloads.elbencho_facts import command_facts, csv_facts, json_facts
+
+MEBIBYTE = 1 << 20
+_MOVING = frozenset({"WRITE", "READ", "MKDIRS"})
+"""Phases that always have a rate."""
+_SILENT = frozenset({"SYNC", "DROPCACHE"})
+"""Phases between the others, which move no data of their own and come several times."""
+
+
+@dataclasses.dataclass
+class Phase:
+    """One phase: figures of merit by name, and by whether they are those of a mix's readers.
+
+    `total` is how much it did, in MiB or entries: the sum over services is that of their master.
+    """
+
+    name: str
+    figures: dict[tuple[str, bool], float] = dataclasses.field(default_factory=dict)
+    total: float | None = None
+    totals: set[str] = dataclasses.field(default_factory=set)
+    """The figures of which text gives totals."""
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
+    """What it says of its run, by the name of the parameter."""
+
+    @property
+    def lacks(self) -> set[str]:
+        """The rates that are missing beside a total, or the totals beside a rate: each has both."""
+        rates = {name for name, is_read in self.figures if name in _TOTAL_OF.values() and not is_read}
+        return rates ^ self.totals or ({"rate"} if not rates and self.name in _MOVING else set())
+
+
+@dataclasses.dataclass
+class Table:
+    """The phases of one run, in their order."""
+
+    phases: list[Phase] = dataclasses.field(default_factory=list)
+
+    def add(self, phase: Phase) -> None:
+        """Append `phase`, unless it is one that measures nothing."""
+        if phase.name not in _SILENT:
+            self.phases.append(phase)
+
+    @property
+    def facts(self) -> dict[str, Scalar]:
+        """Return what its phases say of the run."""
+        return {name: value for phase in self.phases for name, value in phase.facts.items()}
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of its phases."""
+        return [phase.name for phase in self.phases]
+
+
+# Text
+
+_BLOCK = re.compile(
+    r"([A-Z][A-Z0-9_+-]*)\s+Elapsed (?:ms\s+:\s+([0-9]+)\s+([0-9]+)|time\s+:\s+(\S+)\s+(\S+))"
+)
+_ELAPSED = re.compile(r"(?:([0-9]{1,9})h)?(?:([0-9]{1,2})m)?([0-9]{1,2}(?:\.[0-9]{3})?)s|([0-9]{1,3})ms")
+"""UnitTk::elapsedMSToHumanStr: ``26ms``, ``1.001s``, ``2m3.456s``, ``3h25m45s``."""
+_VALUES = re.compile(r"\s+([0-9]+)\s+([0-9]+)")
+_LATENCY = re.compile(r"(\w+)( rd| wr)? lat(?: us|ency)")
+_LATENCIES = re.compile(
+    r"\s+\[ min=[0-9.]+(?:[mu]?s)? avg=([0-9]+(?:\.[0-9]+)?)([mu]?s)? max=([0-9]+(?:\.[0-9]+)?)([mu]?s)? \]"
+)
+_MICROSECONDS = {None: 1.0, "us": 1.0, "ms": 1e3, "s": 1e6}
+_LABELS: Mapping[str, tuple[str, bool, float]] = {
+    "IOPS": ("iops", False, 1),
+    "IOPS write": ("iops", False, 1),
+    "IOPS read": ("iops", True, 1),
+    "Throughput MiB/s": ("bandwidth", False, 1),
+    "MiB/s write": ("bandwidth", False, 1),
+    "MiB/s read": ("bandwidth", True, 1),
+    "Throughput MB/s": ("bandwidth", False, 1e6 / MEBIBYTE),
+    "MB/s write": ("bandwidth", False, 1e6 / MEBIBYTE),
+    "MB/s read": ("bandwidth", True, 1e6 / MEBIBYTE),
+    **{
+        f"{entries}/s{mix}": ("entries", mix == " read", 1)
+        for entries in ("Files", "Dirs", "Objects", "Buckets")
+        for mix in ("", " write", " read")
+    },
+}
+"""Label to figure of merit, whether it is that of a mix's readers, and its factor to our unit."""
+_TOTAL_OF = {"MiB": "bandwidth", **dict.fromkeys(("iles", "irs", "bjects", "uckets"), "entries")}
+"""What a total counts, by its label, and the rate of the same."""
+_OF_DATA = ("IOPS", "Throughput", "MiB/s", "MB/s")
+"""Rows that a phase of directories does not have."""
+_TOTALS = re.compile(
+    r"Total (?:MiB|files|dirs|objects|buckets)|(?:Files|Dirs|Objects|Buckets) total|MiB write"
+)
+
+
+class TextReader:
+    """Blocks of text: closed ones go into tables; `is_mixed` says that several tables came line by line."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self.tables: list[Table] = []
+        self.services = 0
+        self.is_mixed = False
+        self._lacking: set[str] = set()
+        self._open: Phase | None = None
+        self._blocks: list[list[Phase]] = []
+        self._facts: dict[str, Scalar] = {}
+        self._announced: dict[str, Scalar] = {}
+        """What the command line says that stands above the table, and above the next one."""
+
+    def read(self, line: str) -> None:
+        """Take in a line that is no row of a block."""
+        if line == "---":
+            self._close()
+        elif "Elapsed " in line:
+            if match := _BLOCK.fullmatch(line):
+                self.is_mixed |= self._open is not None
+                first, last = _milliseconds(match[2] or match[4]), _milliseconds(match[3] or match[5])
+                figures = {("time_first", False): first, ("time", False): last}
+                self._open = Phase(match[1], figures, facts=self._facts)
+        elif line.startswith("COMMAND LINE: "):
+            self._announced = command_facts(line)
+        elif line.startswith("OPERATION "):
+            self.is_mixed |= self._open is not None or (bool(self._blocks) and not self._blocks[-1])
+            self._blocks.append([])
+            self._findings.begin()
+            self._facts, self._announced = self._announced, {}
+        elif line.startswith("Service now listening"):
+            self.services += 1
+
+    def read_row(self, line: str) -> None:
+        """Take in a line that begins with a blank: a row of the block that is open."""
+        if self.is_mixed:
+            return
+        label, _, text = line.partition(":")
+        label = label.strip()
+        if label in _LABELS:
+            if values := _VALUES.fullmatch(text):
+                name, is_read, factor = _LABELS[label]
+                first, last = float(values[1]) * factor, float(values[2]) * factor
+                self._record(label, {(f"{name}_first", is_read): first, (name, is_read): last})
+        elif match := _LATENCY.fullmatch(label):
+            if values := _LATENCIES.fullmatch(text):
+                name = "latency" if match[1] == "IO" else "entry_latency"
+                is_read = match[2] == " rd"
+                mean, longest = (float(values[at]) * _MICROSECONDS[values[at + 1]] for at in (1, 3))
+                self._record(label, {(name, is_read): mean, (f"{name}_max", is_read): longest})
+        elif self._open is not None and _TOTALS.fullmatch(label) and (values := _VALUES.fullmatch(text)):
+            self.is_mixed |= self._open.name in _SILENT
+            if self._open.total is None:
+                self._open.total = float(values[2])
+            self._open.totals.update(fom for word, fom in _TOTAL_OF.items() if word in label)
+
+    def _record(self, label: str, figures: Mapping[tuple[str, bool], float]) -> None:
+        # With --dirstats, directories come below the files that they hold.
+        phase = self._open.name if self._open else ""
+        is_of_data = label.startswith(_OF_DATA)
+        if self._open is None or phase in _SILENT or (is_of_data and "DIR" in phase):
+            self.is_mixed = True
+        elif not label.startswith("Dirs/s") or figures.keys().isdisjoint(self._open.figures):
+            self.is_mixed |= not figures.keys().isdisjoint(self._open.figures)
+            self._open.figures.update(figures)
+
+    def _close(self) -> None:
+        if self._open is None:
+            return
+        self._lacking |= {f"{row} of phase {self._open.name}" for row in self._open.lacks}
+        if not self._blocks:
+            self._blocks.append([])
+        self._blocks[-1].append(self._open)
+        self._findings.begin()
+        self._findings.keep(len(self._open.figures))
+        self._open = None
+
+    def finish(self) -> Iterator[str]:
+        """Make tables of the blocks; yield why that cannot be done."""
+        if self._open is not None:
+            yield f"the results of phase {self._open.name} are cut short"
+        if self._lacking:
+            yield f"lines are missing: rate or total of {', '.join(sorted(self._lacking))}"
+        for blocks in self._blocks:
+            if self.services:
+                self.tables.append(Table())
+                yield from self._add_masters(blocks)
+            else:
+                self.tables.extend(split(blocks) or [Table()])
+
+    def _add_masters(self, blocks: Iterable[Phase]) -> Iterator[str]:
+        """Keep of each phase what the master says: its total is the sum of those of its services."""
+        groups: list[list[Phase]] = []
+        for block in blocks:
+            if not groups or groups[-1][0].name != block.name:
+                groups.append([])
+            groups[-1].append(block)
+        for group in groups:
+            name, whole = group[0].name, sum(block.total or 0 for block in group)
+            masters = [block for block in group if 2 * (block.total or 0) == whole]
+            if name in _SILENT:
+                continue
+            if len(group) == self.services + 1 and masters:
+                self.tables[-1].add(masters[-1])
+            else:
+                yield f"phase {name} has {len(group)} results of {self.services} services and their master"
+
+
+def _milliseconds(text: str) -> float:
+    """Return an elapsed time, NaN where it is none; a bare number counts milliseconds."""
+    if text.isdecimal():
+        return float(text)
+    match = _ELAPSED.fullmatch(text)
+    if match is None:
+        return math.nan
+    if match[4]:
+        return float(match[4])
+    seconds = 3600 * int(match[1] or 0) + 60 * int(match[2] or 0) + float(match[3])
+    return round(1000 * seconds, 6)
+
+
+def split(phases: Iterable[Phase]) -> list[Table]:
+    """Return the tables of `phases`: a phase that comes again begins another run."""
+    tables: list[Table] = []
+    for phase in phases:
+        if not tables or phase.name in tables[-1].names or _is_other(tables[-1].facts, phase.facts):
+            tables.append(Table())
+        tables[-1].add(phase)
+    return tables
+
+
+def _is_other(facts: Mapping[str, Scalar], more: Mapping[str, Scalar]) -> bool:
+    """Return whether two phases say of their run what cannot be of one."""
+    return any(facts.get(name, value) != value for name, value in more.items())
+
+
+# CSV
+
+_CSV_FIGURES = {"time ms": "time", "entries/s": "entries", "IOPS": "iops", "MiB/s": "bandwidth"}
+_CSV_LATENCIES = {"Ent": "entry_latency", "IO": "latency"}
+
+
+class CsvReader:
+    """Rows of a --csvfile, by the names of its columns, which grow with every version."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self.phases: list[Phase] = []
+        self.broken_rows = 0
+        self._columns: list[str] | None = None
+        self._seen: set[int] = set()
+
+    def read_head(self, line: str) -> None:
+        """Take in the names of the columns."""
+        self._columns = line.split(",")
+
+    def read(self, line: str) -> None:
+        """Take in a row. No value holds a comma: elbencho replaces them (Statistics.cpp)."""
+        if self._columns is None:
+            self.broken_rows += line.endswith('"')  # what its columns are stands after it, or nowhere
+            return
+        values = line.split(",")
+        if len(values) != len(self._columns) or (self._columns[-1] == "command" and not line.endswith('"')):
+            self.broken_rows += 1
+            return
+        row = dict(zip(self._columns, values, strict=True))
+        phase = Phase(row.get("operation", ""), dict(_csv_figures(row)), facts=dict(csv_facts(row)))
+        if phase.name not in _SILENT and hash(line) in self._seen:  # rows hold the moment of their phase
+            self._findings.mixed("a row of CSV stands there twice")
+        self._seen.add(hash(line))
+        self.phases.append(phase)
+        self._findings.keep(len(phase.figures))
+
+
+def _csv_figures(row: Mapping[str, str]) -> Iterator[tuple[tuple[str, bool], float]]:
+    for prefix, is_read in (("", False), ("rwmix read ", True)):
+        columns = {f"{prefix}{column} [last]": name for column, name in _CSV_FIGURES.items()}
+        columns |= {f"{prefix}{column} [first]": f"{name}_first" for column, name in _CSV_FIGURES.items()}
+        for column, name in _CSV_LATENCIES.items():
+            columns |= {
+                f"{prefix}{column} lat us [avg]": name,
+                f"{prefix}{column} lat us [max]": f"{name}_max",
+            }
+        for column, name in columns.items():
+            value = figure(row.get(column, ""))
+            if value is not None:
+                yield (name, is_read), value
+
+
+# JSON
+
+_Text = str | int | float | None
+
+
+class _JsonLatency(msgspec.Struct):
+    avg_us: _Text = None
+    max_us: _Text = None
+
+
+class _JsonLatencies(msgspec.Struct):
+    io: _JsonLatency = msgspec.field(default_factory=_JsonLatency, name="IO")
+    entries: _JsonLatency = msgspec.field(default_factory=_JsonLatency)
+
+
+class _JsonDone(msgspec.Struct):
+    elapsed_time_ms: _Text = None
+    entries: _Text = msgspec.field(default=None, name="entries/s")
+    iops: _Text = None
+    bytes_per_s: _Text = msgspec.field(default=None, name="bytes/s")
+    latency: _JsonLatencies = msgspec.field(default_factory=_JsonLatencies)
+    rwmix_read: _JsonDone | None = None
+
+
+class _JsonPhase(msgspec.Struct):
+    phase_type: str
+    first_done: _JsonDone
+    last_done: _JsonDone
+    config: dict[str, _Text] = {}
+
+
+_json_phase = msgspec.json.Decoder(_JsonPhase)
+
+
+def json_phase(line: str) -> Phase | None:
+    """Return the phase that a line of a --jsonfile holds; None when it is not whole."""
+    try:
+        phase = _json_phase.decode(line)
+    except (UnicodeEncodeError, *NOT_JSON):
+        return None
+    figures: dict[tuple[str, bool], float] = {}
+    for done, suffix in ((phase.first_done, "_first"), (phase.last_done, "")):
+        figures.update(_json_figures(done, suffix, is_read=False))
+        if done.rwmix_read is not None:
+            figures.update(_json_figures(done.rwmix_read, suffix, is_read=True))
+    return Phase(phase.phase_type, figures, facts=dict(json_facts(phase.config)))
+
+
+def _json_figures(done: _JsonDone, suffix: str, *, is_read: bool) -> Iterator[tuple[tuple[str, bool], float]]:
+    texts = {
+        f"time{suffix}": (done.elapsed_time_ms, 1),
+        f"entries{suffix}": (done.entries, 1),
+        f"iops{suffix}": (done.iops, 1),
+        f"bandwidth{suffix}": (done.bytes_per_s, MEBIBYTE),
+        "latency": (done.latency.io.avg_us, 1),
+        "latency_max": (done.latency.io.max_us, 1),
+        "entry_latency": (done.latency.entries.avg_us, 1),
+        "entry_latency_max": (done.latency.entries.max_us, 1),
+    }
+    for name, (text, divisor) in texts.items():
+        value = None if text is None else figure(str(text))
+        if value is not None:
+            yield (name, is_read), value / divisor

@@ -1,0 +1,325 @@
+"""fio, the flexible I/O tester: `fio.read`, `fio.write`, `fio.randread`, `fio.randwrite`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Self
+
+import msgspec
+
+from tare.core.case import Case
+from tare.core.values import Scalar
+from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
+from tare.plugins.workloads.common.peers import port_parameter
+from tare.plugins.workloads.common.services import services_stage
+from tare.plugins.workloads.fio_results import Job, JsonReader
+from tare.plugins.workloads.fio_terse import TerseReader
+from tare.plugins.workloads.fio_text import TextReader
+
+_BANNER = Banner("fio-", r'(?m)(?:^fio-|"fio version" : "fio-)([0-9][^\s"]*)')
+_SIGNAL = re.compile(r"fio: terminating on signal [0-9]+")
+_ERROR = re.compile(r"fio: pid=.*\berr=[0-9]+/")
+
+_DESCRIPTION = """\
+`threads` jobs on each node (and no MPI ranks) read or write a file each below the case's storage path, for
+time_s seconds, with iodepth requests under way at once. Bandwidth counts in KiB/s as fio prints it; latencies
+are those of completion (clat), in microseconds.
+
+On several nodes, each runs `fio --server`, and the first one also `fio --client` with a job file for each of
+them, so that all begin together and their files have names of their own on a file system that they share.
+What counts is fio's sum over all clients.
+
+Debian has it (`apt install fio`; https://fio.readthedocs.io). Sequential jobs move blocks of 1 MiB, random
+ones of 4 KiB, unless `block` says otherwise. Direct I/O passes the page cache by; a file system that has none
+(tmpfs before Linux 6.6) refuses it."""
+
+
+class FioBenchmark(Benchmark, frozen=True, kw_only=True):
+    """One pattern of fio, its value of --rw; `nodes` are the case's, where there is one."""
+
+    pattern: str
+    nodes: int | None = None
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what fio would refuse, or run without telling."""
+        block, size = int(case.parameters["block"]), int(case.parameters["size"])
+        if block > size:
+            yield f"block {block} is more than the size of a file, {size}; set size: {block}"
+        if case.parameters["direct"] and block % 512:
+            yield f"block {block} is no multiple of 512 as direct I/O needs; set block: 4096 or direct: false"
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one call of fio, which deletes its files at its end."""
+        if case.layout.nodes > 1:
+            return (self._on_several_nodes(case),)
+        argv = (f"--{name}={value}" for name, value in self._options(case).items())
+        flags = ("--time_based", "--group_reporting", "--unlink=1", "--output-format=json")
+        return (Stage(argv=("fio", f"--name={self.pattern}", *argv, *flags), is_mpi=False),)
+
+    def _on_several_nodes(self, case: Case) -> Stage:
+        """Return a server on each node and their client, which is given a job file for each."""
+        port = int(case.parameters["port"])
+        options = {**self._options(case), "time_based": 1, "group_reporting": 1, "unlink": 1}
+        options["directory"] = "${STORAGE}"  # fio's client fills in what is in its environment
+        lines = "".join(f"{name}={value}\n" for name, value in options.items())
+        files = {
+            f"{node}.fio": f"[{self.pattern}]\n{lines}filename_format=$jobname.{node}.$jobnum\n"
+            for node in range(case.layout.nodes)
+        }
+        stage = services_stage(
+            case,
+            ["fio", f"--server=ip:%a,{port}"],
+            ["fio", "--output-format=json"],
+            port,
+            each=[f"--client=ip:%a,{port}", "{work}/run/%r.fio"],
+            files=files,
+        )
+        return msgspec.structs.replace(stage, env={"STORAGE": "{storage}"})
+
+    def expecting(self, case: Case) -> Self:
+        """Return the same with the nodes that `case` asks for."""
+        return msgspec.structs.replace(self, nodes=case.layout.nodes)
+
+    def _options(self, case: Case) -> dict[str, object]:
+        parameters = case.parameters
+        return {
+            "rw": self.pattern,
+            "bs": parameters["block"],
+            "size": parameters["size"],
+            "numjobs": case.layout.threads,
+            "iodepth": parameters["iodepth"],
+            "ioengine": parameters["ioengine"],
+            "direct": int(bool(parameters["direct"])),
+            "runtime": f"{float(parameters['time_s']):.0f}",
+            "directory": "{storage}",
+        }
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the jobs of every JSON document, or else of fio's text or terse rows."""
+        findings = Findings(self.foms)
+        log = _Log(findings, self.pattern, self.nodes or 1)
+        for line in findings.lines(lines, on_torn=log.read_end, banner=_BANNER):
+            log.read(line)
+        return log.parsed()
+
+
+class _Log:
+    """The results in a log, as its lines give them."""
+
+    def __init__(self, findings: Findings, pattern: str, nodes: int) -> None:
+        self._pattern = pattern
+        self._nodes = nodes
+        self._findings = findings
+        self._json = JsonReader(findings)
+        self._text = TextReader(findings)
+        self._terse = TerseReader(findings)
+        self._is_interrupted = False
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        first = line[:1]
+        if first == " " and self._json.is_open:
+            self._json.add(line)
+        elif first == "f" and line.startswith("fio: "):
+            self._read_word(line)
+        elif self._json.is_open or first == "{":
+            self._json.read(line)
+        elif first.isdigit() and ";" in line:
+            self._terse.read(line)
+        elif "verify failed" in line:
+            self._findings.problem(f"fio read back other data than it wrote: {line[:200]}")
+        else:
+            self._text.read(line)
+
+    def read_end(self, line: str) -> None:
+        """Take in the last line of a file where it lacks its end: a brace is whole without."""
+        if line == "}":
+            self.read(line)
+        elif line[:1].isdigit() and ";" in line:
+            self._terse.faults.setdefault("the last row of fio's terse output lacks its end")
+
+    def _read_word(self, line: str) -> None:
+        if _SIGNAL.match(line):
+            self._is_interrupted = True
+            self._findings.problem(f"fio was interrupted: {line}")
+        elif _ERROR.match(line):
+            self._findings.problem(f"fio says {line[:200]}")
+
+    def parsed(self) -> Parsed:
+        """Return the figures of every job."""
+        self._json.finish()
+        self._text.finish()
+        runs, faults = self._results()
+        if self._nodes > 1:
+            faults = [*faults, *_missing_clients(runs, self._nodes)]
+            runs = [[job for job in jobs if job.is_sum] for jobs in runs]
+        is_terse = runs == [self._terse.jobs]
+        if not any(job.figures for jobs in runs for job in jobs):
+            faults = [*faults, "the output holds no figures of fio"]
+        for fault in faults:
+            self._findings.problem(fault)
+        which = coordinates([_common(jobs) for jobs in runs])
+        for jobs, run in zip(runs, which, strict=True):
+            self._findings.say(**_common(jobs))
+            self._require_pattern(jobs)
+            for job, place in _places(jobs):
+                if job.error:
+                    self._findings.problem(f"job {job.name} of fio ended with error {job.error}")
+                at = place | run
+                for operation, figures in job.figures.items():
+                    for fom, value in figures.items():
+                        self._findings.measure(fom, value, operation=operation, **at)
+        is_complete = not faults and not self._is_interrupted
+        return self._findings.parsed(is_complete=is_complete, is_end_told=not is_terse)
+
+    def _require_pattern(self, jobs: list[Job]) -> None:
+        """Find what no job of a run did: that of a mix is not told by a workload, and is kept as `rw`."""
+        printed = dict.fromkeys(str(job.facts["rw"]) for job in jobs if "rw" in job.facts)
+        if printed and printed.keys().isdisjoint({self._pattern, *_MIXES.get(self._pattern, ())}):
+            self._findings.problem(
+                f"fio.{self._pattern} is of rw={self._pattern}, and fio printed rw={', '.join(printed)}"
+            )
+
+    def _results(self) -> tuple[list[list[Job]], list[str]]:
+        """Return the runs, and what is wrong with them, of the format that tells most."""
+        if self._json.runs or self._json.faults:
+            others = [*self._text.runs] or ([self._terse.jobs] if self._terse.jobs else [])
+            if any(job.figures for jobs in others for job in jobs) and not _are_same(self._json.runs, others):
+                return self._json.runs, [*self._json.faults, "fio's JSON and its text are of other runs"]
+            return self._json.runs, self._json.faults
+        if self._text.runs:
+            return self._text.runs, [*self._text.faults()]
+        return [self._terse.jobs] if self._terse.jobs else [], [*self._terse.faults]
+
+
+def _are_same(runs: list[list[Job]], others: list[list[Job]]) -> bool:
+    """Return whether two formats tell of the same runs: as many, with the rates of the last one of each."""
+    if len(runs) != len(others) or not runs or [len(jobs) for jobs in runs] != [len(jobs) for jobs in others]:
+        return False
+    for one, other in zip(runs[-1], others[-1], strict=True):
+        for operation, figures in other.figures.items():
+            rate = one.figures.get(operation, {}).get("iops", 0.0)
+            if abs(rate - figures.get("iops", 0.0)) > _ROUNDED * rate + 1:
+                return False
+    return True
+
+
+_MIXES: Mapping[str, tuple[str, ...]] = {
+    "read": ("rw", "readwrite"),
+    "write": ("rw", "readwrite", "trimwrite"),
+    "randread": ("randrw",),
+    "randwrite": ("randrw", "randtrimwrite"),
+}
+"""Patterns of which a workload's operation is a part."""
+_ROUNDED = 0.02
+"""How far a rate in text, of few digits, may be from that in JSON."""
+
+
+def _common(jobs: list[Job]) -> dict[str, Scalar]:
+    """Return what all jobs of a run were asked for alike."""
+    told = [job.facts for job in jobs if not job.is_sum]
+    first = told[0] if told else {}
+    return {name: value for name, value in first.items() if all(one.get(name) == value for one in told)}
+
+
+def _missing_clients(runs: list[list[Job]], nodes: int) -> Iterator[str]:
+    """Yield how the jobs of `runs` fall short of a sum over as many clients as there are nodes."""
+    for jobs in runs:
+        n_clients = len(jobs) - sum(job.is_sum for job in jobs)
+        if n_clients != nodes or n_clients == len(jobs):
+            yield f"fio has results of {n_clients} of {nodes} nodes, and {len(jobs) - n_clients} sums of them"
+
+
+def _places(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Scalar]]]:
+    """Yield each job with what tells it apart: host and name, and a number where names repeat."""
+    counts = Counter((job.host, job.name) for job in jobs)
+    seen = Counter[tuple[str | None, str]]()
+    hosts = {job.host for job in jobs if job.host}
+    for job in jobs:
+        key = job.host, job.name
+        seen[key] += 1
+        name = f"{job.name}#{seen[key]}" if counts[key] > 1 else job.name
+        host: dict[str, Scalar] = {"host": job.host} if job.host and len(hosts) > 1 else {}
+        yield job, ({"job": name, **host} if len(jobs) > 1 else {})
+
+
+def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
+    return Fom(name=name, unit=unit, better=better, by=("operation",), summary=summary, is_primary=is_primary)
+
+
+_FOMS = (
+    _fom("bandwidth", "KiB/s", Better.HIGHER, "2¹⁰ bytes per second", is_primary=True),
+    _fom("iops", "op/s", Better.HIGHER, "reads or writes per second", is_primary=True),
+    _fom("latency", "us", Better.LOWER, "time from submission to completion, mean"),
+    _fom("latency_p50", "us", Better.LOWER, "the same, median"),
+    _fom("latency_p95", "us", Better.LOWER, "the same, 95th percentile"),
+    _fom("latency_p99", "us", Better.LOWER, "the same, 99th percentile"),
+    _fom("latency_p999", "us", Better.LOWER, "the same, 99.9th percentile"),
+)
+
+
+def _workload(pattern: str, block: int, iodepth: int, summary: str) -> FioBenchmark:
+    return FioBenchmark(
+        name=f"fio.{pattern}",
+        summary=summary,
+        description=_DESCRIPTION,
+        parameters=(
+            Parameter(
+                name="block",
+                kind=ParameterKind.BYTES,
+                default=block,
+                minimum=1,
+                summary="size of one request",
+            ),
+            Parameter(
+                name="size",
+                kind=ParameterKind.BYTES,
+                default=1 << 30,
+                minimum=1,
+                summary="size of each job's file",
+            ),
+            Parameter(
+                name="iodepth",
+                kind=ParameterKind.WHOLE,
+                default=iodepth,
+                minimum=1,
+                summary="requests under way at once in each job",
+            ),
+            Parameter(
+                name="time_s",
+                kind=ParameterKind.SECONDS,
+                default=30.0,
+                minimum=1,
+                summary="how long each job runs, over its file again and again",
+            ),
+            Parameter(
+                name="direct",
+                kind=ParameterKind.FLAG,
+                default=True,
+                summary="pass the page cache by (O_DIRECT)",
+            ),
+            Parameter(
+                name="ioengine",
+                kind=ParameterKind.TEXT,
+                default="libaio",
+                choices=("libaio", "io_uring", "psync", "sync"),
+                summary="how requests are made; psync and sync have one under way, whatever iodepth says",
+            ),
+            port_parameter(8765),
+        ),
+        foms=_FOMS,
+        needs_transport=False,
+        pattern=pattern,
+    )
+
+
+WORKLOADS = (
+    _workload("read", 1 << 20, 8, "Jobs read files from end to end."),
+    _workload("write", 1 << 20, 8, "Jobs write files from end to end."),
+    _workload("randread", 4096, 32, "Jobs read small blocks of files at random."),
+    _workload("randwrite", 4096, 32, "Jobs write small blocks of files at random."),
+)
+"""What the entry point `fio` offers."""

@@ -1,0 +1,88 @@
+"""Read fio's terse output (--minimal), versions 3 to 5 of it: a row of fields with semicolons for each job.
+
+A row is a head, the same fields for reads, writes and (from version 4 on) trims, and then processor use,
+depths, latencies and disks (stat.c: show_thread_status_terse_all; HOWTO: terse output).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from tare.plugins.workloads.common.benchmark import Findings
+from tare.plugins.workloads.common.text import figure
+from tare.plugins.workloads.fio_results import Job, percentile
+
+_HEAD = re.compile(r"[0-9];fio-[^;]+;")
+_OLD_HEAD = re.compile(r"2;[^;]*;[0-9]+;[0-9]+;(?:[^;]*;){100}")
+_N_HEAD = 5
+_N_REST = 5 + 7 + 22
+"""Processor use, distribution of depths, and of latencies; disks and a remark may follow."""
+_N_FIELDS = {3: 41, 4: 41, 5: 47}
+"""Fields of each operation, by version of the format."""
+_OPERATIONS = {3: ("read", "write"), 4: ("read", "write", "trim"), 5: ("read", "write", "trim")}
+_FIGURES: Mapping[int, str] = {1: "bandwidth", 2: "iops", 10: "latency"}
+"""The place of each figure among the fields of an operation: KiB/s, operations per second, microseconds."""
+_RUNTIME = 3
+"""The place of the time in milliseconds among the fields of an operation."""
+_PERCENTILES = slice(12, 32)
+
+
+class TerseReader:
+    """The jobs of the rows in a log; `faults` says which could not be read."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self.jobs: list[Job] = []
+        self.faults: dict[str, None] = {}
+
+    def read(self, line: str) -> None:
+        """Take in a line that begins with a digit."""
+        if _HEAD.match(line):
+            self._read_row(int(line[0]), line.split(";"))
+        elif line.startswith("2;") and _OLD_HEAD.match(line):
+            self.faults.setdefault(
+                "this is version 2 of fio's terse output, which is not read; use --output-format=json"
+            )
+
+    def _read_row(self, version: int, fields: list[str]) -> None:
+        if version not in _N_FIELDS:
+            self.faults.setdefault(
+                f"version {version} of fio's terse output is not known; use --output-format=json"
+            )
+            return
+        width, operations = _N_FIELDS[version], _OPERATIONS[version]
+        head = fields[3:_N_HEAD]
+        if len(fields) < _N_HEAD + len(operations) * width + _N_REST or not all(map(str.isdecimal, head)):
+            self.faults.setdefault("a row of fio's terse output is broken")
+            return
+        job = Job(fields[2], group=int(head[0]), error=int(head[1]))
+        for number, operation in enumerate(operations):
+            start = _N_HEAD + number * width
+            found = dict(_figures(fields[start : start + width]))
+            if fields[start] != "0":
+                job.figures[operation] = found
+                job.runtime_ms = max(job.runtime_ms, figure(fields[start + _RUNTIME]) or 0.0)
+        if any(_is_snapshot(one, job) for one in self.jobs):
+            self.faults.setdefault(
+                f"fio's terse output has several rows of job {job.name} of different lengths: if they are "
+                "snapshots (--status-interval), use --output-format=json, which tells"
+            )
+        self.jobs.append(job)
+        self._findings.begin()
+        self._findings.keep(job.n_figures)
+
+
+def _is_snapshot(one: Job, other: Job) -> bool:
+    """Return whether `one` may be an earlier state of `other`: clones of one job run for as long as it."""
+    return (one.name, one.group) == (other.name, other.group) and other.runtime_ms > 1.2 * one.runtime_ms > 0
+
+
+def _figures(fields: list[str]) -> Iterator[tuple[str, float]]:
+    for place, fom in _FIGURES.items():
+        if (value := figure(fields[place])) is not None:
+            yield fom, value
+    for field in fields[_PERCENTILES]:
+        rank, _, microseconds = field.partition("%=")
+        if (name := percentile(rank)) and (value := figure(microseconds)) is not None:
+            yield name, value

@@ -1,0 +1,180 @@
+"""Read what fio measured from its text (stat.c), of versions 2 and 3; each latency has the unit that fits."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from tare.core.values import Scalar
+from tare.plugins.workloads.common.benchmark import Findings
+from tare.plugins.workloads.fio_facts import line_facts
+from tare.plugins.workloads.fio_results import MOST_OF_AN_OPERATION, PERCENTILE_FOMS, Job, number, percentile
+
+_JOB = re.compile(
+    r"(?:<\S+> )?(.*): \(groupid=([0-9]+), jobs=([0-9]{1,9})\): err=\s*([0-9]+)\b.*: pid=([0-9]*)"
+)
+_DIRECTION = re.compile(r"\s+(read|write|trim|mixed)\s*: ")
+_RATES = re.compile(r"IOPS=([0-9.]+)([kKMG]?), BW=([0-9.]+)([kKMGT]?i?B)/s ")
+_OLD_RATES = re.compile(r"bw=([0-9.]+)([KMGT]?B)/s, iops=([0-9.]+)([kKMG]?),? ")
+_LATENCY = re.compile(r"\s+clat \(([num]?sec)\)\s*: min=.* avg=\s*([0-9.]+)([KMG]?), stdev=")
+_PERCENTILE_HEAD = re.compile(r"\s+(\w+) percentiles \(([num]?sec)\):")
+_PERCENTILE = re.compile(r"([0-9.]+)th=\[\s*([0-9]+)([KMG]?)\]")
+_SHARES = re.compile(r"\s+lat \([num]?sec\)\s*: [0-9>]")
+"""How many took how long: fio counts it where it has times to completion."""
+_STATUS = re.compile(r"Run status group ([0-9]+) \(")
+_STATUS_ROW = re.compile(r"\s+(READ|WRITE|TRIM|MIXED): (?:bw|io)=\S+ .*(?:run|maxt)=\S*sec")
+_MICROSECONDS = {"nsec": 1e-3, "usec": 1.0, "msec": 1e3, "sec": 1e6}
+_THOUSANDS = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
+_KIBIBYTES = {
+    "B": 1 / 1024,
+    "kB": 1000 / 1024,
+    "KiB": 1.0,
+    "MB": 1e6 / 1024,
+    "MiB": 1024.0,
+    "GB": 1e9 / 1024,
+    "GiB": 1024.0**2,
+    "TiB": 1024.0**3,
+}
+_OLD_KIBIBYTES = {"B": 1 / 1024, "KB": 1.0, "MB": 1024.0, "GB": 1024.0**2, "TB": 1024.0**3}
+"""Until 2.x, KB are 1024 bytes (HOWTO: kb_base)."""
+
+
+class TextReader:
+    """The jobs in a log, run by run, and the groups whose closing status was seen with its operations."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self.runs: list[list[Job]] = []
+        self._statuses: list[dict[int, set[str]]] = []
+        self._status: set[str] | None = None
+        self._figures: dict[str, float] | None = None
+        self._percentile_unit: float | None = None
+        self._version = ""
+        self._lacks_latency = False
+        self._asked: dict[tuple[str, int], dict[str, Scalar]] = {}
+        self._announced: dict[tuple[str, int], dict[str, Scalar]] = {}
+        """What the jobs of the open run were asked for, and those of the next one, by name and group."""
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if line.startswith("fio-"):
+            self._begin(line.removeprefix("fio-"))
+        elif "rw=" in line and (told := line_facts(line)):
+            self._announced[told[0]] = told[1]
+        elif "(groupid=" in line and (match := _JOB.match(line)):
+            if not self.runs:
+                self._begin()
+            name, group = match[1], int(match[2])
+            job = Job(name, group, int(match[4]), pid=match[5], copies=int(match[3]))
+            job.facts = self._asked.get((name, group), {}) | self._version_fact
+            # What has its process, too, is a snapshot of it (--status-interval): the last one is the result.
+            self.runs[-1][:] = [one for one in self.runs[-1] if not _is_same_process(one, job)]
+            self.runs[-1].append(job)
+            self._findings.begin()
+            self._figures = None
+        elif line.startswith("Run status group") and self.runs and (match := _STATUS.match(line)):
+            self._status = self._statuses[-1].setdefault(int(match[1]), set())
+            self._findings.begin()
+        elif line.startswith(" ") and self.runs:
+            self._read_row(line)
+
+    def _begin(self, version: str = "") -> None:
+        self._version = version
+        self.runs.append([])
+        self._statuses.append({})
+        self._findings.begin()
+        self._asked, self._announced = self._announced, {}
+        self._status = self._figures = self._percentile_unit = None
+
+    @property
+    def _version_fact(self) -> dict[str, Scalar]:
+        return {"program_version": self._version} if self._version else {}
+
+    @property
+    def _figures_of_last(self) -> list[dict[str, float]]:
+        return list(self.runs[-1][-1].figures.values()) if self.runs and self.runs[-1] else []
+
+    def _read_row(self, line: str) -> None:
+        first = line.lstrip()[:1]
+        if first == "|":
+            if self._figures is not None and self._percentile_unit is not None:
+                self._read_percentiles(self._figures, self._percentile_unit, line)
+        elif first in "RWTM":
+            if self._status is not None and (match := _STATUS_ROW.fullmatch(line)):
+                self._status.add(match[1].lower())
+        elif first in "rwtm" and (match := _DIRECTION.match(line)):
+            self._read_rates(match[1], line)
+        elif "clat" in line and self._figures is not None:
+            self._read_latency(self._figures, line)
+        elif first == "l" and _SHARES.match(line):
+            self._lacks_latency |= any("latency" not in one for one in self._figures_of_last)
+        elif "percentiles (" in line and _PERCENTILE_HEAD.match(line):
+            self._percentile_unit = None
+
+    def _read_rates(self, operation: str, line: str) -> None:
+        if not self.runs[-1]:
+            return
+        if match := _RATES.search(line):
+            iops, bandwidth = (match[1], match[2]), (match[3], _KIBIBYTES.get(match[4]))
+        elif match := _OLD_RATES.search(line):
+            iops, bandwidth = (match[3], match[4]), (match[1], _OLD_KIBIBYTES[match[2]])
+        else:
+            return
+        figures = {"iops": number(iops[0]) * _THOUSANDS[iops[1]]}
+        if bandwidth[1] is not None:
+            figures["bandwidth"] = number(bandwidth[0]) * bandwidth[1]
+        self.runs[-1][-1].figures[operation] = self._figures = figures
+        self._findings.keep(MOST_OF_AN_OPERATION)
+        self._percentile_unit = None
+
+    def _read_latency(self, figures: dict[str, float], line: str) -> None:
+        if match := _LATENCY.match(line):
+            figures["latency"] = number(match[2]) * _THOUSANDS[match[3]] * _MICROSECONDS[match[1]]
+        elif match := _PERCENTILE_HEAD.match(line):
+            self._percentile_unit = _MICROSECONDS[match[2]] if match[1] == "clat" else None
+
+    @staticmethod
+    def _read_percentiles(figures: dict[str, float], unit: float, line: str) -> None:
+        for rank, value, thousands in _PERCENTILE.findall(line):
+            if name := percentile(rank):
+                figures[name] = float(value) * _THOUSANDS[thousands] * unit
+
+    def finish(self) -> None:
+        """Tell of each job how many there were of its kind: text reports them one by one, or as one."""
+        for jobs in self.runs:
+            counts = Counter[tuple[str, int]]()
+            for job in jobs:
+                counts[job.name, job.group] += job.copies
+            for job in jobs:
+                job.facts = {**job.facts, "threads": counts[job.name, job.group]}
+
+    def faults(self) -> Iterator[str]:
+        """Yield which groups of jobs lack the status that closes them, and which lines are missing."""
+        if self._lacks_latency:
+            yield "fio's text lacks lines of latencies, which its other lines show to be missing"
+        for jobs, statuses in zip(self.runs, self._statuses, strict=True):
+            for group, operations in sorted(_operations(jobs).items()):
+                missing = operations - statuses.get(group, set())
+                strays = statuses.get(group, set()) - operations
+                if strays:
+                    yield f"fio's text lacks the figures of the {', '.join(sorted(strays))}s of group {group}"
+                if missing or group not in statuses:
+                    lacks = f" of its {', '.join(sorted(missing))}s" if missing else ""
+                    yield f"fio's text lacks the closing status{lacks} for group {group}"
+            kinds = {frozenset(one) for job in jobs for one in job.figures.values()}
+            if len(kinds) > 1 or any(PERCENTILE_FOMS & one not in (PERCENTILE_FOMS, set()) for one in kinds):
+                yield "fio's text lacks lines of latencies, which its other lines show to be missing"
+            if not jobs:
+                yield "fio began, but printed nothing of its jobs"
+
+
+def _is_same_process(one: Job, other: Job) -> bool:
+    return bool(one.pid) and (one.name, one.group, one.pid) == (other.name, other.group, other.pid)
+
+
+def _operations(jobs: list[Job]) -> Mapping[int, set[str]]:
+    operations: dict[int, set[str]] = {}
+    for job in jobs:
+        operations.setdefault(job.group, set()).update(job.figures)
+    return operations

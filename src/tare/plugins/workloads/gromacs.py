@@ -1,0 +1,346 @@
+"""GROMACS: `gromacs.water`, molecular dynamics of a box of water (https://www.gromacs.org).
+
+The closing lines are those of print_perf() (nrnb.cpp): ``Time:`` and ``Performance:`` under a line that names
+the columns, all figures with three decimals. Versions 4 and GMX_DETAILED_PERF_STATS put Mnbf/s and MFlops
+before ns/day, so columns are found by their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tare.core.case import Case
+from tare.core.values import Settings
+from tare.core.workload import (
+    ALL_BUT_STORAGE,
+    Better,
+    Fom,
+    Parameter,
+    ParameterKind,
+    Parsed,
+    QuestionKind,
+    Stage,
+)
+from tare.plugins.workloads.common.abort_messages import AbortMessage
+from tare.plugins.workloads.common.application import (
+    IO_NOTE,
+    Application,
+    check_ranks,
+    checked_file,
+    io_faults,
+    is_heavy,
+    output_folder,
+    serial,
+)
+from tare.plugins.workloads.common.benchmark import Banner, Findings
+from tare.plugins.workloads.common.runs import Runs
+from tare.plugins.workloads.common.text import Sieve, figure
+from tare.plugins.workloads.gromacs_input import box_edge_nm, minimisation, simulation, topology
+
+_BANNER = Banner("GROMACS - ", r":-\) GROMACS - [^,\n]*, (?:VERSION )?(\S+)")
+_FOMS = (
+    Fom(
+        name="ns_per_day",
+        unit="ns/day",
+        better=Better.HIGHER,
+        summary="simulated time in a day",
+        is_primary=True,
+        answers=ALL_BUT_STORAGE,
+    ),
+    Fom(name="hours_per_ns", unit="hour/ns", better=Better.LOWER, summary="time for one simulated ns"),
+    Fom(
+        name="steps_per_hour",
+        unit="steps/hour",
+        better=Better.HIGHER,
+        summary="of an energy minimisation, which has no ns",
+    ),
+    Fom(
+        name="wall_time",
+        unit="s",
+        better=Better.LOWER,
+        summary="elapsed time that the rate is made of",
+        answers=(QuestionKind.STORAGE,),
+    ),
+    Fom(name="core_time", unit="s", better=Better.LOWER, summary="the same, all cores together"),
+    Fom(
+        name="load_imbalance",
+        unit="%",
+        better=Better.LOWER,
+        summary="slowest rank over the mean, of the force computation",
+    ),
+    Fom(
+        name="pme_imbalance",
+        unit="%",
+        better=Better.LOWER,
+        summary="of the run time that PP and PME ranks wait for each other",
+    ),
+)
+_COLUMNS = {"ns/day": "ns_per_day", "hour/ns": "hours_per_ns", "steps/hour": "steps_per_hour"}
+"""The figure of merit in each column of the ``Performance:`` line."""
+
+_PARAMETERS = (
+    Parameter(
+        name="size",
+        kind=ParameterKind.NUMBER,
+        default=1536.0,
+        minimum=1.5,
+        summary="thousands of atoms, as in the published water benchmark: 1.5, 3, 6, 12 … 1536, 3072",
+    ),
+    Parameter(
+        name="steps", kind=ParameterKind.WHOLE, default=10_000, minimum=100, summary="time steps of 2 fs"
+    ),
+    Parameter(
+        name="electrostatics",
+        kind=ParameterKind.TEXT,
+        default="pme",
+        choices=("pme", "rf"),
+        summary="pme (3D FFTs, all-to-all traffic) or rf (reaction field, neighbours only)",
+    ),
+    Parameter(
+        name="half",
+        kind=ParameterKind.FLAG,
+        default=True,
+        summary="measure the second half only (-resethway), after load balancing and PME tuning",
+    ),
+    Parameter(
+        name="tpr",
+        kind=ParameterKind.TEXT,
+        default="",
+        summary="a ready input (.tpr) to run instead of the generated box",
+    ),
+    Parameter(
+        name="sha256",
+        kind=ParameterKind.TEXT,
+        default="",
+        summary="what sha256sum says of `tpr`; with another input the run fails",
+    ),
+    Parameter(name="program", kind=ParameterKind.TEXT, default="gmx_mpi", summary="the GROMACS command"),
+)
+
+_DESCRIPTION = f"""\
+Fills a cube with SPC/E water at liquid density (gmx solvate, with the spc216 box and the OPLS-AA force field
+that come with GROMACS), relaxes it (steepest descent), and simulates it at 300 K with steps of 2 fs and
+cut-offs of 1 nm. The box is made once for all cases of the same size. Sizes are those of the published
+benchmark (https://ftp.gromacs.org/pub/benchmarks/water_GMX50_bare.tar.gz); its own inputs, or any other, run
+with `tpr`. The program comes with Debian (gromacs), Spack, EasyBuild and Conda.
+
+Traps: many ranks on a small box have no domain decomposition, and mdrun says so; with `half` and PME tuning
+(GPUs, or ranks for PME alone) mdrun needs enough steps to tune in the first half; ns/day is rounded to three
+decimals, which is coarse where it is small; ranks × threads should fill the cores, or mdrun does not pin its
+threads. The log is md.log.
+
+{IO_NOTE}
+Heavy means a compressed frame of all positions every 10 steps (nstxout-compressed)."""
+
+
+class Gromacs(Application, frozen=True, kw_only=True):
+    """A simulation with mdrun, of a box of water or of a ready input."""
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what cannot be made of the case's settings."""
+        yield from io_faults(case)
+        if is_heavy(case) and case.parameters["tpr"]:
+            yield "a .tpr holds its own output settings, so io has no effect on it; leave out io, or tpr"
+        if sha256 := str(case.parameters["sha256"]):
+            if not case.parameters["tpr"]:
+                yield "sha256 is that of a ready input, and there is none; set tpr, or leave out sha256"
+            if not _SHA256.fullmatch(sha256):
+                yield f"sha256 is {sha256!r}, not 64 hexadecimal digits; write what sha256sum prints"
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the making of the input, where there is none, and the simulation."""
+        ready = str(case.parameters["tpr"])
+        if sha256 := str(case.parameters["sha256"]):
+            link = serial("link", "ln", "--symbolic", "--force", ready, "ready.tpr")
+            return (link, checked_file("ready.tpr", sha256), _simulation(case, "ready.tpr"))
+        steps = () if ready else tuple(_preparation(case.parameters, is_heavy=is_heavy(case)))
+        return (*steps, _simulation(case, ready or "water.tpr"))
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read md.log, or what mdrun prints (see model.Workload.parse)."""
+        findings = Findings(_FOMS)
+        log = _Log(findings, self.ranks)
+        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
+            log.read(line)
+        return log.parsed()
+
+
+def _preparation(parameters: Settings, *, is_heavy: bool) -> Iterator[Stage]:
+    """Yield the stages that make water.tpr: fill the box, relax it, and write the simulation's input."""
+    gmx, method = str(parameters["program"]), str(parameters["electrostatics"])
+    edge = f"{box_edge_nm(float(parameters['size'])):.5f}"
+    fill = (gmx, "solvate", "-cs", "spc216.gro", "-box", edge, edge, edge, "-o", "box.gro", "-p", "topol.top")
+    yield serial("fill", *fill, files={"topol.top": topology()}, keeps=("box.gro", "topol.top"))
+    yield _grompp(gmx, "relax", minimisation(method), box="box.gro")
+    yield serial("relax", gmx, "mdrun", "-deffnm", "relax", keeps=("relax.gro",))
+    yield _grompp(gmx, "water", simulation(method, is_heavy=is_heavy), box="relax.gro")
+
+
+def _grompp(gmx: str, name: str, parameters: str, *, box: str) -> Stage:
+    """Return the stage that makes `name`.tpr out of run parameters and a box."""
+    argv = (gmx, "grompp", "-f", f"{name}.mdp", "-c", box, "-p", "topol.top", "-o", f"{name}.tpr")
+    return serial(f"grompp-{name}", *argv, "-po", f"{name}.out.mdp",
+                  files={f"{name}.mdp": parameters}, keeps=(f"{name}.tpr",))  # fmt: skip
+
+
+def _simulation(case: Case, tpr: str) -> Stage:
+    argv = [str(case.parameters["program"]), "mdrun", "-s", tpr, "-nsteps", str(case.parameters["steps"])]
+    argv += ["-resethway"] if case.parameters["half"] else []
+    argv += ["-noconfout", "-ntomp", str(case.layout.threads), "-g", "md.log"]
+    argv += ["-x", f"{output_folder(case)}/traj.xtc"] if is_heavy(case) else []
+    return Stage(argv=tuple(argv), inputs=(tpr,) if tpr == case.parameters["tpr"] else ())
+
+
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+
+_HEADS = frozenset(
+    {
+        "     ", "Perfo", " Aver", " Part", "Finis", "Progr", "Log f", "Recei", "start", "Using", "Runni",
+        "There",
+    }
+)  # fmt: skip
+"""The first characters of the lines that matter."""
+
+_SIEVE = Sieve(
+    "Performance:|Log file opened|Received the|starting mdrun|Using |Running on |There are: ",
+    "Program", "Time:", "(ns/day)", "(steps/hour)", "mbalance:", ":-)",
+)  # fmt: skip
+
+_TIME = re.compile(r" +Time: +([0-9]+\.[0-9]{3}) +([0-9]+\.[0-9]{3}) +[0-9]+\.[0-9]")
+_FIGURES = re.compile(r"Performance:((?: +[0-9]+\.[0-9]{1,3})+)")
+_IMBALANCE = re.compile(r" Average load imbalance: ([0-9]+\.[0-9]+) ?%\.?")
+_PME_IMBALANCE = re.compile(r".* due to PP/PME imbalance: (-?[0-9]+\.[0-9]+) ?%")
+_RANKS = re.compile(r"Using (\d+) MPI (process|thread)(?:e?s)? *")
+_THREADS = re.compile(r"Using (\d+) OpenMP threads?(?: per t?MPI (?:process|thread))? *")
+_NODES = re.compile(r"Running on (\d+) nodes? with total ")
+_ATOMS = re.compile(r"There are: (\d{1,12}) Atoms *")
+_PROGRAM = re.compile(r"Program:? .*(?:version|VERSION) \S+")
+
+
+class _Log:
+    """The runs of one log, and the errors that GROMACS names."""
+
+    def __init__(self, findings: Findings, ranks: int | None) -> None:
+        self._asked_ranks = ranks
+        self._ranks: set[int] = set()
+        self._findings = findings
+        self._runs = Runs(findings, len(_FOMS))
+        self.ending = AbortMessage()
+        self._columns: tuple[str, ...] = ()
+        self._error: list[str] | None = None
+
+    def read(self, line: str) -> None:
+        """Take in a line: one of the few that matter, or a line of an error message."""
+        if self._error is not None:
+            self._read_error(line)
+        elif line[:5] in _HEADS:
+            self._read_head(line)
+
+    def _read_head(self, line: str) -> None:
+        run = self._runs
+        if line[0] == " ":
+            self._read_indented(line)
+        elif line.startswith("Performance:"):
+            self._read_performance(line)
+        elif line.startswith("Using "):
+            if match := _RANKS.fullmatch(line):
+                # Threads of GROMACS's own MPI are ranks, and one process to a launcher.
+                is_mpi = match[2] == "process"
+                self._ranks.add(int(match[1]) if is_mpi else 1)
+                self._findings.say(ranks=int(match[1]))
+                if not is_mpi:
+                    self._findings.say(thread_mpi_ranks=int(match[1]))
+            elif match := _THREADS.fullmatch(line):
+                self._findings.say(threads=int(match[1]))
+        elif match := _NODES.match(line):
+            self._findings.say(nodes=int(match[1]))
+        elif match := _ATOMS.fullmatch(line):
+            self._findings.say(n_atoms=int(match[1]))
+        elif line.startswith(("Log file opened on ", "starting mdrun ")):
+            run.begin()
+        elif _PROGRAM.fullmatch(line):
+            self._error = []
+        elif line.startswith("Received the ") and " signal, stopping" in line:
+            self._findings.problem(f"GROMACS was told to stop early: {line}")
+
+    def _read_indented(self, line: str) -> None:
+        if "Time:" in line:
+            if match := _TIME.fullmatch(line):
+                figures = self._runs.open.figures
+                figures["core_time"], figures["wall_time"] = float(match[1]), float(match[2])
+        elif "(ns/day)" in line or "(steps/hour)" in line:
+            self._columns = tuple(word.strip("()") for word in line.split())
+        elif "mbalance:" in line:
+            if match := _IMBALANCE.fullmatch(line):
+                self._runs.open.figures["load_imbalance"] = float(match[1])
+            elif match := _PME_IMBALANCE.fullmatch(line):
+                self._runs.open.figures["pme_imbalance"] = float(match[1])
+        elif ":-)" in line and "mdrun" in line:
+            self._runs.begin()
+
+    def _read_performance(self, line: str) -> None:
+        """Take in the last line of a run: as many figures as there are columns, three decimals each."""
+        match = _FIGURES.fullmatch(line)
+        words = match[1].split() if match else []
+        columns, self._columns = self._columns, ()
+        values = dict(zip(columns, words, strict=False))
+        if not columns or len(words) != len(columns) or not all(map(_is_whole, columns, words)):
+            self._findings.problem(f"the performance is not all there: {line}")
+            return
+        run = self._runs.open
+        for column, fom in _COLUMNS.items():
+            if column in values:
+                run.figures[fom] = float(values[column])
+        if "wall_time" not in run.figures:
+            self._findings.mixed("the performance of a run without its time")
+        run.is_finished = True
+
+    def _read_error(self, line: str) -> None:
+        """Take in a line after ``Program:``; title and message come after a blank line."""
+        message = self._error
+        if message is None:
+            return
+        text = line.strip()
+        if not message and not (text.endswith(":") and ": " not in text):
+            if text.startswith("For more information"):
+                self._error = None
+            return
+        if text and not text.startswith(("For more information", "-----")):
+            message.append(text)
+            if len(message) < 8:
+                return
+        if message:
+            self._findings.problem(f"GROMACS ended with an error: {' '.join(message)}")
+            self._error = None
+
+    def parsed(self) -> Parsed:
+        """Return the figures of each run that came to its end, and of the last one in any case."""
+        if self._error:
+            self._findings.problem(f"GROMACS ended with an error: {' '.join(self._error)}")
+        is_complete = self._runs.report(
+            end="the output lacks the line Performance; the simulation did not come to its end",
+            nothing="the output holds no simulation by GROMACS",
+        )
+        check_ranks(self._findings, self._ranks, self._asked_ranks)
+        self.ending.report(self._findings, is_complete=is_complete)
+        return self._findings.parsed(is_complete=is_complete)
+
+
+def _is_whole(column: str, word: str) -> bool:
+    """Return whether `word` has all its decimals: one for steps/hour, three for the others."""
+    value = figure(word)
+    return value is not None and len(word.partition(".")[2]) == (1 if column == "steps/hour" else 3)
+
+
+WORKLOADS = (
+    Gromacs(
+        name="gromacs.water",
+        summary="Molecular dynamics of a box of water: ns/day.",
+        description=_DESCRIPTION,
+        parameters=_PARAMETERS,
+        foms=_FOMS,
+        output="md.log",
+    ),
+)
+"""What the entry point `gromacs` offers."""

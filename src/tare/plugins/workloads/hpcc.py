@@ -1,0 +1,242 @@
+"""HPC Challenge: `hpcc` (https://hpcchallenge.org, https://icl.utk.edu/hpcc).
+
+hpccoutf.txt holds a section for each of its tests and, at the end, a summary of ``name=value`` lines (hpcc.c:
+HPCC_Finalize) whose names have been the same since 1.0. A test that was not run has the value -1. Runs are
+appended to the file, and each begins with a banner.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+from tare.core.bounds import Resource
+from tare.core.case import Case
+from tare.core.values import Scalar
+from tare.core.workload import Better, Fom, Parsed, QuestionKind, Stage
+from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
+from tare.plugins.workloads.common.text import aborts, figure
+from tare.plugins.workloads.hpl_input import SIZE_PARAMETERS, hpl_dat, size_faults
+
+_BANNER = Banner("Challenge Benchmark version", r"Challenge Benchmark version (\S+)")
+_PRIMARY = frozenset(
+    {
+        "HPL_Tflops",
+        "PTRANS_GBs",
+        "MPIRandomAccess_GUPs",
+        "MPIFFT_Gflops",
+        "StarSTREAM_Triad",
+        "RandomlyOrderedRingLatency_usec",
+        "RandomlyOrderedRingBandwidth_GBytes",
+    }
+)
+"""Those that the HPC Challenge awards and its web site rank by."""
+
+_ON_NETWORK = _PRIMARY - {"StarSTREAM_Triad"}
+"""Those of tests whose ranks wait for messages of each other."""
+
+_OF_COMPUTING = frozenset(
+    {"HPL_Tflops", "StarDGEMM_Gflops", "StarSTREAM_Triad", "StarFFT_Gflops", "MPIFFT_Gflops"}
+)
+"""Those of tests that processors and memory bound, on all ranks at once."""
+
+
+def _answers(name: str) -> tuple[QuestionKind, ...]:
+    asked = {QuestionKind.NETWORK: _ON_NETWORK, QuestionKind.COMPUTE: _OF_COMPUTING}
+    return tuple(kind for kind, names in asked.items() if name in names)
+
+
+_KERNELS = ("Copy", "Scale", "Add", "Triad")
+_UPDATES = ("MPIRandomAccess", "MPIRandomAccess_LCG")
+_METRICS: dict[str, tuple[str, ...]] = {
+    "Tflop/s": ("HPL_Tflops",),
+    "Gflop/s": (
+        *(f"{mode}DGEMM_Gflops" for mode in ("Star", "Single")),
+        *(f"{mode}FFT_Gflops" for mode in ("Star", "Single", "MPI")),
+    ),
+    "GB/s": (
+        "PTRANS_GBs",
+        *(f"{mode}STREAM_{kernel}" for mode in ("Star", "Single") for kernel in _KERNELS),
+        *(f"{kind}PingPongBandwidth_GBytes" for kind in ("Min", "Avg", "Max")),
+        *(f"{order}OrderedRingBandwidth_GBytes" for order in ("Naturally", "Randomly")),
+    ),
+    "GUP/s": (
+        *(f"{test}_GUPs" for test in _UPDATES),
+        *(f"{mode}RandomAccess{kind}_GUPs" for mode in ("Star", "Single") for kind in ("", "_LCG")),
+    ),
+    "us": (
+        *(f"{kind}PingPongLatency_usec" for kind in ("Min", "Avg", "Max")),
+        *(f"{order}OrderedRingLatency_usec" for order in ("Naturally", "Randomly")),
+    ),
+    "s": ("HPL_time", "PTRANS_time", *(f"{test}_time" for test in _UPDATES)),
+}
+"""HPCC's own names of its results, by unit; GB are 10⁹ bytes, GUP 10⁹ updates."""
+
+_LOWER_IS_BETTER = frozenset({"us", "s"})
+
+_FOMS = tuple(
+    Fom(
+        name=name,
+        unit=unit,
+        better=Better.LOWER if unit in _LOWER_IS_BETTER else Better.HIGHER,
+        is_primary=name in _PRIMARY,
+        answers=_answers(name),
+        limit=Resource.FLOPS if name == "HPL_Tflops" else None,
+    )
+    for unit, names in _METRICS.items()
+    for name in names
+)
+_NAMES = frozenset(fom.name for fom in _FOMS)
+_ALWAYS = frozenset(name for name in _NAMES if not name.endswith("_LCG") and "_LCG_" not in name)
+"""The lines of every summary since 1.0; a test that was not run has one, too."""
+_FACTS = {"CommWorldProcs": "ranks", "HPL_N": "n", "HPL_NB": "nb"}
+"""What a summary says of its run, by HPCC's name; -1 stands for a test that was not run."""
+
+_LEAST = 1e-200
+"""A test that was not run has -1, and in 1.5.0 sometimes what lay in memory: 0, or 2.3e-310."""
+
+_PTRANS = """\
+##### This line (no. 32) is ignored (it serves as a separator). ######
+0            Number of additional problem sizes for PTRANS
+0            values of N
+0            number of additional blocking sizes for PTRANS
+0            values of NB
+"""
+
+_DESCRIPTION = """\
+Seven tests in one program: HPL, DGEMM, STREAM, PTRANS (transpose: bandwidth between all pairs), RandomAccess
+(small messages to everywhere), FFT, and latency and bandwidth of ping-pongs and rings. The figures carry
+HPCC's own names. MPI tests use the network; Star ones run on all ranks at once, Single ones on one rank.
+
+Debian has it (`apt install hpcc`). The order N of HPL's matrix comes from `memory`, a share of all nodes'
+memory, or is given as `n`; PTRANS takes half of it. A run counts only when HPCC says Success=1 and no
+residual check has FAILED: a wrong HPL prints its rate all the same."""
+
+
+class HpccBenchmark(Benchmark, frozen=True, kw_only=True):
+    """The HPC Challenge."""
+
+    def faults(self, case: Case) -> Iterable[str]:
+        """Find why the size of the matrix is not known."""
+        return size_faults(case)
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one call of hpcc; its HPL must write into HPCC's own file (device 8)."""
+        return (Stage(argv=("hpcc",), files={"hpccinf.txt": hpl_dat(case, device=8) + _PTRANS}),)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the summary of every run, and what failed before it."""
+        findings = Findings(self.foms)
+        log = _Log(findings)
+        for line in findings.lines(lines, banner=_BANNER):
+            if "=" in line:
+                log.read_value(line)
+            elif line.startswith(("This is the DARPA", "Begin of Summary", "End of")):
+                log.read_mark(line)
+            if "FAILED" in line or "(failed)" in line:
+                log.read_failure(line)
+            elif "MPI_A" in line and aborts(line):
+                findings.problem("a rank called MPI_Abort")
+        return log.parsed()
+
+
+@dataclasses.dataclass
+class _Run:
+    """One run: its summary, and how far it came."""
+
+    figures: dict[str, str] = dataclasses.field(default_factory=dict)
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
+    failures: list[str] = dataclasses.field(default_factory=list)
+    success: str | None = None
+    is_in_summary: bool = False
+    is_summed_up: bool = False
+    is_finished: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it came to its end and its summary has every line."""
+        return self.is_finished and self.figures.keys() >= _ALWAYS
+
+    def problems(self) -> Iterator[str]:
+        """Yield why the run must not count."""
+        lost = sorted(_ALWAYS - self.figures.keys())
+        if self.is_finished and lost:
+            yield f"lacks lines of its summary: {', '.join(lost[:3])}"
+        if self.success is not None and self.success != "1":
+            yield f"did not succeed: Success={self.success}"
+        for failure in self.failures:
+            yield f"failed a check: {failure}"
+        if not self.is_finished:
+            yield "did not come to its end: the summary is missing or cut short"
+
+
+class _Log:
+    """The runs of HPCC in a file, as its lines give them."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._runs: list[_Run] = []
+
+    def read_mark(self, line: str) -> None:
+        """Take in the beginning or the end of a run or of its summary."""
+        if line.startswith("This is the DARPA") or not self._runs:
+            self._runs.append(_Run())
+            self._findings.begin()
+        run = self._runs[-1]
+        if line.startswith("Begin of Summary"):
+            run.is_in_summary = True
+        elif line.startswith("End of Summary section."):
+            run.is_in_summary, run.is_summed_up = False, run.is_in_summary
+        elif line.startswith("End of HPC Challenge tests."):
+            run.is_finished = run.is_summed_up and run.success is not None
+
+    def read_value(self, line: str) -> None:
+        """Take in a line that may be one of the summary."""
+        if not self._runs or not self._runs[-1].is_in_summary:
+            return
+        name, _, value = line.partition("=")
+        if name in _NAMES:
+            self._runs[-1].figures[name] = value
+            self._findings.keep()
+        elif name in _FACTS and value.isdecimal() and len(value) < 10:
+            self._runs[-1].facts[_FACTS[name]] = int(value)
+        elif name == "Success":
+            self._runs[-1].success = value
+
+    def read_failure(self, line: str) -> None:
+        """Take in a check that failed: a residual, or a RandomAccess with too many errors."""
+        if self._runs and line.startswith(("||", "Found ", "WALL", "CPU")):
+            self._runs[-1].failures.append(" ".join(line.split()))
+            self._findings.keep()
+
+    def parsed(self) -> Parsed:
+        """Return every figure of every run whose test was run."""
+        runs = self._runs
+        if not runs:
+            self._findings.problem("the output holds no run of HPCC")
+        places = coordinates([run.facts for run in runs])
+        for number, (run, at) in enumerate(zip(runs, places, strict=True), start=1):
+            self._findings.say(**run.facts)
+            name = f"run {number} of HPCC" if len(runs) > 1 else "HPCC"
+            for metric, text in run.figures.items():
+                value = figure(text)
+                if value is None:
+                    self._findings.problem(f"{name}: {metric} is {text!r}, which is no number")
+                elif not value < _LEAST:
+                    self._findings.measure(metric, value, **at)
+            for problem in run.problems():
+                self._findings.problem(f"{name} {problem}")
+        return self._findings.parsed(is_complete=bool(runs) and all(run.is_whole for run in runs))
+
+
+WORKLOADS = (
+    HpccBenchmark(
+        name="hpcc",
+        summary="HPC Challenge: HPL, DGEMM, STREAM, PTRANS, RandomAccess, FFT, latency and bandwidth.",
+        description=_DESCRIPTION,
+        parameters=SIZE_PARAMETERS,
+        foms=_FOMS,
+        output="hpccoutf.txt",
+    ),
+)
+"""What the entry point `hpcc` offers."""

@@ -1,0 +1,335 @@
+"""HPCG, the conjugate gradients benchmark: `hpcg` (https://github.com/hpcg-benchmark/hpcg).
+
+Its report has three shapes (ReportResults.cpp): the YAML of 2.x and 3.0 (``key: value``, indented below the
+name of the section), the text of 3.1 (``section::key=value``), and the standard output of some optimised
+builds (``section key value``). Each is written at the very end, from one rank. NVIDIA's builds also sum up on
+standard output (``final =  202.6 GF (…``), before the report or, in old ones, in its stead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from tare.core.case import Case
+from tare.core.values import Scalar
+from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.plugins.workloads.common.benchmark import Benchmark, Findings, coordinates
+from tare.plugins.workloads.common.text import aborts, figure
+
+_VALID = "HPCG result is VALID with a GFLOP/s rating of"
+_TIMES, _RATES, _BYTES, _REDUCTIONS = (
+    "Benchmark Time Summary",
+    "GFLOP/s Summary",
+    "GB/s Summary",
+    "DDOT Timing Variations",
+)
+_FINAL = "Final Summary"
+_TESTS = (
+    "Spectral Convergence Tests",
+    "Departure from Symmetry",
+    "Iteration Count Information",
+    "Reproducibility Information",
+)
+_SECTIONS = (
+    _TIMES,
+    _RATES,
+    _BYTES,
+    _REDUCTIONS,
+    _FINAL,
+    *_TESTS,
+    "Machine Summary",
+    "Global Problem Dimensions",
+    "Processor Dimensions",
+    "Local Domain Dimensions",
+    "Setup Information",
+    "Linear System Information",
+    "Multigrid Information",
+    "Memory Use Information",
+    "Floating Point Operations Summary",
+    "Sparse Operations Overheads",
+    "User Optimization Overheads",
+)
+_LAST_WORDS = (
+    "Results are valid but execution time",
+    "Please ",
+    "Official results execution time",
+    "You have selected",
+    "After confirmation",
+)
+"""How the lines begin that follow a rating, at least one of them in every version."""
+
+_FIRST_LETTERS = frozenset({" ", "_", "#", "H", "C", "n", "t", "f", "v", *(name[0] for name in _SECTIONS)})
+"""How lines of a report begin; all others are passed over quickly."""
+
+_KERNELS = {"DDOT": "ddot", "WAXPBY": "waxpby", "SpMV": "spmv", "MG": "mg", "SymGS": "symgs"}
+
+
+def _gflops(name: str, summary: str, by: tuple[str, ...] = (), *, is_primary: bool = False) -> Fom:
+    return Fom(name=name, unit="Gflop/s", better=Better.HIGHER, by=by, summary=summary, is_primary=is_primary)
+
+
+def _seconds(name: str, summary: str, by: tuple[str, ...] = ()) -> Fom:
+    return Fom(name=name, unit="s", better=Better.LOWER, by=by, summary=summary)
+
+
+_FOMS = (
+    _gflops("rating", "the rating: with all overheads of set-up and optimisation", is_primary=True),
+    _gflops("rating_2_4", "the rating as HPCG 2.4 defined it"),
+    _gflops("raw", "rate of the iterations alone"),
+    _gflops("kernel_rate", "rate of one kernel: ddot, waxpby, spmv, mg", by=("kernel",)),
+    _seconds("kernel_time", "time in one kernel", by=("kernel",)),
+    _seconds("time", "time of all iterations"),
+    Fom(
+        name="bandwidth",
+        unit="GB/s",
+        better=Better.HIGHER,
+        summary="memory traffic of the iterations, as modelled",
+    ),
+    _seconds("allreduce_min", "time in MPI_Allreduce on the rank that waited least"),
+    _seconds("allreduce_max", "time in MPI_Allreduce on the rank that waited most"),
+    _seconds("allreduce_avg", "time in MPI_Allreduce, mean over ranks"),
+)
+
+_FIGURES: Mapping[tuple[str, str], tuple[str, str | None]] = {
+    (_FINAL, _VALID): ("rating", None),
+    (_FINAL, "HPCG 2.4 rating for historical reasons is"): ("rating_2_4", None),
+    (_FINAL, "HPCG 2.4 Rating (for historical value) is"): ("rating_2_4", None),
+    (_RATES, "Raw Total"): ("raw", None),
+    (_TIMES, "Total"): ("time", None),
+    (_BYTES, "Raw Total B/W"): ("bandwidth", None),
+    **{
+        (_REDUCTIONS, f"{kind} DDOT MPI_Allreduce time"): (f"allreduce_{kind.lower()}", None)
+        for kind in ("Min", "Max", "Avg")
+    },
+    **{(_RATES, f"Raw {kernel}"): ("kernel_rate", name) for kernel, name in _KERNELS.items()},
+    **{(_TIMES, kernel): ("kernel_time", name) for kernel, name in _KERNELS.items()},
+}
+"""Section and key to the figure of merit and its kernel."""
+
+_MACHINE, _DOMAIN = "Machine Summary", "Local Domain Dimensions"
+_FACTS: Mapping[tuple[str, str], str] = {
+    (_MACHINE, "Distributed Processes"): "ranks",
+    (_MACHINE, "Threads per processes"): "threads",
+    **{(_DOMAIN, name): name for name in ("nx", "ny", "nz")},
+}
+"""Section and key to what a report says of its run."""
+
+_INTEL_BANNER = re.compile(r"n[0-9]+-[0-9]+p-[0-9]+t(?: version: .*)?")
+"""How reports of Intel's builds begin, which name themselves after the run's size, ranks and threads."""
+
+_SUM = re.compile(r"(total|final) = +([0-9]+\.[0-9]) GF \( *[0-9.]+ GB/s Effective\) .*")
+_SUMS = {"total": "raw", "final": "rating"}
+"""NVIDIA's name of each rate: of the iterations alone, and with all overheads."""
+
+_DESCRIPTION = """\
+Solves a sparse system of nx × ny × nz equations a rank by preconditioned conjugate gradients, for time_s
+seconds. Bound by memory bandwidth, with halo exchanges and an MPI_Allreduce in every dot product. Official
+results take 1800 s and fill at least a quarter of the memory (104³ a rank is about 1 GB).
+
+Build `xhpcg` from https://github.com/hpcg-benchmark/hpcg. It writes HPCG-Benchmark*.txt; builds by Intel and
+NVIDIA write the same report elsewhere, which `tare parse hpcg` reads too. A result that HPCG calls INVALID (a
+residual that differs, a failed symmetry test) does not count."""
+
+_DIMENSIONS = ("nx", "ny", "nz")
+_COARSENINGS = 8  # three coarser grids, each of half as many points in each direction (hpcg main.cpp)
+
+
+class HpcgBenchmark(Benchmark, frozen=True, kw_only=True):
+    """The HPCG benchmark."""
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield which dimensions cannot be coarsened three times."""
+        for name in _DIMENSIONS:
+            size = int(case.parameters[name])
+            if size and (size < 2 * _COARSENINGS or size % _COARSENINGS):
+                near = max(size // _COARSENINGS, 2) * _COARSENINGS
+                yield f"{name} is {size}, but HPCG needs multiples of 8 from 16 on; set {name}: {near}"
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one call of xhpcg; its options need their prefixes under some MPIs (hpcg init.cpp)."""
+        side = case.parameters["nx"]
+        sizes = (f"--{name}={case.parameters[name] or side}" for name in _DIMENSIONS)
+        return (Stage(argv=("xhpcg", *sizes, f"--rt={float(case.parameters['time_s']):.0f}")),)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the reports, one for each run."""
+        findings = Findings(self.foms)
+        log = _Log(findings)
+        for line in findings.lines(lines, on_torn=log.read_end):
+            log.read(line)
+        return log.parsed()
+
+
+@dataclasses.dataclass
+class _Report:
+    """One report: its figures by section and key, and what it says of itself."""
+
+    figures: dict[tuple[str, str], str] = dataclasses.field(default_factory=dict)
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
+    failures: list[str] = dataclasses.field(default_factory=list)
+    is_invalid: bool = False
+    is_whole: bool = False
+
+
+class _Log:
+    """The reports in a log, as its lines give them."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._reports: list[_Report] = []
+        self._section = ""
+        self._has_residuals = False
+        self._is_early = False
+        self._sums: dict[str, float] = {}
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if "MPI_A" in line and aborts(line):
+            self._findings.problem("a rank called MPI_Abort")
+        if line[:1] not in _FIRST_LETTERS:
+            return
+        if "::" in line:
+            path, _, value = line.partition("=")
+            section, _, key = path.partition("::")
+            self._read_value(section.strip(), key.strip(), value.strip())
+        elif line.startswith("HPCG-Benchmark") or (line[0] == "n" and _INTEL_BANNER.fullmatch(line)):
+            self._reports.append(_Report())
+            self._findings.begin()
+            self._section = ""
+        elif line.startswith("version=") and self._reports and not self._section:
+            self._reports[-1].facts["program_version"] = line.removeprefix("version=").strip()
+        elif line[-1:] in (":", "="):
+            name = line.strip("_#*:= ")
+            self._section = name if name.startswith(_SECTIONS) else self._section
+        elif self._section and ": " in line and line[:1] == " ":
+            key, _, value = line.partition(": ")
+            self._read_value(self._section, key.strip(), value.strip())
+        elif line.startswith(_SECTIONS):
+            self._read_words(line)
+        elif line[0] in "tf" and (rate := _SUM.fullmatch(line)):
+            self._sums[_SUMS[rate[1]]] = float(rate[2])
+        elif "Residual [" in line:
+            self._has_residuals = True
+            if "nan]" in line or "inf]" in line:
+                self._findings.problem("a residual is not a number; HPCG diverged")
+
+    def read_end(self, line: str) -> None:
+        """Take in the last line of a file where it lacks its end: only words that need none are whole."""
+        if line.partition("::")[2].startswith(_LAST_WORDS) or line.strip().startswith(_LAST_WORDS):
+            self.read(line)
+
+    def _read_words(self, line: str) -> None:
+        """Take in ``section key value``, with nothing but blanks between."""
+        section = next(name for name in _SECTIONS if line.startswith(name))
+        rest = line[len(section) :].strip()
+        key, _, value = rest.rpartition(" ")
+        name = section, key.strip()
+        is_figure = name in _FIGURES or name in _FACTS or key.strip() == "Result"
+        self._read_value(section, key.strip(), value) if is_figure else self._read_value(section, rest, "")
+
+    def _read_value(self, section: str, key: str, value: str) -> None:
+        if not self._reports:
+            self._is_early |= (section, key) in _FIGURES
+            return
+        report = self._reports[-1]
+        if (section, key) in _FIGURES:
+            report.figures[section, key] = value
+            self._findings.keep()
+        elif (section, key) in _FACTS:
+            if value.isdecimal() and len(value) < 10:
+                report.facts[_FACTS[section, key]] = int(value)
+        elif section == _FINAL:
+            report.is_whole |= key.startswith(_LAST_WORDS)
+            report.is_invalid |= key.startswith("HPCG result is") and "INVALID" in key + value
+        elif key == "Result" and value == "FAILED":
+            report.failures.append(section)
+            self._findings.keep()
+
+    def parsed(self) -> Parsed:
+        """Return the figures of every report."""
+        findings, reports = self._findings, self._reports
+        if not reports and self._has_residuals:
+            findings.problem("this is HPCG's log of residuals; the rating is in HPCG-Benchmark*.txt")
+        elif not reports and self._sums:
+            for fom, value in self._sums.items():
+                findings.measure(fom, value)
+            findings.problem("NVIDIA's summary does not say whether the result is VALID; HPCG's report does")
+        elif not reports:
+            findings.problem("the output holds no report of HPCG")
+        if reports and self._is_early:
+            findings.mixed("figures before the beginning of their report")
+        places = coordinates([report.facts for report in reports])
+        for number, (report, at) in enumerate(zip(reports, places, strict=True), start=1):
+            findings.say(**report.facts)
+            name = f"run {number} of HPCG" if len(reports) > 1 else "HPCG"
+            for (section, key), text in report.figures.items():
+                fom, kernel = _FIGURES[section, key]
+                self._measure(fom, text, at | ({"kernel": kernel} if kernel else {}), f"{name}: {key}")
+            for problem in _problems(report):
+                findings.problem(f"{name} {problem}")
+        return findings.parsed(is_complete=bool(reports) and all(_is_complete(one) for one in reports))
+
+    def _measure(self, fom: str, text: str, at: Mapping[str, Scalar], name: str) -> None:
+        value = figure(text)
+        if value is None:
+            self._findings.problem(f"{name} is {text!r}, which is no number")
+        else:
+            self._findings.measure(fom, value, **at)
+
+
+def _is_complete(report: _Report) -> bool:
+    is_rated = report.is_invalid or (_FINAL, _VALID) in report.figures
+    return report.is_whole and is_rated and (_TIMES, "Total") in report.figures
+
+
+def _missing(report: _Report) -> set[str]:
+    """Return of what a report has the time and no rate, the rate and no time, or some of three figures."""
+    kinds = {key.split()[0] for section, key in report.figures if section == _REDUCTIONS}
+    if ("Min" in kinds) != ("Max" in kinds) or (kinds and "Avg" not in kinds):
+        return {_REDUCTIONS}
+    timed, rated = (
+        {kernel for place in report.figures for fom, kernel in (_FIGURES[place],) if fom == name and kernel}
+        for name in ("kernel_time", "kernel_rate")
+    )
+    return timed ^ rated if timed and rated else set()
+
+
+def _problems(report: _Report) -> Iterator[str]:
+    if missing := _missing(report):
+        yield f"lacks lines of {', '.join(sorted(missing))}"
+    if report.is_invalid:
+        yield "calls its result INVALID"
+    for section in report.failures:
+        yield f"failed its test: {section}"
+    if not _is_complete(report):
+        yield "wrote only a part of its report; the run did not come to its end"
+
+
+def _side(name: str, default: int, summary: str) -> Parameter:
+    return Parameter(name=name, kind=ParameterKind.WHOLE, default=default, minimum=0, summary=summary)
+
+
+WORKLOADS = (
+    HpcgBenchmark(
+        name="hpcg",
+        summary="Conjugate gradients on a sparse grid: memory bandwidth, halo exchange and reductions.",
+        description=_DESCRIPTION,
+        parameters=(
+            _side("nx", 104, "points of each rank's grid in x: a multiple of 8"),
+            _side("ny", 0, "the same in y; 0 means as many as nx"),
+            _side("nz", 0, "the same in z; 0 means as many as nx"),
+            Parameter(
+                name="time_s",
+                kind=ParameterKind.SECONDS,
+                default=60.0,
+                minimum=1,
+                summary="time of the timed iterations; official results need 1800",
+            ),
+        ),
+        foms=_FOMS,
+        output="HPCG-Benchmark*",
+    ),
+)
+"""What the entry point `hpcg` offers."""

@@ -1,0 +1,220 @@
+"""HPL, the High-Performance Linpack: `hpl` (https://www.netlib.org/benchmark/hpl/).
+
+Each test of a sweep prints a row (HPL_pdtest.c: ``W`` and the encoded variant, N, NB, P, Q, time, Gflops) and
+then the verdicts on its residuals: three in HPL 1.x, one since. A footer counts the tests. Intel's, NVIDIA's
+and AMD's builds add columns and lines of progress, whose rates are no results.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Iterator
+
+from tare.core.bounds import Resource
+from tare.core.case import Case
+from tare.core.values import Scalar
+from tare.core.workload import Better, Fom, Parsed, Stage
+from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
+from tare.plugins.workloads.common.text import aborts, figure
+from tare.plugins.workloads.hpl_input import SIZE_PARAMETERS, hpl_dat, size_faults
+
+_BANNER = Banner("HPLinpack ", r"HPLinpack (\S+)  --")
+_NUMBER = r"([-+*.0-9a-zA-Z()]+)"
+_ROW = re.compile(
+    r"\s*(W[RC]\w+)(?:\s+[0-9]+(?=(?:\s+[0-9]+){4}\s+[0-9]))?"  # AMD's build has a column SWP before N
+    rf"\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s+{_NUMBER}\s+{_NUMBER}"
+    rf"(?:\s+\(\s*{_NUMBER}\s*\))?"
+)
+_TORN_ROW = re.compile(r"\s*W[RC]C?[0-9]\w*\s+[0-9]+\s")
+_MANTISSA = re.compile(r"[0-9]\.[0-9]+e[+-][0-9]{2,3}")
+"""How HPL prints rates; one that was cut short does not match."""
+_RESIDUAL = re.compile(r"\s*\|\|Ax-b\|\|.*=\s*(\S+)\s+\.\.\.\.\.\. (\w+)")
+_COUNT = re.compile(r"\s*([0-9]+) tests (completed|skipped)(?: and (passed|failed)| without)?")
+
+_DESCRIPTION = """\
+Solves one dense system of order N by LU factorisation with row pivoting, and reports the rate in Gflop/s. N
+comes from `memory`, a share of all nodes' memory, or is given as `n`; the grid of ranks is the most square
+one with P ≤ Q. The rate rises with N, so compare only runs of the same N.
+
+Build `xhpl` from https://www.netlib.org/benchmark/hpl/ against a tuned BLAS. A run counts only when every
+residual check has PASSED: a wrong result can be fast. `tare parse hpl` reads sweeps of any size, and the
+builds of Intel, NVIDIA and AMD."""
+
+
+class HplBenchmark(Benchmark, frozen=True, kw_only=True):
+    """The Linpack benchmark."""
+
+    def faults(self, case: Case) -> Iterable[str]:
+        """Find why the size of the matrix is not known."""
+        return size_faults(case)
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one call of xhpl, with its input file."""
+        return (Stage(argv=("xhpl",), files={"HPL.dat": hpl_dat(case)}),)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the row of every test, its verdicts, and the footer."""
+        findings = Findings(self.foms)
+        log = _Log(findings)
+        for line in findings.lines(lines, banner=_BANNER):
+            # Rows start with W; everything else of interest has one of these words.
+            if line.startswith("W") or " W" in line[:40]:
+                log.read_row(line)
+            elif "||Ax-b||" in line or " tests " in line or line.startswith(("HPLinpack ", "End of T")):
+                log.read_mark(line)
+            elif line.startswith("HPL ERROR"):
+                findings.problem(f"HPL says {line[:200]}")
+            elif "MPI_A" in line and aborts(line):
+                findings.problem("a rank called MPI_Abort")
+        return log.parsed()
+
+
+@dataclasses.dataclass
+class _Test:
+    """One row, with the verdicts that follow it."""
+
+    variant: str
+    n: int
+    nb: int
+    p: int
+    q: int
+    time: float
+    gflops: float
+    verdicts: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return f"the test {self.variant} with N {self.n}"
+
+
+@dataclasses.dataclass
+class _Run:
+    """One call of HPL: its tests, and what the footer counts."""
+
+    tests: list[_Test] = dataclasses.field(default_factory=list)
+    completed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    is_unchecked: bool = False
+    is_finished: bool = False
+
+    def faults(self) -> Iterator[str]:
+        """Yield how the run falls short of its end."""
+        if not self.is_finished:
+            yield "the output lacks HPL's closing line; the run did not come to its end"
+        elif self.completed != len(self.tests):
+            yield f"HPL counts {self.completed} completed tests, and the output holds {len(self.tests)}"
+        for test in self.tests:
+            if not test.verdicts and not self.is_unchecked:
+                yield f"{test.name} has no residual check"
+
+
+class _Log:
+    """The runs of HPL in a log, as its lines give them."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._runs: list[_Run] = []
+
+    def _run(self) -> _Run:
+        if not self._runs:
+            self._runs.append(_Run())
+        return self._runs[-1]
+
+    def read_row(self, line: str) -> None:
+        """Take in a line that may be the row of a test."""
+        match = _ROW.fullmatch(line)
+        time, gflops = (figure(match[6]), figure(match[7])) if match else (None, None)
+        if match is None or time is None or gflops is None:
+            if _TORN_ROW.match(line):
+                self._findings.problem(f"HPL's table has a broken row: {' '.join(line.split())}")
+            return
+        if not math.isnan(gflops) and not _MANTISSA.fullmatch(match[7]):
+            self._findings.problem(f"HPL's table has a broken row: {' '.join(line.split())}")
+            return
+        n, nb, p, q = (int(word) for word in match.group(2, 3, 4, 5))
+        self._run().tests.append(_Test(match[1], n, nb, p, q, time, gflops))
+        self._findings.begin()
+
+    def read_mark(self, line: str) -> None:
+        """Take in a banner, a verdict, or a line of the footer."""
+        if line.startswith("HPLinpack"):
+            self._runs.append(_Run())
+            self._findings.begin()
+        elif line.startswith("End of Tests."):
+            self._run().is_finished = True
+        elif "||Ax-b||" in line:
+            self._read_verdict(line)
+        elif count := _COUNT.match(line):
+            self._read_count(int(count[1]), count[2], count[3])
+
+    def _read_verdict(self, line: str) -> None:
+        match = _RESIDUAL.match(line)
+        if match is None or not self._run().tests:
+            return
+        test = self._run().tests[-1]
+        residual, verdict = match.groups()
+        test.verdicts.append(verdict)
+        self._findings.keep()
+        value = figure(residual)
+        if verdict != "PASSED" or value is None or math.isnan(value):
+            self._findings.problem(f"the residual of {test.name} is {residual}: {verdict}")
+
+    def _read_count(self, number: int, what: str, verdict: str | None) -> None:
+        run = self._run()
+        if what == "skipped":
+            run.skipped = number
+        else:
+            run.completed += number
+            run.failed += number if verdict == "failed" else 0
+            run.is_unchecked |= verdict is None
+
+    def parsed(self) -> Parsed:
+        """Return the tests as measurements, and whether they are all that HPL counts."""
+        # A start that came to nothing, and that was repeated in the same log, takes nothing away.
+        runs = [run for run in self._runs if run.tests or run.is_finished] or self._runs
+        tests = [test for run in runs for test in run.tests]
+        if not tests:
+            self._findings.problem("the output holds no result of HPL")
+        faults = [fault for run in runs for fault in run.faults()]
+        for run in runs:
+            if run.failed:
+                self._findings.problem(f"HPL counts {run.failed} tests that failed their residual checks")
+            if run.skipped:
+                self._findings.problem(f"HPL skipped {run.skipped} tests because of illegal input values")
+        for fault in faults:
+            self._findings.problem(fault)
+        for test, at in zip(tests, coordinates([_facts(test) for test in tests]), strict=True):
+            self._findings.say(n=test.n, nb=test.nb, ranks=test.p * test.q)
+            self._findings.measure("gflops", test.gflops, **at)
+            self._findings.measure("time", test.time, **at)
+        return self._findings.parsed(is_complete=bool(tests) and not faults)
+
+
+def _facts(test: _Test) -> dict[str, Scalar]:
+    """Return the settings of a test, as its row has them."""
+    return {"n": test.n, "nb": test.nb, "p": test.p, "q": test.q, "variant": test.variant}
+
+
+WORKLOADS = (
+    HplBenchmark(
+        name="hpl",
+        summary="LU factorisation of one dense matrix: floating-point rate, and broadcasts along it.",
+        description=_DESCRIPTION,
+        parameters=SIZE_PARAMETERS,
+        foms=(
+            Fom(
+                name="gflops",
+                unit="Gflop/s",
+                better=Better.HIGHER,
+                summary="10⁹ floating-point operations per second",
+                is_primary=True,
+                limit=Resource.FLOPS,
+            ),
+            Fom(name="time", unit="s", better=Better.LOWER, summary="time to solve the system"),
+        ),
+    ),
+)
+"""What the entry point `hpl` offers."""

@@ -1,0 +1,122 @@
+"""What HPL and HPCC are told: problem size, process grid, and the file with all of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from tare.core.case import Case
+from tare.core.site import SiteFact
+from tare.core.workload import Parameter, ParameterKind
+
+_DOUBLE_BYTES = 8
+
+SIZE_PARAMETERS = (
+    Parameter(
+        name="memory",
+        kind=ParameterKind.FRACTION,
+        default=0.8,
+        minimum=0.0001,
+        summary="share of all nodes' memory that the matrix fills",
+    ),
+    Parameter(
+        name="node_memory",
+        kind=ParameterKind.BYTES,
+        default=0,
+        minimum=0,
+        summary="memory of one node, to know the matrix from `memory`; 0 means what the site file tells",
+        fact=SiteFact.NODE_MEMORY,
+        unless="n",
+    ),
+    Parameter(
+        name="n",
+        kind=ParameterKind.WHOLE,
+        default=0,
+        minimum=0,
+        summary="order of the matrix, instead of `memory`; 0 means from `memory`",
+    ),
+    Parameter(
+        name="nb",
+        kind=ParameterKind.WHOLE,
+        default=192,
+        minimum=1,
+        summary="block size: what suits the BLAS, such as 192, 232 (AMD), 384 (Intel)",
+    ),
+)
+"""How large the matrix is; both benchmarks share it."""
+
+_TEMPLATE = """\
+HPLinpack benchmark input file
+Innovative Computing Laboratory, University of Tennessee
+HPL.out      output file name (if any)
+{device:<12} device out (6=stdout,7=stderr,file)
+1            # of problems sizes (N)
+{n:<12} Ns
+1            # of NBs
+{nb:<12} NBs
+0            PMAP process mapping (0=Row-,1=Column-major)
+1            # of process grids (P x Q)
+{p:<12} Ps
+{q:<12} Qs
+16.0         threshold
+1            # of panel fact
+2            PFACTs (0=left, 1=Crout, 2=Right)
+1            # of recursive stopping criterium
+4            NBMINs (>= 1)
+1            # of panels in recursion
+2            NDIVs
+1            # of recursive panel fact.
+1            RFACTs (0=left, 1=Crout, 2=Right)
+1            # of broadcast
+1            BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)
+1            # of lookahead depth
+1            DEPTHs (>=0)
+2            SWAP (0=bin-exch,1=long,2=mix)
+64           swapping threshold
+0            L1 in (0=transposed,1=no-transposed) form
+0            U  in (0=transposed,1=no-transposed) form
+1            Equilibration (0=no,1=yes)
+8            memory alignment in double (> 0)
+"""
+"""The choices are those of HPL's own TUNING notes for clusters: 1-ring modified broadcast, look-ahead 1."""
+
+
+def size_faults(case: Case) -> Iterator[str]:
+    """Yield why the order of the matrix is not known, or why the matrix cannot be."""
+    n, nb = int(case.parameters["n"]), int(case.parameters["nb"])
+    share = float(case.parameters["memory"])
+    if n == 0 and not case.parameters["node_memory"]:
+        yield (
+            f"{share:.0%} of a node's memory is meant, but how much it has is not said; "
+            "set node_memory: 192GiB (as 'free' shows it there), or the order of the matrix, n: 20000, or "
+            "add memory: 192GiB to the site file"
+        )
+    elif n == 0 and share > 1:
+        yield f"memory is {share:.0%}, more than the nodes have; set memory: 80 %"
+    elif order(case) < nb:
+        yield f"the order of the matrix, {order(case)}, is less than one block, nb {nb}; set n: {nb}"
+
+
+def order(case: Case) -> int:
+    """Return the order N of the matrix: N² doubles fill the share of memory, in whole blocks of `nb`."""
+    n = int(case.parameters["n"])
+    if n:
+        return n
+    room = float(case.parameters["memory"]) * float(case.parameters["node_memory"]) * case.layout.nodes
+    nb = int(case.parameters["nb"])
+    return math.isqrt(int(room / _DOUBLE_BYTES)) // nb * nb
+
+
+def grid(ranks: int) -> tuple[int, int]:
+    """Return P × Q = `ranks`, the most square with P no more than Q, as HPL runs best on networks."""
+    p = next(p for p in range(math.isqrt(ranks), 0, -1) if ranks % p == 0)
+    return p, ranks // p
+
+
+def hpl_dat(case: Case, *, device: int = 6) -> str:
+    """Return the input of HPL for one run of `case`; HPCC takes the same with lines of its own below.
+
+    `device` is where HPL writes: 6 for standard output, another for the file.
+    """
+    p, q = grid(case.layout.ranks)
+    return _TEMPLATE.format(device=device, n=order(case), nb=case.parameters["nb"], p=p, q=q)

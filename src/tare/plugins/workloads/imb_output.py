@@ -1,0 +1,230 @@
+"""Read the tables of one benchmark that IMB prints, and whether they are whole."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tare.core.workload import Better, Fom, Parsed
+from tare.plugins.workloads.common.benchmark import Findings
+
+if TYPE_CHECKING:
+    from tare.plugins.workloads.imb import ImbBenchmark
+
+
+def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = True) -> Fom:
+    return Fom(name=name, unit=unit, better=better, by=("bytes",), summary=summary, is_primary=is_primary)
+
+
+COLUMNS = {
+    "t[usec]": _fom("latency", "us", Better.LOWER, "time of one message"),
+    "t_min[usec]": _fom("time_min", "us", Better.LOWER, "time on the fastest rank", is_primary=False),
+    "t_max[usec]": _fom("time_max", "us", Better.LOWER, "time on the slowest rank", is_primary=False),
+    "t_avg[usec]": _fom("time_avg", "us", Better.LOWER, "time, mean over ranks"),
+    "Mbytes/sec": _fom("bandwidth", "MB/s", Better.HIGHER, "10⁶ bytes per second"),
+    "Msg/sec": _fom("message_rate", "msg/s", Better.HIGHER, "messages per second, all pairs together"),
+}
+"""The figure of merit in each column of IMB's tables."""
+
+_COUNTS = frozenset({"#bytes", "#repetitions", "Msg/sec"})
+"""Columns of whole numbers; the others have two decimals."""
+
+MULTIPLE = "Multi-"
+
+FLOAT_BYTES = 4  # reductions sum MPI_FLOATs, so their messages are multiples of it
+
+_MARK = re.compile(
+    r"""\#\s* (?:
+      (?P<banner>    Intel\s?\(R\)\ MPI\ Benchmark )
+    | (?P<footer>    All\ processes\ entering\ MPI_Finalize $ )
+    | (?P<limit>     Minimum | Maximum ) \ message\ length\ in\ bytes: \s+ (?P<bytes> [0-9]{1,15} ) $
+    | Benchmarking\  (?P<benchmark> \S+ )
+    | \#processes\ =\  (?P<ranks> [0-9]{1,9} ) $
+    | \(\ (?P<waiting> [0-9]{1,9} )\ additional\ processes\ waiting\ in\ MPI_Barrier
+    | \(\ (?P<groups> [0-9]{1,9} )\ groups\ of\ (?P<members> [0-9]{1,9} )\ processes\b
+    )""",
+    re.VERBOSE,
+)
+
+
+@functools.cache
+def _row_pattern(columns: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what a whole row looks like; NaN, overflown fields and most numbers cut short do not match."""
+    fields = ("([0-9]{1,15})" if name in _COUNTS else r"([0-9]{1,15}\.[0-9]{2})" for name in columns)
+    return re.compile(r"\s*" + r"\s+".join(fields))
+
+
+@dataclasses.dataclass
+class _Table:
+    """The rows of one group of ranks, by column, and the sizes that were announced; None where unknown."""
+
+    run: int
+    smallest: int | None = None
+    largest: int | None = None
+    ranks: int | None = None
+    waiting: int = 0
+    width: int | None = None
+    rows: list[tuple[float, ...]] = dataclasses.field(default_factory=list)
+
+    def faults(self) -> Iterator[str]:
+        """Yield how the rows fall short of what was announced."""
+        if not self.rows:
+            yield "has no rows"
+        elif self.smallest is not None and self.largest is not None:
+            sizes = [int(row[0]) for row in self.rows]
+            # Reductions round a smallest size of 1 or 2 bytes up to a whole number.
+            if sizes[0] != self.smallest and not 0 < self.smallest < sizes[0] <= 2 * FLOAT_BYTES:
+                yield f"starts at {sizes[0]} bytes instead of {self.smallest}"
+            for size, following in pairwise(sizes):
+                if size and following != 2 * size:
+                    yield f"goes on from {size} bytes to {following} instead of {2 * size}"
+            if sizes[-1] != self.largest:
+                yield f"stops at {sizes[-1]} of {self.largest} bytes"
+
+
+class ImbLog:
+    """The tables of one benchmark, as the lines of a log give them."""
+
+    def __init__(self, workload: ImbBenchmark, findings: Findings) -> None:
+        self._workload = workload
+        self._row = _row_pattern(workload.columns)
+        self._findings = findings
+        self._limits: dict[str, int] = {}
+        self._tables: list[_Table] = []
+        self._open: _Table | None = None
+        self._run = 0
+        self._finished_runs: set[int] = set()
+
+    def read_mark(self, line: str) -> None:
+        """Take in a line with a ``#``: banner, limits, the head of a table, or the closing line."""
+        mark = _MARK.match(line)
+        if mark is None:
+            if self._open is not None and "#repetitions" in line:
+                self._read_columns(self._open, line)
+        elif mark["banner"]:
+            self._run += 1
+            self._findings.begin()
+            self._limits.clear()
+            self._open = None
+        elif mark["footer"]:
+            self._finished_runs.add(self._run)
+            self._open = None
+        elif mark["limit"]:
+            self._limits[mark["limit"]] = int(mark["bytes"])
+            if any(table.run == self._run for table in self._tables):
+                self._findings.mixed("the sizes of a run come after its tables")
+        elif mark["benchmark"]:
+            self._open = self._new_table() if mark["benchmark"] == self._workload.benchmark else None
+        elif self._open is not None and mark["groups"]:
+            self._open.ranks = int(mark["groups"]) * int(mark["members"])
+        elif self._open is not None and mark["waiting"]:
+            self._open.waiting = int(mark["waiting"])
+        elif self._open is not None:
+            self._open.ranks = int(mark["ranks"])
+
+    def _new_table(self) -> _Table:
+        table = _Table(run=self._run)
+        if self._workload.has_sizes:
+            table.smallest, table.largest = self._limits.get("Minimum"), self._limits.get("Maximum")
+        self._tables.append(table)
+        self._findings.begin()
+        return table
+
+    def _read_columns(self, table: _Table, line: str) -> None:
+        if tuple(line.split()) == self._workload.columns:
+            table.width = len(line)
+        else:
+            self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
+
+    def read_row(self, line: str) -> None:
+        """Take in a line that starts with a digit: a row, a broken row, or something between the rows."""
+        table, columns = self._open, self._workload.columns
+        if table is None or table.width is None:
+            return
+        row = self._row.fullmatch(line)
+        # A row is as wide as its head; a count that was cut short shows by nothing else.
+        if row and (len(line) >= table.width or columns[-1] not in _COUNTS):
+            table.rows.append(tuple(map(float, row.groups())))
+            self._findings.keep(len(self._workload.foms))
+            return
+        words = line.split()
+        if len(words) < 2 or not words[0].isdecimal():
+            return
+        if words[1] in {"time-out.;", "out-of-mem.;"}:
+            self._findings.problem(f"{self._name(table)} gave up at {' '.join(words)}")
+        elif len(words) == len(columns) and words[1].isdigit():
+            self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")
+
+    def parsed(self) -> Parsed:
+        """Return the rows as measurements, and whether they are all that was announced."""
+        findings, tables = self._findings, self._tables_that_count()
+        groups = Counter(table.ranks for table in tables)
+        if not tables:
+            findings.problem(f"the output holds no table of {self._workload.benchmark}")
+        faults = [f"{self._name(table)} {fault}" for table in tables for fault in table.faults()]
+        if any(table.run not in self._finished_runs for table in tables):
+            faults.append("the output lacks IMB's closing line; the run did not come to its end")
+        for fault in faults:
+            findings.problem(fault)
+        if None in groups and len(groups) > 1:
+            findings.mixed("a table without its number of processes")
+        for table in tables:
+            if self._workload.has_sizes and len({row[0] for row in table.rows}) < len(table.rows):
+                findings.mixed(f"a size is twice in {self._name(table)}")
+            if groups[table.ranks] > 1:
+                findings.problem(f"{self._name(table)} is there {groups[table.ranks]} times")
+            if table.ranks is not None:
+                findings.say(ranks=table.ranks + table.waiting)
+            at = {"ranks": table.ranks} if len(groups) > 1 and table.ranks is not None else {}
+            self._measure(table.rows, at)
+        return findings.parsed(
+            is_complete=bool(tables) and not faults,
+            payload_bytes=_payload_bytes(self._workload, (row for one in tables for row in one.rows)),
+            n_messages=_n_messages(self._workload, (row for one in tables for row in one.rows)),
+        )
+
+    def _tables_that_count(self) -> list[_Table]:
+        """Return all tables but those of a run that was cut off and repeated in the same log."""
+        last_run = {table.ranks: table.run for table in self._tables}
+        return [
+            table
+            for table in self._tables
+            if table.run in self._finished_runs or table.run == last_run[table.ranks]
+        ]
+
+    def _measure(self, rows: Iterable[tuple[float, ...]], at: Mapping[str, int]) -> None:
+        columns, has_sizes = self._workload.columns, self._workload.has_sizes
+        # In the order of the figures of merit, not of the columns.
+        foms = [(fom.name, columns.index(column)) for column, fom in COLUMNS.items() if column in columns]
+        for row in rows:
+            place = {"bytes": int(row[0]), **at} if has_sizes else at
+            for fom, column in foms:
+                if row[0] or not has_sizes or fom != "bandwidth":  # nothing moves at 0 bytes
+                    self._findings.measure(fom, row[column], **place)
+
+    def _name(self, table: _Table) -> str:
+        place = f" on {table.ranks} ranks" if table.ranks else ""
+        return f"the table of {self._workload.benchmark}{place}"
+
+
+def _payload_bytes(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) -> int:
+    """Return the least that any node sends and receives: a message each time, or a byte in a barrier.
+
+    In a ping-pong and a ping-ping each rank sends one and receives one.
+    """
+    if not workload.has_sizes:
+        return sum(int(row[0]) for row in rows)
+    ways = 2 if "Ping" in workload.benchmark else 1
+    return sum(int(ways * row[0] * row[1]) for row in rows)
+
+
+def _n_messages(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) -> int:
+    """Return how many messages any node sends and receives at least, each awaited before the next."""
+    if not workload.has_sizes:
+        return sum(int(row[0]) for row in rows)
+    return sum(2 * int(row[1]) for row in rows) if "PingPong" in workload.benchmark else 0

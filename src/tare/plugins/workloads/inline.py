@@ -1,0 +1,352 @@
+"""Workloads that a study declares in YAML: a command, and regexes or JSON paths for its figures of merit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Self
+
+import msgspec
+
+from tare.core.case import Case
+from tare.core.errors import UsageError, nearest_name
+from tare.core.study import DESIGN_SETTINGS
+from tare.core.values import Scalar, Settings
+from tare.core.workload import Fom, InlineDefinition, InlineFom, Parsed, Stage
+from tare.plugins.workloads.common.benchmark import Findings
+from tare.plugins.workloads.common.text import figure
+
+_LATER = ("work", "storage", "storage_path", "hosts")
+"""Places that are filled in when a run starts (see model.Stage); until then they stay as they are."""
+
+_SPREAD = frozenset({"nodes", "ranks", "ranks_per_node", "hosts"})
+"""What a command that starts its own processes asks for: how many, and where."""
+
+_TOKEN = re.compile(r"(\{\{|\}\}|\{[A-Za-z_][A-Za-z0-9_]*\}|[{}])")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
+_MOST_UNKNOWN = 20
+_SHOWN = 120  # characters of an output line that a problem quotes
+
+
+class InlineWorkload:
+    """A workload as a study defines it. Raises UsageError for a regex that cannot be used."""
+
+    def __init__(self, definition: InlineDefinition) -> None:
+        self.name = definition.name
+        self.summary = definition.summary
+        self.description = f"Declared in a study. Runs: {' '.join(definition.command)}"
+        self.parameters = definition.parameters
+        self.foms = tuple(one.fom for one in definition.foms)
+        self.output = definition.output
+        self.needs_transport = definition.needs_transport
+        self._definition = definition
+        self._regexes = [_FomRegex(self.name, one, one.regex) for one in definition.foms if one.regex]
+        self._paths = [(one.fom, one.json) for one in definition.foms if one.json]
+        self._must = [_compile(self.name, one.matches) for one in definition.checks if one.matches]
+        self._must_not = [_compile(self.name, one.lacks) for one in definition.checks if one.lacks]
+
+    @property
+    def digest(self) -> str:
+        """Return a hash of the definition, the same on every machine and of every version."""
+        text = msgspec.json.encode(_lasting(self._definition))
+        return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+    def derive(self, settings: Settings) -> Mapping[str, Scalar]:
+        """Return no further names."""
+        return {}
+
+    @property
+    def _spreads(self) -> bool:
+        """Whether the command is told of nodes or ranks, and so can start processes on them itself."""
+        one = self._definition
+        texts = (*one.command, *one.env.values(), *one.files.values())
+        return any(token.strip("{}") in _SPREAD for text in texts for token in _TOKEN.findall(text))
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what the placeholders of command, environment and files ask for in vain.
+
+        A program that neither an MPI starts on each rank, nor is told of nodes or ranks, would use one.
+        """
+        definition, values = self._definition, case.settings
+        if not definition.is_mpi and not self._spreads and max(case.layout.nodes, case.layout.ranks) > 1:
+            asked = f"nodes: {case.layout.nodes} and ranks: {case.layout.ranks}"
+            yield (
+                f"the case has {asked}, and without 'mpi: true' the command runs once, on one node; set mpi: "
+                "true where the launcher is to start it on every rank; name {hosts}, {nodes} or {ranks} in "
+                "the command where it starts its processes itself; or leave out nodes and ranks"
+            )
+        for word in definition.command:
+            yield from _template_faults("command", word, values, _LATER)
+        for name, text in definition.env.items():
+            yield from _template_faults(f"env.{name}", text, values, _LATER)
+        for name, text in definition.files.items():
+            yield from _template_faults(f"files.{name}", text, values, ())
+
+    def expecting(self, case: Case) -> Self:
+        """Return the workload as it is."""
+        return self
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the command with its placeholders filled in."""
+        definition, values = self._definition, case.settings
+        is_spread = not definition.is_mpi and self._spreads
+        stage = Stage(
+            layout=case.layout if is_spread else None,
+            argv=tuple(_fill(word, values) for word in definition.command),
+            env={name: _fill(text, values) for name, text in definition.env.items()},
+            files={name: _fill(text, values) for name, text in definition.files.items()},
+            is_mpi=definition.is_mpi,
+        )
+        return (stage,)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the figures and make the checks (see model.Workload.parse)."""
+        findings = Findings(self.foms)
+        figures = {fom.name: _Figure(fom, findings) for fom in self.foms}
+        unmet = list(self._must)
+        document = _Document()
+        torn: list[str] = []
+        kept = document.keep(lines) if self._paths else lines
+        for line in findings.lines(kept, torn.append, keeps_blanks=True):
+            for regex in self._regexes:
+                regex.read(line, figures[regex.fom.name])
+            if unmet:
+                unmet = [pattern for pattern in unmet if not pattern.search(line)]
+            for pattern in self._must_not:
+                if pattern.search(line):
+                    findings.problem(
+                        f"the output has a line that matches {pattern.pattern!r}: {_shown(line)}"
+                    )
+        if self._paths:
+            _read_json(document.lines, self._paths, figures, findings)
+            if document.is_cut:
+                findings.problem(
+                    f"the output is longer than {_MOST_CHARACTERS >> 20} MiB, and JSON was sought in the "
+                    "first of it only; write the JSON into a file of its own, and name it as 'output'"
+                )
+        for pattern in unmet:
+            findings.problem(f"no line of the output matches {pattern.pattern!r}")
+        for one in figures.values():
+            one.report(is_torn=bool(torn))
+        is_complete = not unmet and all(one.values for one in figures.values())
+        return findings.parsed(is_complete=is_complete and not document.is_cut)
+
+
+_NEWER = frozenset({"limit", "answers"})
+"""Fields that figures of merit have gained: how they are judged and drawn is no part of what is hashed."""
+
+
+def _lasting(value: object) -> object:
+    """Return `value` as plain data, in the order in which the first version of Tare hashed it."""
+    if isinstance(value, msgspec.Struct):
+        fields = msgspec.structs.fields(value)
+        told = {one.name: getattr(value, one.name) for one in fields}
+        return {name: _lasting(one) for name, one in told.items() if name not in _NEWER}
+    if isinstance(value, dict):
+        return {name: _lasting(value[name]) for name in sorted(value)}
+    return [_lasting(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+# Figures
+
+
+class _Figure:
+    """The values of one figure of merit, as text, by coordinates; None where there are several."""
+
+    def __init__(self, fom: Fom, findings: Findings) -> None:
+        self.fom = fom
+        self._findings = findings
+        self.values: dict[tuple[Scalar, ...], str | None] = {}
+
+    def add(self, text: str, at: tuple[Scalar, ...] = ()) -> None:
+        if at in self.values:
+            self.values[at] = None
+        else:
+            self.values[at] = text
+            self._findings.keep()
+
+    def report(self, *, is_torn: bool) -> None:
+        """Tell the values that are single numbers, and what is wrong with the others."""
+        findings = self._findings
+        if not self.values:
+            torn = ", whose last line has no end and was left out: it may be cut short" if is_torn else ""
+            findings.problem(f"{self.fom.name} is not in the output{torn}")
+        for coordinates, text in self.values.items():
+            at = dict(zip(self.fom.by, coordinates, strict=True))
+            place = "".join(f" at {name} {value}" for name, value in at.items())
+            if text is None:
+                cure = (
+                    "" if at else "; name what tells them apart as a group of the regex, and list it in 'by'"
+                )
+                findings.problem(f"{self.fom.name}{place} is in the output more than once{cure}")
+            elif (value := figure(text)) is not None:
+                findings.measure(self.fom.name, value, **at)
+            else:
+                findings.problem(f"{self.fom.name}{place} is {_shown(text)!r}, which is not a number")
+
+
+class _FomRegex:
+    """A regex whose first group that is no coordinate holds the value."""
+
+    def __init__(self, workload: str, definition: InlineFom, regex: str) -> None:
+        self.fom = definition.fom
+        self._pattern = _compile(workload, regex)
+        named = self._pattern.groupindex
+        missing = [name for name in self.fom.by if name not in named]
+        if missing:
+            raise UsageError(
+                f"{workload}: {self.fom.name}: the regex has no group {missing[0]!r}; name one with "
+                f"(?P<{missing[0]}>…)"
+            )
+        coordinates = {named[name] for name in self.fom.by}
+        groups = [group for group in range(1, self._pattern.groups + 1) if group not in coordinates]
+        if not groups:
+            raise UsageError(
+                f"{workload}: {self.fom.name}: the regex has no group for the value; put brackets round it"
+            )
+        self._value = groups[0]
+
+    def read(self, line: str, into: _Figure) -> None:
+        """Add what `line` holds."""
+        for match in self._pattern.finditer(line):
+            into.add(match[self._value] or "", tuple(_coordinate(match[name] or "") for name in self.fom.by))
+
+
+def _compile(workload: str, regex: str) -> re.Pattern[str]:
+    try:
+        return re.compile(regex)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise UsageError(f"{workload}: {regex!r} is not a regex: {error}; see Python's re") from error
+
+
+def _coordinate(text: str) -> Scalar:
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    number = figure(text)
+    return number if number is not None and math.isfinite(number) else text
+
+
+# JSON
+
+_MOST_CHARACTERS = 64 << 20
+"""Of an output in which JSON is sought, because it is decoded as a whole."""
+
+
+class _Document:
+    """The lines of an output as they go by, of which the first are kept; `is_cut` says that not all are."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.is_cut = False
+
+    def keep(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield `lines`, and keep them."""
+        room = _MOST_CHARACTERS
+        for line in lines:
+            room -= len(line)
+            if room >= 0:
+                self.lines.append(line.rstrip("\r\n"))
+            else:
+                self.is_cut = True
+            yield line
+
+
+def _read_json(
+    lines: list[str],
+    paths: Iterable[tuple[Fom, str]],
+    figures: Mapping[str, _Figure],
+    findings: Findings,
+) -> None:
+    """Add what the JSON documents in `lines` hold at `paths`, wherever one of them has it."""
+    documents = list(_documents("\n".join(lines), findings))
+    for fom, path in paths:
+        for document in documents:
+            for value in _at(document, re.sub(r"\[([0-9]+)\]", r".\1", path).split(".")):
+                figures[fom.name].add(value if isinstance(value, str) else json.dumps(value))
+
+
+def _documents(text: str, findings: Findings) -> Iterator[object]:
+    """Yield the JSON documents that start a line of `text`: one that spans it all, or one a line."""
+    decoder = json.JSONDecoder()
+    start = re.compile(r"^\ufeff?[ \t]*(?=[{\[])", re.MULTILINE)
+    position = 0
+    while match := start.search(text, position):
+        try:
+            document, position = decoder.raw_decode(text, match.end())
+        except (ValueError, RecursionError) as error:
+            if text[match.end()] == "{":
+                findings.problem(f"the JSON in the output is broken or cut short: {error}")
+                return
+            position = match.end() + 1  # "[n1:42] warning", as MPI libraries write
+        else:
+            yield document
+
+
+def _at(document: object, steps: list[str]) -> Iterator[object]:
+    """Yield what lies at `steps`, if anything; a key may hold dots itself, as fio's percentiles do."""
+    if not steps:
+        yield document
+    elif isinstance(document, list):
+        if _WHOLE.fullmatch(steps[0]) and -len(document) <= int(steps[0]) < len(document):
+            yield from _at(document[int(steps[0])], steps[1:])
+    elif isinstance(document, dict):
+        for end in range(len(steps), 0, -1):
+            key = ".".join(steps[:end])
+            if key in document:
+                yield from _at(document[key], steps[end:])
+                return
+
+
+# Placeholders
+
+
+def _template_faults(where: str, text: str, values: Settings, later: tuple[str, ...]) -> Iterator[str]:
+    """Yield why the placeholders of `text` cannot be filled from `values`, each with its cure."""
+    n_unknown = 0
+    for token in dict.fromkeys(_TOKEN.findall(text)):
+        name = token.strip("{}")
+        if token in {"{", "}"}:
+            yield f"{where}: a single {token!r} stands for nothing; write {token * 2!r} for the character"
+        elif not name or name in later or (name in values and name not in _LATER):
+            continue
+        elif name in _LATER:
+            yield f"{where}: {token} is not known when files are written; hand it over in the command or env"
+        elif name in DESIGN_SETTINGS:
+            yield f"{where}: the case has no {name}; set '{name}' in the study, or leave {token} out"
+        else:
+            n_unknown += 1
+            if n_unknown <= _MOST_UNKNOWN:
+                cure = _nearest(name, values, later)
+                yield f"{where}: {token} is neither a parameter nor a setting; {cure}"
+    if n_unknown > _MOST_UNKNOWN:
+        yield f"{where}: {n_unknown - _MOST_UNKNOWN} more placeholders are neither a parameter nor a setting"
+
+
+def _nearest(name: str, values: Settings, later: tuple[str, ...]) -> str:
+    """Return the cure for a placeholder that nothing fills."""
+    known = sorted({*values, *later})
+    near = nearest_name(name, known)
+    more = f", … ({len(known) - _MOST_UNKNOWN} more)" if len(known) > _MOST_UNKNOWN else ""
+    return f"did you mean {{{near}}}?" if near else f"use one of {', '.join(known[:_MOST_UNKNOWN])}{more}"
+
+
+def _fill(text: str, values: Settings) -> str:
+    return "".join(_filled(token, values) for token in _TOKEN.split(text))
+
+
+def _filled(token: str, values: Settings) -> str:
+    if token in {"{{", "}}"}:
+        return token[0]
+    if not _TOKEN.fullmatch(token) or token in {"{", "}"} or token.strip("{}") in _LATER:
+        return token
+    value = values[token.strip("{}")]
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.15g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,291 @@
+"""Read what IOR prints: rows and summaries of its tests as text, of all versions, or JSON (see ior_json)."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+
+from tare.core.values import Scalar
+from tare.core.workload import Parsed
+from tare.plugins.workloads.common.benchmark import Findings, coordinates, tell_apart
+from tare.plugins.workloads.common.text import aborts, figure
+from tare.plugins.workloads.ior_json import Document, JsonReader
+
+_ROW_COLUMNS = {
+    "bw(MiB/s)": "row_bandwidth",
+    "IOPS": "row_iops",
+    "Latency(s)": "latency",
+    "open(s)": "open_time",
+    "wr/rd(s)": "access_time",
+    "close(s)": "close_time",
+    "total(s)": "total_time",
+}
+"""The figure of merit in each column of a row."""
+
+_SUMMARY_COLUMNS = {
+    "Max(MiB)": "bandwidth_max",
+    "Min(MiB)": "bandwidth_min",
+    "Mean(MiB)": "bandwidth",
+    "Mean(OPs)": "iops",
+}
+
+_MAX = re.compile(r"Max (Write|Read):\s+(\S+) MiB/sec \(\S+ MB/sec\)")
+
+_REPETITIONS = re.compile(r"\s*repetitions\s*[=:]\s*([0-9]{1,6})")
+
+_OPTION = re.compile(
+    r"\s*(api|nodes|tasks|clients per node|clients|access|segments|ordering in a file|xfersize|transfersize"
+    r"|blocksize|transfer size|block size)\s*[=:]\s+(\S.*)"
+)
+
+_SIZES = {"xfersize": "transfer", "transfersize": "transfer", "transfer size": "transfer",
+          "blocksize": "block", "block size": "block"}  # fmt: skip
+
+_COUNTS = {"nodes": "nodes", "tasks": "ranks", "clients per node": "ranks_per_node", "segments": "segments"}
+
+_SIZE = re.compile(r"([0-9]{1,15}) (bytes|KiB|MiB|GiB|TiB)")
+
+_POWERS = {"bytes": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
+
+_API_VERSION = re.compile(r"-[0-9][0-9.]*$")
+"""What version 2 puts after the name of an interface: ``HDF5-1.8.16 (Parallel)``."""
+
+_CLIENTS = re.compile(r"([0-9]{1,9}) \(([0-9]{1,9}) per node\)")
+
+_TEST = re.compile(r"(?:TestID\s*: |Test )([0-9]{1,6})")
+
+_IO500 = re.compile(r"\./ior .*(?:dataPacketType|stoneWallingStatusFile)")
+
+_ERROR_WORDS = ("ERROR", "ior ERROR", "** error")
+
+
+@dataclasses.dataclass
+class _Test:
+    """One test: rows by direction, and what the summary says of each direction, by figure of merit."""
+
+    number: int
+    repetitions: int | None = None
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
+    rows: dict[str, list[Mapping[str, float]]] = dataclasses.field(default_factory=dict)
+    summary: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def n_figures(self) -> int:
+        """Return how many figures it holds."""
+        return sum(len(row) for rows in (*self.rows.values(), self.summary.values()) for row in rows)
+
+
+@dataclasses.dataclass
+class _Run:
+    """One call of IOR."""
+
+    tests: dict[int, _Test] = dataclasses.field(default_factory=dict)
+    asked: frozenset[str] = frozenset()
+    is_library: bool = False
+    is_finished: bool = False
+
+    def test(self, number: int) -> _Test:
+        """Return the test of this number, a new one when it is the first to be heard of."""
+        return self.tests.setdefault(number, _Test(number))
+
+    @property
+    def last_test(self) -> _Test | None:
+        """Return the test that was heard of last, if any."""
+        return next(reversed(self.tests.values()), None)
+
+    def faults(self) -> Iterator[str]:
+        """Yield what the run lacks."""
+        if not self.is_finished and not self.is_library:
+            yield "the output lacks IOR's closing line; the run did not come to its end"
+        for test in self.tests.values():
+            for direction in sorted(self.asked - test.rows.keys()):
+                yield f"test {test.number} of IOR has no result of its {direction}"
+            for direction, rows in test.rows.items():
+                if direction == "remove":
+                    if test.repetitions is not None and len(rows) > test.repetitions:
+                        yield f"test {test.number} of IOR has {len(rows)} of {test.repetitions} removes"
+                    continue
+                if test.repetitions is not None and len(rows) != test.repetitions:
+                    yield f"test {test.number} of IOR has {len(rows)} of {test.repetitions} {direction}s"
+                if self.is_finished and "bandwidth" not in test.summary.get(direction, {}):
+                    yield f"test {test.number} of IOR has no summary of its {direction}"
+
+
+class IorLog:
+    """The runs in a log, as its lines give them."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._runs: list[_Run] = []
+        self._columns: list[str] = []
+        self._is_summary = False
+        self._json = JsonReader()
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if (self._json.is_open or line == "{") and (document := self._json.read(line)):
+            self._begin(_run_of(document))
+        if line.startswith(("write ", "read ", "remove ")):
+            self._read_row(line.split())
+        elif line.startswith(("access ", "Operation ")) and " : " not in line:
+            self._is_summary = line[0] == "O"
+            heads = line.partition(" Op grep ")[0]  # heads of version 2 that its rows do not fit
+            self._columns = heads.replace(" (", "(").replace("Std Dev", "StdDev").split()
+        elif (
+            line.startswith(_ERROR_WORDS)
+            or "ncorrect data on" in line  # what it read is not what it wrote
+            or "FAILED comparison" in line
+        ):
+            self._findings.problem(f"IOR says {' '.join(line.split())[:200]}")
+        elif line.startswith("IOR-") and "Coordinated Test" in line:
+            self._begin(_Run())
+            self._columns = []
+        elif "MPI_A" in line and aborts(line):
+            self._findings.problem("a rank called MPI_Abort")
+        elif self._runs and line[:1] in "CTMFRSrantcsxbo\t":
+            self._read_option(self._runs[-1], line)
+
+    def read_end(self, line: str) -> None:
+        """Take in the last line of a file where it lacks its end: a brace is whole without."""
+        if line == "}":
+            self.read(line)
+
+    def _begin(self, run: _Run) -> None:
+        self._runs.append(run)
+        self._findings.begin()
+        self._findings.keep(sum(test.n_figures for test in run.tests.values()))
+
+    def _read_option(self, run: _Run, line: str) -> None:
+        if line.startswith(("Finished", "Run finished: ")):
+            run.is_finished = True
+        elif line.startswith("Command line"):
+            run.asked = _directions(line)
+            run.is_library = _IO500.search(line) is not None
+        elif match := _MAX.fullmatch(line):
+            value = figure(match[2])
+            if value is not None and (test := run.last_test):
+                test.summary.setdefault(match[1].lower(), {}).setdefault("bandwidth_max", value)
+        elif match := _TEST.match(line):
+            run.test(int(match[1]))
+            self._findings.begin()
+        elif line == "Summary:" and ((last := run.last_test) is None or last.summary):
+            run.test(len(run.tests))
+        elif (match := _REPETITIONS.fullmatch(line)) and (test := run.last_test):
+            test.repetitions = int(match[1])
+        elif (match := _OPTION.fullmatch(line)) and (test := run.last_test) and not test.rows:
+            test.facts |= _facts(match[1], match[2])
+
+    def _read_row(self, words: list[str]) -> None:
+        is_row = words[1:2] == ["-"] or figure(words[1] if len(words) > 1 else "") is not None
+        if not self._runs or not self._columns or not is_row:
+            return
+        run, direction = self._runs[-1], words[0]
+        if self._is_summary and words[-1] == "EXCEL":  # the end of version 2's rows
+            words = words[: len(self._columns)]
+        if len(words) != len(self._columns):
+            self._findings.problem(f"IOR's table has a broken row: {' '.join(words)[:200]}")
+            return
+        row = dict(zip(self._columns, words, strict=True))
+        self._findings.keep(len(words))
+        if self._is_summary:
+            last = run.last_test.number if run.last_test else 0
+            number = int(row["Test#"]) if row.get("Test#", "").isdigit() else last
+            run.test(number).summary.setdefault(direction, {}).update(_figures(row, _SUMMARY_COLUMNS))
+        else:
+            test = run.last_test or run.test(0)
+            test.rows.setdefault(direction, []).append(dict(_figures(row, _ROW_COLUMNS)))
+
+    def parsed(self) -> Parsed:
+        """Return the figures of every test."""
+        runs = self._runs
+        self._json.finish()
+        faults = [self._json.fault] if self._json.fault else []
+        faults += [fault for run in runs for fault in run.faults()]
+        if not any(test.rows for run in runs for test in run.tests.values()):
+            faults.insert(0, "the output holds no result of IOR")
+        for fault in faults:
+            self._findings.problem(fault)
+        for test, at in self._places():
+            self._findings.say(**test.facts)
+            self._measure(test, at)
+        return self._findings.parsed(is_complete=not faults)
+
+    def _places(self) -> Iterator[tuple[_Test, dict[str, Scalar]]]:
+        """Yield every test with what tells it apart: what it printed, and numbers only where that repeats."""
+        tests = [test for run in self._runs for test in run.tests.values()]
+        numbers = [
+            tell_apart(number, len(self._runs)) | ({"test": test.number} if len(run.tests) > 1 else {})
+            for number, run in enumerate(self._runs, start=1)
+            for test in run.tests.values()
+        ]
+        for test, place, number in zip(
+            tests, coordinates([one.facts for one in tests]), numbers, strict=True
+        ):
+            is_repeated = place.pop("run", None) is not None
+            yield test, {**place, **number} if is_repeated else place
+
+    def _measure(self, test: _Test, at: Mapping[str, Scalar]) -> None:
+        for direction, rows in test.rows.items():
+            for number, row in enumerate(rows):
+                place = {**at, "iteration": number} if len(rows) > 1 else at
+                for fom, value in row.items():
+                    self._findings.measure(fom, value, operation=direction, **place)
+            for fom, value in _overall(rows, test.summary.get(direction, {})):
+                self._findings.measure(fom, value, operation=direction, **at)
+
+
+def _facts(option: str, value: str) -> dict[str, Scalar]:
+    """Return what a line of IOR's options says, by the name of the parameter."""
+    word = value.split()[0]
+    if option in _COUNTS and value.isdecimal() and len(value) < _MOST_DIGITS:
+        return {_COUNTS[option]: int(value)}
+    if option in _SIZES and (size := _SIZE.fullmatch(value)):
+        return {_SIZES[option]: int(size[1]) << _POWERS[size[2]]}
+    if option == "clients" and (clients := _CLIENTS.fullmatch(value)):
+        return {"ranks": int(clients[1]), "ranks_per_node": int(clients[2])}
+    if option == "access" and word in {"file-per-process", "single-shared-file"}:
+        return {"file_per_process": word == "file-per-process"}
+    if option == "ordering in a file" and word in {"sequential", "random"}:
+        return {"random": word == "random"}
+    return {"api": _API_VERSION.sub("", word).upper()} if option == "api" else {}
+
+
+_MOST_DIGITS = 10
+
+
+def _run_of(document: Document) -> _Run:
+    run = _Run(asked=_directions(document.command), is_finished=True)
+    for one in document.tests:
+        test = run.test(one.number)
+        test.repetitions = one.repetitions
+        test.facts |= one.facts | ({"program_version": document.version} if document.version else {})
+        for direction, figures in one.rows():
+            test.rows.setdefault(direction, []).append(figures)
+    for summary in document.summary:
+        run.test(summary.test).summary[summary.operation] = summary.figures()
+    return run
+
+
+def _directions(command: str) -> frozenset[str]:
+    """Return the directions that a command line asks for."""
+    words = command.replace('"', " ").split()
+    return frozenset(name for name, flag in (("write", "-w"), ("read", "-r")) if flag in words)
+
+
+def _figures(row: Mapping[str, str], columns: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    """Yield the figures in `row`; ``-`` and ``NA`` stand where there is none."""
+    for column, fom in columns.items():
+        value = figure(row.get(column, ""))
+        if value is not None:
+            yield fom, value
+
+
+def _overall(rows: list[Mapping[str, float]], summary: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    """Yield what counts for all repetitions: the summary's word, or that of the only row there is."""
+    yield from summary.items()
+    if len(rows) == 1:
+        bandwidth = summary.get("bandwidth_max", rows[0].get("row_bandwidth"))
+        for fom, value in (("bandwidth", bandwidth), ("iops", rows[0].get("row_iops"))):
+            if fom not in summary and value is not None:
+                yield fom, value

@@ -1,0 +1,128 @@
+"""iperf 2: TCP and UDP throughput between two hosts (https://sourceforge.net/projects/iperf2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Self
+
+import msgspec
+
+from tare.core.case import Case
+from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
+from tare.plugins.workloads.iperf2_output import parse_output
+
+
+def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
+    return Fom(name=name, unit=unit, better=better, summary=summary, is_primary=is_primary)
+
+
+_FOMS = (
+    Fom(
+        name="throughput",
+        unit="Gbit/s",
+        better=Better.HIGHER,
+        by=("direction",),
+        summary="data moved, all streams together; by direction where both ends send",
+        is_primary=True,
+    ),
+    _fom("throughput_sent", "Gbit/s", Better.HIGHER, "UDP: data that was sent"),
+    _fom("jitter", "ms", Better.LOWER, "UDP: mean change of the transit time (RFC 1889)"),
+    _fom("loss", "%", Better.LOWER, "UDP: share of the datagrams that did not arrive", is_primary=True),
+    _fom("lost", "1", Better.LOWER, "UDP: datagrams that did not arrive"),
+)
+
+_PARAMETERS = (
+    Parameter(
+        name="protocol",
+        kind=ParameterKind.TEXT,
+        default="tcp",
+        choices=("tcp", "udp"),
+        summary="what it sends",
+    ),
+    Parameter(
+        name="time_s", kind=ParameterKind.SECONDS, default=10.0, minimum=2, summary="how long it sends (-t)"
+    ),
+    Parameter(
+        name="streams", kind=ParameterKind.WHOLE, default=1, minimum=1, summary="parallel streams (-P)"
+    ),
+    Parameter(
+        name="message_bytes",
+        kind=ParameterKind.BYTES,
+        default=0,
+        minimum=0,
+        summary="bytes of one write (-l); 0 leaves iperf's own",
+    ),
+    Parameter(
+        name="rate_mbit_s",
+        kind=ParameterKind.NUMBER,
+        default=1000,
+        minimum=1,
+        summary="UDP: what each stream sends, in 10⁶ bits per second (-b)",
+    ),
+    Parameter(
+        name="bidirectional",
+        kind=ParameterKind.FLAG,
+        default=False,
+        summary="both send at once (-d), TCP with one stream each; `direction` tells the figures apart",
+    ),
+    port_parameter(5001),
+)
+
+_DESCRIPTION = """\
+Starts `iperf -s` on the first node and `iperf -c` on the second, and reads the client's report. Each stream
+has a thread of its own, so that several cores share the work. Debian and Fedora have the package iperf.
+
+Traps: `iperf` is version 2, and does not speak with iperf3. For TCP, `throughput` is what the client handed
+over to its own system; for UDP it is what arrived. UDP reports of several streams are not added up, so UDP
+takes one stream."""
+
+
+class Iperf2(PeerBenchmark, frozen=True, kw_only=True):
+    """The one workload of iperf 2; `time_s` is what the case asked for, where there is a case."""
+
+    time_s: float | None = None
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what would have no sum."""
+        yield from super().faults(case)
+        if case.parameters["protocol"] == "udp" and case.parameters["streams"] != 1:
+            yield "iperf 2 does not add up the UDP reports of several streams; set streams: 1, or use iperf3"
+
+        if case.parameters["bidirectional"] and (
+            case.parameters["protocol"] == "udp" or case.parameters["streams"] != 1
+        ):
+            yield "iperf 2 does not sum directions; with bidirectional, set protocol: tcp and streams: 1"
+
+    def expecting(self, case: Case) -> Self:
+        """Return the same with the time that `case` asks for."""
+        return msgspec.structs.replace(self, time_s=float(case.parameters["time_s"]))
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one launch of server and client."""
+        asked, port = case.parameters, int(case.parameters["port"])
+        is_udp = asked["protocol"] == "udp"
+        udp = ["-u"] if is_udp else []
+        client = ["iperf", *udp, "-c", "{address0}", "-p", str(port), "-t", f"{float(asked['time_s']):g}"]
+        client += ["-P", str(asked["streams"])] if asked["streams"] != 1 else []
+        client += ["-d", "-L", str(port + 1)] if asked["bidirectional"] else []
+        client += ["-b", f"{float(asked['rate_mbit_s']):g}M"] if is_udp else []
+        client += ["-l", str(asked["message_bytes"])] if asked["message_bytes"] else []
+        server = ["iperf", *udp, "-s", "-p", str(port)]
+        return (peer_stage(case, server, client, port, protocol="udp" if is_udp else "tcp"),)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read text or CSV (see model.Workload.parse)."""
+        return parse_output(lines, self.foms, self.time_s)
+
+
+WORKLOADS = (
+    Iperf2(
+        name="iperf2",
+        summary="TCP or UDP throughput between two hosts, each stream on a thread of its own.",
+        description=_DESCRIPTION,
+        parameters=_PARAMETERS,
+        foms=_FOMS,
+    ),
+)
+"""What the entry point `iperf2` offers."""

@@ -1,0 +1,338 @@
+"""Read what iperf 2 prints: text, client's and server's, and CSV (-y C), of versions 2.0 to 2.2.
+
+The formats are those of Reporter/ReportOutputs.c. Rows of intervals (-i) look like the row of the whole
+test, which comes last and starts at 0 again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from tare.core.values import Scalar
+from tare.core.workload import Fom, Parsed
+from tare.plugins.workloads.common.benchmark import Findings, coordinates
+from tare.plugins.workloads.common.data_rates import RESULT, gbit_per_s, least_bytes
+
+_FORWARD, _REVERSE = "client to server", "server to client"
+_ENDS = 2
+_PORT = re.compile(r" port ([0-9]{1,5})\b")
+_CONNECTION = re.compile(
+    r"\[ *\*?(?P<id>[0-9]{1,5})\] local \S+ port (?P<near>[0-9]{1,5}) connected with "
+    r"\S+ port (?P<far>[0-9]{1,5})\b"
+)
+_SHORT_S = 1.05
+"""A lone row that is no longer may as well be the first of many intervals (-i 1)."""
+
+
+class IntervalRow(NamedTuple):
+    """One row: what moved from `start_s` to `end_s`, and how datagrams fared where it tells."""
+
+    start_s: float
+    end_s: float
+    gbit_per_s: float
+    least_bytes: int
+    jitter_ms: float | None = None
+    lost: int | None = None
+    loss: float | None = None
+
+
+@dataclasses.dataclass
+class _Flow:
+    """The rows of one stream, or of the sum over streams, of which only the last can be the whole test."""
+
+    n_rows: int = 0
+    last: str = ""
+    """Its line of text: most rows are intervals, and long logs have many."""
+
+    def take(self, row: str) -> None:
+        """Take in a row."""
+        self.n_rows += 1
+        self.last = row
+
+    def whole(self, least_s: float) -> IntervalRow | None:
+        """Return the row of the whole test, if it is there; a lone one of `least_s` may be an interval's."""
+        row = _row_of(self.last)
+        if row is None or row.start_s != 0:
+            return None
+        return row if self.n_rows > 1 or row.end_s > least_s else None
+
+
+@dataclasses.dataclass
+class _Run:
+    """One test: its flows by who counted (sent, or arrived) and stream."""
+
+    flows: dict[tuple[bool, str], _Flow] = dataclasses.field(default_factory=dict)
+    n_connections: int = 0
+    is_server: bool = False
+    is_csv: bool | None = None
+    has_head: bool = False
+    is_mixed: bool = False
+    ports: dict[bool, str] = dataclasses.field(default_factory=dict)
+    """The port that it connects to, and the one that it listens on (True)."""
+    ways: dict[str, bool] = dataclasses.field(default_factory=dict)
+    """Whether the other end connected, by stream, in the order of the connections."""
+    is_udp: bool = False
+    is_client: bool = False
+    is_closed: bool = False
+    failure: str = ""
+    last_stamp: str = ""
+
+    def add(self, stream: str, row: str, *, is_sent: bool) -> bool:
+        """Take in a row; return whether it is the first of its stream."""
+        is_csv = not row.startswith("[")
+        self.is_mixed |= self.is_csv is not None and self.is_csv != is_csv
+        self.is_csv = is_csv
+        flow = self.flows.get((is_sent, stream))
+        is_first = flow is None
+        if flow is None:
+            flow = self.flows[is_sent, stream] = _Flow()
+        flow.take(row)
+        return is_first
+
+    @property
+    def directions(self) -> dict[str, str]:
+        """The direction of each stream; the test's client is the end that connected first."""
+        first = next(iter(self.ways.values()), False)
+        return {stream: _FORWARD if way == first else _REVERSE for stream, way in self.ways.items()}
+
+    @property
+    def is_bidirectional(self) -> bool:
+        """Whether both ends send at once (-d): the client listens, too."""
+        return self.is_client and self.is_server
+
+    @property
+    def has_rows(self) -> bool:
+        return any(flow.n_rows for flow in self.flows.values())
+
+    def totals(self, time_s: float | None) -> Iterator[tuple[bool, IntervalRow]]:
+        """Yield the rows that stand for the whole test: the sum's, or the only stream's.
+
+        Of a test in both directions, of which iperf gives no sum that says which, there are none.
+        """
+        if self.is_bidirectional:
+            return
+        for is_sent in (False, True):
+            flows = {stream: flow for (sent, stream), flow in self.flows.items() if sent == is_sent}
+            is_lone = len(flows) == 1 and self.n_connections < 2
+            total = flows.get("SUM") or (next(iter(flows.values())) if is_lone else None)
+            least_s = 0.0 if self.is_closed else _SHORT_S
+            row = total.whole(least_s) if total else None
+            if row is not None and row.end_s > 0.9 * (time_s or 0):
+                yield is_sent, row
+
+    def both_ways(self, time_s: float | None) -> dict[str, IntervalRow]:
+        """Return the row of the whole test in each direction, of a test in both with a stream in each."""
+        found: dict[str, IntervalRow] = {}
+        for (_, stream), flow in self.flows.items():
+            row = flow.whole(0.0 if self.is_closed else _SHORT_S)
+            if stream in self.directions and row is not None and row.end_s > 0.9 * (time_s or 0):
+                found[self.directions[stream]] = row
+        streams = {stream for _, stream in self.flows if stream != "SUM"}
+        return found if self.is_bidirectional and len(found) == len(streams) == _ENDS else {}
+
+    def faults(self, time_s: float | None) -> Iterator[str]:
+        """Yield what keeps it from being whole."""
+        totals = dict(self.totals(time_s))
+        streams = {stream for _, stream in self.flows if stream != "SUM"}
+        n_streams = max(len(streams), self.n_connections)
+        if self.failure:
+            yield self.failure
+        if self.is_mixed:
+            yield "lines of several runs are mixed: rows of text and of CSV"
+        if self.is_bidirectional:
+            if not self.both_ways(time_s):
+                yield "the rows of both directions, a stream each, are not all there"
+        elif not totals:
+            alone = n_streams < 2 or not self.has_rows
+            yield "the row of the whole test is missing" if alone else f"{n_streams} streams have no sum"
+        elif self.is_udp and self.is_client and False not in totals:
+            n_reports = sum(not is_sent for is_sent, _ in self.flows)
+            if n_reports > 1:
+                yield f"the server's reports of {n_reports} streams have no sum"
+            else:
+                yield "the server's report of what arrived is missing"
+
+
+def parse_output(lines: Iterable[str], foms: Iterable[Fom], time_s: float | None) -> Parsed:
+    """Return the figures of every test, numbered by `run` where there are several.
+
+    `time_s` is how long a test was to take, where a case tells.
+    """
+    findings = Findings(foms)
+    reader = _Reader(findings)
+    for line in findings.lines(lines, on_torn=reader.read_torn):
+        reader.read(line)
+    runs = [(run, list(run.faults(time_s))) for run in reader.end()]
+    if any(not faults for _, faults in runs):  # a test that failed before it began was tried again
+        runs = [(run, faults) for run, faults in runs if run.has_rows]
+    if not runs:
+        findings.problem("the output holds no result of iperf 2")
+    if not all(run.has_head or run.is_csv for run, _ in runs) and any(run.has_head for run, _ in runs):
+        findings.mixed("rows before the head of their test")
+    payload_bytes = 0
+    places = coordinates([_facts(run) for run, _ in runs])
+    for number, ((run, faults), at) in enumerate(zip(runs, places, strict=True), start=1):
+        findings.say(**_facts(run))
+        for direction, row in run.both_ways(time_s).items():
+            findings.measure("throughput", row.gbit_per_s, **{"direction": direction, **at})
+            payload_bytes += row.least_bytes
+        for is_sent, row in run.totals(time_s):
+            findings.measure("throughput_sent" if is_sent else "throughput", row.gbit_per_s, **at)
+            for fom, value in (("jitter", row.jitter_ms), ("lost", row.lost), ("loss", row.loss)):
+                if value is not None:
+                    findings.measure(fom, value, **at)
+            payload_bytes += 0 if is_sent else row.least_bytes
+        for fault in faults:
+            findings.problem(f"run {number}: {fault}" if len(runs) > 1 else fault)
+    is_complete = bool(runs) and not any(faults for _, faults in runs)
+    is_counted = len(runs) < 2 or not any(run.is_csv for run, _ in runs)  # nothing in CSV tells how many
+    return findings.parsed(
+        is_complete=is_complete,
+        payload_bytes=payload_bytes if is_complete else None,
+        is_end_told=is_counted,
+    )
+
+
+def _facts(run: _Run) -> dict[str, Scalar]:
+    """Return what a test says of itself, by the name of the parameter."""
+    if not run.is_client:
+        return {}
+    n_streams = len({stream for _, stream in run.flows if stream != "SUM"})
+    facts: dict[str, Scalar] = {"protocol": "udp" if run.is_udp else "tcp"}
+    facts["bidirectional"] = run.is_bidirectional
+    return facts if run.is_bidirectional or not n_streams else {**facts, "streams": n_streams}
+
+
+_ROW = re.compile(
+    r"\[ *\*?(?P<id>[0-9]{1,5}|SUM)\]\s+"
+    r"(?P<start>[0-9]{1,9}\.[0-9]{1,4})- *(?P<end>[0-9]{1,9}\.[0-9]{1,4}) sec\s+" + RESULT + r"(?=\s|$)"
+    r"(?:\s+(?P<jitter>[0-9]{1,9}\.[0-9]{3}) ms\s+"
+    r"(?P<lost>[0-9]{1,15})/ *[0-9]{1,15} \((?P<loss>[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)%\))?"
+)
+_CSV = re.compile(
+    r"(?:[+-][0-9]{4}:)?(?P<time>[0-9]{14})(?:\.[0-9]+)?,(?P<near>[^,]*,[^,]*),(?P<far>[^,]*,[^,]*),"
+    r"(?P<id>-?[0-9]{1,5}),(?P<start>[0-9]{1,9}\.[0-9]+)-(?P<end>[0-9]{1,9}\.[0-9]+),"
+    r"(?P<bytes>[0-9]{1,18}),(?P<rate>[0-9]{1,18})"
+    r"(?:,(?P<jitter>[0-9]{1,9}\.[0-9]+),(?P<lost>-?[0-9]{1,15}),(?P<total>-?[0-9]{1,15}),"
+    r"(?P<loss>-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?),-?[0-9]+)?(?=[\s,]|$)"
+)
+_FAILURE = re.compile(
+    r"(?:\w+ )?(?:connect|bind|read|write) failed: |error: |.*WARNING: did not receive ack of last datagram"
+)
+
+
+class _Reader:
+    """The tests of a log, in order."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._runs: list[_Run] = []
+
+    def end(self) -> list[_Run]:
+        """Return all tests."""
+        return self._runs
+
+    def read_torn(self, line: str) -> None:
+        """Take in the last line when it has no line end: only a row of datagrams shows its own end."""
+        if (row := _ROW.search(line)) and row["loss"] is not None:
+            self.read(line)
+
+    def read(self, line: str) -> None:
+        """Take in one line."""
+        if line.startswith("["):
+            self._read_bracket(line)
+        elif line[:1].isdigit() or line.startswith(("+", "-0", "-1")):
+            if (row := _CSV.match(line)) is not None:
+                self._read_csv(row, line)
+        elif line.startswith(("Client connecting to", "Server listening on")):
+            run = self._begin(is_banner=True)
+            run.is_udp = "UDP port" in line
+            run.is_client |= line.startswith("Client")
+            run.is_server |= line.startswith("Server")
+            if port := _PORT.search(line):
+                run.ports[line.startswith("Server")] = port[1]
+        elif "failed: " in line or line.startswith("error: "):
+            self._read_failure(line)
+
+    def _begin(self, *, is_banner: bool = False) -> _Run:
+        """Return the test that begins: another when the last one has rows, or failed before a banner."""
+        last = self._runs[-1] if self._runs else None
+        if last is None or last.has_rows or (is_banner and last.failure):
+            self._add(_Run(is_udp=last.is_udp, is_client=last.is_client) if last else _Run())
+        self._runs[-1].has_head = True
+        return self._runs[-1]
+
+    def _add(self, run: _Run) -> _Run:
+        self._runs.append(run)
+        self._findings.begin()
+        return run
+
+    def _read_failure(self, line: str) -> None:
+        if _FAILURE.match(line):
+            if not self._runs:
+                self._add(_Run())
+            if not self._runs[-1].failure:
+                self._runs[-1].failure = f"iperf says: {line.strip()[:200]}"
+
+    def _read_bracket(self, line: str) -> None:
+        if "/sec" in line:
+            if not self._runs:
+                self._add(_Run())
+            run = self._runs[-1]
+            if run.add(line[1 : line.find("]")].strip(" *"), line, is_sent=run.is_udp and "%)" not in line):
+                self._findings.keep()
+        elif " connected with " in line:
+            run = self._begin()
+            run.n_connections += 1
+            if ends := _CONNECTION.match(line):
+                is_far = ends["far"] == run.ports.get(False)
+                if is_far != (ends["near"] == run.ports.get(True)):
+                    run.ways[ends["id"]] = not is_far
+        elif line.endswith((" datagrams", " Server Report:")) and self._runs:
+            self._runs[-1].is_closed = True
+        elif "WARNING: did not receive ack" in line:
+            self._read_failure(line)
+
+    def _read_csv(self, match: re.Match[str], line: str) -> None:
+        stamp, near, far, number, end, total = match.group("time", "near", "far", "id", "end", "total")
+        is_sent = total is not None and total[0] == "-"
+        stream = "SUM" if number == "-1" else f"{near} - {far}" if near < far else f"{far} - {near}"
+        run = self._runs[-1] if self._runs else None
+        flow = run.flows.get((is_sent, stream)) if run else None
+        # Streams of one test run side by side; another test's is not half over when the last one ends.
+        if run is None or (
+            flow is None and stream != "SUM" and _seconds(stamp) - float(end) / 2 >= _seconds(run.last_stamp)
+        ):
+            run = self._add(_Run(is_udp=total is not None))
+        if stamp > run.last_stamp:
+            run.last_stamp = stamp
+        if flow is not None:
+            flow.take(line)
+        elif run.add(stream, line, is_sent=is_sent):
+            self._findings.keep()
+
+
+def _row_of(line: str) -> IntervalRow | None:
+    """Return the row that a line of text or CSV holds, if it is one."""
+    if match := _ROW.match(line):
+        rate, amount = gbit_per_s(match), least_bytes(match)
+    elif match := _CSV.match(line):
+        rate, amount = float(match["rate"]) / 1e9, int(match["bytes"])
+    else:
+        return None
+    row = IntervalRow(float(match["start"]), float(match["end"]), rate, amount)
+    if match["jitter"] is None or match["lost"][0] == "-":
+        return row
+    return row._replace(jitter_ms=float(match["jitter"]), lost=int(match["lost"]), loss=float(match["loss"]))
+
+
+def _seconds(stamp: str) -> float:
+    """Return a time such as 20171119160019 as seconds since the epoch; the zone does not matter here."""
+    try:
+        return datetime.strptime(stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return 0.0

@@ -1,0 +1,196 @@
+"""Read what iperf3 prints: JSON (-J, --json-stream) and text, client's and server's, of versions 3.0 to 3.19.
+
+The JSON is that of iperf_api.c (iperf_print_results and JSON_write), the text that of iperf_locale.c.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+
+from tare.core.workload import Fom, Parsed
+from tare.plugins.workloads.common.benchmark import Banner, Findings, coordinates
+from tare.plugins.workloads.iperf3_document import JsonObject, run_of
+from tare.plugins.workloads.iperf3_run import Iperf3Run
+from tare.plugins.workloads.iperf3_text import ROW, TextRun
+
+_BANNER = Banner("iperf 3", r'\biperf (3[0-9.]*\+?)(?=["\s])')
+_MOST_CHARACTERS = 64 << 20
+"""A document longer than this is not iperf3's: a day of one-second intervals takes half of it."""
+
+_INTERVALS = re.compile(r'(\s*"intervals":\s*)\[\{?')
+"""The head of the member that holds most of a document, and nothing that is read."""
+
+
+def parse_output(lines: Iterable[str], foms: Iterable[Fom]) -> Parsed:
+    """Return the figures of every test, numbered by `run` where there are several."""
+    findings = Findings(foms)
+    reader = _Reader(findings)
+    for line in findings.lines(lines, on_torn=reader.read_torn, banner=_BANNER):
+        reader.read(line)
+    runs = reader.end()
+    if not runs:
+        findings.problem("the output holds no result of iperf3")
+    places = coordinates([run.facts for run in runs])
+    for number, (run, at) in enumerate(zip(runs, places, strict=True), start=1):
+        findings.say(**run.facts)
+        for figure in run.figures:
+            way = {"direction": figure.direction} if figure.direction else {}
+            findings.measure(figure.fom, figure.value, **way, **at)
+        for problem in run.problems:
+            findings.problem(f"run {number}: {problem}" if len(runs) > 1 else problem)
+    if reader.is_mixed:
+        findings.mixed("rows without the head or the other rows of their test")
+    is_complete = bool(runs) and not any(run.problems for run in runs)
+    payload_bytes = sum(run.payload_bytes for run in runs)
+    return findings.parsed(is_complete=is_complete, payload_bytes=payload_bytes if is_complete else None)
+
+
+class _Reader:
+    """Tells documents from text, and keeps the tests of both in order."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._runs: list[Iperf3Run] = []
+        self._version = ""
+        self._text: TextRun | None = None
+        self._texts: list[TextRun] = []
+        self._document: list[str] | None = None
+        self._n_characters = 0
+        self._close = "}"
+        self._member = ""
+        self._is_in_intervals = False
+
+    def read(self, line: str) -> None:
+        """Take in one line."""
+        if self._document is not None:
+            self._read_document(self._document, line)
+        elif line[:1] == "[" and self._text is not None and not self._text.wants(line):
+            return  # an interval, as most lines of a long log
+        elif "{" in line and (start := line.lstrip()).startswith("{"):
+            self._begin_document(line, start)
+        else:
+            self._read_text(line)
+
+    def read_torn(self, line: str) -> None:
+        """Take in the last line when it has no line end: only what cannot be the beginning of more."""
+        if line == self._close or line.strip() == "iperf Done." or (line.startswith("{") and _decode(line)):
+            self.read(line)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some tests of the text have a head and others none, or other rows than others without."""
+        heads = {one.has_head for one in self._texts}
+        return len(heads) > 1 or (heads == {False} and len({one.ends for one in self._texts}) > 1)
+
+    def end(self) -> list[Iperf3Run]:
+        """Return all tests."""
+        if self._document is not None:
+            self._document = None
+            self._add(Iperf3Run(problems=["iperf3's JSON breaks off"]))
+        self._end_text()
+        return self._runs
+
+    def _add(self, run: Iperf3Run) -> None:
+        if self._version:
+            run.facts["program_version"] = self._version
+        self._runs.append(run)
+        self._findings.begin()
+        self._findings.keep(len(run.figures))
+
+    def _begin_document(self, line: str, start: str) -> None:
+        if start == "{":
+            self._end_text()
+            self._document, self._n_characters, self._is_in_intervals = [line], 0, False
+            self._close = line[: len(line) - 1] + "}"
+        elif start.startswith('{"') and '"interval"' not in start[:24]:
+            document = _decode(start)
+            if document is not None:
+                self._end_text()
+                self._take(document)
+
+    def _read_document(self, lines: list[str], line: str) -> None:
+        if line == lines[0]:
+            self._add(Iperf3Run(problems=["iperf3's JSON breaks off"]))
+            self._begin_document(line, "{")
+            return
+        if self._is_in_intervals:
+            if not line.startswith((self._member, self._close)):
+                return  # as most lines of a long document
+            self._is_in_intervals = False
+            if line != self._close:
+                lines.append(",")
+        elif len(lines) == 1:
+            self._member = line[: len(line) - len(line.lstrip())] + '"'
+        elif (head := _INTERVALS.fullmatch(line)) and line.startswith(self._member):
+            self._is_in_intervals = True
+            line = f"{head[1]}[]"
+        self._n_characters += len(line)
+        if self._n_characters < _MOST_CHARACTERS:
+            lines.append(line)
+        if line == self._close:
+            document = _decode("\n".join(lines)) or _decode("\n".join(filter(_is_json, lines)))
+            self._document = None
+            if document is None:
+                self._add(Iperf3Run(problems=["iperf3's JSON cannot be read"]))
+            else:
+                self._take(document)
+
+    def _take(self, document: Mapping[str, object]) -> None:
+        """Keep what a document, or one event of a stream of them, says."""
+        event, data = document.get("event"), document.get("data")
+        if event in {None, "start"}:
+            start = JsonObject(data if event else document.get("start"))
+            self._version = start.text("version").removeprefix("iperf ")
+        if event == "end" and isinstance(data, dict):
+            document = {"end": data}
+        elif event == "error":
+            document = {"error": data}
+        elif event is not None:
+            return
+        if "end" in document or "error" in document:
+            self._add(run_of(document))
+
+    def _read_text(self, line: str) -> None:
+        if line.startswith(("Connecting to host", "Accepted connection from")):
+            self._end_text()
+            self._text = TextRun(is_client=line.startswith("C"))
+        elif "/sec" in line:
+            if self._text is not None and not self._text.wants(line):
+                return
+            row = ROW.search(line)
+            if row is None:
+                return
+            if self._text is None or self._text.has(row):
+                self._end_text()
+                self._text = TextRun()
+            self._text.read_row(row)
+        elif line.startswith("iperf 3"):
+            self._end_text()
+            self._version = line.split()[1]
+        elif self._text is not None:
+            self._text.read(line)
+            if self._text.is_done:
+                self._end_text()
+        elif line.startswith("iperf3: error"):
+            self._add(Iperf3Run(problems=[line]))
+
+    def _end_text(self) -> None:
+        if self._text is not None and self._text.is_test:
+            self._texts.append(self._text)
+            self._add(self._text.run())
+        self._text = None
+
+
+def _decode(text: str) -> dict[str, object] | None:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _is_json(line: str) -> bool:
+    """Return whether a line may be of a document, not of something that wrote in between."""
+    return re.match(r'\s*(?:"[^"]*":|[\]\[{}])', line) is not None

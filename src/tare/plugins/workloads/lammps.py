@@ -1,0 +1,221 @@
+"""LAMMPS: `lammps.lj`, the Lennard-Jones liquid of its benchmark folder (https://www.lammps.org/bench.html).
+
+Each `run` ends with ``Loop time of … on … procs for … steps with … atoms`` and, since 2014, a line
+``Performance:`` in the terms of its unit style (Finish::end). Since 2013 the last line is
+``Total wall time:``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tare.core.case import Case
+from tare.core.workload import (
+    ALL_BUT_STORAGE,
+    Better,
+    Fom,
+    Parameter,
+    ParameterKind,
+    Parsed,
+    QuestionKind,
+    Stage,
+)
+from tare.plugins.workloads.common.application import (
+    CHECKSUMS,
+    IO_NOTE,
+    Application,
+    checked,
+    folder_faults,
+    io_faults,
+    is_heavy,
+    linked,
+    output_folder,
+    sum_faults,
+)
+from tare.plugins.workloads.lammps_output import parse_output
+
+_FOMS = (
+    Fom(
+        name="timesteps_per_s",
+        unit="timesteps/s",
+        better=Better.HIGHER,
+        summary="time steps in a second",
+        is_primary=True,
+        answers=ALL_BUT_STORAGE,
+    ),
+    Fom(
+        name="loop_time",
+        unit="s",
+        better=Better.LOWER,
+        summary="time of the run's steps, their output included",
+        is_primary=True,
+        answers=(QuestionKind.STORAGE,),
+    ),
+    Fom(
+        name="atom_steps_per_s",
+        unit="Matom-step/s",
+        better=Better.HIGHER,
+        summary="10⁶ atoms times steps in a second; versions since 2022 print it",
+    ),
+    Fom(
+        name="tau_per_day",
+        unit="tau/day",
+        better=Better.HIGHER,
+        summary="simulated time in a day, in reduced units",
+    ),
+    Fom(name="ns_per_day", unit="ns/day", better=Better.HIGHER, summary="simulated time in a day"),
+    Fom(name="hours_per_ns", unit="hours/ns", better=Better.LOWER, summary="time for one simulated ns"),
+    Fom(
+        name="cpu_use",
+        unit="%",
+        better=Better.HIGHER,
+        summary="processor time over elapsed time, all threads of a rank together",
+    ),
+    Fom(
+        name="wall_time",
+        unit="s",
+        better=Better.LOWER,
+        summary="elapsed time of the whole program, in whole seconds",
+    ),
+)
+_PROGRAM = Parameter(name="program", kind=ParameterKind.TEXT, default="lmp", summary="the LAMMPS command")
+_ARGUMENTS = Parameter(
+    name="arguments",
+    kind=ParameterKind.TEXT,
+    default="",
+    summary="further words for the command, such as '-sf omp -pk omp 4' or '-k on g 1 -sf kk'",
+)
+
+_LJ_PARAMETERS = (
+    Parameter(
+        name="atoms",
+        kind=ParameterKind.WHOLE,
+        default=32_000,
+        minimum=4_000,
+        summary="about how many atoms; the box is a cube of whole unit cells with 4 atoms each",
+    ),
+    Parameter(name="steps", kind=ParameterKind.WHOLE, default=100, minimum=1, summary="time steps"),
+    _PROGRAM,
+    _ARGUMENTS,
+)
+_SCRIPT_PARAMETERS = (
+    Parameter(
+        name="folder",
+        kind=ParameterKind.TEXT,
+        default=None,
+        summary="the folder with the script and all that it reads",
+    ),
+    Parameter(
+        name="script", kind=ParameterKind.TEXT, default=None, summary="the input script in that folder"
+    ),
+    _PROGRAM,
+    _ARGUMENTS,
+    CHECKSUMS,
+)
+
+_SOURCE = """\
+The program comes with Debian (lammps), Spack, EasyBuild and Conda; packages for GPUs and threads are named on
+the command line, in `arguments`.
+
+Traps: % CPU use far below 100 × threads means that ranks share cores or wait; many ranks on few atoms measure
+the network alone."""
+
+_LJ_DESCRIPTION = f"""\
+Simulates a Lennard-Jones liquid in the NVE ensemble (bench/in.lj: density 0.8442, cut-off 2.5 σ, neighbour
+lists every 20 steps). The input is generated: 32000 atoms as in the original, or as many as `atoms` says.
+
+{_SOURCE}
+
+{IO_NOTE}
+Heavy means positions and velocities of all atoms every 10 steps (dump custom)."""
+
+_SCRIPT_DESCRIPTION = f"""\
+Runs an input script as it is, in a folder of links to `folder`. Each `run` of the script is measured.
+
+{_SOURCE}
+
+The script's own dump commands decide on its I/O, so the factor `io` is not for it."""
+
+
+class Lammps(Application, frozen=True, kw_only=True):
+    """A LAMMPS run; subclasses say of what."""
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read what LAMMPS prints, or log.lammps (see model.Workload.parse)."""
+        return parse_output(lines, _FOMS, self.ranks)
+
+
+class LennardJones(Lammps, frozen=True, kw_only=True):
+    """The Lennard-Jones liquid, its input generated."""
+
+    def faults(self, case: Case) -> Iterable[str]:
+        """Yield what cannot be made of the case's settings."""
+        return io_faults(case)
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the run; heavy output gets an empty folder first."""
+        parameters = case.parameters
+        edge = max(round((int(parameters["atoms"]) / 4) ** (1 / 3)), 10)
+        argv = [str(parameters["program"]), *str(parameters["arguments"]).split(), "-in", "in.lj"]
+        argv += ["-var", "edge", str(edge), "-var", "steps", str(parameters["steps"])]
+        argv += ["-var", "place", output_folder(case)] if is_heavy(case) else []
+        run = Stage(argv=tuple(argv), files={"in.lj": _lennard_jones(is_heavy=is_heavy(case))})
+        return (run,)
+
+
+class Script(Lammps, frozen=True, kw_only=True):
+    """An input script of the user's own."""
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield that a script has no I/O factor."""
+        yield from folder_faults("folder", str(case.parameters["folder"]))
+        yield from sum_faults(case)
+        if case.io is not None:
+            yield "a script holds its own output settings, so io has no effect on it; leave out io"
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the run in a folder of links."""
+        parameters = case.parameters
+        words = str(parameters["arguments"]).split()
+        argv = (str(parameters["program"]), *words, "-in", str(parameters["script"]))
+        return (linked(str(parameters["folder"])), *checked(case), Stage(argv=argv))
+
+
+def _lennard_jones(*, is_heavy: bool) -> str:
+    """Return the input of the liquid; `edge`, `steps` and `place` are set on the command line."""
+    dump = "dump results all custom 10 ${place}/dump.lammpstrj id type x y z vx vy vz\n" if is_heavy else ""
+    return f"""\
+units lj
+atom_style atomic
+lattice fcc 0.8442
+region box block 0 ${{edge}} 0 ${{edge}} 0 ${{edge}}
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 1.44 87287 loop geom
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+neighbor 0.3 bin
+neigh_modify delay 0 every 20 check no
+fix 1 all nve
+{dump}run ${{steps}}
+"""
+
+
+WORKLOADS = (
+    LennardJones(
+        name="lammps.lj",
+        summary="Molecular dynamics of a Lennard-Jones liquid: time steps a second.",
+        description=_LJ_DESCRIPTION,
+        parameters=_LJ_PARAMETERS,
+        foms=_FOMS,
+    ),
+    Script(
+        name="lammps.script",
+        summary="A LAMMPS input script of one's own: time steps a second.",
+        description=_SCRIPT_DESCRIPTION,
+        parameters=_SCRIPT_PARAMETERS,
+        foms=_FOMS,
+    ),
+)
+"""What the entry point `lammps` offers."""

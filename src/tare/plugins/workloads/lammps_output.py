@@ -1,0 +1,237 @@
+"""Read what LAMMPS prints of each of its runs (Finish::end), or its log.lammps."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from tare.core.values import Scalar
+from tare.core.workload import Fom, Parsed
+from tare.plugins.workloads.common.abort_messages import AbortMessage
+from tare.plugins.workloads.common.application import check_ranks
+from tare.plugins.workloads.common.benchmark import Banner, Findings, coordinates, tell_apart
+from tare.plugins.workloads.common.text import Sieve, figure
+
+_BANNER = Banner("LAMMPS (", r"LAMMPS \(([0-9]+ \w+ [0-9]{4}[^()]*)\)")
+_MOST_FIGURES = 8
+"""Of one run."""
+
+_RATES = {
+    "ns/day": ("ns_per_day", 1.0),
+    "tau/day": ("tau_per_day", 1.0),
+    "hours/ns": ("hours_per_ns", 1.0),
+    "fs/day": ("ns_per_day", 1e6),
+    "hours/fs": ("hours_per_ns", 1e-6),
+    "timesteps/s": ("timesteps_per_s", 1.0),
+    "atom-step/s": ("atom_steps_per_s", 1e6),
+    "katom-step/s": ("atom_steps_per_s", 1e3),
+    "Matom-step/s": ("atom_steps_per_s", 1.0),
+    "Gatom-step/s": ("atom_steps_per_s", 1e-3),
+    "Tatom-step/s": ("atom_steps_per_s", 1e-6),
+}
+"""The figure of merit of each unit of the ``Performance:`` line, and the divisor that makes it the FOM's."""
+
+
+def parse_output(lines: Iterable[str], foms: Iterable[Fom], ranks: int | None) -> Parsed:
+    """Return the figures of every run of every start; `ranks` are those asked for, where a case tells."""
+    findings = Findings(foms)
+    log = _Log(findings, ranks)
+    for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
+        log.read(line)
+    return log.parsed()
+
+
+_HEADS = frozenset({"LAMM", "Loop", "Perf", "Tota", "ERRO", "Last", "Dang", "Mini"})
+"""The first characters of the lines that matter; that of the use of processors starts with a figure."""
+
+_SIEVE = Sieve("|".join(sorted(_HEADS)), "% CPU")
+
+_VERSION = re.compile(r"LAMMPS \((?:[0-9]{1,2} )?\w+ ?([0-9]{4})\b.*\)")
+_LOOP = re.compile(r"Loop time of (\S+) on \d+ procs(?: \(.*\))? for (\d+) steps with (\d+) atoms")
+_USE = re.compile(r"([0-9]+\.[0-9]+)% CPU use with (\d+) MPI tasks x (no|\d+) OpenMP threads")
+_WALL = re.compile(r"Total wall time: ([0-9]+):([0-9]{2}):([0-9]{2})")
+_FIRST_WITH_WALL_TIME = 2014
+_DIGITS = 0.01
+"""How far rate × time may be from the steps: LAMMPS prints rates with three decimals or more."""
+
+
+@dataclasses.dataclass
+class _Loop:
+    """One `run` of a script: what it did, and its figures. Without steps it measures nothing."""
+
+    steps: int
+    n_atoms: int
+    figures: dict[str, float] = dataclasses.field(default_factory=dict)
+    head: str = ""
+    has_use: bool = False
+    has_performance: bool = False
+    is_minimisation: bool = False
+    """Whether it moved atoms to a minimum of energy, which has no performance."""
+
+    @property
+    def facts(self) -> dict[str, Scalar]:
+        """Return what tells it apart from others."""
+        return {"steps": self.steps, "n_atoms": self.n_atoms}
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether its rate, of four digits at least, is that of its own time."""
+        rate, seconds = self.figures.get("timesteps_per_s"), self.figures["loop_time"]
+        return rate is None or not rate > 1 or abs(rate * seconds / self.steps - 1) < _DIGITS
+
+
+@dataclasses.dataclass
+class _Session:
+    """One start of LAMMPS: its runs' figures, and whether it came to its end."""
+
+    year: int | None = None
+    loops: list[_Loop] = dataclasses.field(default_factory=list)
+    has_start: bool = False
+    wall_time: float | None = None
+    is_finished: bool = False
+
+
+class _Log:
+    """The starts of LAMMPS that one log holds."""
+
+    def __init__(self, findings: Findings, ranks: int | None) -> None:
+        self._asked_ranks = ranks
+        self._ranks: set[int] = set()
+        self._findings = findings
+        self.ending = AbortMessage()
+        self._sessions: list[_Session] = []
+        self._loop: _Loop | None = None
+        self._is_broken = False
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        head = line[:4]
+        if head in _HEADS:
+            self._read_head(line, head)
+        elif "% CPU" in line and (match := _USE.fullmatch(line)):
+            if self._loop is None or self._loop.has_use:
+                self._findings.mixed("the use of processors of no run")
+                return
+            self._loop.has_use = True
+            self._loop.figures["cpu_use"] = float(match[1])
+            self._ranks.add(int(match[2]))
+            self._findings.say(ranks=int(match[2]), threads=1 if match[3] == "no" else int(match[3]))
+
+    def _read_head(self, line: str, head: str) -> None:
+        match head:
+            case "LAMM":
+                if version := _VERSION.match(line):
+                    self._begin(_Session(year=int(version[1]), has_start=True))
+                    self._loop = None
+            case "Loop":
+                self._read_loop(line)
+            case "Perf":
+                self._read_performance(line)
+            case "Mini" if self._loop is not None:
+                self._loop.is_minimisation |= line.startswith("Minimization stats:")
+            case "Tota":
+                self._read_wall(line)
+            case "ERRO":
+                if line.startswith(("ERROR: ", "ERROR on proc ")):
+                    self._findings.problem(f"LAMMPS ended with an error: {line.strip()[:200]}")
+            case "Dang":
+                session = self._sessions[-1] if self._sessions else None
+                if session and session.loops and (session.year or 0) < _FIRST_WITH_WALL_TIME:
+                    session.is_finished = True
+
+    def _read_wall(self, line: str) -> None:
+        """Take in the last line of a start."""
+        if (wall := _WALL.fullmatch(line)) and self._sessions:
+            if self._sessions[-1].wall_time is not None:
+                self._findings.mixed("a second total wall time of one start")
+            hours, minutes, seconds = map(int, wall.groups())
+            self._sessions[-1].wall_time = 3600.0 * hours + 60 * minutes + seconds
+            self._sessions[-1].is_finished = True
+
+    def _begin(self, session: _Session) -> None:
+        self._sessions.append(session)
+        self._findings.begin()
+
+    def _read_loop(self, line: str) -> None:
+        """Take in the end of a run; a run of no steps sets up the system and measures nothing."""
+        self._loop = None
+        if match := _LOOP.fullmatch(line):
+            seconds = figure(match[1])
+            if seconds is None:
+                return
+            self._loop = _Loop(int(match[2]), int(match[3]), {"loop_time": seconds}, line)
+            if self._loop.steps == 0:
+                return
+            if not self._sessions:
+                self._begin(_Session())
+            elif self._sessions[-1].has_start and self._sessions[-1].wall_time is not None:
+                self._findings.mixed("a run after the end of its program")
+            self._findings.keep(_MOST_FIGURES)
+            self._sessions[-1].loops.append(self._loop)
+
+    def _read_performance(self, line: str) -> None:
+        if not line.startswith("Performance: "):
+            return
+        if self._loop is None or self._loop.has_performance:
+            self._findings.mixed("the performance of no run")
+            return
+        self._loop.has_performance = True
+        for part in line.removeprefix("Performance: ").split(", "):
+            value, _, unit = part.partition(" ")
+            rate = figure(value)
+            if unit in _RATES and rate is not None:
+                fom, divisor = _RATES[unit]
+                self._loop.figures[fom] = rate / divisor
+            else:
+                self._is_broken = True
+                self._findings.problem(f"the performance is not all there: {line}")
+
+    def parsed(self) -> Parsed:
+        """Return the figures of each run."""
+        sessions = [one for one in self._sessions if one.is_finished or one is self._sessions[-1]]
+        loops = [loop for session in sessions for loop in session.loops]
+        for gap in _gaps(sessions):
+            self._is_broken = True
+            self._findings.problem(gap)
+        for loop, at in zip(loops, coordinates([loop.facts for loop in loops]), strict=True):
+            self._findings.say(**loop.facts)
+            if not loop.is_consistent:
+                self._findings.mixed("a rate that is not that of its loop's time")
+            for fom, value in loop.figures.items():
+                self._findings.measure(fom, value, **at)
+        for number, session in enumerate(sessions, 1):
+            if session.wall_time is not None and session.loops:
+                at = tell_apart(number, len(sessions))
+                self._findings.measure("wall_time", session.wall_time, **at)
+        if not loops:
+            self._findings.problem("the output holds no run of LAMMPS that came to its end")
+        elif not sessions[-1].is_finished:
+            self._findings.problem(
+                "the output lacks the line Total wall time; LAMMPS did not come to its end"
+            )
+        is_finite = all(math.isfinite(value) for loop in loops for value in loop.figures.values())
+        is_complete = bool(loops) and sessions[-1].is_finished and is_finite and not self._is_broken
+        check_ranks(self._findings, self._ranks, self._asked_ranks)
+        self.ending.report(self._findings, is_complete=is_complete)
+        return self._findings.parsed(is_complete=is_complete)
+
+
+def _gaps(sessions: Iterable[_Session]) -> Iterator[str]:
+    """Yield which lines a run lacks that others of the same start have; ``post no`` leaves out all."""
+    for loops in (session.loops for session in sessions):
+        if any(one.has_performance and not one.has_use for one in loops) and any(
+            one.has_use for one in loops
+        ):
+            yield "a run lacks the line of its use of processors, which others have"
+        moving = [one for one in loops if one.has_use and not one.is_minimisation]
+        if any(one.has_performance for one in moving) and not all(one.has_performance for one in moving):
+            yield "a run lacks the line Performance, which others have"
+        if any(
+            one.has_use and not one.has_performance for one in loops if not one.is_minimisation
+        ) and not any(one.has_performance for one in loops):
+            yield "a run lacks the line Performance, and has that of its use of processors"
+        if any(one.head == following.head for one, following in pairwise(loops)):
+            yield "the line Loop time stands there twice"

@@ -1,0 +1,276 @@
+"""mdtest, metadata rates of a file system: `mdtest` (https://github.com/hpc/ior, src/mdtest.c).
+
+A run prints a table of rates and, since 3.0, may print one of times with the same names of rows. The rows of
+operations that were not asked for are zero. Versions differ in the title (``SUMMARY:``, ``SUMMARY rate:``,
+``SUMMARY rate (in ops/sec):``), in a colon after the name, and in columns for ranks before the usual ones;
+1.8 does not read files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from tare.core.case import Case
+from tare.core.values import Scalar
+from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
+from tare.plugins.workloads.common.text import aborts, figure
+
+_BANNER = Banner(" was launched with ", r"mdtest-(\S+) was launched with ")
+_TITLE = re.compile(r"SUMMARY(?: (rate|time))?(?: \((in [^)]*)\))?: \(of [0-9]+ iterations\)")
+_VALUE = r"\s+(-?[0-9]+\.[0-9]{3}|\*+|-?nan|-?inf|NA)"
+_ROW = re.compile(
+    r"\s*((?:File|Directory|Tree) [a-z]+(?: \(stonewall\))?)\s*:?"
+    rf"(?:(?:\s+\S+){{3}})?{_VALUE}{_VALUE}{_VALUE}{_VALUE}"
+)
+_NEEDED = {
+    "File": ("creation", "stat", "read", "removal"),
+    "Directory": ("creation", "stat", "removal"),
+    "Tree": ("creation", "removal"),
+}
+"""The rows that every version prints for each kind of entry that it tests, but for reads before 1.9."""
+_HEADS = re.compile(r"\s+Operation\s+Max\s")
+_LAUNCH = re.compile(r"mdtest-\S+ was launched with ([0-9]{1,9}) total task\(s\) on ([0-9]{1,9}) node\(s\)")
+_UNDONE = re.compile(
+    r"WARNING: .*\b(?:unable to (?:create|stat|read|open|write|rename|remove|delete|unlink)"
+    r" (?:tree )?(?:directory|file)\b|rename\(\) of file .* failed)",
+    re.IGNORECASE,
+)
+"""What mdtest goes on after, and times as if it had been done (mdtest.c, aiori-POSIX.c)."""
+_TASKS = re.compile(r"([0-9]{1,9}) tasks, ([0-9]{1,15}) (?:files|directories|files/directories)")
+_WITHOUT_READS = re.compile(r"mdtest-1\.[0-8]\b")
+
+_DESCRIPTION = """\
+Every rank makes `items` empty files (or directories) below the case's storage path, stats them, reads them
+and removes them. With more than one node each rank stats and reads those of a rank on the next one, because
+its own are in its node's cache. The mean rate over repetitions counts.
+
+Build it from https://github.com/hpc/ior. Rates rise with the number of ranks until the metadata servers are
+busy, so scale `ranks`. A run with verification errors does not count, whatever its table says."""
+
+
+class MdtestBenchmark(Benchmark, frozen=True, kw_only=True):
+    """The mdtest benchmark."""
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one call of mdtest."""
+        parameters = case.parameters
+        argv = ["mdtest", "-n", str(parameters["items"]), "-i", str(parameters["repetitions"])]
+        argv += {"files": ["-F"], "directories": ["-D"], "both": []}[str(parameters["entries"])]
+        argv += ["-u"] if parameters["unique"] else []
+        argv += ["-N", str(case.layout.ranks_per_node)] if case.layout.nodes > 1 else []
+        if size := int(parameters["file_size"]):
+            argv += ["-w", str(size), "-e", str(size)]
+        return (Stage(argv=(*argv, "-d", "{storage}"), shares_storage=True),)
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what contradicts itself."""
+        if case.parameters["entries"] == "directories" and case.parameters["file_size"]:
+            yield "directories hold no data; set file_size: 0, or entries: files"
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the tables of every run, and what went wrong before or after them."""
+        findings = Findings(self.foms)
+        log = _Log(findings)
+        for line in findings.lines(lines, on_torn=log.read_end, banner=_BANNER):
+            log.read(line)
+        return log.parsed()
+
+
+@dataclasses.dataclass
+class _Table:
+    """One table of rates or times, with its rows: largest, least and mean value."""
+
+    fom: str
+    rows: dict[str, tuple[float | None, ...]] = dataclasses.field(default_factory=dict)
+    has_heads: bool = False
+
+    def missing(self, *, has_reads: bool) -> Iterator[str]:
+        """Yield the names of rows that every version prints."""
+        kinds = {"Tree", *(name.split()[0] for name in self.rows)}
+        for kind in sorted(kinds):
+            for what in _NEEDED[kind]:
+                if f"{kind} {what}" not in self.rows and (has_reads or what != "read"):
+                    yield f"{kind} {what}"
+
+
+@dataclasses.dataclass
+class _Run:
+    """The tables of one call of mdtest."""
+
+    tables: list[_Table] = dataclasses.field(default_factory=list)
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
+    has_reads: bool = True
+    is_finished: bool = False
+
+
+class _Log:
+    """The runs in a log, as its lines give them."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._runs: list[_Run] = []
+        self._undone = ""
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if line.startswith("-- started at"):
+            self._runs.append(_Run())
+            self._findings.begin()
+        elif line.startswith("mdtest-") and self._runs:
+            self._runs[-1].has_reads = _WITHOUT_READS.match(line) is None
+            if launch := _LAUNCH.fullmatch(line):
+                self._runs[-1].facts |= {"ranks": int(launch[1]), "nodes": int(launch[2])}
+        elif line.startswith("SUMMARY"):
+            self._read_title(line)
+        elif " tasks, " in line and (tasks := _TASKS.fullmatch(line)) and self._runs:
+            n_tasks, n_items = int(tasks[1]), int(tasks[2])
+            if n_tasks and n_items % n_tasks == 0:
+                self._runs[-1].facts["items"] = n_items // n_tasks
+        elif line.startswith(" ") and self._runs:
+            self._read_row(line)
+        elif line.startswith("-- finished at") and self._runs:
+            self._runs[-1].is_finished = True
+        elif line.startswith("ERROR") or " FAILED in " in line:
+            self._findings.problem(f"mdtest says {line[:200]}")
+        elif line.startswith("WARNING") and _UNDONE.match(line):  # it goes on, and counts it as done
+            self._undone = self._undone or line[:200]
+        elif "MPI_A" in line and aborts(line):
+            self._findings.problem("a rank called MPI_Abort")
+
+    def read_end(self, line: str) -> None:
+        """Take in the last line of a file where it lacks its end: the closing one is whole without."""
+        if line.startswith("-- finished at"):
+            self.read(line)
+
+    def _read_title(self, line: str) -> None:
+        if match := _TITLE.match(line):
+            if not self._runs:
+                self._runs.append(_Run())
+            fom = "time_per_op" if match[2] == "in ms/op" else match[1] or "rate"
+            self._runs[-1].tables.append(_Table(fom))
+            self._findings.begin()
+
+    def _read_row(self, line: str) -> None:
+        tables = self._runs[-1].tables
+        if _HEADS.match(line):
+            if not tables or tables[-1].has_heads:
+                self._findings.mixed("a table of mdtest without its title")
+            else:
+                tables[-1].has_heads = True
+        elif not tables:
+            return
+        elif match := _ROW.fullmatch(line):
+            values = tuple(figure(word) for word in match.group(2, 3, 4))
+            rows = tables[-1].rows
+            if match[1] in rows:
+                self._findings.mixed(f"mdtest's table has two rows {match[1]}")
+            rows[match[1]] = values
+            self._findings.keep(len(values))
+        elif line.lstrip().startswith(("File ", "Directory ", "Tree ")):
+            self._findings.problem(f"mdtest's table has a broken row: {' '.join(line.split())}")
+
+    def parsed(self) -> Parsed:
+        """Return the rows of everything that was run."""
+        # A start that came to nothing, and that was repeated in the same log, takes nothing away.
+        runs = [run for run in self._runs if run.tables] or self._runs
+        faults = [*_faults(runs)]
+        for fault in faults:
+            self._findings.problem(fault)
+        if self._undone:
+            self._findings.problem(f"mdtest counted what could not be done; it says {self._undone}")
+        for run, at in zip(runs, coordinates([run.facts for run in runs]), strict=True):
+            self._findings.say(**run.facts)
+            for table in run.tables:
+                self._measure(table, at)
+        return self._findings.parsed(is_complete=not faults)
+
+    def _measure(self, table: _Table, at: Mapping[str, Scalar]) -> None:
+        for operation, values in table.rows.items():
+            for fom, value in zip((f"{table.fom}_max", f"{table.fom}_min", table.fom), values, strict=True):
+                # Zero says that the operation was not asked for; NA, that there is no such value.
+                if value is not None and (value or math.isnan(value)):
+                    self._findings.measure(fom, value, operation=operation, **at)
+
+
+def _faults(runs: list[_Run]) -> Iterator[str]:
+    """Yield what the runs lack."""
+    if not any(run.tables for run in runs):
+        yield "the output holds no table of mdtest"
+    if not all(run.is_finished for run in runs):
+        yield "the output lacks mdtest's closing line; the run did not come to its end"
+    for run in runs:
+        kinds = [table.fom.partition("_")[0] for table in run.tables]
+        if kinds and kinds[0] != "rate":
+            yield "a table of mdtest is missing: times stand there without rates"
+        if len(set(kinds)) < len(kinds):
+            yield "a run of mdtest has two tables of one kind"
+        for table in run.tables:
+            for name in table.missing(has_reads=run.has_reads):
+                yield f"mdtest's table of {table.fom}s lacks the row {name}"
+        if run.tables and not any(any(values) for table in run.tables for values in table.rows.values()):
+            yield "mdtest's table holds nothing but zeros: nothing was run"
+
+
+def _foms(name: str, unit: str, better: Better, what: str, *, is_primary: bool = False) -> tuple[Fom, ...]:
+    by = ("operation",)
+    return (
+        Fom(name=name, unit=unit, better=better, by=by, summary=f"{what}, mean", is_primary=is_primary),
+        Fom(name=f"{name}_max", unit=unit, better=better, by=by, summary=f"{what}, largest"),
+        Fom(name=f"{name}_min", unit=unit, better=better, by=by, summary=f"{what}, least"),
+    )
+
+
+WORKLOADS = (
+    MdtestBenchmark(
+        name="mdtest",
+        summary="Rates at which all ranks make, stat, read and remove files or directories.",
+        description=_DESCRIPTION,
+        parameters=(
+            Parameter(
+                name="items",
+                kind=ParameterKind.WHOLE,
+                default=1000,
+                minimum=1,
+                summary="entries of each rank",
+            ),
+            Parameter(
+                name="entries",
+                kind=ParameterKind.TEXT,
+                default="files",
+                choices=("files", "directories", "both"),
+                summary="what is made",
+            ),
+            Parameter(
+                name="file_size",
+                kind=ParameterKind.BYTES,
+                default=0,
+                minimum=0,
+                summary="bytes written into and read from each file; IO500's hard case has 3901",
+            ),
+            Parameter(
+                name="unique",
+                kind=ParameterKind.FLAG,
+                default=True,
+                summary="a directory for each rank, instead of one for all",
+            ),
+            Parameter(
+                name="repetitions",
+                kind=ParameterKind.WHOLE,
+                default=1,
+                minimum=1,
+                summary="repetitions in one run",
+            ),
+        ),
+        foms=(
+            *_foms("rate", "op/s", Better.HIGHER, "operations per second of all ranks", is_primary=True),
+            *_foms("time", "s", Better.LOWER, "time of all operations"),
+            *_foms("time_per_op", "ms", Better.LOWER, "time of one operation"),
+        ),
+        needs_transport=False,
+    ),
+)
+"""What the entry point `mdtest` offers."""

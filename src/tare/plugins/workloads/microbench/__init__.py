@@ -1,0 +1,256 @@
+"""Tare's own microbenchmark: `tare.p2p` and `tare.collectives`, one C source for every MPI.
+
+The program is ``microbench.c``, beside this file. It is compiled with the `mpicc` of each platform, and
+prints lines of JSON, which ``output.py`` reads.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from tare.core.bounds import Resource
+from tare.core.case import Case, Layout
+from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage, limited
+from tare.plugins.workloads.common.benchmark import Benchmark, Findings
+from tare.plugins.workloads.microbench.output import STATISTICS, Log
+
+_LARGEST_BYTES = 1 << 30
+"""What the program can send: MPI-3 counts are ints."""
+
+_POINT_TO_POINT = ("pingpong", "bandwidth")
+_COLLECTIVE = ("barrier", "bcast", "allreduce", "allgather", "alltoall")
+
+
+def _foms(figure: str, unit: str, better: Better, *by: str) -> tuple[Fom, ...]:
+    """Return one figure of merit for each statistic; summaries show the median."""
+    return tuple(
+        Fom(
+            name=f"{figure}_{name}",
+            unit=unit,
+            better=better,
+            by=by,
+            summary=f"{summary} of all iterations",
+            is_primary=name == "p50",
+        )
+        for name, summary in STATISTICS.items()
+    )
+
+
+_LATENCY = _foms("latency", "us", Better.LOWER, "bytes")
+_BANDWIDTH = _foms("bandwidth", "MB/s", Better.HIGHER, "bytes")
+_TIME = _foms("time", "us", Better.LOWER, "op", "bytes")
+
+_DESCRIPTION = """\
+{what}
+
+Every iteration is timed and kept; minimum, percentiles, maximum and mean are exact, from all of them. Look
+at the tail: what an overlay network adds to the median is often little, but its queues, softirqs and
+connection tracking delay one message in a hundred or a thousand by a multiple, and a collective operation
+waits for the slowest of all. The mean, which other benchmarks print, hides that. A percentile is given only
+where there are enough iterations that it is more than the extreme value: p99 from 100 iterations on, p999
+(99.9 %) from 1000.
+
+Messages have {sizes}, 2, 4 … max_bytes bytes, the same two buffers in all iterations; before each size is an
+untimed warm-up. {large} over 64 KiB get fewer iterations, so that they move as many bytes. After
+`time_s` a size ends with what it has. Clock, its resolution and its overhead stand in the first line of the
+output, beside the MPI's version, the host of each rank and a hash of the source; nothing is subtracted.
+
+The program comes with Tare as C source and is compiled before it runs, by the platform's own `mpicc`: the
+same source for each MPI and each container image. `mpicc` is looked for along the platform's `path`, then in
+PATH; it needs a C compiler and MPI's headers (Debian: gcc, libopenmpi-dev). An MPI without an mpicc takes
+that of one with the same ABI: Intel MPI runs what MPICH's has compiled, so name MPICH's bin folder in `path`
+after Intel MPI's own.
+
+Traps: a program built with another MPI than the launcher's starts as often as there are ranks, each alone,
+and refuses to run.{traps}"""
+
+_P2P = {
+    "what": """\
+Messages between rank 0 and the last rank, on two nodes where the case has them.
+
+- latency: half of a round trip of one message, as rank 0 sees it.
+- bandwidth: a window of nonblocking sends, at most 16 MiB or 4 messages under way at once, and an empty
+  answer when all have arrived; 10⁶ bytes per second. Its slow tail is bandwidth_p1; bandwidth_mean is all
+  bytes over all time.""",
+    "sizes": "0 (for latency), 1",
+    "large": "Messages, and windows of them,",
+    "traps": "",
+}
+_ALL = {
+    "what": """\
+Barrier, broadcast, allreduce (sum of MPI_FLOATs), allgather and alltoall on all ranks. `bytes` is what MPI
+calls the message: the part for each rank in allgather and alltoall.
+
+Before each iteration is a barrier; its time is that on the slowest rank. Ranks leave the barrier one after
+another, so a time holds some of that skew too, for all MPIs alike.""",
+    "sizes": "1 (allreduce: 4)",
+    "large": "Messages",
+    "traps": " Where ranks are more than cores, times are those of the kernel's scheduler.",
+}
+
+
+def _parameters(
+    operations: tuple[str, ...], max_bytes: int, min_bytes: int, iterations: int
+) -> tuple[Parameter, ...]:
+    return (
+        Parameter(
+            name="max_bytes",
+            kind=ParameterKind.BYTES,
+            default=max_bytes,
+            minimum=4,
+            summary="largest message: a power of two",
+        ),
+        Parameter(
+            name="min_bytes",
+            kind=ParameterKind.BYTES,
+            default=min_bytes,
+            minimum=0,
+            summary="smallest message: 0 or a power of two",
+        ),
+        Parameter(
+            name="operations",
+            kind=ParameterKind.TEXT,
+            default=" ".join(operations),
+            summary="what to measure, in this order",
+        ),
+        Parameter(
+            name="iterations",
+            kind=ParameterKind.WHOLE,
+            default=iterations,
+            minimum=2,
+            summary="most iterations of one size; 1000 or more for p999",
+        ),
+        Parameter(
+            name="time_s",
+            kind=ParameterKind.SECONDS,
+            default=1.0,
+            minimum=0.001,
+            summary="most time for one size of one operation, its warm-up aside",
+        ),
+        Parameter(
+            name="mpicc",
+            kind=ParameterKind.TEXT,
+            default="mpicc",
+            summary="compiler of the platform's MPI, or of one with the same ABI",
+        ),
+    )
+
+
+_WINDOW = Parameter(
+    name="window",
+    kind=ParameterKind.WHOLE,
+    default=64,
+    minimum=1,
+    summary="most messages under way at once when bandwidth is measured",
+)
+
+
+@functools.cache
+def source() -> str:
+    """Return the program's C source."""
+    return Path(__file__).with_name("microbench.c").read_text(encoding="utf-8")
+
+
+_COMPILERS = ("cc", "gcc")
+"""What compiler wrappers call; their own content tells nothing of it."""
+
+
+class Microbench(Benchmark, frozen=True, kw_only=True):
+    """Some operations of the program; `ranks` is what its case asked for."""
+
+    operations: tuple[str, ...]
+    is_pair: bool
+    ranks: int | None = None
+
+    def expecting(self, case: Case) -> Self:
+        """Return the same with the ranks that run for `case`."""
+        return msgspec.structs.replace(self, ranks=self._layout(case).ranks)
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what the program would refuse."""
+        if case.layout.ranks < 2:
+            yield f"{self.name} needs 2 ranks or more, and the case has 1; set ranks: 2, or nodes: 2"
+        smallest, largest = int(case.parameters["min_bytes"]), int(case.parameters["max_bytes"])
+        for name, size in (("min_bytes", smallest), ("max_bytes", largest)):
+            if size & (size - 1) or size > _LARGEST_BYTES:
+                near = min(1 << size.bit_length() - 1, _LARGEST_BYTES)
+                yield f"{name} is {size}, but messages are powers of two up to 1 GiB; set {name}: {near}"
+        if smallest > largest:
+            yield f"min_bytes {smallest} is more than max_bytes {largest}; set min_bytes: {largest}"
+        yield from self._operation_faults(str(case.parameters["operations"]).split())
+
+    def _operation_faults(self, asked: list[str]) -> Iterator[str]:
+        every = " ".join(self.operations)
+        unknown = [name for name in asked if name not in self.operations]
+        if unknown:
+            yield f"{self.name} has no operation {unknown[0]!r}; choose from operations: {every}"
+        elif not asked or len(set(asked)) < len(asked):
+            yield f"{self.name} measures each operation once; choose from operations: {every}"
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the call of the compiler and that of the program."""
+        text, asked = source(), case.parameters
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        build = Stage(
+            name="build",
+            argv=(
+                str(asked["mpicc"]),
+                "-std=c11",
+                "-O2",
+                f"-DSOURCE={digest}",
+                "-o",
+                "microbench",
+                "microbench.c",
+            ),
+            files={"microbench.c": text},
+            is_mpi=False,
+            layout=Layout(),
+            keeps=("microbench",),
+            programs=_COMPILERS,
+        )
+        argv = ["{work}/microbench"]
+        argv += ["--min-bytes", str(asked["min_bytes"]), "--max-bytes", str(asked["max_bytes"])]
+        argv += ["--iterations", str(asked["iterations"]), "--time-limit", f"{float(asked['time_s']):g}"]
+        argv += ["--window", str(asked["window"])] if "window" in asked else []
+        return (build, Stage(argv=(*argv, *str(asked["operations"]).split()), layout=self._layout(case)))
+
+    def _layout(self, case: Case) -> Layout:
+        return case.layout.pair() if self.is_pair else case.layout
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the rows of these operations (see model.Workload.parse)."""
+        findings = Findings(self.foms)
+        log = Log(findings, self.foms, self.operations, self.ranks)
+        # A brace shows that the last line is whole.
+        for line in findings.lines(lines, on_torn=log.read, watch=log.ending.look):
+            log.read(line)
+        return log.parsed()
+
+
+WORKLOADS = (
+    Microbench(
+        name="tare.p2p",
+        summary="Latency and bandwidth between two ranks, with their tails: every message is timed.",
+        description=_DESCRIPTION.format(**_P2P),
+        parameters=(*_parameters(_POINT_TO_POINT, 4 << 20, 0, 10_000), _WINDOW),
+        foms=(*_LATENCY, *limited(_BANDWIDTH, "MB/s", Resource.LINK)),
+        operations=_POINT_TO_POINT,
+        is_pair=True,
+    ),
+    Microbench(
+        name="tare.collectives",
+        summary="Barrier, bcast, allreduce, allgather and alltoall, with their tails: every call is timed.",
+        description=_DESCRIPTION.format(**_ALL),
+        parameters=_parameters(_COLLECTIVE, 1 << 20, 1, 2_000),
+        foms=_TIME,
+        operations=_COLLECTIVE,
+        is_pair=False,
+    ),
+)
+"""What the entry point `tare` offers."""

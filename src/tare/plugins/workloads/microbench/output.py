@@ -1,0 +1,212 @@
+"""What microbench.c prints: a header, a row for each operation and size, and an end that counts them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from tare.core.errors import NOT_JSON
+from tare.core.values import Scalar
+from tare.core.workload import Fom, Parsed
+from tare.plugins.workloads.common.abort_messages import AbortMessage
+from tare.plugins.workloads.common.application import check_ranks
+from tare.plugins.workloads.common.benchmark import Findings, tell_apart
+
+STATISTICS = {
+    "p50": "median",
+    "min": "minimum",
+    "p1": "percentile 1",
+    "p25": "percentile 25",
+    "p75": "percentile 75",
+    "p90": "percentile 90",
+    "p99": "percentile 99",
+    "p999": "percentile 99.9",
+    "max": "maximum",
+    "mean": "mean",
+}
+"""What is told of all iterations of one size, by the end of the figure's name."""
+
+_ASCENDING = ("min", "p1", "p25", "p50", "p75", "p90", "p99", "p999", "max")
+
+_FIGURES = {"pingpong": "latency", "bandwidth": "bandwidth"}
+"""How figures of an operation begin; those of collective operations are times."""
+
+_MARK = '{"tare":"'
+_VERSION = 1
+
+
+class _Line(msgspec.Struct, frozen=True, tag_field="tare"):
+    """A line of the program; fields that a later program adds are passed over."""
+
+
+class _Header(_Line, frozen=True, tag="header"):
+    version: int
+    ranks: int
+
+
+class _Row(_Line, frozen=True, tag="row"):
+    op: str
+    bytes: int
+    unit: str
+    n: int
+    min: float
+    max: float
+    mean: float
+    p1: float | None = None
+    p25: float | None = None
+    p50: float | None = None
+    p75: float | None = None
+    p90: float | None = None
+    p99: float | None = None
+    p999: float | None = msgspec.field(default=None, name="p99.9")
+    window: int = 1
+
+    @property
+    def figure(self) -> str:
+        return _FIGURES.get(self.op, "time")
+
+    @property
+    def at(self) -> dict[str, Scalar]:
+        """Return the coordinates: a barrier has no size."""
+        at: dict[str, Scalar] = {} if self.op in _FIGURES else {"op": self.op}
+        return at if self.op == "barrier" else {**at, "bytes": self.bytes}
+
+    @property
+    def payload_bytes(self) -> int:
+        """Return the least that each node sends and receives, as in a barrier of a byte each time."""
+        ways = 2 if self.op == "pingpong" else 1
+        return self.n * ways * self.window * (1 if self.op == "barrier" else self.bytes)
+
+    @property
+    def n_messages(self) -> int:
+        """Return how many messages each node sends and receives at least, each awaited before the next."""
+        return {"pingpong": 2 * self.n, "barrier": self.n}.get(self.op, 0)
+
+    def statistics(self) -> Iterator[tuple[str, float]]:
+        """Yield the end of a figure's name and its value."""
+        for name in STATISTICS:
+            value: float | None = getattr(self, name)
+            if value is not None:
+                yield name, value
+
+    def is_in_order(self) -> bool:
+        """Return whether the values can be those of one sample."""
+        known = dict(self.statistics())
+        ascending = [known[name] for name in _ASCENDING if name in known]
+        return self.n > 0 and ascending == sorted(ascending) and self.min <= self.mean <= self.max
+
+
+class _End(_Line, frozen=True, tag="end"):
+    rows: int
+
+
+class _Samples(_Line, frozen=True, tag="samples"):
+    """All samples of one size (--dump)."""
+
+
+_DECODER = msgspec.json.Decoder(_Header | _Row | _End | _Samples)
+
+
+@dataclasses.dataclass
+class _Run:
+    """The rows of one run of the program; `n_expected` is what its end announces."""
+
+    header: _Header | None
+    rows: list[_Row] = dataclasses.field(default_factory=list)
+    n_expected: int | None = None
+
+    def faults(self) -> Iterator[str]:
+        """Yield what keeps the run from being complete."""
+        if self.header is None:
+            yield "the output lacks its first line"
+        if self.n_expected is None:
+            yield "the output lacks its last line; the program did not come to its end"
+        elif self.n_expected != len(self.rows):
+            yield f"the output holds {len(self.rows)} of {self.n_expected} rows"
+        for (op, size), count in Counter((row.op, row.bytes) for row in self.rows).items():
+            if count > 1:
+                yield f"{op} at {size} bytes is there {count} times"
+
+
+class Log:
+    """The runs of one output; only the rows of `operations` become measurements."""
+
+    def __init__(
+        self, findings: Findings, foms: Iterable[Fom], operations: Sequence[str], ranks: int | None
+    ) -> None:
+        self._findings = findings
+        self._units = {fom.name: fom.unit for fom in foms}
+        self._operations = operations
+        self._ranks = ranks
+        self._runs: list[_Run] = []
+        self.ending = AbortMessage()
+        self._is_broken = False
+
+    def read(self, line: str) -> None:
+        """Take in a line of the output."""
+        start = line.find(_MARK)
+        if start < 0:
+            return
+        text = line[start : line.rfind("}") + 1]
+        try:
+            found = _DECODER.decode(text)
+        except (UnicodeEncodeError, *NOT_JSON):
+            self._break(f"the output has a broken line: {line[start:].strip()[:120]}")
+            return
+        if isinstance(found, _Header):
+            self._begin(_Run(found))
+            if found.version != _VERSION:
+                self._break(f"the output is of version {found.version} of the program, not {_VERSION}")
+        elif isinstance(found, _Row):
+            self._read_row(found)
+        elif isinstance(found, _End):
+            self._open().n_expected = found.rows
+
+    def _read_row(self, row: _Row) -> None:
+        self._open().rows.append(row)
+        self._findings.keep(len(STATISTICS))
+        if row.op in self._operations and row.unit != self._units[f"{row.figure}_p50"]:
+            self._break(f"{row.op} at {row.bytes} bytes is in {row.unit}")
+        elif not row.is_in_order():
+            self._break(f"the figures of {row.op} at {row.bytes} bytes contradict each other")
+
+    def _open(self) -> _Run:
+        """Return the run under way; what comes after an end or without a header is one without a header."""
+        if not self._runs or self._runs[-1].n_expected is not None:
+            self._begin(_Run(None))
+        return self._runs[-1]
+
+    def _begin(self, run: _Run) -> None:
+        self._runs.append(run)
+        self._findings.begin()
+
+    def _break(self, problem: str) -> None:
+        self._findings.problem(problem)
+        self._is_broken = True
+
+    def parsed(self) -> Parsed:
+        """Return the rows as measurements; a run that was cut off and followed by another does not count."""
+        findings = self._findings
+        runs = [run for run in self._runs if run.n_expected is not None or run is self._runs[-1]]
+        faults = [fault for run in runs for fault in run.faults()]
+        counted = [[row for row in run.rows if row.op in self._operations] for run in runs]
+        if not any(counted):
+            faults.append(f"the output holds no figures of {', '.join(self._operations)}")
+        for fault in faults:
+            findings.problem(fault)
+        for number, rows in enumerate(counted, 1):
+            for row in rows:
+                for name, value in row.statistics():
+                    findings.measure(f"{row.figure}_{name}", value, **row.at, **tell_apart(number, len(runs)))
+        check_ranks(findings, {run.header.ranks for run in runs if run.header}, self._ranks)
+        is_complete = not faults and not self._is_broken
+        self.ending.report(findings, is_complete=is_complete)
+        payload_bytes = sum(row.payload_bytes for rows in counted for row in rows)
+        return findings.parsed(
+            is_complete=is_complete,
+            payload_bytes=payload_bytes if any(counted) else None,
+            n_messages=sum(row.n_messages for rows in counted for row in rows),
+        )

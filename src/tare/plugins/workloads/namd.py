@@ -1,0 +1,366 @@
+"""NAMD: `namd.stmv`, `namd.apoa1`, its published benchmarks (https://www.ks.uiuc.edu/Research/namd/).
+
+The figures are those of Controller.C: a few ``Info: Benchmark time:`` lines, once load balancing has
+settled, in days/ns and, in builds of 3.0, in ns/day; ``PERFORMANCE:`` lines since 3.0; and ``WallClock:`` at
+the end of the run, good or bad.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Self
+
+import msgspec
+
+from tare.core.case import Case
+from tare.core.workload import (
+    ALL_BUT_STORAGE,
+    Better,
+    Fom,
+    Parameter,
+    ParameterKind,
+    Parsed,
+    QuestionKind,
+    Stage,
+)
+from tare.plugins.workloads.common.abort_messages import AbortMessage
+from tare.plugins.workloads.common.application import (
+    CHECKSUMS,
+    IO_NOTE,
+    Application,
+    check_ranks,
+    checked,
+    edited,
+    folder_faults,
+    io_faults,
+    is_heavy,
+    linked,
+    output_folder,
+    sum_faults,
+)
+from tare.plugins.workloads.common.benchmark import Banner, Findings
+from tare.plugins.workloads.common.runs import Runs
+from tare.plugins.workloads.common.text import Sieve, figure
+
+_BANNER = Banner("Info: NAMD ", r"Info: NAMD (\S+) for ")
+_FOMS = (
+    Fom(
+        name="days_per_ns",
+        unit="days/ns",
+        better=Better.LOWER,
+        summary="time for one simulated ns: the last Benchmark line",
+        is_primary=True,
+        answers=ALL_BUT_STORAGE,
+    ),
+    Fom(
+        name="ns_per_day",
+        unit="ns/day",
+        better=Better.HIGHER,
+        summary="simulated time in a day: its reciprocal",
+    ),
+    Fom(name="step_time", unit="s", better=Better.LOWER, summary="time of one step: the last Benchmark line"),
+    Fom(
+        name="mean_ns_per_day",
+        unit="ns/day",
+        better=Better.HIGHER,
+        summary="over the whole run: the last PERFORMANCE line, since 3.0",
+    ),
+    Fom(
+        name="wall_time",
+        unit="s",
+        better=Better.LOWER,
+        summary="elapsed time of the program, start and output included",
+        is_primary=True,
+        answers=(QuestionKind.STORAGE,),
+    ),
+    Fom(name="cpu_time", unit="s", better=Better.LOWER, summary="processor time of the first rank"),
+)
+
+_HEAVY_INTERVAL = 10
+"""Steps between two writes of heavy output: checkpoints and a frame of the trajectory."""
+
+_DESCRIPTION = f"""\
+Runs the published input {{config}} in `inputs` (unpack {{archive}} from
+https://www.ks.uiuc.edu/Research/namd/utilities/ there). A copy of the configuration gets `steps` as its
+numsteps, one output name and the output intervals; everything else stays as it is.
+
+The program is a build of NAMD for MPI, version 2 or 3 (https://www.ks.uiuc.edu/Research/namd/), one rank a
+process; with more than one thread a rank, an SMP build gets one thread less for work (+ppn), the last
+being the one that communicates.
+
+Traps: days/ns is of the last few hundred steps before the last Benchmark line, so a short run (less than 500
+steps) has none; output is not in it, so compare I/O by wall_time. "ERROR: Margin is too small" is a warning.
+WallClock is printed even by runs that exit prematurely.
+
+{IO_NOTE}
+Heavy means checkpoints and frames every {_HEAVY_INTERVAL} steps (restartfreq, dcdfreq)."""
+
+
+class Namd(Application, frozen=True, kw_only=True):
+    """A published input of NAMD, by the name of its configuration file."""
+
+    config: str
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what cannot be made of the case's settings."""
+        yield from io_faults(case)
+        yield from folder_faults("inputs", str(case.parameters["inputs"]))
+        yield from sum_faults(case)
+
+    def expecting(self, case: Case) -> Self:
+        """Return the same with the processors that NAMD will count: the threads that work on all ranks."""
+        threads = case.layout.threads
+        workers = case.layout.ranks * (threads - 1 if threads > 1 else 1)
+        return msgspec.structs.replace(self, ranks=workers)
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the copy of the input, its changes, and the run."""
+        parameters = case.parameters
+        threads = case.layout.threads
+        argv = [str(parameters["program"])]
+        argv += ["+ppn", str(threads - 1)] if threads > 1 else []
+        inputs = str(parameters["inputs"])
+        return (
+            linked(inputs),
+            *checked(case),
+            edited("configure", [self.config], *_changes(case)),
+            Stage(argv=(*argv, self.config), inputs=(inputs,)),
+        )
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read what NAMD prints (see model.Workload.parse)."""
+        findings = Findings(_FOMS)
+        log = _Log(findings, self.ranks)
+        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
+            log.read(line)
+        return log.parsed()
+
+
+_OWN = (
+    "numsteps",
+    "outputname",
+    "restartfreq",
+    "restartname",
+    "dcdfreq",
+    "dcdfile",
+    "xstfreq",
+    "outputtiming",
+)
+"""Keywords of the configuration that are set here: NAMD refuses a keyword that is set twice."""
+
+
+def _changes(case: Case) -> Iterator[str]:
+    """Yield the sed expressions that take out the configuration's own output, and put in the case's."""
+    yield rf"/^[[:space:]]*({'|'.join(_OWN)})[[:space:]=]/Id"
+    interval = _HEAVY_INTERVAL if is_heavy(case) else 0
+    settings = {
+        "numsteps": case.parameters["steps"],
+        "outputname": f"{output_folder(case)}/result",
+        "restartfreq": interval,
+        "dcdfreq": interval,
+        "outputtiming": 100,
+    }
+    # Before the first line, so that a script that runs its steps itself finds them set.
+    yield "1i " + r"\n".join(f"{name} {value}" for name, value in settings.items())
+
+
+_BENCHMARK = re.compile(r"Info: Benchmark time: \d+ CPUs (\S+) s/step (\S+) (days/ns|ns/day)\b.*")
+_PERFORMANCE = re.compile(r"PERFORMANCE: (\d{1,15}) +averaging (\S+) ns/day, \S+ sec/step with .*")
+_WALL = re.compile(r"WallClock: (\S+) +CPUTime: (\S+) +Memory: \S+ [kM]B")
+_RANKS = re.compile(r"Info: Running on (\d+) processors(?:, (\d+) nodes, (\d+) physical nodes)?\.")
+"""Charm++ calls a process a node."""
+_ATOMS = re.compile(r"Info: (\d{1,12}) ATOMS")
+_TIMING = re.compile(r"TIMING: (\d{1,15}) ")
+_HEADS = frozenset({"Info", "PERF", "TCL:", "TIMI", "Wall", "ERRO", "FATA"})
+_SIEVE = Sieve(
+    r"Info: (?:Initial time|Benchmark|NAMD|Running|\d+ ATOMS)|"
+    r"PERF|TIMING: |TCL: (?:Running|Minimizing)|Wall|ERRO",
+    "FATAL ERROR",
+    "CmiAbort",
+    "Charm++ fatal error",
+)
+
+
+class _Log:
+    """The runs of one log."""
+
+    def __init__(self, findings: Findings, ranks: int | None) -> None:
+        self._asked_ranks = ranks
+        self._ranks: set[int] = set()
+        self._findings = findings
+        self._runs = Runs(findings, len(_FOMS))
+        self.ending = AbortMessage()
+        self._error = ""
+        self._step = -1
+        self._has_loose_lines = False
+        """Whether there were lines of a run before its beginning."""
+        self._averaged: int | None = None
+        """The step up to which the last mean counts, and how far it is from the one before."""
+        self._pace = 0
+        self._descents = 0
+        self._parts = 0
+        """How many runs of steps the script has begun."""
+        self._has_benchmark = False
+        """Whether a line Benchmark time came since the last part of the script."""
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if line[:4] not in _HEADS:
+            if "FATAL ERROR" in line or "CmiAbort" in line or "Charm++ fatal error" in line:
+                self._findings.problem(f"NAMD ended with an error: {line.strip()[:200]}")
+        elif line.startswith("Info: Benchmark time: "):
+            self._read_benchmark(line)
+        elif line.startswith("PERFORMANCE: "):
+            if match := _PERFORMANCE.fullmatch(line):
+                self._measure("mean_ns_per_day", match[2])
+                step = int(match[1])
+                self._pace = max(step - self._averaged, 0) if self._averaged is not None else 0
+                self._averaged = step
+        elif line.startswith("TIMING: "):
+            self._read_step(line)
+        elif line.startswith("TCL: "):
+            self._parts += 1
+            self._has_benchmark = False
+        elif line.startswith("WallClock: "):
+            self._read_wall(line)
+        elif line.startswith("Info: "):
+            self._read_info(line)
+        elif line.startswith(("ERROR", "FATAL")):
+            self._read_error(line)
+
+    def _read_step(self, line: str) -> None:
+        """Take in the time of a step: they only grow, but where a script sets the first one anew."""
+        if match := _TIMING.match(line):
+            self._belong()
+            step = int(match[1])
+            self._descents += step <= self._step
+            self._step = step
+
+    def _belong(self) -> None:
+        """Take note of a line that stands between the beginning of a run and its end."""
+        last = self._runs.last
+        if last is None:
+            self._has_loose_lines = True
+        elif last.is_finished and last.is_begun:
+            self._findings.mixed("lines of a run after its end")
+
+    def _read_info(self, line: str) -> None:
+        """Take in what NAMD says of itself."""
+        if line.startswith("Info: NAMD "):
+            if self._has_loose_lines:
+                self._findings.mixed("lines of a run before its beginning")
+            self._runs.begin()
+            self._step, self._averaged, self._pace = -1, None, 0
+            self._has_benchmark = False
+        elif line.startswith("Info: Initial time: "):
+            if self._has_benchmark:  # the load is balanced by then (Controller.C)
+                self._findings.mixed("a line Benchmark time comes before the initial ones")
+        elif match := _RANKS.match(line):
+            self._belong()
+            self._ranks.add(int(match[1]))
+            self._findings.say(processors=int(match[1]))
+            if match[2]:
+                self._findings.say(ranks=int(match[2]), nodes=int(match[3]))
+        elif match := _ATOMS.fullmatch(line):
+            self._belong()
+            self._findings.say(n_atoms=int(match[1]))
+
+    def _read_benchmark(self, line: str) -> None:
+        match = _BENCHMARK.fullmatch(line)
+        self._has_benchmark = True
+        if match is None:
+            return
+        self._measure("step_time", match[1])
+        inverse = {"days/ns": "ns_per_day", "ns/day": "days_per_ns"}[match[3]]
+        name = {"days/ns": "days_per_ns", "ns/day": "ns_per_day"}[match[3]]
+        rate = self._measure(name, match[2])
+        if rate:
+            self._runs.open.figures[inverse] = 1 / rate
+
+    def _read_wall(self, line: str) -> None:
+        if match := _WALL.fullmatch(line):
+            if self._averaged is not None and 0 < self._pace <= self._step - self._averaged:
+                self._findings.problem(
+                    "the last line PERFORMANCE is missing: NAMD's mean is not of all steps"
+                )
+            self._measure("wall_time", match[1])
+            self._measure("cpu_time", match[2])
+            self._runs.open.is_finished = True
+
+    def _measure(self, fom: str, word: str) -> float | None:
+        """Keep the figure of the open run, the last one of each name; return it if it is a number."""
+        value = figure(word)
+        if value is not None:
+            self._runs.open.figures[fom] = value
+        return value
+
+    def _read_error(self, line: str) -> None:
+        """Take in a line that begins with ERROR; only the one that says so ends a run."""
+        if line.startswith("ERROR: Exiting prematurely"):
+            self._findings.problem(f"NAMD exited prematurely: {self._error or 'it gives no reason'}")
+        elif line.startswith("FATAL ERROR"):
+            self._findings.problem(f"NAMD ended with an error: {line.strip()[:200]}")
+        elif "argin" not in line and "may be calculated" not in line:
+            self._error = line.removeprefix("ERROR: ").strip()[:200]
+
+    def parsed(self) -> Parsed:
+        """Return the last figures of each run that came to its end, and of the last one in any case."""
+        is_complete = self._runs.report(
+            end="the output lacks the line WallClock; NAMD did not come to its end",
+            nothing="the output holds no run of NAMD",
+        )
+        if self._descents > max(self._parts - 1, 0):
+            self._findings.mixed("steps do not grow")
+        check_ranks(self._findings, self._ranks, self._asked_ranks)
+        self.ending.report(self._findings, is_complete=is_complete)
+        return self._findings.parsed(is_complete=is_complete)
+
+
+def _workload(name: str, summary: str, *, archive: str, config: str) -> Namd:
+    return Namd(
+        name=name,
+        summary=summary,
+        description=_DESCRIPTION.format(config=config, archive=archive),
+        parameters=(
+            Parameter(
+                name="inputs",
+                kind=ParameterKind.TEXT,
+                default=f"{{storage}}/{archive.partition('.')[0]}",
+                summary=f"the folder with {config} and what it reads",
+            ),
+            Parameter(
+                name="steps",
+                kind=ParameterKind.WHOLE,
+                default=1000,
+                minimum=1,
+                summary="time steps (numsteps)",
+            ),
+            Parameter(
+                name="program",
+                kind=ParameterKind.TEXT,
+                default="namd2",
+                summary="the NAMD command: namd2, namd3",
+            ),
+            CHECKSUMS,
+        ),
+        foms=_FOMS,
+        config=config,
+    )
+
+
+WORKLOADS = (
+    _workload(
+        "namd.stmv",
+        "Molecular dynamics of the satellite tobacco mosaic virus, 1.07 million atoms: days/ns.",
+        archive="stmv.tar.gz",
+        config="stmv.namd",
+    ),
+    _workload(
+        "namd.apoa1",
+        "Molecular dynamics of apolipoprotein A-I, 92 thousand atoms: days/ns.",
+        archive="apoa1.tar.gz",
+        config="apoa1.namd",
+    ),
+)
+"""What the entry point `namd` offers."""

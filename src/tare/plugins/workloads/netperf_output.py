@@ -1,0 +1,326 @@
+"""Read what netperf prints: tables, and the CSV (-o) and keyval (-k) of its omni tests, versions 2.4 to 2.7.
+
+The classic tables are those of nettest_bsd.c, the names of CSV and keyval those of nettest_omni.c. Its tables
+(-O) have the names of CSV, each broken into lines above its column.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import functools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+
+from tare.core.values import Scalar
+from tare.core.workload import Fom, Parsed
+from tare.plugins.workloads.common.benchmark import Findings, coordinates
+
+_MBIT = {
+    **{f"10^{power}bits/s": 10.0 ** (power - 6) for power in (3, 6, 9)},
+    **{f"{prefix}Bytes/s": 1024.0**power * 8e-6 for power, prefix in enumerate(("", "K", "M", "G"))},
+}
+"""Units of throughput, in 10⁶ bits per second."""
+
+_NAMES: Mapping[str, tuple[str, float | None]] = {
+    "MEAN_LATENCY": ("latency", None),
+    "Mean Latency Microseconds": ("latency", None),
+    "STDDEV_LATENCY": ("latency_stddev", None),
+    "Stddev Latency Microseconds": ("latency_stddev", None),
+    "MIN_LATENCY": ("latency_min", None),
+    "Minimum Latency Microseconds": ("latency_min", None),
+    "MAX_LATENCY": ("latency_max", None),
+    "Maximum Latency Microseconds": ("latency_max", None),
+    **{f"P{one}_LATENCY": ("latency_percentile", float(one)) for one in (50, 90, 99)},
+    **{
+        f"{one}th Percentile Latency Microseconds": ("latency_percentile", float(one)) for one in (50, 90, 99)
+    },
+    "TRANSACTION_RATE": ("transactions", None),
+    "Transaction Rate Tran/s": ("transactions", None),
+    "LOCAL_TRANSPORT_RETRANS": ("retransmits", None),
+    "Local Transport Retransmissions": ("retransmits", None),
+    "LOCAL_CPU_UTIL": ("cpu_local", None),
+    "Local CPU Util %": ("cpu_local", None),
+    "REMOTE_CPU_UTIL": ("cpu_remote", None),
+    "Remote CPU Util %": ("cpu_remote", None),
+}
+"""The figure of merit of each name, and its percentile."""
+_SIZES = {
+    **dict.fromkeys(("SEND_SIZE", "LOCAL_SEND_SIZE", "Local Send Size", "Send Size"), "send"),
+    **dict.fromkeys(("REQUEST_SIZE", "Request Size Bytes", "Request Size"), "request"),
+    **dict.fromkeys(("RESPONSE_SIZE", "Response Size Bytes", "Response Size"), "response"),
+}
+"""What an omni test calls the sizes of its messages."""
+_RESULTS = frozenset({"throughput", "transactions"})  # without one of these, a test gave nothing
+
+_TITLE = re.compile(r"(?:MIGRATED )?(?P<test>(?:TCP|UDP|SCTP)[ _A-Za-z/0-9]{0,40}?) TEST (?:from|to) ")
+_KEYVAL = re.compile(r"([A-Z][A-Z0-9_]+)=(.*)")
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
+_COMPLAINT = re.compile(r"netperf: \w+: .* (?:failed|error)|send_data: |establish control: are you sure")
+_MOST_HEAD_LINES = 8
+_MOST_DIGITS = 12  # of a size
+_NAMES_OF_CSV = re.compile(r"[A-Z]\w* ?\w*[^,]*,")
+_UNIT = re.compile(r"10\^[369]bits/s|[KMG]?Bytes */s")
+_LONG = {"REQUEST/RESPONSE": "RR", "CONNECT/REQUEST/RESPONSE": "CRR", "CONNECT/REQUEST": "CC"}
+
+
+def test_name(title: str) -> str:
+    """Return the name of a test in the form of netperf's option -t: ``TCP_RR``."""
+    protocol, _, kind = title.upper().replace(" ", "_").partition("_")
+    return f"{protocol}_{_LONG.get(kind, kind)}"
+
+
+@dataclasses.dataclass
+class _Result:
+    """What one test gave: figures with their percentile, and whether they are all."""
+
+    test: str | None
+    figures: list[tuple[str, float, float | None]] = dataclasses.field(default_factory=list)
+    faults: list[str] = dataclasses.field(default_factory=list)
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
+    values: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+def parse_output(lines: Iterable[str], test: str, foms: Iterable[Fom]) -> Parsed:
+    """Return the figures of every test of this kind, numbered by `run` where there are several."""
+    foms = tuple(foms)
+    findings = Findings(foms)
+    log = _Log(findings)
+    for line in findings.lines(lines):
+        log.read(line)
+    known = {fom.name for fom in foms}
+    results = [result for result in log.end() if result.test in {None, test}]
+    if not results:
+        findings.problem(f"the output holds no result of {test}")
+    faults = [fault for result in results for fault in _faults(result, known)]
+    places = coordinates([result.facts for result in results])
+    for result, which in zip(results, places, strict=True):
+        findings.say(**result.facts)
+        for fom, value, percentile in result.figures:
+            if fom in known and value >= 0:  # -1 stands for what netperf does not know
+                at: dict[str, Scalar] = {} if percentile is None else {"percentile": percentile}
+                findings.measure(fom, value, **at, **which)
+    for fault in faults:
+        findings.problem(fault)
+    return findings.parsed(is_complete=bool(results) and not faults)
+
+
+def _faults(result: _Result, known: set[str]) -> Iterator[str]:
+    found = {fom for fom, _, _ in result.figures}
+    if result.faults:
+        yield from result.faults
+    elif not found & _RESULTS:
+        yield "netperf's result is missing"
+    elif not found & known:
+        yield "the output is that of another kind of test"
+
+
+class _Log:
+    """The tests of a log, in order."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._results: list[_Result] = []
+        self._heads: list[str] = []
+        self._table: _Table | None = None
+        self._above: list[str] = []
+        """The lines above a table of an omni test, from a title on."""
+
+    def read(self, line: str) -> None:
+        """Take in one line."""
+        first = line.lstrip()[:1]
+        if first.isdigit() or (first == "-" and self._heads):
+            if self._above and self._table is None and not self._heads:
+                self._read_omni(line)
+            else:
+                self._read_numbers(line.strip())
+        elif " TEST " in line and (title := _TITLE.search(line)) is not None:
+            self._flush()
+            self._begin(test_name(title["test"]))
+            self._above = [""]
+        elif "=" in line and (pair := _KEYVAL.fullmatch(line.strip())) is not None:
+            self._read_pair(pair[1], pair[2])
+        elif self._results and _COMPLAINT.match(line):
+            self._results[-1].faults.append(f"netperf says {line[:200]}")
+            self._findings.keep()
+        elif "," in line or self._heads:
+            self._read_names(line)
+        elif first:
+            self._read_head(line)
+
+    def _read_head(self, line: str) -> None:
+        """Take in a line above a table, or one that is none of netperf's."""
+        if "bits/s" in line or "Bytes" in line or "per sec" in line:
+            self._table = _Table.of(line) or self._table
+        if 0 < len(self._above) <= _MOST_HEAD_LINES:
+            self._above.append(line)
+
+    def end(self) -> list[_Result]:
+        """Return all tests."""
+        self._flush()
+        return self._results
+
+    def _last(self) -> _Result:
+        """Return the test to which a line belongs; without any title (-P 0) it is of an unknown kind."""
+        if not self._results:
+            self._begin(None)
+        return self._results[-1]
+
+    def _begin(self, test: str | None) -> None:
+        self._results.append(_Result(test))
+        self._findings.begin()
+
+    def _flush(self) -> None:
+        if self._results and self._results[-1].values:
+            values, self._results[-1].values = self._results[-1].values, {}
+            self._take(values)
+        self._heads, self._table, self._above = [], None, []
+
+    def _take(self, values: Mapping[str, str]) -> None:
+        """Take in the values of an omni test."""
+        result, figures = self._last(), list(_figures(values))
+        sizes = {_SIZES[name]: value for name, value in values.items() if name in _SIZES}
+        result.facts |= _message({kind: value for kind, value in sizes.items() if value.isdecimal()})
+        result.figures += figures
+        is_told = any(fom in _RESULTS for fom, _, _ in figures)
+        if not is_told and values.keys() & {"THROUGHPUT", "Throughput"} and not _unit(values):
+            result.faults.append("netperf does not tell the unit of its throughput (THROUGHPUT_UNITS)")
+
+    def _read_pair(self, name: str, value: str) -> None:
+        if self._results and name in self._results[-1].values:  # another test, without a title (-P 0)
+            self._flush()
+            self._begin(self._results[-1].test)
+        if name in _NAMES or name in _SIZES or name in {"THROUGHPUT", "THROUGHPUT_UNITS"}:
+            self._last().values[name] = value
+            self._findings.keep()
+
+    def _read_names(self, line: str) -> None:
+        """Take in names of CSV, which long ones may go on from line to line."""
+        if self._heads or _NAMES_OF_CSV.match(line):
+            self._heads.append(line.strip())
+        if not line or len(self._heads) > 200:
+            self._heads = []
+
+    def _read_numbers(self, line: str) -> None:
+        if self._heads and "," in line:
+            names = " ".join(self._heads).split(",")
+            cells = next(csv.reader([line]), [])
+            if "Percentile Latency Microseconds" in names[0] or not _NUMBER.fullmatch(line.split(",")[0]):
+                self._read_names(line)  # a name that begins with a number
+            elif len(cells) == len(names):
+                self._take(dict(zip(names, cells, strict=True)))
+                self._findings.keep(len(names))
+                self._heads = []
+            else:
+                self._last().faults.append(f"netperf's row has {len(cells)} values instead of {len(names)}")
+                self._findings.keep()
+                self._heads = []
+        elif self._heads:
+            self._read_names(line)
+        elif self._table is not None:
+            for figure in self._table.figures(line.split()):
+                if any(figure[0] == fom for fom, _, _ in self._last().figures):  # a table of several tests
+                    self._begin(self._last().test)
+                self._last().figures.append(figure)
+                self._last().facts |= _message(self._table.sizes(line.split()))
+
+    def _read_omni(self, line: str) -> None:
+        """Take in a row of an omni test's table, or one more line above it that begins with a digit."""
+        names, cells = _names(tuple(self._above)), line.split()
+        if not _NUMBER.fullmatch(cells[0]):
+            self._read_head(line)
+        elif len(names) == len(cells):
+            self._take(dict(zip(names, cells, strict=True)))
+            self._findings.keep(len(names))
+            self._above = []
+
+
+@functools.lru_cache(maxsize=_MOST_HEAD_LINES)
+def _names(above: tuple[str, ...]) -> list[str]:
+    """Return the names above the columns of a table, from top to bottom.
+
+    A column begins where some line goes on after a blank in all of them.
+    """
+    width = max(map(len, above), default=0)
+    lines = [line.ljust(width) for line in above]
+    ends = [at for at in range(width) if all(line[at] == " " for line in lines)]
+    blank = set(ends)
+    starts = [0, *(at + 1 for at in ends if at + 1 < width and at + 1 not in blank)]
+    columns = [[line[start:end].strip() for line in lines] for start, end in pairwise([*starts, width])]
+    return [" ".join(filter(None, column)) for column in columns]
+
+
+def _message(sizes: Mapping[str, str]) -> dict[str, Scalar]:
+    """Return the size of messages; where requests and answers differ, both."""
+    found = {kind: int(size) for kind, size in sizes.items() if len(size) <= _MOST_DIGITS}
+    if len(set(found.values())) == 1:
+        return {"message_bytes": next(iter(found.values()))}
+    return {f"{kind}_bytes": size for kind, size in found.items()}
+
+
+def _unit(values: Mapping[str, str]) -> str:
+    """Return what the throughput of an omni test is measured in, where the test was to tell."""
+    return values.get("THROUGHPUT_UNITS", values.get("Throughput Units", "")).strip()
+
+
+def _figures(values: Mapping[str, str]) -> Iterator[tuple[str, float, float | None]]:
+    """Yield the figures among the values of an omni test."""
+    throughput, unit = values.get("THROUGHPUT", values.get("Throughput", "")), _unit(values)
+    if _NUMBER.fullmatch(throughput):
+        if unit == "Trans/s":
+            yield "transactions", float(throughput), None
+        elif unit in _MBIT:
+            yield "throughput", float(throughput) * _MBIT[unit], None
+    for name, value in values.items():
+        if name in _NAMES and _NUMBER.fullmatch(value.strip()):
+            fom, percentile = _NAMES[name]
+            yield fom, float(value.strip()), percentile
+
+
+@dataclasses.dataclass
+class _Table:
+    """A table of the classic tests, known by the last line of its heads."""
+
+    kind: str
+    factor: float = 1.0
+
+    @classmethod
+    def of(cls, heads: str) -> _Table | None:
+        """Return the table below this line of heads, if it is the last one of a table's."""
+        words = heads.split()
+        if [word.lower() for word in words[:5]] == [*["bytes"] * 4, "secs."] and "per sec" in heads:
+            return cls("rate")
+        unit = _UNIT.search(heads)
+        if unit is None or words[:2] != ["bytes", "bytes"]:
+            return None
+        factor = _MBIT.get(unit[0].replace(" ", ""), 0.0)
+        return cls("datagrams" if "#" in words else "stream", factor)
+
+    def figures(self, row: list[str]) -> Iterator[tuple[str, float, float | None]]:
+        """Yield the figures of a row of numbers."""
+        if not all(map(_NUMBER.fullmatch, row)):
+            return
+        if self.kind == "rate" and len(row) >= 6:
+            yield "transactions", float(row[5]), None
+            yield from self._processors(row[6:])
+        elif self.kind == "stream" and len(row) >= 5:
+            yield "throughput", float(row[4]) * self.factor, None
+            yield from self._processors(row[5:])
+        elif self.kind == "datagrams" and len(row) >= 6 and "." in row[2]:
+            yield "throughput_sent", float(row[5]) * self.factor, None
+        elif self.kind == "datagrams" and len(row) >= 4 and "." in row[1]:
+            yield "throughput", float(row[3]) * self.factor, None
+
+    def sizes(self, row: list[str]) -> dict[str, str]:
+        """Return the sizes of messages in a row that has figures, by what they are."""
+        columns = {"rate": {"request": 2, "response": 3}, "stream": {"send": 2}, "datagrams": {"send": 1}}
+        found = {kind: row[column] for kind, column in columns[self.kind].items() if column < len(row)}
+        return {kind: size for kind, size in found.items() if size.isdecimal()}
+
+    @staticmethod
+    def _processors(columns: list[str]) -> Iterator[tuple[str, float, float | None]]:
+        """Yield what -c and -C add: use of the processors of both sides, before their time for each unit."""
+        if len(columns) == len(("% local", "% remote", "us local", "us remote")):
+            yield "cpu_local", float(columns[0]), None
+            yield "cpu_remote", float(columns[1]), None

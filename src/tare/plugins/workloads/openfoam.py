@@ -1,0 +1,381 @@
+"""OpenFOAM: `openfoam.motorbike`, steady flow around a motorcycle (openfoam.org, openfoam.com).
+
+Solvers print ``ExecutionTime = 1.5 s  ClockTime = 2 s`` after each ``Time = 1`` (Time::printExecutionTime),
+and ``End`` after the last; so do both families of versions, from 1.6 on. A log may hold several programs,
+each with a banner of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tare.core.case import Case
+from tare.core.workload import (
+    ALL_BUT_STORAGE,
+    Better,
+    Fom,
+    Parameter,
+    ParameterKind,
+    Parsed,
+    QuestionKind,
+    Stage,
+)
+from tare.plugins.workloads.common.abort_messages import AbortMessage
+from tare.plugins.workloads.common.application import (
+    IO_NOTE,
+    Application,
+    check_ranks,
+    io_faults,
+    output_folder,
+    serial,
+)
+from tare.plugins.workloads.common.benchmark import Banner, Findings
+from tare.plugins.workloads.common.runs import Runs
+from tare.plugins.workloads.common.text import Sieve, figure
+from tare.plugins.workloads.openfoam_case import (
+    EDITIONS,
+    HEAVY_INTERVAL,
+    background_cells,
+    changed,
+    control_dict,
+    decompose_par_dict,
+    mesh_edits,
+)
+
+_BANNER = Banner("Build ", r"\bBuild +: (\S+)")
+_FOMS = (
+    Fom(
+        name="execution_time",
+        unit="s",
+        better=Better.LOWER,
+        summary="processor time of the first rank, to the last step; waiting for disks is not in it",
+        is_primary=True,
+        answers=ALL_BUT_STORAGE,
+    ),
+    Fom(
+        name="clock_time",
+        unit="s",
+        better=Better.LOWER,
+        summary="elapsed time from start to the last step, most often in whole seconds",
+        is_primary=True,
+        answers=(QuestionKind.STORAGE,),
+    ),
+    Fom(
+        name="step_time",
+        unit="s",
+        better=Better.LOWER,
+        summary="execution time of one step, mean without start and first step",
+    ),
+)
+
+_PARAMETERS = (
+    Parameter(
+        name="cells",
+        kind=ParameterKind.WHOLE,
+        default=350_000,
+        minimum=20_000,
+        summary="about how many cells the mesh gets; the tutorial's has 350 thousand",
+    ),
+    Parameter(
+        name="iterations", kind=ParameterKind.WHOLE, default=100, minimum=2, summary="steps of the solver"
+    ),
+    Parameter(
+        name="edition",
+        kind=ParameterKind.TEXT,
+        default="com",
+        choices=tuple(EDITIONS),
+        summary="com (v1612 and later), org (7 to 10) or org11 (11 and later)",
+    ),
+    Parameter(
+        name="tutorials",
+        kind=ParameterKind.TEXT,
+        default="/usr/share/doc/openfoam-examples/examples",
+        summary="the folder of OpenFOAM's tutorials, $FOAM_TUTORIALS",
+    ),
+)
+
+_DESCRIPTION = f"""\
+Runs the motorBike tutorial, the field's favourite benchmark: steady incompressible flow with the k-ω SST
+model. The stages are those of its Allrun: surface features, blockMesh, decomposePar, snappyHexMesh,
+potentialFoam, then the solver, which alone is measured. The mesh is made once for all cases with the same
+mesh and ranks. `cells` scales the background mesh; snappyHexMesh refines near the surface, so that the cells
+grow with the square of the background's resolution, and its log says how many they became. Ranks are split
+hierarchically.
+
+Versions of openfoam.com and Debian: edition com; openfoam.org: org, or org11 where foamRun took simpleFoam's
+place. The environment of OpenFOAM (etc/bashrc) must be loaded; with Debian's packages (openfoam,
+openfoam-examples) set WM_PROJECT_DIR=/usr/share/openfoam in the platform's `env`. Function objects
+(streamlines, forces) are left out.
+
+Traps: ExecutionTime is processor time, which does not grow while a rank waits for a disk: compare I/O by
+clock_time. The banner "Floating point exception trapping" is no error.
+
+{IO_NOTE}
+Heavy means all fields every {HEAVY_INTERVAL} steps (writeInterval)."""
+
+
+class MotorBike(Application, frozen=True, kw_only=True):
+    """The motorBike tutorial with a solver for steady flow."""
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what cannot be made of the case's settings."""
+        yield from io_faults(case)
+        cells = background_cells(int(case.parameters["cells"]))
+        count = cells[0] * cells[1] * cells[2]
+        if case.layout.ranks > count:
+            yield (
+                f"the background mesh of {case.parameters['cells']} cells has {count} cells, too few for "
+                f"{case.layout.ranks} ranks; use more cells or fewer ranks"
+            )
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the stages of the tutorial's Allrun, the solver last."""
+        edition = EDITIONS[str(case.parameters["edition"])]
+        folder = output_folder(case)
+        move: tuple[Stage, ...] = ()
+        if folder != ".":
+            move = (serial("move", "cp", "--recursive", "-T", ".", folder),)
+        place = () if folder == "." else ("-case", folder)
+        return (
+            *_case_files(case),
+            *_mesh(case),
+            changed("length", {"system/controlDict": control_dict(case)}),
+            Stage(name="potential", argv=(*edition.potential, *_parallel(case))),
+            *move,
+            Stage(argv=(*edition.solver, *place, *_parallel(case))),
+        )
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the log of a solver, or of a whole Allrun (see model.Workload.parse)."""
+        findings = Findings(_FOMS)
+        log = _Log(findings, self.ranks)
+        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
+            log.read(line)
+        return log.parsed()
+
+
+def _parallel(case: Case) -> tuple[str, ...]:
+    """Return the option of a parallel run; OpenFOAM refuses it on a single rank."""
+    return ("-parallel",) if case.layout.ranks > 1 else ()
+
+
+def _case_files(case: Case) -> Iterator[Stage]:
+    """Yield the stages that copy the tutorial and change what the mesh depends on."""
+    tutorials = str(case.parameters["tutorials"])
+    tutorial = f"{tutorials}/{EDITIONS[str(case.parameters['edition'])].tutorial}"
+    shape = f"{tutorials}/resources/geometry/motorBike.obj.gz"
+    yield serial("tutorial", "cp", "--recursive", "-T", tutorial, ".", inputs=(tutorial,))
+    # Debian packs some of the dictionaries.
+    yield serial("unpack", "find", "system", "-name", "*.gz", "-exec", "gunzip", "--force", "{}", "+")
+    yield changed("ranks", {"system/decomposeParDict": decompose_par_dict(case.layout.ranks)})
+    yield mesh_edits(int(case.parameters["cells"]))
+    # constant/geometry is the place since openfoam.org's version 9, constant/triSurface everywhere else.
+    for place in ("constant/triSurface", "constant/geometry"):
+        yield serial("shape", "install", "-D", "--mode=644", shape, f"{place}/motorBike.obj.gz")
+    yield serial("fields", "cp", "--recursive", "-T", "0.orig", "0")
+
+
+def _mesh(case: Case) -> Iterator[Stage]:
+    """Yield the stages that make the mesh, each kept for all cases with the same mesh and ranks."""
+    ranks = case.layout.ranks
+    parts = tuple(f"processor{rank}" for rank in range(ranks)) if ranks > 1 else ("constant/polyMesh",)
+    features = EDITIONS[str(case.parameters["edition"])].features
+    yield serial("features", features, keeps=("constant",))
+    yield serial("blockMesh", "blockMesh", keeps=("constant/polyMesh",))
+    if ranks > 1:
+        yield serial("decompose", "decomposePar", "-force", "-copyZero", keeps=parts)
+    yield Stage(name="snappy", argv=("snappyHexMesh", "-overwrite", *_parallel(case)), keeps=parts)
+
+
+_HEADS = frozenset({"Exec", "Time", "End", "nPro"})
+"""The first characters of the lines that matter in a run that goes well."""
+
+_SIEVE = Sieve("Exec|Time = |End|nProcs", "FOAM FATAL", "::sig", "nan", "inf,")
+_TIMES = re.compile(r"ExecutionTime = ([0-9][-+.0-9e]*) s(?:  ClockTime = ([0-9][-+.0-9e]*) s)?")
+_RANKS = re.compile(r"nProcs : ([0-9]+)")
+_FATAL = re.compile(r"(?:\[[0-9]+\] )?--> FOAM FATAL (?:IO )?ERROR.*")
+_SIGNAL = re.compile(r"Foam::sig(Fpe|Segv|Quit|Int|Stop)\w*::sigHandler")
+_SIGNALS = {"Fpe": "a floating point exception", "Segv": "a segmentation fault"}
+_SAME = 1e-6
+"""How far time steps may be apart, relative, that are printed with six digits and taken for equal."""
+
+
+class _Log:
+    """The programs of one log; those with time steps are runs."""
+
+    def __init__(self, findings: Findings, ranks: int | None) -> None:
+        self._asked_ranks = ranks
+        self._ranks: set[int] = set()
+        self._program_ranks: int | None = None
+        self._program = ""
+        self._findings = findings
+        self._runs = Runs(findings, len(_FOMS))
+        self.ending = AbortMessage()
+        self._steps: _Steps | None = None
+        self._time: float | None = None
+        self._is_ended = True
+        self._is_fatal = False
+        self._n_begun = 0
+        """How many steps have begun since the last one ended."""
+        self._has_loose_end = self._is_lossy = False
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if line[:4] in _HEADS:
+            self._read_head(line)
+        elif self._is_fatal:
+            self._read_fatal(line)
+        elif "esidual = " in line:
+            if "nan" in line or "inf," in line:
+                self._findings.problem(f"the solution has diverged: {line.strip()[:120]}")
+        elif "FOAM FATAL" in line:
+            self._is_fatal = _FATAL.fullmatch(line) is not None
+        elif "::sig" in line and (match := _SIGNAL.search(line)):
+            cause = _SIGNALS.get(match[1], f"signal {match[1]}")
+            self._findings.problem(f"OpenFOAM was stopped by {cause}")
+
+    def _read_head(self, line: str) -> None:
+        if line.startswith("Exec"):
+            self._read_exec(line)
+        elif line.startswith("Time = "):
+            self._time = figure(line[7:].rstrip("s"))
+            self._n_begun += 1
+        elif line == "End":
+            self._end()
+        elif match := _RANKS.fullmatch(line):
+            self._program_ranks = int(match[1])
+
+    def _read_exec(self, line: str) -> None:
+        if line.startswith("Exec   : "):
+            self._steps, self._time, self._is_ended = None, None, False
+            self._n_begun, self._has_loose_end, self._is_lossy = 0, False, False
+            self._program, self._program_ranks = _solver(line), None
+        elif self._time is None:
+            self._has_loose_end |= _TIMES.fullmatch(line) is not None
+        elif match := _TIMES.fullmatch(line):
+            execution, clock = figure(match[1]), figure(match[2]) if match[2] else None
+            if execution is None:
+                return
+            if self._steps is None:
+                self._runs.begin()
+                self._steps = _Steps()
+                if self._program_ranks is not None:
+                    self._ranks.add(self._program_ranks)
+                    self._findings.say(ranks=self._program_ranks)
+                if self._program:
+                    self._findings.say(solver=self._program)
+            figures = self._runs.open.figures
+            figures["execution_time"] = execution
+            if clock is not None:
+                figures["clock_time"] = clock
+            self._is_lossy |= self._n_begun != 1 or self._has_loose_end
+            if self._is_lossy and (self._steps.is_new or not self._steps.is_even):
+                self._findings.mixed("steps of which only the beginning or the end is there")
+            self._n_begun = 0
+            mean = self._steps.take(self._time, execution)
+            if not self._steps.is_in_order:
+                self._findings.mixed("time does not grow from step to step")
+            if mean is not None:
+                figures["step_time"] = mean
+
+    def _end(self) -> None:
+        if self._program and self._is_ended:
+            self._findings.mixed("more programs end than begin")
+        self._is_ended = True
+        if self._steps is not None and self._n_begun:
+            self._findings.problem("the time that the last step took is missing")
+        if self._steps is not None and self._runs.last is not None:
+            self._runs.last.is_finished = True
+        self._steps = None
+
+    def _read_fatal(self, line: str) -> None:
+        """Take in a line after the head of an error; the first with words is the message."""
+        text = re.sub(r"^\[[0-9]+\] ?", "", line).strip()
+        if text:
+            self._findings.problem(f"OpenFOAM ended with a fatal error: {text[:200]}")
+            self._is_fatal = False
+
+    def parsed(self) -> Parsed:
+        """Return the times of each solver that came to its end, and of the last one in any case."""
+        if self._is_fatal:
+            self._findings.problem("OpenFOAM ended with a fatal error")
+        is_complete = self._runs.report(
+            end="the output lacks the line End; the solver did not come to its end",
+            nothing="the output holds no time step of a solver",
+        )
+        if is_complete and not self._is_ended:
+            self._findings.problem("the last program of the output did not come to its end")
+        is_complete = is_complete and self._is_ended
+        check_ranks(self._findings, self._ranks, self._asked_ranks)
+        self.ending.report(self._findings, is_complete=is_complete)
+        return self._findings.parsed(is_complete=is_complete)
+
+
+def _solver(line: str) -> str:
+    """Return the name of the program in the line ``Exec``; of foamRun and its like, that of its solver."""
+    words = line.partition(" : ")[2].split()
+    modular = words.index("-solver") + 1 if "-solver" in words[:-1] else 0
+    return words[modular].rpartition("/")[2] if words else ""
+
+
+_MOST_STEPS = 1e15  # more are no whole number in a float
+
+
+class _Steps:
+    """The mean execution time of a step, from the first printed time to the last.
+
+    Steps are counted by the simulated time where they are all as long as the first, so that lines lost in
+    between do no harm, and by lines where the solver adapts them.
+    """
+
+    def __init__(self) -> None:
+        self._first: tuple[float, float] | None = None
+        self._step: float | None = None
+        self.is_even = True
+        self.is_in_order = True
+        self._last_execution = 0.0
+        self._last_time = 0.0
+        self._count = 0
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no step has ended yet."""
+        return self._first is None
+
+    def take(self, time: float, execution: float) -> float | None:
+        """Take in a step's end; return the mean so far, None after the first step."""
+        self.is_in_order &= execution >= self._last_execution
+        self._last_execution = execution
+        if self._first is None:
+            self._first = (time, execution)
+            self._last_time = time
+            return None
+        first_time, first_execution = self._first
+        width = time - self._last_time
+        self.is_in_order &= width > 0
+        self._last_time = time
+        self._count += 1
+        if self._step is None:
+            self._step = width
+        if self._step > 0:
+            steps = width / self._step
+            self.is_even &= 0.5 < steps < _MOST_STEPS and abs(steps - round(steps)) < _SAME * max(
+                1.0, abs(time / self._step)
+            )
+        else:
+            self.is_even = False
+        count = round((time - first_time) / self._step) if self.is_even else self._count
+        return (execution - first_execution) / count
+
+
+WORKLOADS = (
+    MotorBike(
+        name="openfoam.motorbike",
+        summary="Steady flow around a motorcycle: execution and clock time of the solver.",
+        description=_DESCRIPTION,
+        parameters=_PARAMETERS,
+        foms=_FOMS,
+    ),
+)
+"""What the entry point `openfoam` offers."""

@@ -1,0 +1,138 @@
+"""The motorBike case of OpenFOAM: what differs between editions, and what is changed in the tutorial."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from tare.core.case import Case
+from tare.core.workload import Stage
+from tare.plugins.workloads.common.application import edited, is_heavy, serial
+
+
+class Edition(NamedTuple):
+    """How a family of OpenFOAM versions calls things."""
+
+    tutorial: str
+    features: str
+    potential: tuple[str, ...]
+    solver: tuple[str, ...]
+
+
+_SIMPLE = "incompressible/simpleFoam/motorBike"
+
+EDITIONS = {
+    "com": Edition(_SIMPLE, "surfaceFeatureExtract", ("potentialFoam", "-writephi"), ("simpleFoam",)),
+    "org": Edition(_SIMPLE, "surfaceFeatures", ("potentialFoam",), ("simpleFoam",)),
+    "org11": Edition(
+        "incompressibleFluid/motorBike",
+        "surfaceFeatures",
+        ("potentialFoam",),
+        ("foamRun", "-solver", "incompressibleFluid"),
+    ),
+}
+"""By the parameter `edition`; simpleFoam became a module of foamRun in openfoam.org's version 11."""
+
+HEAVY_INTERVAL = 2
+"""Steps between two writes of heavy output."""
+
+_TUTORIAL_CELLS = 353_767
+_TUTORIAL_BACKGROUND = (20, 8, 8)
+
+
+def background_cells(cells: int) -> tuple[int, int, int]:
+    """Return the cells of the background mesh, by direction, that make a mesh of about `cells`.
+
+    Refinement follows the surface, so cells grow with the square of the background's resolution: a
+    background of 100 × 40 × 40 makes 8.6 million
+    (https://develop.openfoam.com/committees/hpc, HPC_motorbike/Small).
+    """
+    factor = math.sqrt(cells / _TUTORIAL_CELLS)
+    x, y, z = (max(round(count * factor), 2) for count in _TUTORIAL_BACKGROUND)
+    return x, y, z
+
+
+def parts(ranks: int) -> tuple[int, int, int]:
+    """Return `ranks` as a product of three factors that are as equal as can be, largest first."""
+    shapes = (
+        (ranks // (y * z), y, z)
+        for z in range(1, math.isqrt(ranks) + 1)
+        if ranks % z == 0
+        for y in range(z, ranks // z + 1)
+        if ranks // z % y == 0 and ranks // (y * z) >= y
+    )
+    return min(shapes, key=lambda shape: (sum(shape), shape))
+
+
+def changed(name: str, files: dict[str, str]) -> Stage:
+    """Return the stage that puts `files` in the place of the tutorial's.
+
+    They wait in a folder of their own, because input files are written before any stage runs.
+    """
+    folder = f"changes/{name}"
+    waiting = {f"{folder}/{place}": text for place, text in files.items()}
+    return serial(name, "cp", "--recursive", "-T", folder, ".", files=waiting)
+
+
+def control_dict(case: Case) -> str:
+    """Return system/controlDict: the length, and how often all fields are written."""
+    iterations = int(case.parameters["iterations"])
+    interval = HEAVY_INTERVAL if is_heavy(case) else iterations + 1
+    return _dictionary("controlDict", _control(iterations, interval))
+
+
+def decompose_par_dict(ranks: int) -> str:
+    """Return system/decomposeParDict, which splits the mesh for `ranks`."""
+    return _dictionary("decomposeParDict", _decomposition(ranks))
+
+
+def mesh_edits(cells: int) -> Stage:
+    """Return the stage that sets the background mesh, and lifts snappyHexMesh's limits above `cells`."""
+    x, y, z = background_cells(cells)
+    return edited(
+        "resolution",
+        ("system/blockMeshDict", "system/snappyHexMeshDict"),
+        rf"s/\([0-9]+ +[0-9]+ +[0-9]+\)( +simpleGrading)/({x} {y} {z})\1/",
+        rf"s/^( *maxLocalCells) .*/\1 {max(2 * cells, 100_000)};/",
+        rf"s/^( *maxGlobalCells) .*/\1 {max(4 * cells, 2_000_000)};/",
+    )
+
+
+def _control(iterations: int, interval: int) -> str:
+    return f"""\
+application     simpleFoam;
+solver          incompressibleFluid;
+startFrom       startTime;
+startTime       0;
+stopAt          endTime;
+endTime         {iterations};
+deltaT          1;
+writeControl    timeStep;
+writeInterval   {interval};
+purgeWrite      0;
+writeFormat     binary;
+writePrecision  6;
+writeCompression off;
+timeFormat      general;
+timePrecision   6;
+runTimeModifiable false;
+"""
+
+
+def _decomposition(ranks: int) -> str:
+    x, y, z = parts(ranks)
+    return f"""\
+numberOfSubdomains {ranks};
+method          hierarchical;
+hierarchicalCoeffs
+{{
+    n           ({x} {y} {z});
+    delta       0.001;
+    order       xyz;
+}}
+"""
+
+
+def _dictionary(name: str, text: str) -> str:
+    head = ("version 2.0;", "format ascii;", "class dictionary;", f"object {name};")
+    return "FoamFile\n{\n" + "".join(f"    {entry}\n" for entry in head) + "}\n\n" + text

@@ -1,0 +1,275 @@
+"""OSU micro-benchmarks: `osu.latency`, `osu.bw`, `osu.alltoall` … (https://mvapich.cse.ohio-state.edu/benchmarks)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Self
+
+import msgspec
+
+from tare.core.bounds import Resource
+from tare.core.case import Case
+from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage, limited
+from tare.plugins.workloads.common.benchmark import Benchmark
+from tare.plugins.workloads.osu_tables import SMALL_MEAN, Expectation, Sizes, parse_tables
+
+_LARGEST_PAIR = 4 << 20
+_LARGEST_COLLECTIVE = 1 << 20
+"""OMB's own largest messages in bytes (MAX_MESSAGE_SIZE, MAX_MSG_SIZE_COLL in osu_util.h)."""
+
+_MEMORY_BYTES = 512 << 20
+"""What OMB lets the buffers of a collective take; it quietly lowers the largest message to fit (-M)."""
+
+
+def _fom(name: str, unit: str, better: Better, summary: str, *by: str, is_primary: bool = False) -> Fom:
+    return Fom(name=name, unit=unit, better=better, by=by, summary=summary, is_primary=is_primary)
+
+
+def _time(name: str, summary: str, *, is_primary: bool = False) -> Fom:
+    return _fom(name, "us", Better.LOWER, summary, "bytes", is_primary=is_primary)
+
+
+_MEAN = _fom(SMALL_MEAN, "us", Better.LOWER, "latency, mean over messages of 1 to 64 bytes", is_primary=True)
+_TAIL = _fom("latency_tail", "us", Better.LOWER, "percentile of the latency", "bytes", "percentile")
+_LATENCY = (_time("latency", "time of one message", is_primary=True), _MEAN, _TAIL)
+_BANDWIDTH = (
+    _fom("bandwidth", "MB/s", Better.HIGHER, "10⁶ bytes per second", "bytes", is_primary=True),
+    _fom("bandwidth_tail", "MB/s", Better.HIGHER, "percentile of the bandwidth", "bytes", "percentile"),
+)
+_RATE = (*_BANDWIDTH, _fom("message_rate", "msg/s", Better.HIGHER, "all pairs", "bytes", is_primary=True))
+_COLLECTIVE = (
+    _time("latency", "time, mean over ranks", is_primary=True),
+    _time("latency_min", "time on the fastest rank"),
+    _time("latency_max", "time on the slowest rank"),
+    _MEAN,
+    _TAIL,
+)
+_NON_BLOCKING = (
+    _time("overall", "time with computation overlapped, mean over ranks", is_primary=True),
+    _time("compute", "time that the computation takes"),
+    _time("init", "time in the call that starts it"),
+    _time("test", "time in MPI_Test"),
+    _time("wait", "time in MPI_Wait"),
+    _time("communication", "time without computation, mean over ranks"),
+    _time("communication_min", "time without computation on the fastest rank"),
+    _time("communication_max", "time without computation on the slowest rank"),
+    _fom("overlap", "%", Better.HIGHER, "share of the time hidden by computing", "bytes", is_primary=True),
+    _TAIL,
+)
+
+_PAIRS = (
+    ("latency", "Latency", _LATENCY, "One message to and fro between two ranks."),
+    ("latency_mt", "Multi-threaded Latency", _LATENCY, "One sender, several receiving threads."),
+    ("bw", "Bandwidth", _BANDWIDTH, "Windows of messages from one rank to another."),
+    ("bibw", "Bi-Directional Bandwidth", _BANDWIDTH, "Windows of messages both ways at once."),
+    ("put_latency", "MPI_Put Latency", _LATENCY, "One-sided MPI_Put."),
+    ("put_bw", "MPI_Put Bandwidth", _BANDWIDTH, "Windows of one-sided MPI_Put."),
+    ("put_bibw", "MPI_Put Bi-directional Bandwidth", _BANDWIDTH, "MPI_Put both ways at once."),
+    ("get_latency", "MPI_Get Latency", _LATENCY, "One-sided MPI_Get."),
+    ("get_bw", "MPI_Get Bandwidth", _BANDWIDTH, "Windows of one-sided MPI_Get."),
+    ("acc_latency", "MPI_Accumulate Latency", _LATENCY, "One-sided MPI_Accumulate."),
+)  # fmt: skip
+"""Benchmarks between two ranks: OMB's name, its title, its figures of merit, and what it measures."""
+
+_MANY_PAIRS = (
+    ("multi_lat", "Multi Latency", _LATENCY, "One half of the ranks to and fro with the other half."),
+    ("mbw_mr", "Multiple Bandwidth / Message Rate", _RATE, "One half of the ranks floods the other half."),
+)
+
+_COLLECTIVES = (
+    ("allgather", "Allgather", "every rank's part to all ranks"),
+    ("allgatherv", "Allgatherv", "the same with a size for each rank"),
+    ("allreduce", "Allreduce", "a sum over all ranks, result on all"),
+    ("alltoall", "All-to-All", "every rank to every other; loads the bisection"),
+    ("alltoallv", "All-to-Allv", "the same with a size for each pair"),
+    ("alltoallw", "All-to-Allw", "the same with a data type for each pair"),
+    ("barrier", "Barrier", "the time in which all ranks meet"),
+    ("bcast", "Broadcast", "one rank's message to all ranks"),
+    ("gather", "Gather", "every rank's part to one rank"),
+    ("gatherv", "Gatherv", "the same with a size for each rank"),
+    ("reduce", "Reduce", "a sum over all ranks, result on one"),
+    ("reduce_scatter", "Reduce_scatter", "a sum over all ranks, a part of it to each"),
+    ("scatter", "Scatter", "one rank's parts to all ranks"),
+    ("scatterv", "Scatterv", "the same with a size for each rank"),
+)
+"""Collectives: OMB's name, the title's word, what it does. Each has a non-blocking twin, `osu.iNAME`."""
+
+_HUNGRY = ("all", "gather", "scatter")
+"""Beginnings of the names of collectives whose buffers hold a message for every rank."""
+
+_DEVICES = ("none", "cuda", "rocm", "openacc")
+_BUFFERS = ("H H", "D D", "D H", "H D", "M M", "M H", "H M", "M D", "D M")
+
+_DESCRIPTION = """\
+Runs the program of the same name (osu_latency …) over messages of 1, 2, 4 … bytes; point-to-point
+latencies start at 0 bytes before version 7. Name its folders in the platform's `path`:
+libexec/osu-micro-benchmarks/mpi/pt2pt, …/collective and …/one-sided (version 7 adds /standard, /blocking
+and /non_blocking). Spack and EasyBuild have recipes; https://mvapich.cse.ohio-state.edu/benchmarks
+has the source.
+
+`latency_small_mean` is the arithmetic mean over messages of 1, 2, 4 … 64 bytes, as published comparisons
+quote it.
+
+Traps: the program must be built with the MPI of the platform's launcher, or every rank runs alone. Sizes
+of a study's own need version 5.3 or later (-m MIN:MAX). `iterations` sets small and large messages alike;
+0 leaves OMB's own numbers (10000 and 1000 for latency, 1000 and 100 for collectives). A table has no
+closing line: one that ends early is refused because its last size is missing."""
+
+
+class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
+    """One program of OMB, and what its tables hold."""
+
+    program: str
+    is_pair: bool = False
+    is_collective: bool = False
+    expected: Expectation
+
+    @property
+    def is_reduction(self) -> bool:
+        """Whether it sums numbers of four bytes."""
+        return "reduce" in self.program
+
+    def expecting(self, case: Case) -> Self:
+        """Return the same with the sizes and repetitions that `case` asks for."""
+        if not self.expected.has_sizes:
+            return self
+        iterations = int(case.parameters["iterations"]) or None
+        expected = msgspec.structs.replace(self.expected, asked=_sizes(case), iterations=iterations)
+        return msgspec.structs.replace(self, expected=expected)
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what OMB would refuse, or answer with other sizes than asked."""
+        ranks = case.layout.ranks
+        if ranks < 2:
+            yield f"{self.name} needs 2 ranks or more, and the case has {ranks}; set ranks: 2, or nodes: 2"
+        elif not self.is_pair and not self.is_collective and ranks % 2:
+            yield f"{self.name} pairs its ranks, and {ranks} is odd; set ranks: {ranks + 1}"
+        if self.expected.has_sizes:
+            yield from self._size_faults(case)
+
+    def _size_faults(self, case: Case) -> Iterator[str]:
+        sizes, ranks = _sizes(case), case.layout.ranks
+        if sizes.first > sizes.last:
+            yield f"min_bytes {sizes.first} is more than max_bytes {sizes.last}; set min_bytes: {sizes.last}"
+        if self.is_reduction and sizes.first < 4:
+            yield f"{self.name} sums numbers of 4 bytes, and min_bytes is {sizes.first}; set min_bytes: 4"
+        name = self.program.removeprefix("osu_").removeprefix("i")
+        room = _MEMORY_BYTES // ranks
+        if self.is_collective and not self.is_reduction and name.startswith(_HUNGRY) and sizes.last > room:
+            yield (
+                f"{self.name} would quietly stop before {sizes.last} bytes on {ranks} ranks, as its buffers "
+                f"may take {_MEMORY_BYTES} bytes; set max_bytes: {1 << room.bit_length() - 1}"
+            )
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one call, with options only where the case departs from OMB's own."""
+        argv = [self.program]
+        if self.expected.has_sizes:
+            sizes = _sizes(case)
+            if sizes != Sizes(self.expected.least, self.expected.largest):
+                argv += ["-m", f"{sizes.first}:{sizes.last}"]
+        if iterations := int(case.parameters["iterations"]):
+            argv += ["-i", str(iterations)]
+        if self.is_collective and case.parameters["full"]:
+            argv.append("-f")
+        if case.parameters["device"] != "none":
+            argv += ["-d", str(case.parameters["device"])]
+            argv += [] if self.is_collective else str(case.parameters["buffers"]).split()
+        layout = case.layout.pair() if self.is_pair else case.layout
+        return (Stage(argv=tuple(argv), layout=layout, has_own_threads=self.program.endswith("_mt")),)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the tables of this benchmark (see model.Workload.parse)."""
+        return parse_tables(lines, self.expected, self.foms)
+
+
+def _sizes(case: Case) -> Sizes:
+    return Sizes(int(case.parameters["min_bytes"]), int(case.parameters["max_bytes"]))
+
+
+def _parameters(least: int, largest: int, *, has_sizes: bool, is_collective: bool) -> tuple[Parameter, ...]:
+    def whole(name: str, default: int, summary: str, kind: ParameterKind, minimum: int) -> Parameter:
+        return Parameter(name=name, kind=kind, default=default, minimum=minimum, summary=summary)
+
+    def choice(name: str, choices: tuple[str, ...], summary: str) -> Parameter:
+        return Parameter(
+            name=name, kind=ParameterKind.TEXT, default=choices[0], choices=choices, summary=summary
+        )
+
+    sizes = (
+        whole("max_bytes", largest, "largest message", ParameterKind.BYTES, 1),
+        whole("min_bytes", least, "smallest message", ParameterKind.BYTES, least),
+    )
+    full = Parameter(
+        name="full",
+        kind=ParameterKind.FLAG,
+        default=False,
+        summary="also the fastest and the slowest rank (-f)",
+    )
+    return (
+        *(sizes if has_sizes else ()),
+        whole("iterations", 0, "repetitions of each size; 0 leaves OMB's own", ParameterKind.WHOLE, 0),
+        *((full,) if is_collective else ()),
+        choice("device", _DEVICES, "where device buffers lie; needs an OMB built for it"),
+        *(
+            ()
+            if is_collective
+            else (choice("buffers", _BUFFERS, "buffers of both sides: host, device, managed"),)
+        ),
+    )
+
+
+def _workload(
+    name: str,
+    title: str,
+    foms: tuple[Fom, ...],
+    summary: str,
+    *,
+    is_pair: bool = False,
+    is_collective: bool = False,
+) -> OsuBenchmark:
+    main = foms[0].name
+    has_sizes = "arrier" not in name
+    if foms is _BANDWIDTH:
+        foms = limited(foms, "MB/s", Resource.LINK_BOTH_WAYS if "bibw" in name else Resource.LINK)
+    if not has_sizes:
+        foms = tuple(msgspec.structs.replace(one, by=()) for one in foms if one not in {_MEAN, _TAIL})
+    if "reduce" in name:  # its messages start at 4 bytes
+        foms = tuple(one for one in foms if one is not _MEAN)
+    is_two_sided_latency = foms is _LATENCY and not title.startswith("MPI_")
+    least = 4 if "reduce" in name else 0 if is_two_sided_latency else 1
+    largest = _LARGEST_COLLECTIVE if is_collective else _LARGEST_PAIR
+    return OsuBenchmark(
+        name=f"osu.{name}",
+        summary=summary,
+        description=_DESCRIPTION,
+        parameters=_parameters(least, largest, has_sizes=has_sizes, is_collective=is_collective),
+        foms=foms,
+        program=f"osu_{name}",
+        is_pair=is_pair,
+        is_collective=is_collective,
+        expected=Expectation(key=title.lower(), main=main, has_sizes=has_sizes, least=least, largest=largest),
+    )
+
+
+WORKLOADS = (
+    *(_workload(*row, is_pair=True) for row in _PAIRS),
+    *(_workload(*row) for row in _MANY_PAIRS),
+    *(
+        _workload(
+            name, f"{title} Latency", _COLLECTIVE, f"MPI_{name.capitalize()}: {what}.", is_collective=True
+        )
+        for name, title, what in _COLLECTIVES
+    ),
+    *(
+        _workload(
+            f"i{name}",
+            f"Non-blocking {title} Latency",
+            _NON_BLOCKING,
+            f"MPI_I{name}, overlapped with computation: {what}.",
+            is_collective=True,
+        )
+        for name, title, what in _COLLECTIVES
+    ),
+)
+"""What the entry point `osu` offers."""

@@ -1,0 +1,387 @@
+"""Read the tables of the OSU micro-benchmarks, versions 2 to 7 (util/osu_util_mpi.c: print_stats and so on).
+
+A table is a title, heads of columns and rows of numbers with two decimals (bandwidths of version 2 have
+six); nothing closes it, so that only its last message size tells whether it is whole.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+
+import msgspec
+
+from tare.core.errors import nearest_name
+from tare.core.values import Scalar
+from tare.core.workload import Fom, Parsed
+from tare.plugins.workloads.common.abort_messages import AbortMessage
+from tare.plugins.workloads.common.benchmark import Banner, Findings, coordinates
+
+_BANNER = Banner("Test v", r"\bOSU .* Test v([0-9][0-9.]*)")
+COLUMNS = {
+    "latency (us)": "latency",
+    "latency(us)": "latency",
+    "avg latency(us)": "latency",
+    "min latency(us)": "latency_min",
+    "max latency(us)": "latency_max",
+    "bandwidth (mb/s)": "bandwidth",
+    "bi-bandwidth (mb/s)": "bandwidth",
+    "mb/s": "bandwidth",
+    "messages/s": "message_rate",
+    "overall(us)": "overall",
+    "compute(us)": "compute",
+    "coll. init(us)": "init",
+    "mpi_test(us)": "test",
+    "mpi_wait(us)": "wait",
+    "pure comm.(us)": "communication",
+    "min comm.(us)": "communication_min",
+    "max comm.(us)": "communication_max",
+    "overlap(%)": "overlap",
+}
+"""The figure of merit in each column, by the column's head in small letters; other columns are left alone."""
+
+SMALL_MEAN = "latency_small_mean"
+SMALL_SIZES = (1, 2, 4, 8, 16, 32, 64)
+"""The message sizes of one and two digits, whose mean latency people quote."""
+
+_TAIL = re.compile(r"p([0-9]{1,2}) tail (lat|bw)\S*")
+_VALIDATION = "validation"
+
+_TITLE = re.compile(
+    r"""(?P<label> \s* (?: \S+ [:\]] \s? )? ) (?P<hash> \# )? \s*
+    (?: OSU | OMB-Py ) \s+ (?P<name> \S.*? ) \s+ Test
+    (?: \s+ (?: v | \(Version\  )? (?P<version> [0-9]+ [0-9.]* \S*? ) \)? )? \s*""",
+    re.VERBOSE,
+)
+_SIZED_HEADS = re.compile(r"[#\s]*Size\b.*", re.DOTALL)
+_SIZELESS_HEADS = re.compile(r"[#\s]*(?:Avg |Overall|Latency)\s?\S*\(us\).*")
+_GAP = re.compile(r"\t+\s*|\s{2,}")
+_SIZE_OPTION = re.compile(r"\s(?:-m|--message-size)[ =](?:([0-9]{1,15}):)?([0-9]{1,15})(?=\s|$)")
+_ASKED = re.compile(r"\bosu_\w+.*?" + _SIZE_OPTION.pattern)
+_LIMITED = re.compile(r"Limiting max message size to: ([0-9]{1,15})")
+_DATATYPE = re.compile(r"# Datatype: (MPI_\w{1,30})\b")
+_PAIRS = re.compile(r"\[ pairs: ([0-9]{1,9}) \]")
+_TO_AND_FRO = frozenset({"latency", "multi latency"})
+_WINDOW = 64  # messages that are sent before an answer is awaited (osu_bw.c, WINDOW_SIZE_LARGE)
+_MESSAGES_A_TIME = {
+    **dict.fromkeys(_TO_AND_FRO, 2),
+    **dict.fromkeys(("bandwidth", "bi-directional bandwidth"), _WINDOW),
+}
+"""How many messages a node sends and receives at least in each repetition, where it is more than one."""
+_NUMBER_LIKE = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
+
+
+class Sizes(msgspec.Struct, frozen=True):
+    """The message sizes that a table should have, in bytes: they double from `first` while within `last`."""
+
+    first: int
+    last: int
+
+    @property
+    def end(self) -> int:
+        """Return the last size of the table."""
+        size = self.first or min(1, self.last)
+        while 0 < size * 2 <= self.last:
+            size *= 2
+        return size
+
+
+def benchmark_key(title: str) -> str:
+    """Return the part of a title that names the benchmark, alike for all versions, devices and spellings."""
+    name = re.sub(r"-(?:cuda|openacc|rocm|managed|cxl)\b(?: managed)?", "", title.lower())
+    name = name.replace("personalized exchange ", "").replace("nonblocking", "non-blocking")
+    name = re.sub(r"\s+", " ", name.replace("alltoall", "all-to-all"))
+    return name.removeprefix("mpi ").removeprefix("one sided ")
+
+
+class Expectation(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a benchmark's tables beforehand.
+
+    `key` is its title (see `benchmark_key`), `main` the figure that every row must have, `least` the smallest
+    size that it sends by default. `asked` are the sizes that the case asked for, where there is a case;
+    `iterations` the repetitions of each size, None where they are left to OMB, which does not print them.
+    """
+
+    key: str
+    main: str
+    has_sizes: bool
+    least: int
+    largest: int
+    asked: Sizes | None = None
+    iterations: int | None = None
+
+
+def parse_tables(lines: Iterable[str], expected: Expectation, foms: Iterable[Fom]) -> Parsed:
+    """Return the figures of every table of one benchmark, numbered by `run` where there are several."""
+    foms = tuple(foms)
+    findings = Findings(foms)
+    log = _Log(expected, frozenset(fom.name for fom in foms), findings)
+    for line in findings.lines(lines, on_torn=log.read_torn, watch=log.ending.look, banner=_BANNER):
+        log.read(line)
+    return log.parsed()
+
+
+@dataclasses.dataclass
+class _Table:
+    """One table: what it announces, and its rows by column. `key` is that of its title."""
+
+    key: str
+    run: int
+    label: str
+    version: int | None
+    asked: Sizes | None
+    limit: int | None = None
+    heads: tuple[str, ...] = ()
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
+    pattern: re.Pattern[str] | None = None
+    rows: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
+    is_cut: bool = False
+    """Whether the text ends in the middle of a row."""
+    lacks_end: bool = False
+    """Whether the text ends with a row that has no line end."""
+
+    def read_heads(self, line: str, has_sizes: bool) -> None:
+        """Take in the heads of the columns."""
+        names = [name.lower() for name in _GAP.split(line.strip("# \t")) if name]
+        self.heads = tuple(names)
+        fields = (self._field(name) for name in (names[1:] if has_sizes else names))
+        size = [r"([0-9]{1,15})"] if has_sizes else []
+        self.pattern = re.compile(r"\s*" + r"\s+".join([*size, *fields]))
+
+    @property
+    def n_figures(self) -> int:
+        """How many figures a row has."""
+        return max(len(self.heads) - 1, 1)
+
+    @property
+    def validation(self) -> int | None:
+        """The column that says whether the data were right, where there is one."""
+        return self.heads.index(_VALIDATION) if _VALIDATION in self.heads else None
+
+    def figures(self) -> Iterator[tuple[int, str, dict[str, int]]]:
+        """Yield where a row has figures of merit, which, and their percentile where they are of one."""
+        for column, head in enumerate(self.heads):
+            if head in COLUMNS:
+                yield column, COLUMNS[head], {}
+            elif tail := _TAIL.fullmatch(head):
+                fom = "bandwidth_tail" if tail[2] == "bw" else "latency_tail"
+                yield column, fom, {"percentile": int(tail[1])}
+
+    @staticmethod
+    def _field(name: str) -> str:
+        if name in COLUMNS or _TAIL.fullmatch(name):
+            return r"([0-9]{1,15}\.[0-9]{2}(?:[0-9]{4})?)"
+        return r"(\S+)"
+
+    def faults(self, expected: Expectation) -> Iterator[str]:
+        """Yield how the rows fall short of what they should be."""
+        if self.is_cut:
+            yield "breaks off in the middle of a row"
+        if not self.rows:
+            yield "has no rows"
+        elif not expected.has_sizes:
+            if len(self.rows) > 1:
+                yield f"has {len(self.rows)} rows instead of one"
+        else:
+            sizes = [int(row[0]) for row in self.rows]
+            for size, following in pairwise(sizes):
+                if following != (2 * size or 1):
+                    yield f"goes on from {size} bytes to {following} instead of {2 * size or 1}"
+            yield from self._faults_of_ends(sizes[0], sizes[-1], expected)
+
+    def _faults_of_ends(self, first: int, last: int, expected: Expectation) -> Iterator[str]:
+        asked = expected.asked or self.asked
+        end = asked.end if asked else expected.largest
+        if self.limit is not None:
+            end = min(end, self.limit)
+        if asked is None and last > end:  # sizes of the user's own; nothing tells where they should end
+            if self.lacks_end:
+                yield f"breaks off at {last} bytes"
+            return
+        if last != end:
+            yield f"stops at {last} of {end} bytes"
+        starts = self._starts(asked.first if asked else expected.least)
+        if first not in starts:
+            yield f"starts at {first} bytes instead of {min(starts)}"
+
+    def _starts(self, least: int) -> frozenset[int]:
+        """Return the sizes at which the table may start when asked to start at `least`.
+
+        From version 7 on, messages are whole numbers of a data type of 1 or 4 bytes, so none is empty. Before
+        version 5, one-sided messages may be.
+        """
+        if self.version is None or self.version >= 7:
+            return frozenset({least, max(least, 1), max(least, 4)})
+        if self.version < 5 and self.key.startswith("mpi_"):
+            return frozenset({least, 0})
+        return frozenset({least})
+
+
+class _Log:
+    """The tables of one benchmark, as the lines of a log give them."""
+
+    def __init__(self, expected: Expectation, foms: frozenset[str], findings: Findings) -> None:
+        self._expected = expected
+        self._foms = foms
+        self._findings = findings
+        self._tables: list[_Table] = []
+        self._open: _Table | None = None
+        self._asked: Sizes | None = None
+        self._limit: int | None = None
+        self.ending = AbortMessage()
+
+    def read(self, line: str) -> None:
+        """Take in one line: title, heads, row, or what happened between them."""
+        table = self._open
+        if table is not None:
+            if table.label and line.startswith(table.label):
+                line = line[len(table.label) :]
+            first = line.lstrip()[:1]
+            if first.isdigit():
+                self._read_row(table, line)
+                return
+            if first in {"#", "S"} and self._read_heads(table, line):
+                return
+            if first in {"#", "["}:
+                self._read_fact(table, line)
+            if line.startswith("DATA VALIDATION ERROR"):
+                self._findings.problem(f"OMB found wrong data: {line.strip()}")
+        if "Test" in line and ("OSU " in line or "OMB-Py" in line):
+            self._read_title(line)
+        elif "osu_" in line:
+            if _SIZE_OPTION.search(line) and (asked := _ASKED.search(line)):
+                self._asked = Sizes(int(asked[1] or self._expected.least), int(asked[2]))
+        elif limited := "Limiting max" in line and _LIMITED.search(line):
+            self._limit = int(limited[1])
+            if table is not None and not table.rows:
+                table.limit = self._limit
+
+    def read_torn(self, line: str) -> None:
+        """Take in a last line without a line end: a row only when it ends in two decimals or a verdict."""
+        table = self._open
+        if table is None or not line.removeprefix(table.label).lstrip()[:1].isdigit():
+            return
+        row = table.pattern.fullmatch(line.removeprefix(table.label)) if table.pattern else None
+        last = table.heads[-1] if table.heads else ""
+        if row and (last in COLUMNS or _TAIL.fullmatch(last) or row.groups()[-1] == "Pass"):
+            table.lacks_end = True
+            self.read(line)
+        else:
+            table.is_cut = True
+
+    def _read_title(self, line: str) -> None:
+        title = _TITLE.fullmatch(line)
+        if title is None or not (title["hash"] or title["version"]):
+            return
+        major = (title["version"] or "").partition(".")[0]
+        version = int(major) if major.isdecimal() else None
+        key = benchmark_key(title["name"])
+        self._open = None
+        if key == self._expected.key:
+            label = title["label"] if title["label"].strip() else ""
+            self._open = self._new_table(key, label, version)
+        self._asked = self._limit = None
+
+    def _new_table(self, key: str, label: str, version: int | None) -> _Table:
+        table = _Table(key, len(self._tables) + 1, label, version, self._asked, self._limit)
+        self._tables.append(table)
+        self._findings.begin()
+        return table
+
+    def _following(self, table: _Table) -> _Table:
+        """Return a new table under the title of `table`, which is the last."""
+        following = self._new_table(table.key, table.label, table.version)
+        following.asked, following.limit = table.asked, table.limit
+        return following
+
+    def _read_heads(self, table: _Table, line: str) -> bool:
+        expected = self._expected
+        heads = _SIZED_HEADS if expected.has_sizes else _SIZELESS_HEADS
+        if not heads.match(line):
+            return False
+        if table.rows:  # one table for each data type (-T) follows under the same title
+            table = self._open = self._following(table)
+        table.read_heads(line, expected.has_sizes)
+        for name in table.heads:
+            near = "" if name in COLUMNS or _TAIL.fullmatch(name) else nearest_name(name, COLUMNS)
+            if near:  # a column of its own is left alone, and one that is garbled is not
+                self._findings.problem(f"{self._name(table)} has a column {name!r}, which may be {near!r}")
+        if not any(COLUMNS.get(name) == expected.main for name in table.heads):
+            self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
+            table.pattern = None
+        return True
+
+    def _read_fact(self, table: _Table, line: str) -> None:
+        """Take in what stands between a title and its heads; another data type begins another table."""
+        if datatype := _DATATYPE.search(line):
+            if table.rows:
+                self._open = table = self._following(table)
+            table.facts["datatype"] = datatype[1]
+        elif pairs := _PAIRS.search(line):
+            table.facts["pairs"] = int(pairs[1])
+
+    def _read_row(self, table: _Table, line: str) -> None:
+        if table.pattern is None:
+            return
+        row = table.pattern.fullmatch(line)
+        if row:
+            table.rows.append(row.groups())
+            self._findings.keep(table.n_figures)
+            if table.validation is not None and row.groups()[table.validation] != "Pass":
+                self._findings.problem(
+                    f"{self._name(table)} has a row that failed its validation: {line.strip()}"
+                )
+            return
+        words = line.split()
+        if len(words) == len(table.heads) and all(_NUMBER_LIKE.fullmatch(word) for word in words):
+            self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")
+
+    def parsed(self) -> Parsed:
+        """Return the rows as measurements, and whether they are all that there should be."""
+        findings, expected = self._findings, self._expected
+        if not self._tables:
+            findings.problem(f"the output holds no table 'OSU MPI {expected.key.title()} Test'")
+        faults = [
+            f"{self._name(table)} {fault}" for table in self._tables for fault in table.faults(expected)
+        ]
+        for fault in faults:
+            findings.problem(fault)
+        places = coordinates([table.facts for table in self._tables])
+        for table, at in zip(self._tables, places, strict=True):
+            findings.say(**table.facts)
+            self._measure(table, at)
+            self._measure_small_mean(table, at)
+        is_complete = bool(self._tables) and not faults
+        self.ending.report(findings, is_complete=is_complete)
+        n_times = expected.iterations or 1
+        sizes = [int(row[0]) for table in self._tables for row in table.rows] if expected.has_sizes else []
+        payload = sum(sizes) * n_times * _MESSAGES_A_TIME.get(expected.key, 1)
+        is_end_told = not expected.has_sizes or all(expected.asked or table.asked for table in self._tables)
+        return findings.parsed(
+            is_complete=is_complete,
+            payload_bytes=payload or None,
+            n_messages=2 * n_times * len(sizes) if expected.key in _TO_AND_FRO else 0,
+            is_end_told=is_end_told,
+        )
+
+    def _measure(self, table: _Table, at: Mapping[str, Scalar]) -> None:
+        figures = [one for one in table.figures() if one[1] in self._foms]
+        for row in table.rows:
+            place: Mapping[str, Scalar] = {"bytes": int(row[0]), **at} if self._expected.has_sizes else at
+            for column, fom, which in figures:
+                self._findings.measure(fom, float(row[column]), **{**place, **which})
+
+    def _measure_small_mean(self, table: _Table, at: Mapping[str, Scalar]) -> None:
+        if SMALL_MEAN not in self._foms:
+            return
+        column = next((column for column, fom, _ in table.figures() if fom == "latency"), 0)
+        latency = {int(row[0]): float(row[column]) for row in table.rows}
+        if all(size in latency for size in SMALL_SIZES):
+            mean = sum(latency[size] for size in SMALL_SIZES) / len(SMALL_SIZES)
+            self._findings.measure(SMALL_MEAN, round(mean, 6), **at)
+
+    def _name(self, table: _Table) -> str:
+        which = f"table {table.run}" if len(self._tables) > 1 else "the table"
+        return f"{which} of {self._expected.key}"

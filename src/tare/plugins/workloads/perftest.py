@@ -1,0 +1,398 @@
+"""perftest: RDMA verbs between two hosts, `perftest.write_bw` … (https://github.com/linux-rdma/perftest)."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+from tare.core.case import Case
+from tare.core.values import Scalar
+from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.plugins.workloads.common.benchmark import Findings, coordinates
+from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
+
+_MIB_GBIT = 8 * 2**20 / 1e9
+"""perftest's MB is 2²⁰ bytes, and is called MiB since 23.10 (perftest_parameters.h); Gb is 10⁹ bits."""
+
+
+def _fom(name: str, unit: str, better: Better, summary: str, *by: str, is_primary: bool = False) -> Fom:
+    return Fom(name=name, unit=unit, better=better, by=("bytes", *by), summary=summary, is_primary=is_primary)
+
+
+_BANDWIDTH = (
+    _fom("bandwidth", "Gbit/s", Better.HIGHER, "mean over the test", is_primary=True),
+    _fom("bandwidth_peak", "Gbit/s", Better.HIGHER, "the fastest stretch"),
+    _fom("message_rate", "Mmsg/s", Better.HIGHER, "10⁶ messages per second", is_primary=True),
+)
+_LATENCY = (
+    _fom("latency", "us", Better.LOWER, "mean", is_primary=True),
+    _fom("latency_typical", "us", Better.LOWER, "median", is_primary=True),
+    _fom("latency_min", "us", Better.LOWER, "the shortest"),
+    _fom("latency_max", "us", Better.LOWER, "the longest"),
+    _fom("latency_stddev", "us", Better.LOWER, "standard deviation"),
+    _fom("latency_percentile", "us", Better.LOWER, "by percentile", "percentile"),
+    _fom("transactions", "1/s", Better.HIGHER, "round trips per second, in tests of a fixed time (-D)"),
+)
+
+_FIGURES: Mapping[str, tuple[str, float, float | None]] = {
+    "BW average[MB/sec]": ("bandwidth", _MIB_GBIT, None),
+    "BW average[MiB/sec]": ("bandwidth", _MIB_GBIT, None),
+    "BW average[Gb/sec]": ("bandwidth", 1, None),
+    "BW peak[MB/sec]": ("bandwidth_peak", _MIB_GBIT, None),
+    "BW peak[MiB/sec]": ("bandwidth_peak", _MIB_GBIT, None),
+    "BW peak[Gb/sec]": ("bandwidth_peak", 1, None),
+    "MsgRate[Mpps]": ("message_rate", 1, None),
+    "t_min[usec]": ("latency_min", 1, None),
+    "t_max[usec]": ("latency_max", 1, None),
+    "t_typical[usec]": ("latency_typical", 1, None),
+    "t_avg[usec]": ("latency", 1, None),
+    "t_stdev[usec]": ("latency_stddev", 1, None),
+    "99% percentile[usec]": ("latency_percentile", 1, 99),
+    "99.9% percentile[usec]": ("latency_percentile", 1, 99.9),
+    "tps average": ("transactions", 1, None),
+}
+"""The figure of merit in each column, the factor to its unit, and its percentile."""
+
+
+class _Figure(NamedTuple):
+    """Where a row has a figure of merit, the factor to its unit, and its percentile as a coordinate."""
+
+    column: int
+    fom: str
+    factor: float
+    which: Mapping[str, float]
+
+
+_HEAD = re.compile(
+    r"\d[\d.]*% percentile\[usec\]|(?:BW|MsgRate) \w+\[[^\]]*\]|tps average|\S+\[[^\]]*\]|#\w+|\S+"
+)
+_FIRST_OF_ALL, _LAST_OF_ALL = 2, 8388608
+_WITHOUT_LIMIT = frozenset({"RC", "UC", "XRC", "DC"})
+"""Connections not bound by the MTU: -a has all sizes up to 8 MiB (perftest_parameters.c)."""
+_ROW = re.compile(r"[0-9]{1,15}(?:\s+[0-9]{1,15}(?:\.[0-9]{2,6})?)*\s*")
+_BROKEN = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
+
+_PARAMETERS = (
+    Parameter(
+        name="message_bytes",
+        kind=ParameterKind.BYTES,
+        default=65536,
+        minimum=1,
+        summary="size of a message (-s)",
+    ),
+    Parameter(
+        name="all_sizes",
+        kind=ParameterKind.FLAG,
+        default=False,
+        summary="all sizes from 2 bytes to 8 MiB (-a)",
+    ),
+    Parameter(
+        name="iterations",
+        kind=ParameterKind.WHOLE,
+        default=5000,
+        minimum=5,
+        summary="messages of each size (-n)",
+    ),
+    Parameter(
+        name="device",
+        kind=ParameterKind.TEXT,
+        default="",
+        summary="RDMA device, as mlx5_0 (-d); empty: first",
+    ),
+    Parameter(
+        name="connection_manager",
+        kind=ParameterKind.FLAG,
+        default=False,
+        summary="connect with rdma_cm (-R), as RoCE and iWARP may need",
+    ),
+    port_parameter(18515),
+)
+
+_BANDWIDTH_PARAMETERS = (
+    Parameter(
+        name="queue_pairs",
+        kind=ParameterKind.WHOLE,
+        default=1,
+        minimum=1,
+        summary="queue pairs that share the test (-q); bandwidth only",
+    ),
+    Parameter(
+        name="bidirectional",
+        kind=ParameterKind.FLAG,
+        default=False,
+        summary="both send (-b), and the bandwidth is that of both directions together",
+    ),
+)
+
+_DESCRIPTION = """\
+Starts `{program}` on the first node, as a server, and on the second, as its client. Bandwidths are asked for
+in 10⁹ bits per second (--report_gbits); reports in MB/sec, which are 2²⁰ bytes, are converted. Debian and
+Fedora have the package perftest.
+
+Traps: an RDMA device carries the data past the counters of its network interface, so no proof of transport
+is asked for; the programs know no other way than verbs. A latency is half of a round trip for send and
+write, a whole one for read. Bidirectional bandwidth is that of both directions
+together."""
+
+_TITLES = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send"}
+_TITLE = re.compile(
+    r"(?P<verb>RDMA_Write|RDMA_Read|RDMA_Atomic|Atomic|Send|Raw \w+) (?P<words>.* )?(?:BW|Latency) Test"
+)
+_QPS = re.compile(r"Number of qps\s*: ([0-9]{1,6})(?:\s.*)?")
+_CONNECTION = re.compile(r"Connection type\s*: (\w{1,8})(?:\s.*)?")
+_MTU = re.compile(r"Mtu\s*: ([0-9]{1,6})\[B\].*")
+
+
+class Perftest(PeerBenchmark, frozen=True, kw_only=True):
+    """One of the ib_… programs."""
+
+    program: str
+
+    @property
+    def is_latency(self) -> bool:
+        """Whether it measures latency."""
+        return self.program.endswith("_lat")
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one launch of server and client."""
+        asked = case.parameters
+        options = [self.program, "-p", str(asked["port"]), "-n", str(asked["iterations"])]
+        options += ["-a"] if asked["all_sizes"] else ["-s", str(asked["message_bytes"])]
+        options += ["-b"] if asked.get("bidirectional") else []
+        options += ["-q", str(asked["queue_pairs"])] if int(asked.get("queue_pairs", 1)) > 1 else []
+        options += ["-d", str(asked["device"])] if asked["device"] else []
+        options += ["-R"] if asked["connection_manager"] else []
+        options += [] if self.is_latency else ["--report_gbits"]
+        return (peer_stage(case, options, [*options, "{address0}"], int(asked["port"])),)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the tables of this kind (see model.Workload.parse)."""
+        verb = self.program.split("_")[1]
+        findings = Findings(self.foms)
+        log = _Log(_TITLES[verb], "t_" if self.is_latency else "BW average", findings)
+        for line in findings.lines(lines):
+            log.read(line)
+        return log.parsed()
+
+
+@dataclasses.dataclass
+class _Table:
+    """The rows of one report, each once: client and server may have written to the same log."""
+
+    heads: tuple[str, ...]
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
+    rows: dict[tuple[str, ...], None] = dataclasses.field(default_factory=dict)
+    reports: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
+    is_closed: bool = False
+
+    @property
+    def figures(self) -> list[_Figure]:
+        """Where each figure of merit is in a row."""
+        return [
+            _Figure(column, fom, factor, {} if percentile is None else {"percentile": percentile})
+            for column, head in enumerate(self.heads)
+            if head in _FIGURES
+            for fom, factor, percentile in [_FIGURES[head]]
+        ]
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether it is a periodic report (--run_infinitely): no peak, and one size again and again."""
+        peak = next((at for at, head in enumerate(self.heads) if head.startswith("BW peak")), None)
+        sizes = {row[0] for row in self.reports}
+        return (
+            peak is not None
+            and len(self.reports) > 2
+            and len(sizes) == 1
+            and float(self.reports[0][peak]) == 0
+        )
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether most rows have one number of iterations (-n), and others have another.
+
+        Those of a test of a fixed time (-D) all differ.
+        """
+        column = next((at for at, head in enumerate(self.heads) if head == "#iterations"), None)
+        counts = Counter(row[column] for row in self.rows) if column is not None else Counter[str]()
+        return len(counts) > 1 and 2 * max(counts.values()) > len(self.rows)
+
+    def faults(self) -> Iterator[str]:
+        """Yield what keeps it from being whole."""
+        sizes = [row[0] for row in self.rows]
+        if not self.rows:
+            yield "has no rows"
+        elif self.is_endless:
+            yield "is a report that went on until it was ended"
+        elif len(set(sizes)) < len(sizes):
+            yield "has several rows of one size"
+        elif any(int(size) > int(following) for size, following in pairwise(sizes)):
+            yield "has sizes that do not grow: rows of several tests, or out of order"
+        elif any(int(following) != 2 * int(size) for size, following in pairwise(sizes)):
+            yield "lacks rows: its sizes do not double from one to the next"
+        elif len(sizes) > 1 and int(sizes[0]) != _FIRST_OF_ALL:
+            yield f"lacks rows: its sizes begin at {sizes[0]}, not at 2 as those of -a do"
+        elif (
+            len(sizes) > 1
+            and int(sizes[-1]) != _LAST_OF_ALL
+            and self.facts.get("connection") in _WITHOUT_LIMIT
+        ):
+            yield f"lacks rows: its sizes end at {sizes[-1]}, not at 8388608 as those of -a do"
+        elif self.is_mixed:
+            yield "has rows of several tests: their numbers of iterations differ"
+        elif not self.is_closed:
+            yield "lacks its closing line"
+
+
+class _Log:
+    """The tables of a log below `title`, or no title, whose heads have a column that begins with `mark`."""
+
+    def __init__(self, title: str, mark: str, findings: Findings) -> None:
+        self._title = title
+        self._mark = mark
+        self._findings = findings
+        self._is_ours = True
+        self._facts: dict[str, Scalar] = {}
+        """What is printed below the title of the test, before its table."""
+        self._tables: list[_Table] = []
+        self._open: _Table | None = None
+        self._closed: _Table | None = None
+        self._problems: dict[str, None] = {}
+
+    def read(self, line: str) -> None:
+        """Take in one line: heads, a row, the closing line, or something else."""
+        text = line.lstrip()
+        first = text[:1]
+        if first.isdigit():
+            if self._open is not None:
+                self._read_row(self._open, text)
+            elif self._closed is not None and _ROW.fullmatch(text):
+                self._read_stray(self._closed, tuple(text.split()))
+        elif first == "#" and text.startswith("#bytes"):
+            self._read_heads(tuple(_HEAD.findall(text)))
+        elif text.endswith(" Test"):
+            self._closed = None
+            if (title := _TITLE.fullmatch(text)) is not None:
+                self._is_ours = title["verb"] == self._title
+                both = "Bidirectional" in (title["words"] or "")
+                self._facts = {} if self._mark == "t_" else {"bidirectional": both}
+        elif " : " in text or "\t: " in text:
+            self._read_fact(text)
+        elif self._open is None:
+            return
+        elif text.startswith("-----"):
+            self._close(self._open)
+
+    def _read_stray(self, table: _Table, row: tuple[str, ...]) -> None:
+        """Take in a row below a table that is closed: those that are in it are of the test's other side."""
+        if len(row) == len(table.heads) and row not in table.rows:
+            self._findings.mixed("rows after the closing line of their table")
+
+    def _read_fact(self, text: str) -> None:
+        if qps := _QPS.fullmatch(text):
+            self._facts["queue_pairs"] = int(qps[1])
+        elif connection := _CONNECTION.fullmatch(text):
+            self._facts["connection"] = connection[1]
+        elif mtu := _MTU.fullmatch(text):
+            self._facts["mtu"] = int(mtu[1])
+
+    def _close(self, table: _Table) -> None:
+        if table.rows:
+            table.is_closed = True
+            self._open, self._closed = None, table
+
+    def _read_heads(self, heads: tuple[str, ...]) -> None:
+        self._closed = None
+        is_perftest = "#iterations" in heads  # IMB's heads have #repetitions
+        if not (self._is_ours and is_perftest and any(head.startswith(self._mark) for head in heads)):
+            self._open = None
+        elif self._open is not None and not self._open.rows and self._open.heads != heads:
+            self._problems.setdefault("the heads of two tables stand one above the other")
+        elif self._open is None or self._open.rows:
+            self._open = _Table(heads, dict(self._facts))
+            self._tables.append(self._open)
+            self._findings.begin()
+            for head in heads:
+                if head.startswith(self._mark) and head not in _FIGURES:
+                    self._problems.setdefault(f"the table has an unknown column: {head}")
+
+    def _read_row(self, table: _Table, text: str) -> None:
+        cells = text.rstrip("-")  # a test that is ended by hand closes in the middle of the line
+        row = tuple(cells.split())
+        if len(row) == len(table.heads):
+            if _ROW.fullmatch(cells):
+                table.rows.setdefault(row)
+                table.reports.append(row)
+                self._findings.keep(len(row) - 1)
+            elif all(map(_BROKEN.fullmatch, row)):
+                self._problems.setdefault(f"the table has a broken row: {' '.join(row)}")
+                self._findings.keep()
+        if len(text) > len(cells) + len("-----"):
+            self._close(table)
+
+    def parsed(self) -> Parsed:
+        """Return the figures of all tables, numbered by `run` where there are several."""
+        findings, tables = self._findings, self._distinct_tables()
+        faults = [f"the table {fault}" for table in tables for fault in table.faults()]
+        faults += self._problems
+        faults += [] if tables else ["the output holds no such table of perftest"]
+        for fault in faults:
+            findings.problem(fault)
+        for table, which in zip(tables, coordinates([table.facts for table in tables]), strict=True):
+            findings.say(**table.facts)
+            is_endless, figures = table.is_endless, table.figures
+            for index, row in enumerate(table.reports if is_endless else table.rows, start=1):
+                report = {"report": index} if is_endless else {}
+                self._measure(findings, figures, row, {**report, **which})
+        return findings.parsed(is_complete=not faults)
+
+    def _distinct_tables(self) -> list[_Table]:
+        """Return the tables but those whose rows are in an earlier one: the report of a test's other side."""
+        tables: list[_Table] = []
+        holding: dict[tuple[str, ...], list[_Table]] = defaultdict(list)
+        for table in self._tables:
+            first = next(iter(table.rows), None)
+            candidates = [] if first is None else holding[first]
+            if not any(table.rows.keys() <= other.rows.keys() for other in candidates):
+                tables.append(table)
+                for row in table.rows:
+                    holding[row].append(table)
+        return tables
+
+    @staticmethod
+    def _measure(
+        findings: Findings, figures: Iterable[_Figure], row: tuple[str, ...], at: Mapping[str, Scalar]
+    ) -> None:
+        n_bytes = int(row[0])
+        for column, fom, factor, which in figures:
+            value = float(row[column]) * factor
+            if value or fom != "bandwidth_peak":  # tests of a fixed time do not look for it
+                findings.measure(fom, value, bytes=n_bytes, **which, **at)
+
+
+_PROGRAMS = (
+    ("write_bw", "Bandwidth of RDMA writes.", _BANDWIDTH),
+    ("write_lat", "Latency of RDMA writes.", _LATENCY),
+    ("read_bw", "Bandwidth of RDMA reads.", _BANDWIDTH),
+    ("read_lat", "Latency of RDMA reads.", _LATENCY),
+    ("send_bw", "Bandwidth of RDMA sends.", _BANDWIDTH),
+    ("send_lat", "Latency of RDMA sends.", _LATENCY),
+)
+
+WORKLOADS = tuple(
+    Perftest(
+        name=f"perftest.{name}",
+        summary=summary,
+        description=_DESCRIPTION.format(program=f"ib_{name}"),
+        parameters=(*(_BANDWIDTH_PARAMETERS if foms is _BANDWIDTH else ()), *_PARAMETERS),
+        foms=foms,
+        needs_transport=False,
+        program=f"ib_{name}",
+    )
+    for name, summary, foms in _PROGRAMS
+)
+"""What the entry point `perftest` offers."""

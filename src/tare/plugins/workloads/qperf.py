@@ -1,0 +1,229 @@
+"""qperf: bandwidth and latency over sockets and RDMA (https://github.com/linux-rdma/qperf)."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator
+from typing import Self
+
+import msgspec
+
+from tare.core.case import Case
+from tare.core.values import Scalar
+from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.plugins.workloads.common.benchmark import Findings, coordinates
+from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
+
+
+def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
+    return Fom(name=name, unit=unit, better=better, by=("test",), summary=summary, is_primary=is_primary)
+
+
+_FOMS = (
+    _fom("bandwidth", "GB/s", Better.HIGHER, "10⁹ bytes per second that arrived", is_primary=True),
+    _fom("latency", "us", Better.LOWER, "half of a round trip", is_primary=True),
+    _fom("bandwidth_sent", "GB/s", Better.HIGHER, "10⁹ bytes per second that were sent, where some are lost"),
+    _fom("message_rate", "msg/s", Better.HIGHER, "messages per second"),
+)
+
+_FIGURES = {
+    "bw": "bandwidth",
+    "recv_bw": "bandwidth",
+    "send_bw": "bandwidth_sent",
+    "latency": "latency",
+    "msg_rate": "message_rate",
+}
+"""The figure of merit of each value that qperf prints; the others are about processor and test."""
+
+_PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1.0}
+
+_PARAMETERS = (
+    Parameter(
+        name="tests",
+        kind=ParameterKind.TEXT,
+        default="tcp_bw tcp_lat",
+        summary="its tests, with blanks between",
+    ),
+    Parameter(
+        name="time_s", kind=ParameterKind.SECONDS, default=2.0, minimum=1, summary="how long each takes (-t)"
+    ),
+    Parameter(
+        name="message_bytes",
+        kind=ParameterKind.BYTES,
+        default=0,
+        minimum=0,
+        summary="size of a message (-m); 0 leaves qperf's own: 64 KiB for bandwidth, 1 byte for latency",
+    ),
+    port_parameter(19765),
+)
+
+_DESCRIPTION = """\
+Starts `qperf` on the first node and `qperf ADDRESS TEST …` on the second. Tests over sockets are tcp_bw,
+tcp_lat, udp_bw, udp_lat, sctp_… and rds_…; tests over RDMA rc_bw, rc_bi_bw, rc_lat, rc_rdma_read_bw,
+rc_rdma_write_lat, uc_…, ud_… and so on (qperf --help tests). Debian and Fedora have the package qperf.
+
+`bytes` is a coordinate wherever qperf prints the size of its messages (-v; loops, -oo msg_size:1:64K:*2, do).
+
+Traps: three digits are all that qperf prints. `bandwidth` of a test that loses data, as udp_bw, is what
+arrived; `bandwidth_sent` may be far more."""
+
+_TEST = re.compile(r"(?:tcp|udp|sctp|sdp|rds|rc|uc|ud|xrc|ver_rc)_[a-z_]+")
+_KNOWN = re.compile(
+    r"(?:tcp|udp|sctp|sdp|rds|rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)|(?:rc|uc)_rdma_(?:read|write)_(?:poll_)?(?:bw|lat)"
+    r"|rc_(?:compare_swap|fetch_add)_mr|ver_rc_(?:compare_swap|fetch_add)"
+)
+"""The tests of qperf 0.4.11 (qperf.c, Tests); another name is one that was garbled."""
+_HEAD = re.compile(r"(" + _TEST.pattern + r"):")
+_VALUE = re.compile(
+    r"\s+(?P<name>\w+)\s+=\s+(?P<number>(?:[0-9]{1,15}|[0-9]{1,3}(?:,[0-9]{3}){1,6})(?:\.[0-9]{1,9})?)"
+    r" (?P<unit>[A-Za-z/]+)"
+    r"(?: \((?P<exact>[0-9][0-9,]{0,20})\))?"
+)
+_SIZES = {"bytes": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+"""qperf counts in thousands, but for whole multiples of 1024, which it writes twice: ``64 KiB (65,536)``."""
+_FACTS = {"msg_size": "bytes", "sock_buf_size": "socket_bytes", "mtu_size": "mtu"}
+"""What qperf prints of a test when asked to (-v, -vu): coordinates, which tell its blocks apart."""
+_RATE = re.compile(r"(?P<prefix>[KMGT]?)(?P<what>B|b|bytes|bits|)/sec")
+
+
+class Qperf(PeerBenchmark, frozen=True, kw_only=True):
+    """The one workload of qperf; `tests` are those that the case asked for, where there is a case."""
+
+    tests: tuple[str, ...] = ()
+    message_bytes: int = 0
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what qperf would refuse."""
+        yield from super().faults(case)
+        if not _tests(case):
+            yield "tests is empty; set tests: tcp_bw tcp_lat"
+        for test in _tests(case):
+            if not _TEST.fullmatch(test):
+                yield f"{test!r} is no test of qperf; write one such as tcp_bw, tcp_lat or rc_bw"
+
+    def expecting(self, case: Case) -> Self:
+        """Return the same with the tests and the size of messages that `case` asks for."""
+        size = int(case.parameters["message_bytes"])
+        return msgspec.structs.replace(self, tests=_tests(case), message_bytes=size)
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one launch of server and client."""
+        port = str(case.parameters["port"])
+        client = ["qperf", "-lp", port, "-t", f"{float(case.parameters['time_s']):g}"]
+        client += ["-m", str(case.parameters["message_bytes"])] if case.parameters["message_bytes"] else []
+        return (peer_stage(case, ["qperf", "-lp", port], [*client, "{address0}", *_tests(case)], int(port)),)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the values of each test (see model.Workload.parse)."""
+        findings = Findings(_FOMS)
+        log = _Log(findings)
+        for line in findings.lines(lines, on_torn=log.read_torn):
+            log.read(line)
+        return log.parsed(self.tests, self.message_bytes)
+
+
+def _tests(case: Case) -> tuple[str, ...]:
+    return tuple(str(case.parameters["tests"]).split())
+
+
+@dataclasses.dataclass
+class _Result:
+    test: str
+    figures: list[tuple[str, float]] = dataclasses.field(default_factory=list)
+    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
+    complaint: str = ""
+
+
+class _Log:
+    """The tests of a log, in order."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._results: list[_Result] = []
+        self._is_cut = False
+
+    def read(self, line: str) -> None:
+        """Take in the head of a test, one of its values, or what it says instead."""
+        if line.endswith(":"):
+            if (head := _HEAD.fullmatch(line.lstrip())) is not None:
+                if not _KNOWN.fullmatch(head[1]):
+                    self._findings.problem(f"{head[1]} is no test of qperf")
+                self._results.append(_Result(head[1]))
+                self._findings.begin()
+                return
+        elif " = " in line:
+            value = _VALUE.fullmatch(line)
+            if value is not None and self._results:
+                self._read_value(self._results[-1], value)
+            elif value is not None and value["name"] in _FIGURES:
+                self._findings.mixed("a value stands before the head of its test")
+            return
+        if line and "fail" in line and self._results and not self._results[-1].figures:
+            self._results[-1].complaint = self._results[-1].complaint or line.strip()[:200]
+
+    def read_torn(self, line: str) -> None:
+        """Take in the last line when it has no line end: a value whose unit is whole."""
+        if line.endswith(("/sec", " us", " ns", " ms")):
+            self.read(line)
+        elif line:
+            self._is_cut = True
+
+    def _read_value(self, result: _Result, value: re.Match[str]) -> None:
+        self._findings.keep()
+        fom = _FIGURES.get(value["name"])
+        number = float(value["number"].replace(",", ""))
+        if value["name"] in _FACTS and value["unit"] in _SIZES:
+            exact = value["exact"] and int(value["exact"].replace(",", ""))
+            result.facts[_FACTS[value["name"]]] = exact or round(number * _SIZES[value["unit"]])
+        if fom == "latency" and value["unit"] in _SECONDS:
+            result.figures.append((fom, round(number * _SECONDS[value["unit"]] * 1e6, 9)))
+        elif fom is not None and (rate := _RATE.fullmatch(value["unit"])) is not None:
+            per_second = number * _PREFIXES[rate["prefix"]]
+            if fom == "message_rate" and not rate["what"]:
+                result.figures.append((fom, per_second))
+            elif fom != "message_rate" and rate["what"]:
+                n_bytes = per_second / 8 if rate["what"] in {"b", "bits"} else per_second
+                result.figures.append((fom, n_bytes / 1e9))
+
+    def parsed(self, asked: tuple[str, ...], message_bytes: int) -> Parsed:
+        """Return the figures of all tests, numbered by `run` where nothing else tells two of them apart."""
+        findings = self._findings
+        faults = [f"{one.test}: {one.complaint or 'no result'}" for one in self._results if not one.figures]
+        faults += [f"{test} was asked for and is missing" for test in asked if test not in self._names]
+        faults += [] if self._results else ["the output holds no test of qperf"]
+        faults += ["the output breaks off in the middle of a line"] if self._is_cut else []
+        for fault in faults:
+            findings.problem(fault)
+        for result in self._results:
+            names = [fom for fom, _ in result.figures]
+            if len(set(names)) < len(names):
+                findings.mixed(f"{result.test} has two values of one kind")
+        if asked and not faults and [one.test for one in self._results] != list(asked):
+            findings.mixed(f"the tests are not those that were asked for, {' '.join(asked)}, in their order")
+        found = {result.facts["bytes"] for result in self._results if "bytes" in result.facts}
+        for other in sorted(found - {message_bytes}, key=str) if message_bytes else ():
+            findings.problem(f"qperf printed messages of {other} bytes, and {message_bytes} were asked for")
+        places = coordinates([{"test": result.test, **result.facts} for result in self._results])
+        for result, place in zip(self._results, places, strict=True):
+            size = {"bytes": result.facts["bytes"]} if "bytes" in result.facts else {}
+            for fom, value in result.figures:
+                findings.measure(fom, value, **{"test": result.test, **size, **place})
+        return findings.parsed(is_complete=not faults, is_end_told=bool(asked))
+
+    @property
+    def _names(self) -> frozenset[str]:
+        return frozenset(result.test for result in self._results)
+
+
+WORKLOADS = (
+    Qperf(
+        name="qperf",
+        summary="Bandwidth and latency over TCP, UDP and RDMA.",
+        description=_DESCRIPTION,
+        parameters=_PARAMETERS,
+        foms=_FOMS,
+    ),
+)
+"""What the entry point `qperf` offers."""

@@ -1,0 +1,289 @@
+"""sockperf: latency and message rate over sockets (https://github.com/Mellanox/sockperf)."""
+
+from __future__ import annotations
+
+import abc
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from tare.core.case import Case
+from tare.core.values import Scalar
+from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.plugins.workloads.common.benchmark import Banner, Findings, coordinates
+from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
+
+_BANNER = Banner("== version #", r"sockperf: == version #(\S+) ==")
+_HEADER_BYTES = 14
+"""The smallest message: its own header (MsgHeader in message.h)."""
+
+
+def _time(name: str, summary: str, *by: str, is_primary: bool = False) -> Fom:
+    return Fom(name=name, unit="us", better=Better.LOWER, by=by, summary=summary, is_primary=is_primary)
+
+
+_LATENCY = (
+    _time("latency", "half of a round trip, mean", is_primary=True),
+    _time("latency_percentile", "half of a round trip, by percentile", "percentile"),
+    _time("latency_min", "the shortest"),
+    _time("latency_max", "the longest"),
+    _time("latency_stddev", "standard deviation"),
+    _time("round_trip", "a whole round trip, mean (--full-rtt)"),
+    _time("round_trip_percentile", "a whole round trip, by percentile", "percentile"),
+    _time("round_trip_min", "the shortest"),
+    _time("round_trip_max", "the longest"),
+    _time("round_trip_stddev", "standard deviation"),
+    Fom(name="dropped", unit="1", better=Better.LOWER, summary="messages that were never answered"),
+)
+_THROUGHPUT = (
+    Fom(
+        name="message_rate",
+        unit="msg/s",
+        better=Better.HIGHER,
+        summary="messages sent per second",
+        is_primary=True,
+    ),
+    Fom(
+        name="bandwidth",
+        unit="MiB/s",
+        better=Better.HIGHER,
+        summary="2²⁰ bytes of messages sent per second, which sockperf calls MBps",
+        is_primary=True,
+    ),
+)
+
+_PARAMETERS = (
+    Parameter(
+        name="protocol",
+        kind=ParameterKind.TEXT,
+        default="udp",
+        choices=("udp", "tcp"),
+        summary="what it sends",
+    ),
+    Parameter(
+        name="message_bytes",
+        kind=ParameterKind.BYTES,
+        default=_HEADER_BYTES,
+        minimum=_HEADER_BYTES,
+        summary="size of a message (-m)",
+    ),
+    Parameter(
+        name="time_s", kind=ParameterKind.SECONDS, default=10.0, minimum=1, summary="how long it sends (-t)"
+    ),
+    port_parameter(11111),
+)
+_RATE = Parameter(
+    name="messages_per_s",
+    kind=ParameterKind.WHOLE,
+    default=10_000,
+    minimum=100,
+    summary="messages per second (--mps); every hundredth is answered",
+)
+
+_DESCRIPTION = """\
+Starts `sockperf server` on the first node and `sockperf {mode}` on the second. Debian and Ubuntu have the
+package sockperf. Unless the output says "avg-rtt", a latency is half of a round trip."""
+
+
+class Sockperf(PeerBenchmark, frozen=True, kw_only=True):
+    """One mode of sockperf's client."""
+
+    mode: str
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one launch of server and client."""
+        asked = case.parameters
+        tcp = ["--tcp"] if asked["protocol"] == "tcp" else []
+        client = ["sockperf", self.mode, "-i", "numeric:{address0}", "-p", str(asked["port"]), *tcp]
+        client += ["-m", str(asked["message_bytes"]), "-t", f"{float(asked['time_s']):g}"]
+        client += ["--mps", str(asked["messages_per_s"])] if "messages_per_s" in asked else []
+        server, protocol = ["sockperf", "server", "-p", str(asked["port"]), *tcp], str(asked["protocol"])
+        return (peer_stage(case, server, client, int(asked["port"]), protocol),)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the summaries of this kind of mode (see model.Workload.parse)."""
+        findings = Findings(self.foms)
+        log = _ThroughputLog(findings) if self.mode == "throughput" else _LatencyLog(findings)
+        for line in findings.lines(lines, on_torn=log.read_torn, banner=_BANNER):
+            if "sockperf: " in line:
+                log.read(line)
+            elif "--" in line:
+                log.read_options(line)
+        return log.parsed()
+
+
+class _Log(abc.ABC):
+    """The summaries of a log as they come: figures by name and percentile, of one run after another."""
+
+    last: re.Pattern[str]
+    """The last line of a summary."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._runs: list[list[tuple[str, float, dict[str, float]]]] = []
+        self._facts: list[dict[str, Scalar]] = []
+        self._options: dict[str, Scalar] = {}
+        self._is_open = False
+        self.n_messages = 0
+        self._errors: dict[str, None] = {}
+
+    def read(self, line: str) -> None:
+        """Take in one of sockperf's own lines."""
+        if "ERROR" in line or "No messages were received" in line or "No valid observations" in line:
+            self._errors.setdefault(line[line.index("sockperf: ") :].strip()[:200])
+            self._findings.keep()
+        else:
+            for fom, value, at in self.figures(line):
+                if not self._is_open:
+                    self._runs.append([])
+                    self._facts.append(self._options)
+                self._is_open = True
+                self._runs[-1].append((fom, value, at))
+                self._findings.keep()
+            if self._is_open and self.last.search(line):
+                self._is_open = False
+
+    def read_options(self, line: str) -> None:
+        """Take in what the head of a full log (--full-log) says that the next run was asked for."""
+        if line.startswith("test was performed using the following parameters: "):
+            options = [(_OPTIONS.get(name), value) for name, value in _OPTION.findall(line)]
+            self._options = {name: int(value) for name, value in options if name is not None}
+
+    def read_torn(self, line: str) -> None:
+        """Take in the last line when it has no line end: the last of a summary, whose end shows."""
+        if self.last.search(line):
+            self.read(line)
+
+    def gaps(self, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
+        """Yield what a summary lacks that every one has."""
+        return iter(())
+
+    @abc.abstractmethod
+    def figures(self, line: str) -> Iterator[tuple[str, float, dict[str, float]]]:
+        """Yield the figures of a line."""
+
+    def parsed(self) -> Parsed:
+        """Return the figures of all runs, numbered by `run` where there are several."""
+        findings = self._findings
+        faults = list(self._errors)
+        if self._is_open:
+            faults.append("the summary breaks off")
+        elif not self._runs and not faults:
+            faults.append("the output holds no such summary of sockperf")
+        faults += [fault for run in self._runs for fault in self.gaps(run)]
+        for run in self._runs:
+            doubled = [fom for number, (fom, _, at) in enumerate(run) if _holds(run[:number], fom, at)]
+            faults += [f"the summary has {fom} twice" for fom in dict.fromkeys(doubled)]
+        for run, facts, which in zip(self._runs, self._facts, coordinates(self._facts), strict=True):
+            findings.say(**facts)
+            for fom, value, at in run:
+                findings.measure(fom, value, **{**at, **which})
+        for fault in faults:
+            findings.problem(fault)
+        payload_bytes = self.n_messages * _HEADER_BYTES
+        return findings.parsed(is_complete=not faults, payload_bytes=payload_bytes or None)
+
+
+def _holds(run: Sequence[tuple[str, float, Mapping[str, float]]], fom: str, at: Mapping[str, float]) -> bool:
+    return any((one, place) == (fom, at) for one, _, place in run)
+
+
+_OPTION = re.compile(r"--([a-z-]{1,30})=([0-9]{1,12})(?=\s|$)")
+_OPTIONS = {"msg-size": "message_bytes", "mps": "messages_per_s", "time": "time_s"}
+"""The parameter that each of sockperf's options is."""
+_VALID = re.compile(r"\[Valid Duration\] .*SentMessages=([0-9]{1,15})")
+_MEAN = re.compile(
+    r"====> avg-(?P<kind>latency|lat|rtt)= *(?P<mean>[0-9]{1,12}\.[0-9]{1,3})"
+    r" \(std-dev= *(?P<deviation>[0-9]{1,12}\.[0-9]+)"
+)
+_PERCENTILES = (25.0, 50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999)
+_DROPPED = re.compile(r"# dropped messages = ([0-9]{1,15});")
+_PLACE = re.compile(
+    r"---> (?:<(?P<end>MAX|MIN)> observation|percentile +(?P<percentile>[0-9]{1,2}\.[0-9]+))"
+    r" = *(?P<value>[0-9]{1,12}\.[0-9]{3})$"
+)
+
+
+class _LatencyLog(_Log):
+    last = re.compile(r"---> <MIN> observation = *[0-9]{1,12}\.[0-9]{3}$")
+
+    def __init__(self, findings: Findings) -> None:
+        super().__init__(findings)
+        self._kind = "latency"
+        self._highest = float("inf")
+
+    def gaps(self, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
+        """Yield the places of the distribution that a summary lacks; they stand in every one (client.cpp)."""
+        names = {fom for fom, _, _ in figures}
+        found = {at["percentile"] for _, _, at in figures if "percentile" in at}
+        if len(found) < sum("percentile" in at for _, _, at in figures):
+            self._findings.mixed("a percentile is there twice")
+        lost = [f"{one:g} %" for one in _PERCENTILES if one not in found]
+        lost += [] if f"{self._kind}_max" in names else ["maximum"]
+        if lost:
+            yield f"the summary lacks rows: {', '.join(lost)}"
+
+    def figures(self, line: str) -> Iterator[tuple[str, float, dict[str, float]]]:
+        """Yield mean and deviation, the number of dropped messages, or one place of the distribution."""
+        if (mean := _MEAN.search(line)) is not None:
+            if self._is_open:
+                self._findings.mixed("a summary begins before the last one ends")
+            self._highest = float("inf")
+            self._kind = "round_trip" if mean["kind"] == "rtt" else "latency"
+            yield self._kind, float(mean["mean"]), {}
+            yield f"{self._kind}_stddev", float(mean["deviation"]), {}
+        elif (valid := _VALID.search(line)) is not None:
+            self.n_messages += int(valid[1])
+        elif not self._is_open:
+            return
+        elif (dropped := _DROPPED.search(line)) is not None:
+            yield "dropped", float(dropped[1]), {}
+        elif (place := _PLACE.search(line)) is not None:
+            if float(place["value"]) > self._highest:  # from the longest to the shortest
+                self._findings.mixed("percentiles do not fall")
+            self._highest = float(place["value"])
+            if place["end"]:
+                yield f"{self._kind}_{place['end'].lower()}", float(place["value"]), {}
+            else:
+                yield (
+                    f"{self._kind}_percentile",
+                    float(place["value"]),
+                    {"percentile": float(place["percentile"])},
+                )
+
+
+_MESSAGES = re.compile(r"Summary: Message Rate is ([0-9]{1,15}) \[msg/sec\]")
+_BANDWIDTH = re.compile(r"Summary: BandWidth is ([0-9]{1,12}\.[0-9]{3}) ([MG])Bps \([0-9.]+ [MG]bps\)")
+_MEBIBYTES = {"M": 1, "G": 1000}
+"""What sockperf calls GB (--giga-size) are a thousand of its MB, which are 2²⁰ bytes (client.cpp)."""
+
+
+class _ThroughputLog(_Log):
+    last = _BANDWIDTH
+
+    def figures(self, line: str) -> Iterator[tuple[str, float, dict[str, float]]]:
+        """Yield the message rate or the bandwidth."""
+        if (messages := _MESSAGES.search(line)) is not None:
+            yield "message_rate", float(messages[1]), {}
+        elif (bandwidth := _BANDWIDTH.search(line)) is not None:
+            yield "bandwidth", float(bandwidth[1]) * _MEBIBYTES[bandwidth[2]], {}
+
+
+def _workload(name: str, mode: str, summary: str, foms: tuple[Fom, ...], *more: Parameter) -> Sockperf:
+    return Sockperf(
+        name=f"sockperf.{name}",
+        summary=summary,
+        description=_DESCRIPTION.format(mode=mode),
+        parameters=(*_PARAMETERS, *more),
+        foms=foms,
+        mode=mode,
+    )
+
+
+WORKLOADS = (
+    _workload("ping_pong", "ping-pong", "One message to and fro over a socket.", _LATENCY),
+    _workload(
+        "under_load", "under-load", "Latency while messages are sent at a fixed rate.", _LATENCY, _RATE
+    ),
+    _workload("throughput", "throughput", "Messages one way, as many as can be sent.", _THROUGHPUT),
+)
+"""What the entry point `sockperf` offers."""

@@ -1,0 +1,370 @@
+"""SPECFEM3D_GLOBE: seismic waves through the whole Earth (https://github.com/SPECFEM/specfem3d_globe).
+
+Mesher and solver write to OUTPUT_FILES/output_mesher.txt and output_solver.txt (finalize_simulation.f90,
+check_stability.f90), list-directed: compilers choose blanks and digits, and may put a value on the next line.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from tare.core.case import Case
+from tare.core.values import Scalar, Settings
+from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.plugins.workloads.common.abort_messages import AbortMessage
+from tare.plugins.workloads.common.application import edited, folder_faults, serial
+from tare.plugins.workloads.common.benchmark import Benchmark, Findings
+from tare.plugins.workloads.common.runs import Runs
+from tare.plugins.workloads.common.text import figure
+
+_FOMS = (
+    Fom(
+        name="elapsed",
+        unit="s",
+        better=Better.LOWER,
+        summary="time of all steps of the solver (Total elapsed time)",
+        is_primary=True,
+    ),
+    Fom(
+        name="step_time",
+        unit="s",
+        better=Better.LOWER,
+        summary="mean time of a step of the solver",
+        is_primary=True,
+    ),
+    Fom(name="mesher_time", unit="s", better=Better.LOWER, summary="time of making the mesh"),
+)
+_MESHER_FOMS = (*_FOMS[:2], Fom(name="mesher_time", unit="s", better=Better.LOWER,
+                                summary="time of making the mesh", is_primary=True))  # fmt: skip
+
+_PARAMETERS = (
+    Parameter(
+        name="nex",
+        kind=ParameterKind.WHOLE,
+        default=64,
+        minimum=48,
+        summary="elements along each side of a chunk (NEX_XI, NEX_ETA)",
+    ),
+    Parameter(
+        name="chunks",
+        kind=ParameterKind.WHOLE,
+        default=1,
+        choices=(1, 2, 3, 6),
+        summary="parts of the cubed sphere; 6 are the whole Earth (NCHUNKS)",
+    ),
+    Parameter(
+        name="aspect",
+        kind=ParameterKind.WHOLE,
+        default=0,
+        minimum=0,
+        summary="NPROC_XI / NPROC_ETA; 0 takes 1, or 2 where only that comes out even, as for 8 ranks",
+    ),
+    Parameter(
+        name="minutes",
+        kind=ParameterKind.NUMBER,
+        default=2.5,
+        minimum=0.1,
+        summary="simulated minutes (RECORD_LENGTH_IN_MINUTES)",
+    ),
+    Parameter(
+        name="model", kind=ParameterKind.TEXT, default="1D_isotropic_prem", summary="the Earth model (MODEL)"
+    ),
+    Parameter(
+        name="sources",
+        kind=ParameterKind.TEXT,
+        default="/opt/specfem3d_globe",
+        summary="the source tree, after ./configure FC=… MPIFC=…",
+    ),
+)
+
+_DESCRIPTION = """\
+Makes a mesh in parallel (xmeshfem3D), builds the solver for it, since its arrays are dimensioned by a header
+that the mesher writes (values_from_mesher.h), and follows the waves of the earthquake in DATA/CMTSOLUTION
+(xspecfem3D). Mesh and builds are made once for all cases that need the same. The tree's own DATA/Par_file
+is edited, so that it fits the version: chunks, elements, ranks, model and length.
+
+NPROC_XI and NPROC_ETA follow from ranks = chunks × NPROC_XI × NPROC_ETA and NPROC_XI = aspect × NPROC_ETA.
+NEX must be a multiple of 16 and of 8 × NPROC_XI and 8 × NPROC_ETA; more than two chunks need
+NPROC_XI = NPROC_ETA. A study's `where` may use nproc_xi and nproc_eta.
+
+Traps: elements grow with the square of NEX or faster, and time steps with NEX as well, so weak scaling
+compares the times of a step. With threads, the tree must be configured with --enable-openmp. The program
+writes seismograms alone, so it has no factor `io`."""
+
+
+class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
+    """SPECFEM3D_GLOBE up to its solver, or up to its mesher alone."""
+
+    has_solver: bool
+
+    def derive(self, settings: Settings) -> Mapping[str, Scalar]:
+        """Return how many ranks lie along the sides of a chunk, if they come out even."""
+        sides = _sides(settings)
+        return dict(zip(("nproc_xi", "nproc_eta"), sides, strict=True)) if sides else {}
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what read_compute_parameters.f90 would refuse, once the ranks are started."""
+        if case.io not in (None, "none"):
+            yield f"{self.name} has no factor io; leave out io"
+        yield from folder_faults("sources", str(case.parameters["sources"]))
+        nex, chunks, ranks = int(case.parameters["nex"]), int(case.parameters["chunks"]), case.layout.ranks
+        sides = _sides(case.settings)
+        if sides is None:
+            yield _shape_fault(ranks, chunks, int(case.parameters["aspect"]) or 1)
+        elif chunks > 2 and sides[0] != sides[1]:
+            yield (
+                f"{chunks} chunks need as many ranks along both sides, not {sides[0]} and {sides[1]}; "
+                "leave out aspect"
+            )
+        yield from _element_faults(nex, sides or (1, 1))
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the build and run of the mesher, and of the solver against the mesher's header."""
+        mesher = (*_preparation(case), _mesher(is_kept=self.has_solver))
+        if not self.has_solver:
+            return mesher
+        build = _build("xspecfem3D", str(case.parameters["sources"]))
+        return (*mesher, build, Stage(argv=("bin/xspecfem3D",)))
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the log of the mesher or of the solver (see model.Workload.parse)."""
+        findings = Findings(self.foms)
+        log = _Log(findings)
+        for line in findings.lines(lines, watch=log.ending.look):
+            log.read(line)
+        return log.parsed()
+
+
+def _sides(settings: Settings) -> tuple[int, int] | None:
+    """Return NPROC_XI and NPROC_ETA, or None where the ranks do not make such a rectangle."""
+    chunks, asked = int(settings.get("chunks", 1)), int(settings.get("aspect", 0))
+    ranks = int(settings.get("ranks", 1))
+    for aspect in [asked] if asked else [1] if chunks > 2 else [1, 2]:
+        eta = math.isqrt(ranks // (chunks * aspect))
+        if eta and chunks * aspect * eta * eta == ranks:
+            return aspect * eta, eta
+    return None
+
+
+def _element_faults(nex: int, sides: tuple[int, int]) -> Iterator[str]:
+    """Yield why `nex` elements cannot be halved twice with depth in each rank's part, if they cannot."""
+    steps = {"16": 16, "8 × nproc_xi": 8 * sides[0], "8 × nproc_eta": 8 * sides[1]}
+    for name, step in steps.items():
+        if nex % step:
+            fitting = _multiple(nex, math.lcm(*steps.values()))
+            value = "" if name == "16" else f", which is {step}"
+            yield f"nex {nex} is not a multiple of {name}{value}; set nex: {fitting}"
+            return
+
+
+def _shape_fault(ranks: int, chunks: int, aspect: int) -> str:
+    """Return why `ranks` cannot be laid out, with the nearest number that can."""
+    side = max(round(math.sqrt(ranks / (chunks * aspect))), 1)
+    return (
+        f"{ranks} ranks are not {chunks} × {aspect} × a square (chunks × aspect × NPROC_ETA²); "
+        f"set ranks: {chunks * aspect * side * side}"
+    )
+
+
+def _multiple(number: int, divisor: int) -> int:
+    """Return the multiple of `divisor` next to `number`, but 0."""
+    return max(round(number / divisor), 1) * divisor
+
+
+_MAKEFILE = """\
+# Builds one program of SPECFEM3D_GLOBE in a copy of its configured sources.
+build/Makefile:
+	cp --archive --no-target-directory $(SOURCES) build
+
+bin/xmeshfem3D: build/Makefile
+	$(MAKE) --directory=build xmeshfem3D
+	install -D build/bin/xmeshfem3D $@
+
+bin/xspecfem3D: build/Makefile OUTPUT_FILES/values_from_mesher.h
+	install -D --mode=644 OUTPUT_FILES/values_from_mesher.h build/OUTPUT_FILES/values_from_mesher.h
+	$(MAKE) --directory=build xspecfem3D
+	install -D build/bin/xspecfem3D $@
+"""
+
+
+_COMPILERS = ("mpif90", "mpicc", "gfortran", "gcc")
+"""What the configured sources call, by the names that are usual."""
+
+
+def _build(program: str, sources: str) -> Stage:
+    """Return the stage that builds `program`, kept as long as sources and compilers stay the same."""
+    argv = ("make", "--file=specfem.mk", f"SOURCES={sources}", f"bin/{program}")
+    return Stage(
+        name=f"build-{program}",
+        argv=argv,
+        files={"specfem.mk": _MAKEFILE},
+        is_mpi=False,
+        keeps=(f"bin/{program}",),
+        inputs=(sources,),
+        programs=_COMPILERS,
+    )
+
+
+def _mesher(*, is_kept: bool) -> Stage:
+    """Return the run of the mesher; where it alone is measured, nothing of it is kept."""
+    keeps = ("DATABASES_MPI", "OUTPUT_FILES") if is_kept else ()
+    return Stage(name="mesh", argv=("bin/xmeshfem3D",), keeps=keeps)
+
+
+def _preparation(case: Case) -> Iterator[Stage]:
+    """Yield the stages up to the mesher; its build comes first, because it fits all parameters."""
+    sources = str(case.parameters["sources"])
+    yield _build("xmeshfem3D", sources)
+    yield serial("folders", "mkdir", "-p", "DATA", "DATABASES_MPI", "OUTPUT_FILES")
+    yield serial("data", "cp", "--recursive", "--symbolic-link", "--force", "-T", f"{sources}/DATA", "DATA")
+    yield edited(
+        "parameters",
+        ["DATA/Par_file"],
+        *(rf"s/^({name}) *=.*/\1 = {value}/" for name, value in _par_file(case).items()),
+    )
+
+
+def _par_file(case: Case) -> dict[str, str]:
+    """Return what is set in Par_file, in its own spelling."""
+    parameters = case.parameters
+    xi, eta = _sides(case.settings) or (1, 1)
+    chunks = int(parameters["chunks"])
+    return {
+        "SIMULATION_TYPE": "1",
+        "NOISE_TOMOGRAPHY": "0",
+        "SAVE_FORWARD": ".false.",
+        "NCHUNKS": str(chunks),
+        # More than one chunk must each cover a face of the cube.
+        "ANGULAR_WIDTH_XI_IN_DEGREES": "90.d0",
+        "ANGULAR_WIDTH_ETA_IN_DEGREES": "90.d0",
+        "NEX_XI": str(parameters["nex"]),
+        "NEX_ETA": str(parameters["nex"]),
+        "NPROC_XI": str(xi),
+        "NPROC_ETA": str(eta),
+        "MODEL": str(parameters["model"]),
+        # Three chunks cannot absorb waves at their sides, and six have none.
+        "ABSORBING_CONDITIONS": ".true." if chunks < 3 else ".false.",
+        "RECORD_LENGTH_IN_MINUTES": f"{float(parameters['minutes']):g}d0",
+        "MOVIE_SURFACE": ".false.",
+        "MOVIE_VOLUME": ".false.",
+        "LOCAL_PATH": r".\/DATABASES_MPI",
+        "LOCAL_TMP_PATH": r".\/DATABASES_MPI",
+    }
+
+
+_FIGURES = {
+    "Total elapsed time in seconds": "elapsed",
+    "Mean elapsed time per time step in seconds": "step_time",
+    "Elapsed time for mesh generation and buffer creation in seconds": "mesher_time",
+}
+"""The figure of merit of each line that has one."""
+
+
+_RANKS = re.compile(r" *There are +(\d{1,9}) MPI processes")
+
+
+class _Log:
+    """The runs of mesher and solver that one log holds."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self.ending = AbortMessage()
+        self._programs = {name: Runs(findings, len(_FIGURES)) for name in ("mesher", "solver")}
+        self._awaited: str | None = None
+        self._read: tuple[str, float] | None = None
+        self._last_words = ""
+        self._lacks_mean = False
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if self._read is not None:
+            # A figure counts once another line follows: its digits are known to be all there.
+            fom, value = self._read
+            self._program(fom).open.figures[fom] = value
+            self._lacks_mean &= fom != "step_time"
+            self._read = None
+        if "lapsed" in line or self._awaited is not None:
+            self._read_figure(line)
+        elif "Time step #" in line:  # begins a block of its own, with the mean up to that step
+            self._program("step_time").open.figures.pop("step_time", None)
+            self._lacks_mean = True
+        elif "End of " in line:
+            self._read_end(line.strip())
+        elif "Specfem3D MPI " in line:
+            for program, runs in self._programs.items():
+                if program.capitalize() in line:
+                    runs.begin()
+        elif "MPI processes" in line:
+            if match := _RANKS.fullmatch(line):
+                self._findings.say(ranks=int(match[1]))
+        elif "aborting MPI" in line:
+            words = (self._last_words or line).strip()[:200]
+            self._findings.problem(f"SPECFEM3D_GLOBE ended with an error: {words}")
+        if line:
+            self._last_words = line
+
+    def _program(self, fom: str) -> Runs:
+        return self._programs["mesher" if fom == "mesher_time" else "solver"]
+
+    def _read_figure(self, line: str) -> None:
+        """Take in a line with a figure, or the figure that its line has left for a later one."""
+        name, mark, word = line.partition("=")
+        if mark:
+            self._awaited = _FIGURES.get(name.strip())
+            word = word.strip()
+        else:
+            word = line.strip()
+        value = figure(word.upper().replace("D", "E"))  # some compilers print 1.5D+02
+        if self._awaited is not None and value is not None:
+            self._read = (self._awaited, value)
+            self._awaited = None
+
+    def _read_end(self, text: str) -> None:
+        if text == "End of mesh generation":
+            self._programs["mesher"].open.is_finished = True
+        elif text == "End of the simulation":
+            self._programs["solver"].open.is_finished = True
+
+    def parsed(self) -> Parsed:
+        """Return the times of each run that came to its end, and of the last one in any case."""
+        complete = []
+        for program, runs in self._programs.items():
+            if runs.last is not None:
+                end = f"the output lacks the {program}'s closing line; it did not come to its end"
+                complete.append(runs.report(end=end, nothing=""))
+                has_time = "mesher_time" in runs.last.figures or "elapsed" in runs.last.figures
+                if not has_time:
+                    self._findings.problem(f"the output lacks the times of the {program}")
+                complete.append(has_time)
+        if not complete:
+            self._findings.problem("the output holds no run of SPECFEM3D_GLOBE")
+        if self._lacks_mean:
+            self._findings.problem("the output lacks the mean time of a step up to the last that it tells of")
+        is_complete = bool(complete) and all(complete)
+        self.ending.report(self._findings, is_complete=is_complete)
+        return self._findings.parsed(is_complete=is_complete)
+
+
+WORKLOADS = (
+    SpecfemGlobe(
+        name="specfem3d_globe",
+        summary="Seismic waves through the Earth, spectral elements: time of the solver.",
+        description=_DESCRIPTION,
+        parameters=_PARAMETERS,
+        foms=_FOMS,
+        output="OUTPUT_FILES/output_solver.txt",
+        has_solver=True,
+    ),
+    SpecfemGlobe(
+        name="specfem3d_globe.mesher",
+        summary="The mesh of a simulation of seismic waves: time of the mesher.",
+        description=_DESCRIPTION,
+        parameters=_PARAMETERS,
+        foms=_MESHER_FOMS,
+        output="OUTPUT_FILES/output_mesher.txt",
+        has_solver=False,
+    ),
+)
+"""What the entry point `specfem3d_globe` offers."""

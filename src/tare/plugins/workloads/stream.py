@@ -1,0 +1,219 @@
+"""STREAM, sustainable memory bandwidth: `stream` (https://www.cs.virginia.edu/stream).
+
+A table has one row for each of four kernels, and then the verdict of the validation (stream.c 5.x).
+CUDA ports print the same table in other units and without a verdict, Microsoft's port six figures a row, and
+SuperBench's gpu_stream a row for each block size, in GB/s and as a share of the peak.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Self
+
+import msgspec
+
+from tare.core.bounds import Resource
+from tare.core.case import Case
+from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings, tell_apart
+from tare.plugins.workloads.common.text import aborts, figure
+
+_BANNER = Banner("STREAM version", r"STREAM version \$Revision: (\S+) \$")
+_KERNELS = ("copy", "scale", "add", "triad")
+_MEGABYTES = {"MB/s": 1.0, "GB/s": 1000.0, "MiB/s": 1.048576, "GiB/s": 1073.741824}
+"""What each unit of a table's head is in MB/s (10⁶ bytes)."""
+
+_HEAD = re.compile(r"\s*Function\s+(?:Best )?Rate \(?([MG]i?B/s)\)?(.*)")
+_ROW = re.compile(r"\s*(Copy|Scale|Add|Triad):\s+(.+)")
+_GPU_ROW = re.compile(
+    r"STREAM_(COPY|SCALE|ADD|TRIAD)_\w+_gpu_([0-9]+)_buffer_[0-9]+_block_([0-9]+)"
+    r"\s+([0-9]+\.[0-9]{2})\s+[0-9]+\.[0-9]{2}"
+)
+_ELEMENTS = re.compile(r"Array size = ([0-9]{1,15}) \(elements\)")
+_THREADS = re.compile(r"Number of Threads counted = ([0-9]{1,9})")
+_TIMED_WIDTH = 4  # rate, average, least and most time
+
+_DESCRIPTION = """\
+Copies, scales and adds arrays of doubles: c = a, b = s·c, c = a + b, a = b + s·c. The rate of the fastest
+repeat counts, in 10⁶ bytes per second. The arrays must be four times as large as the last-level caches
+together; their size is fixed when the program is compiled:
+
+    gcc -O3 -march=native -fopenmp -DSTREAM_ARRAY_SIZE=400000000 -mcmodel=medium stream.c -o stream
+
+(https://www.cs.virginia.edu/stream). It runs `threads` OpenMP threads on one rank; several ranks run a copy
+each, and their figures are not summed. A run whose validation failed does not count."""
+
+
+class StreamBenchmark(Benchmark, frozen=True, kw_only=True):
+    """The STREAM benchmark; `copies` is how many tables its output must hold, where that is known."""
+
+    copies: int | None = None
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the one call of STREAM, with its threads kept where they are."""
+        env = {"OMP_NUM_THREADS": str(case.layout.threads), "OMP_PROC_BIND": "true"}
+        return (Stage(argv=(str(case.parameters["program"]),), env=env, is_mpi=case.layout.ranks > 1),)
+
+    def expecting(self, case: Case) -> Self:
+        """Return the workload with a parser that expects one table of each rank."""
+        return msgspec.structs.replace(self, copies=case.layout.ranks)
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read the rates of all copies of STREAM, or the rows of gpu_stream."""
+        findings = Findings(self.foms)
+        log = _Log(findings, self.copies)
+        for line in findings.lines(lines, on_torn=log.read, banner=_BANNER):
+            log.read(line)
+        return log.parsed()
+
+
+class _Log:
+    """The rates in a log, as its lines give them.
+
+    Ranks that run a copy each print at the same time, and their rows mix. The copies are alike, so the
+    n-th row of each kernel counts as run n; which rank it was, nobody knows.
+    """
+
+    def __init__(self, findings: Findings, copies: int | None) -> None:
+        self._findings = findings
+        self._copies = copies
+        self._scale: float | None = None
+        self._width: int | None = None
+        self._n_at_head = 0
+        self._heads = self._banners = self._versions = self._verdicts = 0
+        self._rates: dict[str, list[float]] = {kernel: [] for kernel in _KERNELS}
+        self._gpu: dict[tuple[str, int, int], float] = {}
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if ":" in line[:10]:
+            self._read_row(line)
+        elif line.startswith("STREAM_"):
+            self._read_gpu_row(line)
+        elif line.startswith("STREAM version"):
+            self._versions += 1
+        elif "implementation in CUDA" in line:
+            self._banners += 1
+        elif "Function " in line:
+            self._read_head(line)
+        elif line.startswith(("Array size", "Number of Threads counted")):
+            self._read_size(line)
+        elif "Validat" in line:
+            self._read_verdict(line)
+        elif "MPI_A" in line and aborts(line):
+            self._findings.problem("a rank called MPI_Abort")
+
+    def _read_head(self, line: str) -> None:
+        if match := _HEAD.match(line):
+            counts = {len(rates) for rates in self._rates.values()}
+            has_begun = self._heads and (len(counts) > 1 or counts == {self._n_at_head})
+            if has_begun and _MEGABYTES[match[1]] != self._scale:
+                self._findings.mixed("tables of different units")
+            self._n_at_head = max(counts)
+            self._heads += 1
+            self._scale = _MEGABYTES[match[1]]
+            self._width = _TIMED_WIDTH if "time" in match[2] else None
+
+    def _read_size(self, line: str) -> None:
+        if match := _ELEMENTS.match(line):
+            self._findings.say(n_elements=int(match[1]))
+        elif match := _THREADS.fullmatch(line):
+            self._findings.say(threads=int(match[1]))
+
+    def _read_verdict(self, line: str) -> None:
+        if "Solution Validates" in line:
+            self._verdicts += 1
+        elif "Failed Validation" in line:
+            self._findings.problem(f"STREAM's validation failed: {' '.join(line.split())}")
+
+    def _read_row(self, line: str) -> None:
+        match = _ROW.fullmatch(line)
+        if match is None or self._scale is None:
+            return
+        words = match[2].split()
+        rate = figure(words[0])
+        is_whole = len(words) == self._width if self._width else len(words) > 1
+        if rate is None or rate < 0 or not is_whole or any(figure(word) is None for word in words):
+            self._findings.problem(f"STREAM's table has a broken row: {' '.join(line.split())}")
+        else:
+            self._rates[match[1].lower()].append(rate * self._scale)
+            self._findings.keep()
+
+    def _read_gpu_row(self, line: str) -> None:
+        match = _GPU_ROW.fullmatch(line)
+        if match is None:
+            self._findings.problem(f"gpu_stream's table has a broken row: {' '.join(line.split())}")
+        else:
+            place = match[1].lower(), int(match[2]), int(match[3])
+            self._gpu[place] = float(match[4]) * _MEGABYTES["GB/s"]
+            self._findings.keep()
+
+    def parsed(self) -> Parsed:
+        """Return every rate, and whether all tables are whole."""
+        faults = [*(self._gpu_faults() if self._gpu else self._faults())]
+        for fault in faults:
+            self._findings.problem(fault)
+        for kernel, rates in self._rates.items():
+            for number, rate in enumerate(rates, start=1):
+                self._findings.measure(kernel, rate, **tell_apart(number, self._heads))
+        for (kernel, gpu, block), rate in self._gpu.items():
+            self._findings.measure(kernel, rate, gpu=gpu, block=block)
+        return self._findings.parsed(is_complete=not faults, is_end_told=not self._gpu)
+
+    def _faults(self) -> Iterator[str]:
+        """Yield what the tables lack."""
+        if not self._heads:
+            yield "the output holds no table of STREAM"
+            return
+        copies = max(self._heads, self._banners, self._versions, self._copies or 1)
+        for kernel, rates in self._rates.items():
+            if len(rates) != copies:
+                yield f"the output holds {len(rates)} rows of {kernel} for {copies} copies of STREAM"
+        if self._verdicts < self._versions:
+            yield f"STREAM validated {self._verdicts} of {self._versions} solutions"
+
+    def _gpu_faults(self) -> Iterator[str]:
+        """Yield which rows gpu_stream's tables lack."""
+        blocks = {block for _, _, block in self._gpu}
+        for gpu in sorted({gpu for _, gpu, _ in self._gpu}):
+            for kernel in _KERNELS:
+                n_rows = sum((kernel, gpu, block) in self._gpu for block in blocks)
+                if n_rows < len(blocks):
+                    yield f"gpu_stream printed {n_rows} of {len(blocks)} rows of {kernel} on GPU {gpu}"
+
+
+def _fom(kernel: str, summary: str) -> Fom:
+    return Fom(
+        name=kernel,
+        unit="MB/s",
+        better=Better.HIGHER,
+        summary=summary,
+        is_primary=kernel == "triad",
+        limit=Resource.MEMORY,
+    )
+
+
+WORKLOADS = (
+    StreamBenchmark(
+        name="stream",
+        summary="Memory bandwidth of long vectors: copy, scale, add, triad.",
+        description=_DESCRIPTION,
+        parameters=(
+            Parameter(
+                name="program",
+                kind=ParameterKind.TEXT,
+                default="stream",
+                summary="the program, as it was compiled for one array size",
+            ),
+        ),
+        foms=(
+            _fom("copy", "best rate of c = a"),
+            _fom("scale", "best rate of b = s·c"),
+            _fom("add", "best rate of c = a + b"),
+            _fom("triad", "best rate of a = b + s·c"),
+        ),
+        needs_transport=False,
+    ),
+)
+"""What the entry point `stream` offers."""

@@ -1,0 +1,154 @@
+"""WRF: `wrf.conus-2.5km`, `wrf.conus-12km`, its published benchmarks (https://www2.mmm.ucar.edu/wrf/WG2/benchv3/).
+
+Rank 0 writes ``Timing for main`` after each step of each domain, ``Timing for Writing`` and ``Timing for
+processing`` after output and input, and ``SUCCESS COMPLETE WRF`` at the end, all to rsl.error.0000 and
+rsl.out.0000 (frame/module_timing.F). The timer of a step runs on while its input and output do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tare.core.case import Case
+from tare.core.workload import (
+    Parameter,
+    ParameterKind,
+    Parsed,
+    Stage,
+)
+from tare.plugins.workloads.common.application import (
+    CHECKSUMS,
+    IO_NOTE,
+    Application,
+    checked,
+    edited,
+    folder_faults,
+    io_faults,
+    is_heavy,
+    linked,
+    output_folder,
+    sum_faults,
+)
+from tare.plugins.workloads.common.benchmark import Banner, Findings
+from tare.plugins.workloads.wrf_output import FOMS, SIEVE, WrfLog
+
+_BANNER = Banner("WRF V", r"\bWRF V(\S+) MODEL")
+
+_HEAVY_MINUTES = 5
+_NEVER_MINUTES = 1_000_000
+"""Simulated minutes between two writes of the history file (history_interval)."""
+
+_DESCRIPTION = f"""\
+Runs the forecast in `inputs`: namelist.input, wrfrst_d01_… (or wrfinput_d01) and wrfbdy_d01, as published at
+https://www2.mmm.ucar.edu/wrf/WG2/benchv3/ for versions 3; version 4 needs inputs of its own. `tables` is the
+run folder of the installation (LANDUSE.TBL and its kin), where `inputs` lacks them. A copy of namelist.input
+gets the length and the output intervals; everything else stays as it is.
+
+Steps are read from rsl.error.0000: the mean leaves out the first step, which sets things up, and steps that
+read or write, because the timer runs on meanwhile. Where domains are nested, the outer one's step includes
+those of the inner ones, and each has a mean of its own.
+
+Traps: WRF may end with exit code 0 after a fatal error; what counts is SUCCESS COMPLETE WRF. CFL warnings in
+a finished run do not invalidate its times. I/O quilting (nio_tasks_per_group) hides the time of output.
+
+{IO_NOTE}
+Heavy means a history file every {_HEAVY_MINUTES} simulated minutes (history_interval)."""
+
+
+class Wrf(Application, frozen=True, kw_only=True):
+    """A published forecast of WRF."""
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield what cannot be made of the case's settings."""
+        yield from io_faults(case)
+        yield from folder_faults("inputs", str(case.parameters["inputs"]))
+        yield from sum_faults(case)
+        if case.parameters["tables"]:
+            yield from folder_faults("tables", str(case.parameters["tables"]))
+
+    def stages(self, case: Case) -> tuple[Stage, ...]:
+        """Return the copy of the input, its changes, and the run."""
+        folders = [str(case.parameters[name]) for name in ("tables", "inputs")]
+        return (
+            *(linked(folder) for folder in folders if folder),
+            *checked(case),
+            edited("namelist", ["namelist.input"], *_changes(case)),
+            Stage(argv=(str(case.parameters["program"]),), inputs=tuple(filter(None, folders))),
+        )
+
+    def parse(self, lines: Iterable[str]) -> Parsed:
+        """Read rsl.error.0000 or rsl.out.0000 (see model.Workload.parse)."""
+        findings = Findings(FOMS)
+        log = WrfLog(findings, self.ranks)
+        for line in findings.lines(lines, watch=log.ending.look, sieve=SIEVE, banner=_BANNER):
+            log.read(line)
+        return log.parsed()
+
+
+_OWN = r"run_(days|hours|minutes|seconds)|history_(interval|outname)|restart_interval"
+"""Names in the namelist that are set here."""
+
+
+def _changes(case: Case) -> Iterator[str]:
+    """Yield the sed expressions that take out the namelist's length and output, and put in the case's."""
+    yield rf"/^[[:space:]]*({_OWN})[[:space:]]*=/Id"
+    minutes = _HEAVY_MINUTES if is_heavy(case) else _NEVER_MINUTES
+    settings = {
+        "run_days": 0,
+        "run_hours": 0,
+        "run_minutes": case.parameters["minutes"],
+        "run_seconds": 0,
+        "history_interval": f"21*{minutes}",  # of each domain, of which there are 21 at most
+        "history_outname": f"'{output_folder(case)}/wrfout_d<domain>_<date>'",
+        "restart_interval": _NEVER_MINUTES,
+    }
+    lines = r"\n".join(f" {name} = {value}," for name, value in settings.items())
+    yield rf"/^[[:space:]]*&time_control/Ia\{lines}"
+
+
+def _workload(name: str, summary: str, *, folder: str) -> Wrf:
+    return Wrf(
+        name=name,
+        summary=summary,
+        description=_DESCRIPTION,
+        parameters=(
+            Parameter(
+                name="inputs",
+                kind=ParameterKind.TEXT,
+                default=f"{{storage}}/{folder}",
+                summary="the folder with namelist.input and what it reads",
+            ),
+            Parameter(
+                name="tables",
+                kind=ParameterKind.TEXT,
+                default="",
+                summary="WRF's run folder, with its tables; empty where `inputs` holds them",
+            ),
+            Parameter(
+                name="minutes",
+                kind=ParameterKind.WHOLE,
+                default=180,
+                minimum=1,
+                summary="simulated minutes (run_minutes)",
+            ),
+            Parameter(name="program", kind=ParameterKind.TEXT, default="wrf.exe", summary="the WRF program"),
+            CHECKSUMS,
+        ),
+        foms=FOMS,
+        output="rsl.error.0000",
+    )
+
+
+WORKLOADS = (
+    _workload(
+        "wrf.conus-2.5km",
+        "Weather over the USA in 2.5 km cells (4 June 2005): time of a step.",
+        folder="conus-2.5km",
+    ),
+    _workload(
+        "wrf.conus-12km",
+        "Weather over the USA in 12 km cells (25 October 2001): time of a step.",
+        folder="conus-12km",
+    ),
+)
+"""What the entry point `wrf` offers."""

@@ -1,0 +1,315 @@
+"""Read what WRF writes to rsl.error.0000 and rsl.out.0000: steps, input and output of each run."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections import Counter, defaultdict
+from datetime import datetime
+
+from tare.core.workload import (
+    ALL_BUT_STORAGE,
+    Better,
+    Fom,
+    Parsed,
+    QuestionKind,
+)
+from tare.plugins.workloads.common.abort_messages import AbortMessage
+from tare.plugins.workloads.common.application import (
+    check_ranks,
+)
+from tare.plugins.workloads.common.benchmark import Findings, tell_apart
+from tare.plugins.workloads.common.text import Sieve, figure
+
+FOMS = (
+    Fom(
+        name="step_time",
+        unit="s",
+        better=Better.LOWER,
+        summary="time of a step, mean without the first step and without steps that read or write",
+        is_primary=True,
+        answers=ALL_BUT_STORAGE,
+    ),
+    Fom(
+        name="steps_per_s",
+        unit="steps/s",
+        better=Better.HIGHER,
+        summary="steps in a second: the reciprocal of the mean",
+        is_primary=True,
+    ),
+    Fom(
+        name="integration_time",
+        unit="s",
+        better=Better.LOWER,
+        summary="time of all steps, input and output between them included",
+        answers=(QuestionKind.STORAGE,),
+    ),
+    Fom(name="output_time", unit="s", better=Better.LOWER, summary="time of all output"),
+)
+
+_MAIN = re.compile(r"(?:d\d\d \S+ +)?Timing for main\b")
+
+_STEP = re.compile(r" *(\d+): +(?:([0-9]+\.[0-9]+)|(\S+)) elapsed seconds\.?")
+"""What follows the last `` on domain `` of a line of a step, or `` for domain `` of one of output."""
+
+_OUTPUT = re.compile(r"(?:d\d\d \S+ +)?Timing for Writing\b")
+
+_WRITTEN = re.compile(r"Writing (\S*?)([0-9]{4}-[0-9]{2}-[0-9]{2}_\S+)")
+
+_BEGUN = re.compile(
+    r"processing (restart file|lateral boundary|wrfinput file \(stream 0\)) for domain +([0-9]{1,9}):"
+)
+
+SIEVE = Sieve(
+    r"(?:d\d\d \S+ +)? *Timing for|taskid: 0| *Ntasks| *Quilting with", "FATAL CALLED", "SUCCESS", "cfl"
+)
+
+_RANKS = re.compile(r" *Ntasks in X +(\d+) *, *ntasks in Y +(\d+)")
+
+_IO_RANKS = re.compile(r" *Quilting with +(\d+) groups of +(\d+) I/O tasks\.?")
+
+_FATAL = re.compile(r"FATAL CALLED FROM FILE: +(\S+) +LINE: +(\d+)")
+
+_MOSTLY = 0.8
+"""The share of steps of one width from which on others, of several widths, are gaps and no adapted steps."""
+
+_ENDED = re.compile(r"d01 (\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d) wrf: SUCCESS COMPLETE WRF")
+
+_CFL = re.compile(r"points exceeded (?:v_)?cfl *=", re.IGNORECASE)
+
+
+@dataclasses.dataclass
+class _Moments:
+    """Simulated moments as they follow each other, of steps or of output."""
+
+    last: str = ""
+    is_in_order: bool = True
+    widths: Counter[float] = dataclasses.field(default_factory=Counter)
+    """How often each width of a step stands in the output, in simulated seconds."""
+
+    @property
+    def is_gapless(self) -> bool:
+        """Whether no line of a step is missing, as far as steps of one width show it."""
+        width, count = max(self.widths.items(), key=lambda item: item[1], default=(0.0, 0))
+        others = [one for one in self.widths if one != width]
+        if not others or count < _MOSTLY * self.widths.total():
+            return True
+        return not all(one > width and one % width == 0 for one in others)
+
+    def note(self, moment: str) -> None:
+        """Take in a moment: all are written alike, so that their text tells which is later."""
+        self.is_in_order &= self.last < moment
+        if self.last and (width := _width(self.last, moment)):
+            self.widths[width] += 1
+        self.last = moment
+
+
+@dataclasses.dataclass
+class _Domain(_Moments):
+    """The steps of one domain: of all, and of those that count for the mean."""
+
+    total: float = 0.0
+    counted: float = 0.0
+    count: int = 0
+    has_started: bool = False
+    had_io: bool = False
+
+    def take(self, seconds: float, moment: str) -> None:
+        """Take in a step, which ends at the simulated `moment`."""
+        if moment:
+            self.note(moment)
+        self.total += seconds
+        if self.has_started and not self.had_io:
+            self.counted += seconds
+            self.count += 1
+        self.has_started, self.had_io = True, False
+
+
+def _width(start: str, end: str) -> float | None:
+    """Return the simulated seconds between two moments as WRF writes them: ``2001-10-25_00:01:12``."""
+    if start[:17] == end[:17] and len(start) == len(end):  # in one minute, as most steps
+        return (figure(end[17:]) or 0.0) - (figure(start[17:]) or 0.0)
+    try:
+        first, last = (datetime.fromisoformat(one.replace("_", "T")) for one in (start, end))
+    except ValueError:
+        return None
+    return (last - first).total_seconds()
+
+
+@dataclasses.dataclass
+class _Forecast:
+    """One run of WRF."""
+
+    domains: dict[int, _Domain] = dataclasses.field(default_factory=lambda: defaultdict(_Domain))
+    outputs: dict[str, _Moments] = dataclasses.field(default_factory=lambda: defaultdict(_Moments))
+    """When each kind of output was written, by the beginning of the names of its files."""
+    has_head: bool = False
+    has_boundary: bool = False
+    output: float | None = None
+    is_finished: bool = False
+    ended_at: str = ""
+    """The simulated moment that its last line names, where that names one."""
+
+    @property
+    def has_last_step(self) -> bool:
+        """Whether the steps of its first domain reach to where it ended."""
+        last = self.domains[min(self.domains)].last if self.domains else ""
+        return not (last and self.ended_at) or last >= self.ended_at
+
+    @property
+    def is_finite(self) -> bool:
+        """Return whether all its times are numbers."""
+        times = [self.output or 0.0, *(domain.total for domain in self.domains.values())]
+        return all(math.isfinite(time) for time in times)
+
+
+class WrfLog:
+    """The runs of one log, and the errors that WRF names."""
+
+    def __init__(self, findings: Findings, ranks: int | None) -> None:
+        self._asked_ranks = ranks
+        self._ranks: set[int] = set()
+        self._io_ranks = 0
+        self._findings = findings
+        self.ending = AbortMessage()
+        self._forecasts: list[_Forecast] = []
+        self._domains: dict[str, _Domain] = {}
+        """Those of the open run, by the text of their numbers."""
+        self._fatal: str | None = None
+        self._n_cfl = 0
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if "Timing for " in line:
+            self._read_timing(line)
+        elif self._fatal is not None:
+            self._findings.problem(f"WRF ended with a fatal error {self._fatal}: {line.strip()[:200]}")
+            self._fatal = None
+        elif line.startswith("taskid: 0 "):
+            self._begin_with_head()
+        elif "SUCCESS COMPLETE WRF" in line:
+            if self._forecasts and self._forecasts[-1].is_finished:
+                return  # nothing has begun since
+            run = self._open
+            run.is_finished, run.ended_at = True, match[1] if (match := _ENDED.match(line)) else ""
+            self._domains = {}
+        elif "FATAL CALLED FROM" in line:
+            if match := _FATAL.search(line):
+                self._fatal = f"in {match[1]} line {match[2]}"
+        elif "asks" in line:
+            if match := _IO_RANKS.fullmatch(line):
+                self._io_ranks = int(match[1]) * int(match[2])
+            elif match := _RANKS.fullmatch(line):
+                ranks = int(match[1]) * int(match[2]) + self._io_ranks
+                self._ranks.add(ranks)
+                self._findings.say(ranks=ranks)
+        elif "cfl" in line:
+            self._n_cfl += _CFL.search(line) is not None
+
+    def _begin_with_head(self) -> None:
+        """Begin a run whose first line this is; steps before it are of one that began with it, too."""
+        last = self._forecasts[-1] if self._forecasts else None
+        if last is not None and last.domains and not (last.has_head or last.is_finished):
+            self._findings.mixed("steps come before the head of their run")
+        self._begin()
+        self._forecasts[-1].has_head = True
+
+    def _begin(self) -> None:
+        """Begin a run, unless one has begun that has no times yet."""
+        last = self._forecasts[-1] if self._forecasts else None
+        if last is None or last.is_finished or last.domains:
+            self._forecasts.append(_Forecast())
+            self._domains = {}
+            self._findings.keep(len(FOMS))
+
+    def _new_domain(self, number: str) -> _Domain:
+        """Return the domain of the open run that has this number, and remember how it is written."""
+        domains = self._open.domains
+        if int(number) not in domains:
+            self._findings.keep(len(FOMS))
+        domain = self._domains[number] = domains[int(number)]
+        return domain
+
+    @property
+    def _open(self) -> _Forecast:
+        if not self._forecasts or self._forecasts[-1].is_finished:
+            self._begin()
+        return self._forecasts[-1]
+
+    def _read_timing(self, line: str) -> None:
+        head, is_step, rest = line.rpartition(" on domain ")
+        if is_step and (head.startswith("Timing for main:") or _MAIN.match(head)):
+            if match := _STEP.fullmatch(rest):
+                seconds = float(match[2]) if match[2] else figure(match[3])
+                if seconds is not None:
+                    domain = self._domains.get(match[1]) or self._new_domain(match[1])
+                    domain.take(seconds, head.rpartition(" time ")[2] if " time " in head else "")
+            return
+        head, is_output, rest = line.rpartition(" for domain ")
+        match = _STEP.fullmatch(rest) if is_output and _OUTPUT.match(head) else None
+        if match or "Timing for processing" in line:
+            run = self._open
+            for domain in run.domains.values():
+                domain.had_io = True
+            self._read_io(run, line)
+            seconds = (float(match[2]) if match[2] else figure(match[3])) if match else None
+            if seconds is not None:
+                run.output = (run.output or 0.0) + seconds
+
+    def _read_io(self, run: _Forecast, line: str) -> None:
+        """Take in which file was written, or what was read: input of a domain stands before its steps."""
+        if (file := _WRITTEN.search(line)) is not None:
+            run.outputs[file[1]].note(file[2])
+        elif (begun := _BEGUN.search(line)) is None:
+            return
+        elif run.domains.get(int(begun[2])) and not (begun[1] == "lateral boundary" and run.has_boundary):
+            self._findings.mixed("input that stands before the steps comes after them")
+        else:
+            run.has_boundary |= begun[1] == "lateral boundary"
+
+    def parsed(self) -> Parsed:
+        """Return the means of each run that came to its end, and of the last one in any case."""
+        runs = [run for run in self._forecasts if run.is_finished or run is self._forecasts[-1]]
+        runs = [run for run in runs if run.domains or run.output is not None]
+        if not all(domain.is_in_order for run in runs for domain in run.domains.values()):
+            self._findings.mixed("the simulated time does not grow from step to step")
+        if not all(domain.is_gapless for run in runs for domain in run.domains.values()):
+            self._findings.problem("lines of steps are missing: the simulated time jumps")
+        if not all(run.has_last_step for run in runs):
+            self._findings.problem("lines of steps are missing: the last one is before the forecast's end")
+        if not all(kind.is_in_order for run in runs for kind in run.outputs.values()):
+            self._findings.mixed("a file is written twice, or files of later times come first")
+        if not all(kind.is_gapless for run in runs for kind in run.outputs.values()):
+            self._findings.problem("lines of output are missing: the times of its files jump")
+        for number, run in enumerate(runs, 1):
+            self._measure(run, tell_apart(number, len(runs)))
+        is_complete = bool(runs) and self._forecasts[-1] is runs[-1] and runs[-1].is_finished
+        is_complete = is_complete and all(run.is_finite and run.domains for run in runs)
+        if not any(run.domains for run in runs):
+            self._findings.problem("the output holds no step of WRF; rsl.error.0000 does")
+        elif not runs[-1].is_finished:
+            self._findings.problem(
+                "the output lacks SUCCESS COMPLETE WRF; the forecast did not come to its end"
+            )
+            if self._n_cfl:
+                self._findings.problem(
+                    f"the CFL condition was broken {self._n_cfl} times; the time step is too long"
+                )
+        if self._fatal is not None:
+            self._findings.problem(f"WRF ended with a fatal error {self._fatal}")
+        check_ranks(self._findings, self._ranks, self._asked_ranks)
+        self.ending.report(self._findings, is_complete=is_complete)
+        return self._findings.parsed(is_complete=is_complete)
+
+    def _measure(self, run: _Forecast, at: dict[str, str | int | float | bool]) -> None:
+        for number, domain in sorted(run.domains.items()):
+            place = {**at, "domain": number} if len(run.domains) > 1 else at
+            if domain.count and domain.counted > 0:
+                self._findings.measure("step_time", domain.counted / domain.count, **place)
+                self._findings.measure("steps_per_s", domain.count / domain.counted, **place)
+            elif math.isfinite(domain.total):
+                self._findings.problem("WRF made no step but the first and those with input or output")
+            self._findings.measure("integration_time", domain.total, **place)
+        if run.output is not None:
+            self._findings.measure("output_time", run.output, **at)

@@ -1,0 +1,59 @@
+"""Look whether a storage path still takes files, once a run that wrote there has failed.
+
+The run's own folder is gone by then: what has no room now was filled by others, or is broken. A file of
+1 MiB is written and removed again, since no figure of df(1) tells of quotas, of a file system that has become
+read-only, or of a server that is away.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from tare.core.units import format_bytes, whole_number
+
+_ERRORS = re.compile(
+    r"(?:No space left on device|Disk quota exceeded|Read-only file system|Input/output error"
+    r"|Stale (?:NFS )?file handle|Transport endpoint is not connected|Connection timed out|Host is down"
+    r"|Too many links|Structure needs cleaning)"
+)
+"""errno(3) of what a file system lacks, in the C locale; missing rights are the site file's fault."""
+_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|\bENOSPC\b|\bEDQUOT\b")
+_MOST_SHARE = 0.05
+"""A file system with no more left than this share of it was full already, whatever the run wrote."""
+
+_SCRIPT = """\
+export LC_ALL=C; p={path}
+[ -d "$p" ] || exit 0
+if f=$(mktemp "$p/.tare-room.XXXXXX" 2>&1); then
+  dd if=/dev/zero of="$f" bs=65536 count=16 conv=fsync 2>&1; rm -f -- "$f"
+else echo "$f"; fi
+echo; echo "room $(df -Pk -- "$p" 2>/dev/null | tail -n 1)"
+echo "inodes $(df -Pi -- "$p" 2>/dev/null | tail -n 1)"
+"""
+
+
+def room_script(path: str) -> str:
+    """Return the shell script that looks whether the storage path `path` takes a file."""
+    return _SCRIPT.format(path=shlex.quote(path))
+
+
+def lacking(said: str, reason: str) -> str:
+    """Return what a storage path lacks by what `room_script` printed; empty where nothing is seen to be.
+
+    `reason` is why the run failed: of one that found no room, the path is to blame also where it is all but
+    full.
+    """
+    if found := _ERRORS.search(said):
+        return f"takes no file of 1 MiB: {found[0]}"
+    if not _NO_ROOM.search(reason):
+        return ""
+    for line in said.splitlines():
+        words = line.split()
+        if len(words) < 6 or words[0] not in {"room", "inodes"}:
+            continue
+        size, left = whole_number(words[2]), whole_number(words[4])
+        if size and left is not None and left <= _MOST_SHARE * size:
+            what = format_bytes(left * 1024) if words[0] == "room" else f"{left} of {size} inodes"
+            return f"is all but full: {what} left"
+    return ""

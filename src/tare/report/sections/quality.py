@@ -1,0 +1,196 @@
+"""Can I trust it? Noise, load, repeats, retries, and the proof of the network, in figures."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Mapping, Sequence
+
+from tare.analysis.calibration import Calibration
+from tare.analysis.history import History, history
+from tare.analysis.proofs import Weakness, uncrossed
+from tare.core.attempt import Attempt, Proof
+from tare.core.campaign import Campaign
+from tare.core.comparison import Estimate
+from tare.report.sections.accounting import Account
+from tare.report.sections.design import further_sentences, order_sentences
+from tare.report.sections.imported import imported_order
+from tare.report.sections.panels import is_shown
+from tare.report.variants import Configuration, Variant, Variants
+from tare.report.words.numbers import NARROW, coordinate, count, number, percent, words
+
+
+@dataclasses.dataclass(frozen=True)
+class Noise:
+    """How a case scatters from block to block: coefficients of variation over its sizes, and as a whole."""
+
+    side: Variant
+    place: Configuration
+    case: str
+    n_blocks: int
+    median: float
+    largest: float
+    largest_at: str
+    whole: str
+
+
+def noises(
+    estimates: Sequence[Estimate], campaign: Campaign, sides: Variants, whole: Mapping[str, str] | None = None
+) -> list[Noise]:
+    """Return the noise of each case's primary figures of merit, in the order of places and sides.
+
+    `whole` says, by case, how the mean over all sizes scatters.
+    """
+    found: dict[str, list[Estimate]] = {}
+    for one in estimates:
+        if one.cv is not None and is_shown(campaign, one.case, one.fom):
+            found.setdefault(one.case, []).append(one)
+    rows = [_noise(case, alike, sides, (whole or {}).get(case, "")) for case, alike in found.items()]
+    order = {place: rank for rank, place in enumerate(sides.places)}
+    return sorted(rows, key=lambda row: (order[row.place], row.side.index))
+
+
+def _noise(case: str, alike: list[Estimate], sides: Variants, whole: str) -> Noise:
+    worst = max(alike, key=lambda one: one.cv or 0.0)
+    where = " · ".join(coordinate(name, value) for name, value in worst.at.items())
+    return Noise(
+        side=sides.side_of[case],
+        place=sides.place_of[case],
+        case=case,
+        n_blocks=max(one.n_blocks for one in alike),
+        median=statistics.median(one.cv or 0.0 for one in alike),
+        largest=worst.cv or 0.0,
+        largest_at=f"{words(worst.fom)} {where}".rstrip(),
+        whole=whole,
+    )
+
+
+def facts(
+    campaign: Campaign, account: Account, noise: Sequence[Noise], calibration: Calibration | None = None
+) -> list[tuple[str, str]]:
+    """Return what bears on trust, as a term and a sentence each."""
+    happened = history(campaign)
+    found = [
+        ("Noise", _noise_sentence(noise)),
+        ("Load", _load_sentence(campaign)),
+        ("Transport", f"{_transport_sentence(campaign)}{_one_node_sentence(campaign)}"),
+        ("Repeats", _repeats_sentence(campaign, account, happened)),
+        ("Order", _order_sentence(campaign, happened)),
+    ]
+    return [*found, ("A/A", _calibration_sentence(calibration))] if calibration else found
+
+
+def _calibration_sentence(calibration: Calibration) -> str:
+    """Return what the reference against itself showed at this place: ``false alarms 3 of 96``."""
+    alarms = count(calibration.false_alarms, "false alarm")
+    said = (
+        f"The reference against itself, measured apart: {alarms} in {calibration.n_comparisons} comparisons."
+    )
+    if calibration.alarm_rate is None:
+        return said
+    rate = percent(calibration.alarm_rate, is_signed=False)
+    return f"{said} With its labels exchanged at random, {rate} of comparisons alarm."
+
+
+def _noise_sentence(noise: Sequence[Noise]) -> str:
+    if not noise:
+        return "Not known: no case has two measured blocks."
+    low, high = min(row.median for row in noise), max(row.median for row in noise)
+    ends = percent(low, is_signed=False), percent(high, is_signed=False)
+    span = ends[1] if ends[0] == ends[1] else f"{ends[0].removesuffix(f'{NARROW}%')} to {ends[1]}"
+    what = "coefficient of variation, by case; of several figures or sizes their median"
+    return f"Runs of one case scatter by {span} ({what})."
+
+
+def _load_sentence(campaign: Campaign) -> str:
+    loads = [one.load for one in campaign.measured() if one.load is not None]
+    if not loads:
+        return "The load of the machine was not recorded."
+    return (
+        f"The one-minute load average was {number(min(loads), 2)} to {number(max(loads), 2)} "
+        f"when runs started (median {number(statistics.median(loads), 2)})."
+    )
+
+
+def _transport_sentence(campaign: Campaign) -> str:
+    """Return on how many runs the network is proven, and how: no more than what is known of each."""
+    cases = campaign.cases
+    runs = [
+        one for one in campaign.measured() if cases[one.case].layout.nodes > 1 and cases[one.case].network
+    ]
+    if not runs:
+        return "No measured run spans several nodes over a named network; there was nothing to prove."
+    judged = [one for one in runs if one.proof is not None]
+    older = [one for one in runs if one.proof is None and one.transport]
+    n_others = len(runs) - len(judged) - len(older)
+    if not judged and not older:
+        return "No measured run had to prove which network its data took between nodes."
+    parts = [_strength_sentence(proof, judged) for proof in Proof]
+    if older:
+        parts.append(
+            f"{count(len(older), 'run was', 'runs were')} judged by an earlier version of Tare, which may "
+            "have taken start-up traffic for proof."
+        )
+    if n_others:
+        parts.append(f"{count(n_others, 'run')} had nothing to prove.")
+    return " ".join([*filter(None, parts), _words_sentence([*judged, *older])])
+
+
+def _one_node_sentence(campaign: Campaign) -> str:
+    """Return what is to say of cases of one node that differ from their reference in the network."""
+    n_cases = sum(1 for one in uncrossed(campaign) if one.weakness is Weakness.ONE_NODE)
+    if not n_cases:
+        return ""
+    told = count(n_cases, "case differs", "cases differ")
+    return (
+        f" {told} from the reference in the network, with all ranks on one node: nothing that they send each "
+        "other crosses it."
+    )
+
+
+def _strength_sentence(proof: Proof, judged: Sequence[Attempt]) -> str:
+    """Return the sentence on the runs with a proof of that strength; empty where there are none."""
+    n_runs = sum(1 for one in judged if one.proof is proof)
+    if n_runs == 0:
+        return ""
+    share = "each" if n_runs == len(judged) else str(n_runs)
+    of = f"{share} of {count(len(judged), 'measured run')}"
+    network = "the network which was asked for"
+    match proof:
+        case Proof.COUNTED:
+            return f"Counted on {of}: byte counters show that {network} carried the data."
+        case Proof.SAID:
+            return f"Said on {of}: no counter shows it, but the MPI itself names {network}."
+        case Proof.NOT_PROVEN:
+            return (
+                f"Not proven on {of}: no counter shows that {network} carried the data, and the MPI did not "
+                "say so."
+            )
+
+
+def _words_sentence(runs: Sequence[Attempt]) -> str:
+    """Return on how many of `runs` the MPI itself told its transport."""
+    told = sum(1 for one in runs if one.chosen)
+    if told == len(runs):
+        return "On each, the MPI itself told its transport."
+    if told:
+        return f"On {told} of them the MPI itself told its transport; on the others it said nothing."
+    return "Which transport the MPI chose is not known in its own words."
+
+
+def _order_sentence(campaign: Campaign, found: History) -> str:
+    told = [*order_sentences(campaign, found)]
+    if told:
+        return " ".join(told)
+    if campaign.is_imported:
+        runs = [one for one in campaign.measured() if one.source is not None]
+        return f"These runs were imported: {imported_order(runs)}."
+    return "No two runs were made in one pass over the cases."
+
+
+def _repeats_sentence(campaign: Campaign, account: Account, found: History) -> str:
+    blocks = {one.block for one in campaign.measured()}
+    warm = f"; {count(account.n_warmup, 'warm-up run')} beside them" if account.n_warmup else ""
+    sessions = f" in {len(found.sessions)} sessions" if len(found.sessions) > 1 else ""
+    further = " ".join(further_sentences(found)) if found.sessions else ""
+    return f"{count(len(blocks), 'block')} measured{sessions}{warm}. {further}".strip()

@@ -1,0 +1,214 @@
+"""What speaks against the numbers, case by case, and how the sides' scatters compare: for the page."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+from tare.analysis.quality import CaseScatter, Quality, QualityWarning
+from tare.analysis.repeatability import RepeatabilityWarning
+from tare.analysis.variability import Variability
+from tare.core.campaign import Campaign
+from tare.core.case import Pass
+from tare.report.variants import Variants
+from tare.report.words.changes import labelled
+from tare.report.words.numbers import NARROW, SPACE, listed, percent, ratio, ratio_bounds, visible, words
+from tare.report.words.quality_warnings import brief, cure, cure_of_noise, finding, imprecision_words, tested
+from tare.report.words.session_changes import CURE, changes_words
+
+_MOST_ALTERED = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class QualityWarningRow:
+    """A doubt about one case, or about all: `cases` leads to its runs."""
+
+    where: str
+    foms: str
+    finding: str
+    cure: str
+    cases: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class OddRun:
+    """A run far from the others of its case; `folder` holds its evidence."""
+
+    where: str
+    foms: str
+    block: int
+    finding: str
+    folder: str
+
+
+@dataclasses.dataclass(frozen=True)
+class QualityWarnings:
+    """What was tested, the doubts that touch an answer, and the single runs that lie far off."""
+
+    tested: str
+    rows: tuple[QualityWarningRow, ...]
+    odd_runs: tuple[OddRun, ...]
+    is_clear: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class VariabilityRow:
+    """The scatter of a contender against its reference's."""
+
+    side: str
+    place: str
+    fom: str
+    reference_cv: str
+    contender_cv: str
+    ratio: str
+    interval: str
+    n_blocks: int
+    paint: str
+    sign: str
+    verdict: str
+    note: str
+    cases: tuple[str, ...]
+
+
+def doubts(trust: Quality, campaign: Campaign, sides: Variants) -> QualityWarnings:
+    """Return the doubts of `trust` as the page tells them; figures of a case that tell the same together."""
+    grouped: dict[tuple[str | None, RepeatabilityWarning, tuple[Pass, ...]], list[QualityWarning]] = {}
+    for one in trust.doubts:
+        grouped.setdefault((one.case, one.suspicion, one.passes), []).append(one)
+    rows, odd = [], []
+    if campaign.altered:
+        rows.append(_altered(campaign))
+    if trust.imprecision is not None:
+        words_of = imprecision_words(trust.imprecision)
+        rows.append(QualityWarningRow("The campaign", "", words_of, cure_of_noise(trust.imprecision), ()))
+    changes = changes_words(trust.changes, sides.case_label)
+    if changes:
+        told = "; ".join(changes)
+        rows.append(QualityWarningRow("Between sessions", "", told, CURE, _changed(trust)))
+    for alike in grouped.values():
+        if alike[0].is_serious:
+            rows.append(_row(alike, campaign, sides))
+        else:
+            odd += _odd_runs(alike, campaign, sides)
+    is_clear = (
+        not (trust.doubts or changes or campaign.altered)
+        and trust.imprecision is None
+        and any(trust.n_tested.values())
+    )
+    return QualityWarnings(tested(trust), tuple(rows), tuple(odd), is_clear)
+
+
+def _altered(campaign: Campaign) -> QualityWarningRow:
+    """Return that evidence is not as it was; the figures stand in the journal, and may be what they were."""
+    count = len(campaign.altered)
+    some = [f"{folder} ({what})" for folder, what in islice(campaign.altered.items(), _MOST_ALTERED)]
+    more = [f"{count - len(some)} more"] if count > len(some) else []
+    whose, they = ("1 run", "it") if count == 1 else (f"{count} runs", "they")
+    told = f"The evidence of {whose} is not what it was when {they} ended: {listed([*some, *more])}"
+    return QualityWarningRow(
+        "The campaign", "", told, "'tare verify' names each file; restore them from a copy", ()
+    )
+
+
+def _changed(trust: Quality) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.case for one in trust.changes if one.is_serious))
+
+
+def _row(alike: Sequence[QualityWarning], campaign: Campaign, sides: Variants) -> QualityWarningRow:
+    first = alike[0]
+    return QualityWarningRow(
+        where=_where(first.case, sides),
+        foms=_foms(alike),
+        finding=finding(first),
+        cure=cure(first, campaign.plan.warmup),
+        cases=tuple(sides.side_of) if first.case is None else (first.case,),
+    )
+
+
+def _odd_runs(alike: Sequence[QualityWarning], campaign: Campaign, sides: Variants) -> list[OddRun]:
+    first = alike[0]
+    case = first.case or ""
+    folders = {one.together: one.folder for one in campaign.measured() if one.case == case}
+    return [
+        OddRun(
+            where=_where(case, sides),
+            foms=_foms(alike),
+            block=one.block,
+            finding=finding(first),
+            folder=folders[one],
+        )
+        for one in first.passes
+    ]
+
+
+def odd_runs(trust: Quality) -> frozenset[tuple[str, Pass]]:
+    """Return the case and the pass of each run that lies far off the others of its case."""
+    return frozenset(
+        (doubt.case, one)
+        for doubt in trust.doubts
+        if doubt.case is not None and doubt.suspicion is RepeatabilityWarning.OUTLIERS
+        for one in doubt.passes
+    )
+
+
+def _where(case: str | None, sides: Variants) -> str:
+    return "All cases" if case is None else sides.case_label(case)
+
+
+def _foms(alike: Iterable[QualityWarning]) -> str:
+    return listed([labelled(one.fom, one.labels) for one in alike if one.fom])
+
+
+def variability_rows(found: Sequence[Variability], trust: Quality, sides: Variants) -> list[VariabilityRow]:
+    """Return a row for each contender and place, by its first primary figure of merit.
+
+    Its note says where a doubt explains the scatter: a slow first block is no noise.
+    """
+    first: dict[str, Variability] = {}
+    for one in found:
+        first.setdefault(one.contender_case, one)
+    doubted = {doubt.case: brief(doubt) for doubt in reversed(trust.doubts)}
+    return [_variability_row(one, doubted, sides) for one in first.values()]
+
+
+def _variability_row(one: Variability, doubted: Mapping[str | None, str], sides: Variants) -> VariabilityRow:
+    is_known = one.ratio is not None
+    cases = (one.reference_case, one.contender_case)
+    notes = [f"{sides.side_of[case].name}: {doubted[case]}" for case in cases if case in doubted]
+    return VariabilityRow(
+        side=sides.side_of[one.contender_case].name,
+        place=sides.place_of[one.contender_case].label,
+        fom=words(one.fom),
+        reference_cv=_cv(one.reference_cv),
+        contender_cv=_cv(one.contender_cv),
+        ratio=ratio(one.ratio),
+        interval=ratio_bounds(one.ratio, one.low, one.high),
+        n_blocks=one.n_blocks,
+        paint=one.verdict.css_class if is_known else "missing",
+        sign=one.verdict.sign if is_known else "–",
+        verdict=one.verdict.scatter if is_known else "not known",
+        note=visible("; ".join(filter(None, (one.note, *notes)))),
+        cases=cases,
+    )
+
+
+def _cv(value: float | None) -> str:
+    return "–" if value is None else percent(value, is_signed=False)
+
+
+def whole_run_scatters(scatters: Iterable[CaseScatter]) -> dict[str, str]:
+    """Return, by case, how its first quoted figure scatters as a whole: ``2.1 % [1.5, 3.9]``."""
+    found: dict[str, str] = {}
+    for one in scatters:
+        if one.case not in found and one.cv is not None:
+            found[one.case] = _with_interval(one.cv, one.low, one.high)
+    return found
+
+
+def _with_interval(cv: float, low: float | None, high: float | None) -> str:
+    text = percent(cv, is_signed=False)
+    if low is None or high is None:
+        return text
+    ends = (percent(end, is_signed=False).removesuffix(f"{NARROW}%") for end in (low, high))
+    return f"{text}{SPACE}[{f',{SPACE}'.join(ends)}]"

@@ -1,0 +1,56 @@
+"""What decided how many blocks there are, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tare.analysis.budget import describe_budget
+from tare.analysis.history import History
+from tare.analysis.stop_reason import StopReason, ending
+from tare.core.campaign import Campaign
+from tare.core.study import Budget
+from tare.report.words.numbers import count, percent
+
+
+def ending_sentences(campaign: Campaign, found: History) -> Iterator[str]:
+    """Yield the rule that stops, what came of it, what the budget did, and how often results were seen."""
+    repeats = campaign.plan.repeats
+    if repeats.until is None and repeats.budget == Budget():
+        yield from _looks(campaign, found)
+        return
+    end = ending(campaign)
+    if repeats.until is not None:
+        blocks = f"{repeats.min} to {repeats.max}" if repeats.max > repeats.min else str(repeats.min)
+        yield (
+            f"The study asks for {blocks} blocks, until each interval is within "
+            f"± {percent(repeats.until, is_signed=False)}; the rule looks at widths alone, "
+            "taking blocks as independent, and never at verdicts."
+        )
+        yield _known(end)
+    if repeats.budget != Budget():
+        budget = f"A budget of {describe_budget(repeats.budget)} limits it"
+        yield f"{budget}{': no further run fits into that' if end.is_budget_spent else ''}."
+    yield from _looks(campaign, found)
+
+
+def _known(end: StopReason) -> str:
+    n_all = end.n_settled + len(end.unsettled)
+    if not n_all:
+        return "Nothing is known by now that it could judge."
+    if not end.unsettled:
+        return f"By now {'it is' if n_all == 1 else f'all {n_all} are'}."
+    if n_all == 1:
+        return "By now it is not."
+    return f"By now {end.n_settled} of {count(n_all, 'case')} {'is' if end.n_settled == 1 else 'are'}."
+
+
+def _looks(campaign: Campaign, found: History) -> Iterator[str]:
+    """Yield how often results could be looked at before more blocks were added, as the verdicts have it."""
+    last = max(found.looks.values(), default=1)
+    if last == 1:
+        return
+    more = "once" if last == 2 else f"{last - 1} times"
+    n_last = sum(look == last for look in found.looks.values())
+    one = "contender" if campaign.plan.reference else "case"
+    them = "them" if n_last == len(found.looks) else f"{n_last} of {count(len(found.looks), one)}"
+    yield f"Blocks were added {more} after results could be seen, so this is look {last} at {them}."

@@ -1,0 +1,232 @@
+"""How the page lays out a plan: the sides that are compared, and the places where they meet."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.comparison import Comparison
+from tare.core.plan import Plan
+from tare.core.values import Scalar
+from tare.core.workload import ParameterKind
+from tare.report.words.numbers import coordinate, count, counts_bytes, is_number, visible
+
+_DERIVED = ("ranks", "ranks_per_node", "threads", "bind")
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """The reference or a contender. `index` is 0 for the reference and picks colour and shape."""
+
+    name: str
+    is_reference: bool
+    index: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Configuration:
+    """Where sides meet: a workload with its varied parameters, at a number of nodes.
+
+    Places of one `problem` differ `along` one number only, that of nodes or, where it is the same
+    everywhere, of a setting such as threads, and lie `at` some value of it.
+    """
+
+    workload: str
+    title: str
+    nodes: int | None
+    problem: str
+    along: str
+    at: int | float
+    kinds: Mapping[str, ParameterKind] = dataclasses.field(default_factory=dict, compare=False)
+
+    @property
+    def label(self) -> str:
+        """Return it in one line: ``imb.pingpong · 2 nodes``."""
+        return f"{self.title} · {count(self.nodes, 'node') if self.nodes else 'nodes unknown'}"
+
+    @property
+    def step(self) -> str:
+        """Return where it lies among those of its problem: ``2 nodes``, ``4 threads``."""
+        return coordinate(self.along, self.at, self.kinds)
+
+
+@dataclasses.dataclass(frozen=True)
+class Variants:
+    """Every case of the plan by its side and its place, both in the plan's order.
+
+    `keys` are the settings that tell sides apart; `plan` tells what they count.
+    """
+
+    sides: tuple[Variant, ...]
+    places: tuple[Configuration, ...]
+    side_of: dict[str, Variant]
+    place_of: dict[str, Configuration]
+    plan: Plan
+    keys: tuple[str, ...] = ()
+
+    @property
+    def reference(self) -> Variant | None:
+        """Return the side that the others are held against, if the study names one."""
+        return next((side for side in self.sides if side.is_reference), None)
+
+    @property
+    def contenders(self) -> tuple[Variant, ...]:
+        """Return the other sides."""
+        return tuple(side for side in self.sides if not side.is_reference)
+
+    def kinds_of(self, workload: str) -> Mapping[str, ParameterKind]:
+        """Return the kinds of the settings of `workload`, by name."""
+        return self.plan.kinds_of(workload)
+
+    def counts_bytes(self, name: str, workload: str) -> bool:
+        """Return whether a setting or coordinate counts bytes."""
+        return counts_bytes(name) or self.kinds_of(workload).get(name) is ParameterKind.BYTES
+
+    def cases(self, side: Variant, place: Configuration) -> tuple[str, ...]:
+        """Return the ids of the cases of `side` at `place`."""
+        return tuple(
+            case for case in self.side_of if self.side_of[case] == side and self.place_of[case] == place
+        )
+
+    def case_label(self, case: str) -> str:
+        """Return what a case is called: its side and its place."""
+        return f"{self.side_of[case].name} · {self.place_of[case].label}"
+
+
+def lay_out(campaign: Campaign, comparisons: Iterable[Comparison]) -> Variants:
+    """Return the sides and places of the cases of `campaign`.
+
+    The settings that tell sides apart are those in which any contender differs from its reference.
+    """
+    cases = campaign.plan.cases
+    keys = _side_keys(campaign, comparisons)
+    named_by = _naming_factors(cases, keys)
+    names = {case.id: _side_name(case, keys, named_by, campaign.plan) for case in cases}
+    has_reference = bool(campaign.plan.reference)
+    is_reference = {names[case.id] for case in cases if has_reference and campaign.plan.is_reference(case)}
+    ordered = sorted(dict.fromkeys(names.values()), key=lambda name: name not in is_reference)
+    offset = 0 if is_reference else 1
+    sides = {name: Variant(name, name in is_reference, index + offset) for index, name in enumerate(ordered)}
+    varying = _varying(cases, campaign.plan, keys)
+    places = {case.id: _place(case, campaign.plan, varying[case.workload]) for case in cases}
+    problems = list(dict.fromkeys(place.problem for place in places.values()))
+    turns = {problem: turn for turn, problem in enumerate(problems)}
+    return Variants(
+        sides=tuple(sides.values()),
+        places=tuple(
+            sorted(dict.fromkeys(places.values()), key=lambda place: (turns[place.problem], place.at))
+        ),
+        side_of={case: sides[name] for case, name in names.items()},
+        place_of=places,
+        plan=campaign.plan,
+        keys=keys,
+    )
+
+
+def _side_keys(campaign: Campaign, comparisons: Iterable[Comparison]) -> tuple[str, ...]:
+    differing = {name for one in comparisons for name in (*one.reference, *one.contender)}
+    differing |= set(campaign.plan.reference)
+    if not differing:
+        differing = {"platform", "network", "storage", "io"}
+    order = ("platform", "network", "storage", "io")
+    known = [*order, *sorted(differing.difference(order))]
+    rows = [case.settings for case in campaign.plan.cases]
+    varying = tuple(name for name in known if name in differing and len({row.get(name) for row in rows}) > 1)
+    return varying or tuple(name for name in known if name in campaign.plan.reference)
+
+
+def _naming_factors(cases: tuple[Case, ...], keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the factors whose level names tell the same sides apart as `keys` do."""
+    factors = dict.fromkeys(factor for case in cases for factor in case.names)
+    found = []
+    for factor in factors:
+        pairs = {(case.names.get(factor), _values(case, keys)) for case in cases}
+        is_one_to_one = len(pairs) == len({name for name, _ in pairs}) == len({row for _, row in pairs})
+        if is_one_to_one and len(pairs) > 1:
+            found.append(factor)
+    return tuple(found)
+
+
+def _values(case: Case, keys: tuple[str, ...]) -> tuple[Scalar | None, ...]:
+    return tuple(case.settings.get(key) for key in keys)
+
+
+def _side_name(case: Case, keys: tuple[str, ...], named_by: tuple[str, ...], plan: Plan) -> str:
+    for factor in named_by:
+        if factor in case.names:
+            return visible(case.names[factor])
+    values = [_level(plan, case, key) for key in keys if key in case.settings]
+    return visible(" · ".join(values)) or "all cases"
+
+
+def _level(plan: Plan, case: Case, key: str) -> str:
+    value = case.settings[key]
+    return str(value) if isinstance(value, str) else _setting(plan, case, key)
+
+
+def _setting(plan: Plan, case: Case, name: str) -> str:
+    """Return a setting of a case with its name; in binary prefixes where it counts bytes."""
+    return coordinate(name, case.settings[name], plan.kinds_of(case.workload))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Varying:
+    """What varies among the cases of one workload: settings that tell places apart, and their levels."""
+
+    names: frozenset[str]
+    levels: Mapping[str, frozenset[Scalar | None]]
+
+
+def _varying(cases: Iterable[Case], plan: Plan, keys: tuple[str, ...]) -> dict[str, _Varying]:
+    """Return what varies, by workload."""
+    by_workload: dict[str, list[dict[str, Scalar]]] = {}
+    for case in cases:
+        by_workload.setdefault(case.workload, []).append(case.settings)
+    found = {}
+    for workload, rows in by_workload.items():
+        told = [name for name in plan.varied if name not in keys and name not in ("workload", "nodes")]
+        levels = {name: frozenset(row.get(name) for row in rows) for name in ("nodes", *told)}
+        telling = (
+            name
+            for name in told
+            if len(levels[name]) > 1 and not (name in _DERIVED and _follows_nodes(name, rows))
+        )
+        found[workload] = _Varying(frozenset(telling), levels)
+    return found
+
+
+def _place(case: Case, plan: Plan, varying: _Varying) -> Configuration:
+    row = case.settings
+    shown = [name for name in row if name in varying.names]
+    along, at = _along(row, shown, varying.levels)
+    title, problem = (
+        visible(" · ".join([case.workload, *(_setting(plan, case, name) for name in names)]))
+        for names in (shown, [name for name in shown if name != along])
+    )
+    nodes = None if "nodes" in case.unknown else case.layout.nodes
+    return Configuration(case.workload, title, nodes, problem, along, at, plan.kinds_of(case.workload))
+
+
+def _along(
+    row: dict[str, Scalar], shown: Sequence[str], levels: Mapping[str, frozenset[Scalar | None]]
+) -> tuple[str, int | float]:
+    """Return the number along which a workload is looked at, and where `row` lies on it.
+
+    It is that which has the most values, but nodes where there are several numbers of them.
+    """
+    if len(levels["nodes"]) == 1:
+        for name in sorted(shown, key=lambda name: -len(levels[name])):
+            value = row[name]
+            if is_number(value) and all(is_number(level) for level in levels[name]):
+                return name, value
+    nodes = row.get("nodes")
+    return "nodes", nodes if is_number(nodes) else 1
+
+
+def _follows_nodes(name: str, rows: list[dict[str, Scalar]]) -> bool:
+    by_nodes: dict[Scalar, set[Scalar]] = {}
+    for row in rows:
+        by_nodes.setdefault(row.get("nodes", ""), set()).add(row.get(name, ""))
+    return all(len(values) == 1 for values in by_nodes.values())

@@ -1,0 +1,183 @@
+"""Doubts in words: what stands against a number, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tare.analysis.precision import Imprecision
+from tare.analysis.quality import Quality, QualityWarning
+from tare.analysis.repeatability import RepeatabilityWarning
+from tare.report.words.numbers import count, listed, number, percent, quantity
+from tare.stats.modes import MIN_FOR_MODES
+from tare.stats.series import MIN_SERIES
+from tare.stats.warmup import MIN_FOR_WARM_UP
+
+_LOOKED_FOR = {
+    RepeatabilityWarning.DRIFT: "drift",
+    RepeatabilityWarning.WARM_UP: "warm-up",
+    RepeatabilityWarning.MODES: "two modes",
+    RepeatabilityWarning.AUTOCORRELATION: "runs that resemble the one before",
+    RepeatabilityWarning.OUTLIERS: "outliers",
+}
+
+
+def finding(doubt: QualityWarning) -> str:
+    """Return what was found, as a clause about its case: ``drifts by +0.8 % a block``.
+
+    Few blocks cannot tell a drift from a state that lasts for some of them, and the clause says so.
+    """
+    if doubt.case is None:
+        return _shared_finding(doubt)
+    if doubt.may_wander:
+        way, share = "rises" if doubt.size > 0 else "falls", percent(abs(doubt.size), is_signed=False)
+        return f"{way} by {share} a block, or wanders: {count(doubt.n_blocks, 'block')} cannot tell which"
+    if doubt.suspicion is RepeatabilityWarning.DRIFT:
+        return f"drifts by {percent(doubt.size)} a block, over {count(doubt.n_blocks, 'block')}"
+    if doubt.suspicion is RepeatabilityWarning.WARM_UP:
+        return f"{_blocks(doubt.blocks)} {_stand(doubt.blocks)} apart from the rest: {percent(doubt.size)}"
+    if doubt.suspicion is RepeatabilityWarning.MODES:
+        low, high = (quantity(level, doubt.unit) for level in doubt.levels)
+        return f"has two modes, at {low} and {high}: {_blocks(doubt.blocks)} of {doubt.n_blocks} in one"
+    if doubt.suspicion is RepeatabilityWarning.AUTOCORRELATION:
+        what = "its ratio to the reference" if doubt.is_of_ratio else "each run"
+        when = "in the block before" if doubt.is_of_ratio else "before"
+        return (
+            f"{what} resembles the one {when}: autocorrelation {doubt.size:.2f}, where noise "
+            f"stays below {doubt.levels[0]:.2f}"
+        )
+    up_to = "" if len(doubt.blocks) == 1 else "up to "
+    return f"{_blocks(doubt.blocks)} {_lie(doubt.blocks)} far off: {up_to}{percent(doubt.size)} of the median"
+
+
+def brief(doubt: QualityWarning) -> str:
+    """Return the name of a doubt."""
+    return "drift, or wandering" if doubt.may_wander else str(doubt.suspicion)
+
+
+def imprecision_words(found: Imprecision) -> str:
+    """Return that noise or load keeps most ratios undecided, with the figures that show it."""
+    asked, known, scatter = (
+        percent(one, is_signed=False) for one in (found.margin, found.half_width, found.scatter)
+    )
+    text = (
+        f"{found.n_wide} of {count(found.n_ratios, 'ratio')} undecided, known to ±{known} in the "
+        f"median, where {asked} was asked about: ratios scatter by {scatter} from block to block, so that "
+        f"±{asked} takes about {number(found.n_needed, 2)} blocks: the machine was too noisy for that "
+        "question"
+    )
+    if found.load is None or not found.is_overloaded:
+        return text
+    low, high = (number(one, 2) for one in found.load)
+    cpus = "" if found.n_cpus is None else f", on nodes of {count(found.n_cpus, 'CPU')}"
+    return f"{text}; the load average was {low} to {high} when runs started{cpus}"
+
+
+def cure_of_noise(found: Imprecision) -> str:
+    """Return what to do where the machine was too noisy for what was asked."""
+    quiet = (
+        " End what else runs there, or give ranks fewer CPUs than there are." if found.is_overloaded else ""
+    )
+    return f"Take more blocks, ask about larger differences (margin), or measure on a quieter machine.{quiet}"
+
+
+def _shared_finding(doubt: QualityWarning) -> str:
+    way = "worse" if doubt.size > 0 else "better"
+    share = percent(abs(doubt.size), is_signed=False)
+    if doubt.may_wander:
+        blocks = count(doubt.n_blocks, "block")
+        return f"get {way} alike by {share} a block, or wander alike: {blocks} cannot tell which"
+    if doubt.suspicion is RepeatabilityWarning.DRIFT:
+        return f"get {way} alike by {share} a block, over {count(doubt.n_blocks, 'block')}"
+    return f"are {way} alike in {_blocks(doubt.blocks)}: by {share} next to the rest"
+
+
+def cure(doubt: QualityWarning, warmup: int) -> str:
+    """Return what to do about it, in one sentence or two; `warmup` is what the study has already."""
+    if doubt.suspicion is RepeatabilityWarning.DRIFT:
+        return _DRIFT_OF_ALL if doubt.case is None else _DRIFT
+    if doubt.suspicion is RepeatabilityWarning.WARM_UP:
+        return (
+            f"It looks like warm-up: write “warmup: {warmup + len(doubt.blocks)}” into the study and run it "
+            "again."
+        )
+    if doubt.suspicion is RepeatabilityWarning.MODES:
+        return _step(doubt) or _MODES
+    if doubt.suspicion is RepeatabilityWarning.AUTOCORRELATION:
+        return _AUTOCORRELATION
+    return f"{_OUTLIERS} {_FIRST}" if doubt.blocks[0] == 1 and doubt.n_blocks < MIN_FOR_WARM_UP else _OUTLIERS
+
+
+_DRIFT_OF_ALL = (
+    "Ratios are paired by block, so they hold; the values themselves are of their hour. Look for what "
+    "changes with time: clock frequency, temperature, other jobs, a file system that fills."
+)
+_DRIFT = (
+    "Its mean mixes early and late. Look for what changes with time in this case and not in the others, "
+    "such as a cache or a file system that fills."
+)
+_MODES = (
+    "The mean lies where hardly any run does. Look at what differs between the runs of either mode, such as "
+    "the placement of ranks, the route, or the clock frequency."
+)
+_AUTOCORRELATION = (
+    "Such runs tell less than as many independent ones, so the interval is too narrow. Take more blocks, "
+    "or wait between them."
+)
+_OUTLIERS = "It counts like any other run; its evidence may say what happened."
+_FIRST = f"Whether a slow first block is warm-up or chance can be told from {MIN_FOR_WARM_UP} blocks on."
+
+
+def _step(doubt: QualityWarning) -> str:
+    """Return the cure where one mode is the end of the series: then something changed in between."""
+    first, last = doubt.blocks[0], doubt.blocks[-1]
+    if last - first + 1 != len(doubt.blocks):
+        return ""
+    if len(doubt.blocks) < last:
+        return f"Something changed with block {first}: compare the environment and evidence before and after."
+    return f"Something changed after block {last}: compare the environment and evidence before and after."
+
+
+def tested(trust: Quality) -> str:
+    """Return what was looked for, and what could not be, in a sentence or two."""
+    looked = [suspicion for suspicion, n in trust.n_tested.items() if n]
+    if not looked:
+        return f"Not tested for drift, warm-up or outliers: that takes {MIN_SERIES} blocks."
+    names = listed([_LOOKED_FOR[suspicion] for suspicion in looked])
+    sentence = f"{count(trust.n_figures, 'figure')} tested for {names}, corrected for looking at so many."
+    return f"{sentence} {_untested(trust)}".rstrip()
+
+
+def _untested(trust: Quality) -> str:
+    parts = []
+    if not trust.is_in_order:
+        parts.append("In what order these runs were made is not known, so nothing is said of change in time.")
+    if (
+        trust.is_in_order
+        and trust.n_tested[RepeatabilityWarning.DRIFT]
+        and not trust.n_tested[RepeatabilityWarning.WARM_UP]
+    ):
+        parts.append(f"A warm-up cannot be told with fewer than {MIN_FOR_WARM_UP} blocks.")
+    n_modes, n_outliers = (
+        trust.n_tested[one] for one in (RepeatabilityWarning.MODES, RepeatabilityWarning.OUTLIERS)
+    )
+    if n_modes == 0:
+        parts.append(f"Two modes cannot be told with fewer than {MIN_FOR_MODES} blocks.")
+    elif n_modes < n_outliers:
+        parts.append(f"Two modes can be told in {n_modes} of them, which have {MIN_FOR_MODES} blocks.")
+    return " ".join(parts)
+
+
+def _blocks(blocks: Sequence[int]) -> str:
+    if len(blocks) == 1:
+        return f"block {blocks[0]}"
+    if len(blocks) > 2 and blocks[-1] - blocks[0] + 1 == len(blocks):
+        return f"blocks {blocks[0]} to {blocks[-1]}"
+    return f"blocks {listed([str(block) for block in blocks])}"
+
+
+def _stand(blocks: Sequence[int]) -> str:
+    return "stands" if len(blocks) == 1 else "stand"
+
+
+def _lie(blocks: Sequence[int]) -> str:
+    return "lies" if len(blocks) == 1 else "lie"

@@ -1,0 +1,39 @@
+"""What changed between sessions, in words that every output shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tare.analysis.session_changes import SessionChange
+from tare.report.words.changes import factor, labelled, shares
+from tare.report.words.numbers import count, is_manifold
+
+MOST_CHANGES = 3
+"""More are only counted."""
+
+
+def change_words(one: SessionChange, label: Callable[[str], str]) -> str:
+    """Return a change as a sentence without its end, with its 95 % interval."""
+    told = (
+        factor(one.ratio, one.low, one.high)
+        if is_manifold(one.ratio)
+        else shares(one.ratio - 1, (one.low - 1, one.high - 1))
+    )
+    who = f"the reference itself ({label(one.case)})" if one.is_reference else label(one.case)
+    what = labelled(one.fom, one.labels)
+    return f"{who} measured {what} {told} in session {one.after} next to session {one.before}"
+
+
+def changes_words(found: Sequence[SessionChange], label: Callable[[str], str]) -> list[str]:
+    """Return what changed between sessions beyond chance and margin, line by line; none where nothing did."""
+    serious = [one for one in found if one.is_serious]
+    lines = [change_words(one, label) for one in serious[:MOST_CHANGES]]
+    if len(serious) > MOST_CHANGES:
+        lines.append(f"{count(len(serious) - MOST_CHANGES, 'more figure')} changed between sessions")
+    return lines
+
+
+CURE = (
+    "Ratios are paired within a session, so they hold; the case's own value mixes its sessions. Look for "
+    "what changed in between, such as the kernel, the firmware, the clock frequency or other jobs."
+)

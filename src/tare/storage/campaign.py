@@ -1,0 +1,218 @@
+"""Make, read and freeze campaign folders."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tare.core.attempt import Attempt, State
+from tare.core.campaign import Campaign, Environment
+from tare.core.case import Pass
+from tare.core.errors import CampaignError, NoCampaign
+from tare.core.plan import MOST_RUNS, Plan
+from tare.core.safe_folder import SafeFolder
+from tare.storage.journal import (
+    AttemptBegan,
+    AttemptEnded,
+    AttemptWaits,
+    BlockBegan,
+    Event,
+    Journal,
+    is_held,
+    read_events,
+)
+from tare.storage.journal_state import JournalState, key_of
+from tare.storage.reading import read_json
+from tare.storage.sessions import with_passes
+from tare.storage.telemetry import read_means
+
+JOURNAL = "journal.jsonl"
+PLAN = "plan.json"
+ENVIRONMENTS = "environments"
+
+
+_ATTEMPT = re.compile(r"attempts/(?P<case>[^/]+)/(?P<block>0|-?[1-9]\d{0,8})\.(?P<attempt>[1-9]\d{0,8})")
+
+
+def is_campaign(folder: Path) -> bool:
+    """Return whether `folder` holds a campaign."""
+    return SafeFolder(folder, PLAN).is_file()
+
+
+def open_journal(folder: Path) -> Journal:
+    """Make `folder` unless it is there, and hold its journal against every other process."""
+    try:
+        SafeFolder(folder).make_folder()
+        return Journal(folder / JOURNAL)
+    except OSError as error:
+        raise CampaignError.from_os(folder, error) from error
+
+
+def freeze(folder: Path, plan: Plan, texts: dict[str, str]) -> None:
+    """Write the plan, and the study and site files as they are now (`texts` by file name).
+
+    Each file is replaced as a whole or not at all. Raises DiskFull or CampaignError.
+    """
+    try:
+        for name, text in texts.items():
+            SafeFolder(folder, name).replace(text.encode())
+        SafeFolder(folder, PLAN).replace(msgspec.json.format(msgspec.json.encode(plan), indent=1))
+    except OSError as error:
+        raise CampaignError.from_os(folder, error) from error
+
+
+def read_plan(folder: Path) -> Plan:
+    """Return the frozen plan of the campaign in `folder`. Raises NoCampaign where none was ever there."""
+    try:
+        plan = read_json(SafeFolder(folder, PLAN), Plan, "restore it from a copy")
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ENOTDIR} and not SafeFolder(folder, JOURNAL).exists():
+            raise NoCampaign(folder, f"{PLAN}: {error.strerror}") from error
+        raise CampaignError(f"{folder / PLAN}: {error.strerror}; restore it from a copy") from error
+    _require_few(folder, plan)
+    return plan
+
+
+def _require_few(folder: Path, plan: Plan) -> None:
+    most = len(plan.cases) * max(plan.repeats.min, plan.repeats.max, plan.warmup)
+    if most > MOST_RUNS:
+        raise CampaignError(
+            f"{folder / PLAN}: damaged ({most:.3g} runs, more than the {MOST_RUNS} that can be); restore it"
+        )
+
+
+def read_campaign(folder: Path) -> Campaign:
+    """Return the campaign in `folder` as far as it has come, also while it runs.
+
+    An attempt that began and did not end is RUNNING in a live campaign, and LOST otherwise.
+    Raises CampaignError when the folder holds no campaign or is damaged.
+    """
+    plan = read_plan(folder)
+    is_running = is_held(folder / JOURNAL)
+    events = read_events(folder / JOURNAL) if SafeFolder(folder, JOURNAL).exists() else ()
+    if _unknown_case(plan, events) is not None:
+        plan = read_plan(folder)  # a session that has just begun made it longer
+    if (unknown := _unknown_case(plan, events)) is not None:
+        raise CampaignError(
+            f"{folder / JOURNAL}: tells of the case {unknown}, which {PLAN} does not have; restore both from "
+            "one copy"
+        )
+    state = JournalState(events)
+    attempts = with_passes(state.current_attempts(is_running=is_running))
+    if means := read_means(folder):
+        attempts = tuple(msgspec.structs.replace(one, imported=means.get(one.folder, {})) for one in attempts)
+    return Campaign(
+        folder=folder,
+        plan=plan,
+        attempts=attempts,
+        orders=state.orders,
+        sessions=tuple(state.sessions),
+        environments=_read_environments(folder),
+        is_running=is_running,
+    )
+
+
+def _unknown_case(plan: Plan, events: tuple[Event, ...]) -> str | None:
+    """Return a case that runs are told of and that the plan does not have; None where there is none."""
+    told = {event.case for event in events if isinstance(event, AttemptBegan | AttemptWaits)}
+    told |= {event.attempt.case for event in events if isinstance(event, AttemptEnded)}
+    told |= {case for event in events if isinstance(event, BlockBegan) for case in event.order}
+    return min(told - {case.id for case in plan.cases}, default=None)
+
+
+class RecordedCampaign(NamedTuple):
+    """What a journal tells to a process that goes on with it.
+
+    `begun` are the attempts that have no end on record, `passes` holds the cases that each pass was to run
+    once more. `last_at` is when the last attempt ended or began, and `last_block` the block of the last that
+    began, None before the first.
+    """
+
+    attempts: tuple[Attempt, ...]
+    begun: tuple[Attempt, ...]
+    orders: dict[int, list[str]]
+    passes: dict[Pass, list[str]]
+    n_sessions: int
+    last_at: float | None
+    last_block: int | None
+
+
+def read_past(events: Iterable[Event]) -> RecordedCampaign:
+    """Return what `events` tell to a process that goes on."""
+    state = JournalState(events)
+    attempts = with_passes(state.current_attempts(is_running=False))
+    return RecordedCampaign(
+        attempts=attempts,
+        begun=tuple(one for one in attempts if key_of(one) in state.under_way),
+        orders=state.orders,
+        passes=state.passes,
+        n_sessions=len(state.sessions),
+        last_at=state.last_at,
+        last_block=state.last_block,
+    )
+
+
+def untold(place: SafeFolder, attempts: Iterable[Attempt]) -> Iterator[str]:
+    """Yield the folders of attempts in the campaign `place` that no line of the journal tells of."""
+    known = {one.folder for one in attempts}
+    for case in (place / "attempts").folders():
+        for one in case.folders():
+            name = f"attempts/{case.name}/{one.name}"
+            if name not in known:
+                yield name
+
+
+def with_untold(past: RecordedCampaign, folder: Path, plan: Plan) -> RecordedCampaign:
+    """Return `past` with the attempts of the plan that only their folders tell of, as begun and not ended.
+
+    That an attempt begins is not synced: when a machine loses its power, the line may go and the folder stay.
+    """
+    cases = {case.id for case in plan.cases}
+    found = []
+    for name in untold(SafeFolder(folder), past.attempts):
+        told = _ATTEMPT.fullmatch(name)
+        if told and told["case"] in cases:
+            attempt = Attempt(
+                case=told["case"],
+                block=int(told["block"]),
+                attempt=int(told["attempt"]),
+                state=State.LOST,
+                reason="its folder is there, and no line of the journal told of it",
+                started_at=None,
+                session=past.n_sessions,
+            )
+            found.append(attempt)
+    return past._replace(attempts=(*past.attempts, *found), begun=(*past.begun, *found))
+
+
+def store_environment(folder: Path, environment: Environment) -> str:
+    """Write `environment` once, named by the hash of its content; return the hash."""
+    data = msgspec.json.format(msgspec.json.encode(environment, order="sorted"), indent=1)
+    name = hashlib.blake2b(data, digest_size=8).hexdigest()
+    place = SafeFolder(folder, ENVIRONMENTS, f"{name}.json")
+    if not place.is_file():
+        try:
+            place.replace(data)
+        except OSError as error:
+            raise CampaignError.from_os(folder, error) from error
+    return name
+
+
+def read_environment(folder: Path, name: str) -> Environment:
+    """Return what `store_environment` has written under this hash. Raises CampaignError."""
+    place = SafeFolder(folder, ENVIRONMENTS, f"{name}.json")
+    try:
+        return read_json(place, Environment, "delete it: figures do not depend on it")
+    except OSError as error:
+        raise CampaignError(f"{error.filename}: cannot read: {error.strerror}") from error
+
+
+def _read_environments(folder: Path) -> dict[str, Environment]:
+    names = (one.name.removesuffix(".json") for one in SafeFolder(folder, ENVIRONMENTS).files("*.json"))
+    return {name: read_environment(folder, name) for name in names}

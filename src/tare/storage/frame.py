@@ -1,0 +1,145 @@
+"""A campaign as tidy rows: one a measurement, with everything that is known of it as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tare.core.attempt import Attempt, Series, State
+from tare.core.campaign import Campaign
+from tare.core.values import Scalar
+from tare.core.workload import Better
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SCHEMA_VERSION = 1
+"""Goes up when a column changes its name or its meaning; new columns do not count."""
+
+RUN_COLUMNS = ("schema_version", "campaign", "case", "block", "attempt", "session", "state", "started_at")
+VALUE_COLUMNS = ("fom", "unit", "better", "value")
+
+
+class _Rows(msgspec.Struct):
+    """Measurements gathered column by column; `series` is the row of `heads` that each belongs to."""
+
+    heads: list[tuple[Attempt, Series]]
+    lengths: list[int]
+    values: list[float]
+    coordinates: dict[str, list[Scalar | None]]
+
+
+def tidy(campaign: Campaign) -> pl.DataFrame:
+    """Return every measurement of every attempt as one row, in the order of the journal.
+
+    Rows of warm-up blocks (0 and below) and of attempts that do not count are there too, as `block`
+    and `state` say. A setting whose name is that of a run or value column becomes ``setting_…``, a
+    coordinate whose name is taken ``at_…``. A column whose values differ in type is text. Text is
+    polars' Categorical, so that a million rows take some hundred megabytes.
+    """
+    import numpy as np
+    import polars as pl
+
+    rows = _gather(campaign.attempts)
+    settings = _settings(campaign)
+    heads = pl.DataFrame(_head_columns(campaign, rows.heads)).join(
+        settings, on="case", how="left", maintain_order="left"
+    )
+    named = _renamed(rows.coordinates, "at_", {*RUN_COLUMNS, *VALUE_COLUMNS, *settings.columns})
+    coordinates = [_column(named[name], values) for name, values in rows.coordinates.items()]
+    which = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
+    return heads[which].select(
+        *RUN_COLUMNS,
+        *(name for name in settings.columns if name != "case"),
+        *coordinates,
+        *(name for name in VALUE_COLUMNS if name != "value"),
+        pl.Series("value", rows.values, pl.Float64),
+    )
+
+
+def _gather(attempts: Iterable[Attempt]) -> _Rows:
+    rows = _Rows([], [], [], {})
+    for attempt in attempts:
+        for series in (*attempt.series, *attempt.telemetry_series):
+            n_before = len(rows.values)
+            rows.heads.append((attempt, series))
+            rows.lengths.append(len(series.values))
+            rows.values.extend(series.values)
+            for name, column in series.at.items():
+                known = rows.coordinates.setdefault(name, [])
+                known.extend([None] * (n_before - len(known)))  # series before lacked this coordinate
+                known.extend(column)
+    for known in rows.coordinates.values():
+        known.extend([None] * (len(rows.values) - len(known)))
+    return rows
+
+
+def _head_columns(campaign: Campaign, heads: Sequence[tuple[Attempt, Series]]) -> list[pl.Series]:
+    """Return one row a series: what its measurements share."""
+    import polars as pl
+
+    attempts = [attempt for attempt, _ in heads]
+    states, directions = [str(state) for state in State], [str(better) for better in Better]
+    started = pl.Series([one.started_at for one in attempts], dtype=pl.Float64)
+    started_at = pl.from_epoch((started * 1000).cast(pl.Int64), time_unit="ms").dt.replace_time_zone("UTC")
+    return [
+        pl.Series("schema_version", [SCHEMA_VERSION] * len(heads), pl.Int32),
+        pl.Series(
+            "campaign", [campaign.signs.only(campaign.folder.resolve().name)] * len(heads), pl.Categorical
+        ),
+        pl.Series("case", [one.case for one in attempts], pl.Categorical),
+        pl.Series("block", [one.block for one in attempts], pl.Int32),
+        pl.Series("attempt", [one.attempt for one in attempts], pl.Int32),
+        pl.Series("session", [one.session for one in attempts], pl.Int32),
+        pl.Series("state", [str(one.state) for one in attempts], pl.Enum(states)),
+        started_at.alias("started_at"),
+        pl.Series("fom", [series.fom for _, series in heads], pl.Categorical),
+        pl.Series("unit", [series.unit for _, series in heads], pl.Categorical),
+        pl.Series(
+            "better", [series.better and str(series.better) for _, series in heads], pl.Enum(directions)
+        ),
+    ]
+
+
+def _settings(campaign: Campaign) -> pl.DataFrame:
+    """Return one row a case: its id and its settings, in the order in which cases name them."""
+    import polars as pl
+
+    settings = [case.settings for case in campaign.plan.cases]
+    names = list(dict.fromkeys(name for one in settings for name in one))
+    named = _renamed(names, "setting_", {*RUN_COLUMNS, *VALUE_COLUMNS})
+    ids = pl.Series("case", [case.id for case in campaign.plan.cases], pl.Categorical)
+    return pl.DataFrame([ids, *(_column(named[name], [one.get(name) for one in settings]) for name in names)])
+
+
+def _renamed(names: Iterable[str], prefix: str, taken: set[str]) -> dict[str, str]:
+    """Return the column of each name, with `prefix` where the bare name is `taken`."""
+    return {name: prefix + name if name in taken else name for name in names}
+
+
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
+
+def _column(name: str, values: Sequence[Scalar | None]) -> pl.Series:
+    """Return values as one column: of their own type if they have one, numbers as numbers, else text.
+
+    Whole numbers that 64 bits do not hold are text, so that none is changed.
+    """
+    import polars as pl
+
+    types = {type(value) for value in values} - {type(None)}
+    if any(isinstance(value, int) and not _LEAST <= value <= _MOST for value in values):
+        types = {str}
+    if types == {bool}:
+        return pl.Series(name, values, pl.Boolean)
+    if types == {int}:
+        return pl.Series(name, values, pl.Int64)
+    if types and types <= {int, float}:
+        return pl.Series(name, values, pl.Float64)
+    return pl.Series(name, [None if value is None else _text(value) for value in values], pl.Categorical)
+
+
+def _text(value: Scalar) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

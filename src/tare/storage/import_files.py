@@ -1,0 +1,77 @@
+"""Files that were read for an import, before they have their places among its runs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tare.core.attempt import Series, Source, State
+from tare.core.case import Case
+from tare.core.values import Scalar
+from tare.storage.candidates import Candidate
+from tare.storage.import_summary import Origin, Understood
+from tare.storage.trees import printable
+
+
+class ReadFile(NamedTuple):
+    """What a file came to: its figures, or why it does not count."""
+
+    state: State
+    reason: str = ""
+    check: str = ""
+    series: tuple[Series, ...] = ()
+    printed: Mapping[str, tuple[Scalar, ...]] = {}
+
+
+class ReadFiles(NamedTuple):
+    """A file that is new, with what was read of it."""
+
+    case: Case
+    candidate: Candidate
+    source: Source
+    judged: ReadFile
+    understood: Understood
+
+
+def _told(one: ReadFiles) -> tuple[object, ...]:
+    """Return the settings that were told of a file, in a fixed order."""
+    return tuple(sorted((name, str(value)) for name, value in one.candidate.settings.items()))
+
+
+def joined(sifted: Sequence[ReadFiles]) -> Iterator[ReadFiles]:
+    """Yield the files, of which those without a figure join the runs that are told the same.
+
+    What broke off before it printed its ranks is a run of the case that the others are of, where these
+    are of one case; it gives no figure, so that nothing is made up.
+    """
+    told: dict[tuple[object, ...], dict[str, ReadFiles]] = defaultdict(dict)
+    for one in sifted:
+        if one.judged.state is State.DONE:
+            told[_told(one)].setdefault(one.case.id, one)
+    for one in sifted:
+        same = told.get(_told(one), {})
+        other = next(iter(same.values())) if len(same) == 1 else None
+        lacks = other is not None and one.case.settings.items() < other.case.settings.items()
+        if other is not None and lacks and one.judged.state is not State.DONE:
+            yield one._replace(case=other.case)
+        else:
+            yield one
+
+
+def unparted(sifted: Sequence[ReadFiles]) -> Iterator[str]:
+    """Yield a remark for each case with files in several folders, where no path or table told settings."""
+    told = {Origin.PATTERN, Origin.TABLE}
+    folders: dict[str, dict[Path, None]] = defaultdict(dict)
+    for one in sifted:
+        if told.isdisjoint(one.candidate.origins.values()):
+            folders[one.case.id].setdefault(one.candidate.path.parent)
+    for found in folders.values():
+        if len(found) > 1:
+            first, second, *more = (printable(folder) for folder in found)
+            others = f" and {len(more)} more" if more else ""
+            yield (
+                f"files in {first}, {second}{others} are taken as repeats of one case; "
+                "if their paths tell settings, name those in --pattern"
+            )

@@ -1,0 +1,93 @@
+"""What is known of a file to import, and where each thing is known from."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from tare.core.case import LAYOUT
+from tare.core.values import Scalar, Settings
+from tare.storage.trees import natural
+
+_NO_SETTINGS = frozenset({"mtu", "processors", "connection", "thread_mpi_ranks"})
+"""What programs print that follows from the platform or from other settings: no setting of its own."""
+
+
+class Origin(enum.StrEnum):
+    """Where a setting is known from."""
+
+    SET = "told by --set"
+    PATTERN = "told by the path"
+    TABLE = "told by the table"
+    PRINTED = "printed by the program"
+    INFERRED = "inferred from the others"
+    UNKNOWN = "unknown"
+
+
+class Understood(NamedTuple):
+    """The settings of one file, and the origin of each."""
+
+    settings: dict[str, Scalar]
+    origins: dict[str, Origin]
+
+
+def understand(
+    told: Settings, origins: Mapping[str, Origin], printed: Mapping[str, tuple[Scalar, ...]]
+) -> Understood:
+    """Return the settings of a file: what was told, what its program printed, and what follows from both.
+
+    A fact with several values is none of the whole file: its figures carry it as a coordinate. Of nodes,
+    ranks and ranks per node two give the third, where it comes out even. Nothing else is made up.
+    """
+    settings, found = dict(told), dict(origins)
+    for name, values in printed.items():
+        if len(values) == 1 and name not in settings and name not in _NO_SETTINGS:
+            settings[name], found[name] = values[0], Origin.PRINTED
+    for name, value in _following(settings):
+        settings[name], found[name] = value, Origin.INFERRED
+    found |= {name: Origin.UNKNOWN for name in LAYOUT if name not in settings}
+    return Understood(settings, found)
+
+
+def _following(settings: Settings) -> Iterable[tuple[str, int]]:
+    """Yield the third of nodes, ranks and ranks per node, where two of them are known and give it."""
+    nodes, ranks, per_node = (settings.get(name) for name in ("nodes", "ranks", "ranks_per_node"))
+    if isinstance(nodes, int) and isinstance(ranks, int) and per_node is None:
+        yield from [("ranks_per_node", ranks // nodes)] if nodes and ranks and ranks % nodes == 0 else []
+    elif isinstance(nodes, int) and isinstance(per_node, int) and ranks is None:
+        yield "ranks", nodes * per_node
+    elif isinstance(ranks, int) and isinstance(per_node, int) and nodes is None:
+        yield from [("nodes", ranks // per_node)] if per_node and ranks and ranks % per_node == 0 else []
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """A setting over all files that have it from one origin: its distinct values, and how many files."""
+
+    setting: str
+    origin: Origin
+    values: tuple[Scalar, ...]
+    n_files: int
+
+
+def summarised(files: Iterable[Understood]) -> list[Summary]:
+    """Return every setting with its origin and values, those of the layout first; unknown ones, too."""
+    values: dict[tuple[str, Origin], dict[Scalar, None]] = {}
+    counts: dict[tuple[str, Origin], int] = {}
+    for one in files:
+        for name, origin in one.origins.items():
+            known = values.setdefault((name, origin), {})
+            counts[name, origin] = counts.get((name, origin), 0) + 1
+            if name in one.settings:
+                known.setdefault(one.settings[name])
+    return [
+        Summary(name, origin, tuple(sorted(known, key=lambda one: natural(str(one)))), counts[name, origin])
+        for (name, origin), known in sorted(values.items(), key=lambda item: _place(*item[0]))
+    ]
+
+
+def _place(name: str, origin: Origin) -> tuple[int, str, int]:
+    order = (*LAYOUT, "platform", "network", "storage", "io")
+    return (order.index(name) if name in order else len(order), name, list(Origin).index(origin))

@@ -1,0 +1,257 @@
+"""The journal: one event a line, appended and synced; the truth of a campaign.
+
+Each line ends in a checksum of what stands before it, which detects every error of up to 32 bits in a row
+(CRC-32, as of zlib(3)). Version 1 wrote none: its lines are read as they are, up to the first that has one.
+A torn last line, as a crash leaves it, is dropped. Any other line that cannot be read is an error, since it
+means that something else wrote to the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import time
+import zlib
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from tare.core.attempt import Attempt
+from tare.core.errors import NOT_JSON, CampaignError, CampaignLocked
+from tare.core.safe_folder import SafeFolder
+from tare.core.values import CaseId, EpochSeconds, Ordinal
+
+VERSION = 2
+"""Version of the journal's format; a reader refuses a higher one."""
+
+
+class SessionBegan(msgspec.Struct, frozen=True, tag="session", tag_field="event"):
+    """A process began to run the campaign; `at` is seconds since the epoch.
+
+    `continues` says that it goes on at once where an interruption ended the one before, in the block that
+    was under way; None in journals of versions before 0.2. `blocks` is the most blocks that were planned
+    then, 0 where nothing tells. `is_retrying` says that it tried again what had failed.
+    """
+
+    at: EpochSeconds
+    tare: str
+    version: int = VERSION
+    continues: bool | None = None
+    blocks: int = 0
+    is_retrying: bool = False
+
+
+class BlockBegan(msgspec.Struct, frozen=True, tag="block", tag_field="event"):
+    """A pass over a block began; `order` is the order of its runs, by case id.
+
+    `again` are those of them that have their answer from an earlier session, and run once more so that the
+    others have something that ran beside them.
+    """
+
+    block: Ordinal
+    order: list[CaseId]
+    again: list[CaseId] = []
+
+
+class AttemptBegan(msgspec.Struct, frozen=True, tag="started", tag_field="event"):
+    """An attempt began. Without its end it is lost."""
+
+    case: CaseId
+    block: Ordinal
+    attempt: Ordinal
+    at: EpochSeconds
+
+
+class AttemptWaits(msgspec.Struct, frozen=True, tag="waits", tag_field="event"):
+    """An attempt under way waits for what `reason` says; it goes on where that is empty."""
+
+    case: CaseId
+    block: Ordinal
+    attempt: Ordinal
+    at: EpochSeconds
+    reason: str = ""
+
+
+class AttemptEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="event"):
+    """An attempt ended, with everything that is known of it."""
+
+    attempt: Attempt
+
+
+Event = SessionBegan | BlockBegan | AttemptBegan | AttemptWaits | AttemptEnded
+
+MOST_BYTES = 1024 * 1024 * 1024
+"""What is read of a journal: 100,000 runs of a page of figures each take less."""
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Event).decode
+_SUM = re.compile(rb',"crc32":"([0-9a-f]{8})"\}$')
+
+
+class DamagedLine(ValueError):
+    """A line of a journal is not what was written."""
+
+
+def write_line(event: Event) -> bytes:
+    """Return `event` as a line of a journal, with its checksum and its end."""
+    body = _encode(event)[:-1]
+    return body + b',"crc32":"%08x"}\n' % zlib.crc32(body)
+
+
+def has_sum(line: bytes) -> bool:
+    """Return whether a line of a journal, without its end, has a checksum."""
+    return _SUM.search(line) is not None
+
+
+class LineReader:
+    """Reads the lines of one journal from its first on, each without its end."""
+
+    def __init__(self) -> None:
+        self._has_sums = False
+
+    def read(self, line: bytes) -> Event:
+        """Return the event of the next line. Raises DamagedLine, whose text says what is wrong with it."""
+        told = _SUM.search(line)
+        if told and int(told[1], 16) != zlib.crc32(line[: told.start()]):
+            raise DamagedLine("it is not what its checksum says was written")
+        if not told and self._has_sums:
+            raise DamagedLine("it has lost its checksum")
+        try:
+            event: Event = _decode(line)
+        except NOT_JSON as error:
+            raise DamagedLine(str(error)) from error
+        if not told and isinstance(event, SessionBegan) and event.version > 1:
+            raise DamagedLine("it has lost its checksum")
+        self._has_sums = self._has_sums or told is not None
+        return event
+
+
+class Journal:
+    """The journal of one campaign, held by one process at a time (flock(2))."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._is_torn = False
+        self._descriptor = _place(path).open(os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        try:
+            self._lock()
+            self.events, end = _read(path)
+            os.ftruncate(self._descriptor, end)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def append(self, event: Event, *, is_synced: bool = True) -> None:
+        """Append `event`; when `is_synced` it is on the disk when this returns (fdatasync(2)).
+
+        Raises DiskFull when there is no room; the journal then ends where it did before. Raises CampaignError
+        where the campaign was moved or removed: nothing is written to what is elsewhere now.
+        """
+        if self._is_torn:
+            raise CampaignError(f"{self.path}: cannot write: its last line could not be written")
+        if not self.path.exists():  # what is open could still be written, and be another folder's by now
+            raise CampaignError.gone(self.path.parent)
+        end, line = None, write_line(event)
+        try:
+            end = os.fstat(self._descriptor).st_size
+            written = os.write(self._descriptor, line)
+            while written < len(line):  # a full disk takes a part of it first
+                written += os.write(self._descriptor, line[written:])
+            if is_synced:
+                os.fdatasync(self._descriptor)
+        except OSError as error:
+            self._take_back(end)
+            raise CampaignError.from_os(self.path.parent, error) from error
+
+    def _take_back(self, end: int | None) -> None:
+        """Cut a line off that could not be written, so that it ends at `end`; or else let nothing follow it.
+
+        Whoever opens the journal next drops what is torn.
+        """
+        try:
+            if end is not None:
+                os.ftruncate(self._descriptor, end)
+        except OSError:
+            self._is_torn = True
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)
+
+    def _lock(self) -> None:
+        for _ in range(20):  # `tare status` holds a shared lock for a moment
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(0.05)
+            else:
+                return
+        raise CampaignLocked(
+            f"{self.path.parent}: another tare is running this campaign; 'tare status' shows how far it is"
+        )
+
+
+def read_events(path: Path) -> tuple[Event, ...]:
+    """Return the events of the journal at `path`, without a torn last line.
+
+    Raises CampaignError, with the line, when another line cannot be read.
+    """
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[tuple[Event, ...], int]:
+    """Return the events, and where the last line ends that can be read."""
+    try:
+        data = _place(path).read(MOST_BYTES)
+    except OSError as error:
+        raise CampaignError(f"{path}: cannot read: {error.strerror}; is this a campaign folder?") from error
+    lines = data.split(b"\n")
+    lines.pop()  # what follows the last newline: nothing, or a torn line
+    reader, events, end = LineReader(), list[Event](), 0
+    for number, line in enumerate(lines, 1):
+        try:
+            event = reader.read(line)
+        except DamagedLine as error:
+            if number == len(lines):
+                break  # blocks of a torn line may reach the disk in any order
+            raise CampaignError(
+                f"{path}:{number}: this line is damaged ({error}); restore it from a copy, or delete the "
+                "line: the run that it tells of will be run again"
+            ) from error
+        if isinstance(event, SessionBegan) and event.version > VERSION:
+            raise CampaignError(f"{path}:{number}: written by tare {event.tare}; use that version or newer")
+        events.append(event)
+        end += len(line) + 1
+    return tuple(events), end
+
+
+def is_held(path: Path) -> bool:
+    """Return whether a live process is writing the journal at `path`."""
+    return hold_of(path) is True
+
+
+def hold_of(path: Path) -> bool | None:
+    """Return whether a live process is writing the journal at `path`; None where it cannot be known."""
+    try:
+        descriptor = _place(path).open()
+    except OSError:
+        return None
+    with contextlib.closing(os.fdopen(descriptor)):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # as ENOLCK, of a file system that has no locks
+            return None
+    return False
+
+
+def _place(path: Path) -> SafeFolder:
+    return SafeFolder(path.parent, path.name)

@@ -1,0 +1,207 @@
+"""The log as lines of JSON: what a record becomes, the file in a campaign's folder, and reading it again.
+
+A campaign keeps what `tare run` did, session after session, in ``log.jsonl``: one object a line, with the
+time (`at`, Unix), `level`, `source`, `message` and `fields`. When the file has grown to 4 MiB it becomes
+``log.1.jsonl``, in the place of the one before. No answer depends on it, and a log that cannot be written
+ends no run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tare.core import log
+from tare.core.errors import NOT_JSON
+from tare.core.pseudonyms import NO_SIGNS, Pseudonyms
+from tare.core.safe_folder import SafeFolder
+from tare.core.visible_text import visible_json
+
+NAME, OLDER = "log.jsonl", "log.1.jsonl"
+MOST_BYTES = 4 * 1024 * 1024
+_MOST_READ = 4 * MOST_BYTES
+_LONGEST, _MOST_WORDS = 1000, 100
+_LOOKED_THROUGH = 20_000  # characters of a long text in which secrets are looked for: far more than are kept
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+"""Names of levels, the lowest first."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One line of a log."""
+
+    at: float
+    level: str
+    source: str
+    message: str
+    fields: dict[str, str | int | float | bool | list[str] | None] = {}
+
+
+class EntryHandler(logging.Handler):
+    """Passes records on as entries, without secrets; `signs` are those of the site, once they are known."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.signs = NO_SIGNS
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the record. What goes wrong is nobody's concern but the log's."""
+        with contextlib.suppress(OSError, ValueError):
+            self.write(entry_of(record, self.signs))
+
+    def write(self, entry: Entry) -> None:
+        """Write one entry."""
+        raise NotImplementedError
+
+
+class JsonLines(EntryHandler):
+    """Appends entries to `file`, which has room for `most_bytes`; then `older` takes its place."""
+
+    def __init__(
+        self, file: SafeFolder, level: int, older: SafeFolder | None = None, most_bytes: int = MOST_BYTES
+    ) -> None:
+        super().__init__(level)
+        self._file = file
+        self._older = older
+        self._most_bytes = most_bytes
+        self._descriptor = self._open()
+
+    def write(self, entry: Entry) -> None:
+        """Append one line."""
+        if self._older is not None and os.fstat(self._descriptor).st_size > self._most_bytes:
+            self._file.rename(self._older.name)
+            full, self._descriptor = self._descriptor, self._open()  # where that fails, this one grows on
+            os.close(full)
+        os.write(self._descriptor, json_line(entry))
+
+    def close(self) -> None:
+        """Close the file; what a thread still logs then is lost, and meets no other file of this number."""
+        self.acquire()
+        try:
+            closed, self._descriptor = self._descriptor, -1
+            if closed >= 0:
+                os.close(closed)
+        finally:
+            self.release()
+        super().close()
+
+    def _open(self) -> int:
+        return self._file.open(os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+
+def json_line(entry: Entry) -> bytes:
+    """Return an entry as one line of JSON, with nothing in it that steers a terminal."""
+    return visible_json(msgspec.json.encode(entry).decode()).encode() + b"\n"
+
+
+def entry_of(record: logging.LogRecord, signs: Pseudonyms = NO_SIGNS) -> Entry:
+    """Return what a record says, with signs and without what looks like a secret."""
+    values: dict[str, log.Value] = getattr(record, "fields", {})
+    return Entry(
+        at=round(record.created, 6),
+        level=record.levelname.lower(),
+        source=record.name.removeprefix(f"{log.ROOT}."),
+        message=record.getMessage(),
+        fields={name: _shown(value, signs) for name, value in values.items()},
+    )
+
+
+@contextmanager
+def keeping_log(folder: Path, signs: Pseudonyms, level: int = logging.INFO) -> Iterator[None]:
+    """Keep the log of the campaign in `folder` while entered, and show `signs` in all logs from now on."""
+    root = logging.getLogger(log.ROOT)
+    own: JsonLines | None = None
+    with contextlib.suppress(OSError):  # a full disk ends the campaign elsewhere, in plain words
+        own = JsonLines(SafeFolder(folder, NAME), level, SafeFolder(folder, OLDER))
+        add_handler(own)
+    for one in root.handlers:
+        if isinstance(one, EntryHandler):
+            one.signs = signs
+    try:
+        yield
+    finally:
+        if own is not None:
+            remove_handler(own)
+
+
+def add_handler(handler: logging.Handler) -> None:
+    """Let `handler` have what is logged from now on, as far down as its level."""
+    root = logging.getLogger(log.ROOT)
+    root.addHandler(handler)
+    _set_level(root)
+
+
+def remove_handler(handler: logging.Handler) -> None:
+    """Undo `add_handler`, and close the handler."""
+    root = logging.getLogger(log.ROOT)
+    root.removeHandler(handler)
+    _set_level(root)
+    handler.close()
+
+
+def _set_level(root: logging.Logger) -> None:
+    levels = [one.level for one in root.handlers if isinstance(one, EntryHandler)]
+    root.setLevel(min(levels) if levels else logging.NOTSET)
+    root.propagate = not levels  # nothing else prints what a handler of ours has
+
+
+class Log(msgspec.Struct, frozen=True):
+    """What a campaign's log holds, oldest first; `n_damaged` lines could not be read."""
+
+    entries: list[Entry]
+    n_damaged: int = 0
+
+
+def read_log(folder: Path, *, level: str = "debug", since: float = 0.0) -> Log:
+    """Return the entries of the campaign in `folder` from `level` up, logged at `since` (Unix) or later.
+
+    Raises OSError where a file of it is there and cannot be read.
+    """
+    least = LEVELS[level]
+    entries: list[Entry] = []
+    n_damaged = 0
+    for name in (OLDER, NAME):
+        file = SafeFolder(folder, name)
+        for line in file.read(_MOST_READ).splitlines() if file.exists() else ():
+            try:
+                entry = msgspec.json.decode(line, type=Entry)
+            except NOT_JSON:
+                n_damaged += 1
+                continue
+            if LEVELS.get(entry.level, logging.ERROR) >= least and entry.at >= since:
+                entries.append(entry)
+    return Log(entries, n_damaged)
+
+
+def _shown(value: log.Value, signs: Pseudonyms) -> str | int | float | bool | list[str] | None:
+    if value is None or isinstance(value, int | float):
+        return value
+    if isinstance(value, str):
+        return _shown_text(value, signs)
+    return list(_shown_words(tuple(map(str, value)), signs))
+
+
+@functools.lru_cache(maxsize=1024)
+def _shown_text(text: str, signs: Pseudonyms) -> str:
+    """Return a text as it is logged. Looking for secrets takes most of a log's time; much is said again."""
+    return _cut(signs.text(text[:_LOOKED_THROUGH]), len(text))
+
+
+@functools.lru_cache(maxsize=256)
+def _shown_words(words: Sequence[str], signs: Pseudonyms) -> tuple[str, ...]:
+    shown = [
+        _cut(one, len(one)) for one in signs.argv([one[:_LOOKED_THROUGH] for one in words[:_MOST_WORDS]])
+    ]
+    more = [f"… and {len(words) - _MOST_WORDS} words more"] if len(words) > _MOST_WORDS else []
+    return (*shown, *more)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({length} characters)"

@@ -1,0 +1,134 @@
+"""The checksums of what an attempt left behind, in the form of sha256sum(1).
+
+They are written when an attempt ends, and the journal holds the checksum of that file: so what is changed,
+removed or put in the place of evidence later is found. What is added later is not evidence, and no fault.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+
+from tare.core.campaign import Campaign
+from tare.core.errors import CampaignError
+from tare.core.safe_folder import SafeFolder
+
+NAME = "SHA256SUMS"
+
+MOST_FILES = 256
+"""Files of an attempt that are listed, its own before those of its folders; meshes have thousands."""
+
+MOST_BYTES = 64 * 1024 * 1024
+"""A file with more is not listed: a checkpoint is no evidence for a figure, and takes a while to read."""
+
+CHANGED = "changed since its run ended"
+
+_DEPTH = 3
+_LINE = re.compile(r"([0-9a-f]{64})  (.+)")
+
+
+def write_manifest(place: SafeFolder) -> str:
+    """List the files of the attempt in `place` with their SHA-256; return that of the list, empty if none is.
+
+    Raises CampaignError where the list cannot be written. A file that cannot be read is not listed.
+    """
+    lines = []
+    for name in _names(place):
+        try:
+            lines.append(f"{_digest(place / name)}  {name}\n")
+        except OSError:
+            continue
+    text = "".join(lines).encode()
+    if not text:
+        return ""
+    try:
+        (place / NAME).replace(text, is_synced=False)
+    except OSError as error:
+        raise CampaignError.from_os(place.root, error) from error
+    return hashlib.sha256(text).hexdigest()
+
+
+def check_manifest(place: SafeFolder, digest: str) -> Iterator[tuple[str, str]]:
+    """Yield each file of the attempt in `place` that is no more as it was when it ended, and why.
+
+    `digest` is the SHA-256 of its list, as the journal holds it.
+    """
+    try:
+        text = (place / NAME).read(MOST_BYTES)
+    except OSError as error:
+        yield NAME, f"cannot be read: {error.strerror}"
+        return
+    if hashlib.sha256(text).hexdigest() != digest:
+        yield NAME, CHANGED
+        return
+    for line in text.decode(errors="replace").splitlines():
+        told = _LINE.fullmatch(line)
+        if told is None:
+            yield NAME, CHANGED
+            return
+        try:
+            if _digest(place / told[2]) != told[1]:
+                yield told[2], CHANGED
+        except OSError as error:
+            yield told[2], f"cannot be read: {error.strerror}"
+
+
+def altered(campaign: Campaign) -> dict[str, str]:
+    """Return what is wrong with the evidence of runs, by their folder, as far as their lists tell.
+
+    The files themselves are not read: store.verifying does that.
+    """
+    found = {}
+    for one in campaign.attempts:
+        place = SafeFolder(campaign.folder, one.folder)
+        if one.evidence and not place.is_folder():
+            found[one.folder] = "missing"
+        elif one.evidence and _list_of(place, one.evidence) is None:
+            found[one.folder] = "changed"
+    return found
+
+
+def _list_of(place: SafeFolder, digest: str) -> bytes | None:
+    """Return the list in `place`; None where it is not the one that had this SHA-256."""
+    try:
+        text = (place / NAME).read(MOST_BYTES)
+    except OSError:
+        return None
+    return text if hashlib.sha256(text).hexdigest() == digest else None
+
+
+def n_listed(place: SafeFolder) -> int:
+    """Return how many files the list in `place` names; 0 where there is none."""
+    try:
+        return (place / NAME).read(MOST_BYTES).count(b"\n")
+    except OSError:
+        return 0
+
+
+def _names(place: SafeFolder) -> list[str]:
+    """Return the files in and below `place`, the uppermost first, as far as they are listed."""
+    found, folders = list[str](), [""]
+    for _ in range(_DEPTH):
+        below = list[str]()
+        for folder in folders:
+            at = place / folder if folder else place
+            prefix = f"{folder}/" if folder else ""
+            found += [prefix + one.name for one in at.files() if prefix + one.name != NAME]
+            below += [prefix + one.name for one in at.folders()]
+            if len(found) >= MOST_FILES:
+                return _plain(found)
+        folders = below
+    return _plain(found)
+
+
+def _plain(names: list[str]) -> list[str]:
+    return [name for name in names[:MOST_FILES] if name.isprintable()]
+
+
+def _digest(one: SafeFolder) -> str:
+    with one.reader() as file:
+        if file.seek(0, 2) > MOST_BYTES:
+            raise OSError("too large to be listed")
+        file.seek(0)
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,144 @@
+"""A campaign as others may see it: with signs for what the site does not tell, and without secrets.
+
+Older campaigns recorded reasons as they came, and settings are what a study says; both end up in pages that
+are mailed. What is not shown so stays as it was written: the folder itself is not made to be mailed.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TypeVar, cast
+
+import msgspec
+
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.plan import Plan
+from tare.core.printed_secrets import without_secrets
+from tare.core.pseudonyms import Pseudonyms
+from tare.core.redaction import HIDDEN, redact_text, redact_variables
+from tare.core.values import Scalar, Settings
+from tare.storage.campaign import read_campaign
+from tare.storage.journal import AttemptEnded, Event
+from tare.storage.pseudonyms import read_signs
+
+T = TypeVar("T")
+_KEPT = frozenset({"id", "case", "environment", "evidence", "sha256", "started_at"})
+"""Fields that hold hashes and times, and name files: nobody's words."""
+
+
+def read_shown(folder: Path, more: Iterable[str] = ()) -> Campaign:
+    """Return the campaign in `folder` as others may see it; `more` words and patterns are replaced, too.
+
+    Raises CampaignError as `read_campaign` does.
+    """
+    return shown_campaign(read_campaign(folder), read_signs(folder, more))
+
+
+def shown_campaign(campaign: Campaign, signs: Pseudonyms) -> Campaign:
+    """Return `campaign` with `signs`, and without what looks like a secret."""
+    shower = PseudonymousView(signs)
+    return msgspec.structs.replace(
+        campaign,
+        plan=shower.plan(campaign.plan),
+        attempts=tuple(map(shower.attempt, campaign.attempts)),
+        environments=shower.signed(campaign.environments),
+        signs=signs,
+    )
+
+
+class PseudonymousView:
+    """Makes values what others may see of them, each text once."""
+
+    def __init__(self, signs: Pseudonyms) -> None:
+        self._signs = signs
+        self._signed: dict[str, str] = {}
+        self._safe_texts: dict[str, str] = {}
+
+    def plan(self, plan: Plan) -> Plan:
+        """Return the plan: settings whose name or value speaks of a secret have none."""
+        settings = _Settings(plan.cases)
+        cases = tuple(
+            msgspec.structs.replace(case, parameters=settings.shown(case.parameters)) for case in plan.cases
+        )
+        return self.signed(
+            msgspec.structs.replace(
+                plan,
+                cases=cases if cases != plan.cases else plan.cases,
+                reference=settings.shown(plan.reference),
+                question=self._signs.text(plan.question),
+                notes=tuple(map(self._signs.text, plan.notes)),
+            )
+        )
+
+    def attempt(self, attempt: Attempt) -> Attempt:
+        """Return the attempt without secrets, whatever version of Tare has written it."""
+        said = (attempt.reason, attempt.transport, attempt.chosen, attempt.placement, attempt.printed)
+        is_plain = not any(said) and not any(one.at for one in attempt.series)
+        return self.signed(attempt if is_plain else without_secrets(attempt, self._redacted))
+
+    def _redacted(self, text: str) -> str:
+        if text not in self._safe_texts:
+            self._safe_texts[text] = redact_text(text)
+        return self._safe_texts[text]
+
+    def event(self, event: Event) -> Event:
+        """Return an event of a journal: the attempt that ended in it as others may see it."""
+        return AttemptEnded(self.attempt(event.attempt)) if isinstance(event, AttemptEnded) else event
+
+    def signed(self, value: T) -> T:
+        """Return `value` with signs in all its texts, and in the names of its mappings."""
+        return cast("T", self._walked(value)) if self._signs.entries else value
+
+    def _walked(self, value: object) -> object:
+        if isinstance(value, str):
+            return value if isinstance(value, enum.Enum) else self._text(value)
+        if isinstance(value, msgspec.Struct):
+            fields = {name: getattr(value, name) for name in value.__struct_fields__ if name not in _KEPT}
+            walked = {name: self._walked(one) for name, one in fields.items()}
+            changed = {name: one for name, one in walked.items() if one is not fields[name]}
+            return msgspec.structs.replace(value, **changed) if changed else value
+        if isinstance(value, Mapping):
+            return {self._walked(name): self._walked(one) for name, one in value.items()}
+        if isinstance(value, list):
+            is_of_numbers = bool(value) and isinstance(value[0], float)  # as figures, by the million
+            return value if is_of_numbers else [self._walked(one) for one in value]
+        if isinstance(value, tuple):
+            items = (self._walked(one) for one in value)
+            return value._make(items) if hasattr(value, "_make") else tuple(items)  # a NamedTuple
+        return value
+
+    def _text(self, text: str) -> str:
+        if text not in self._signed:
+            self._signed[text] = self._signs.only(text)
+        return self._signed[text]
+
+
+class _Settings:
+    """Hides secrets among settings; two that differ stay two, so that cases stay what they were."""
+
+    def __init__(self, cases: Iterable[Case]) -> None:
+        self._shown: dict[tuple[str, Scalar], Scalar] = {}
+        self._taken: dict[tuple[str, str], int] = {}
+        for case in cases:
+            self.shown(case.parameters)
+
+    def shown(self, settings: Settings) -> Settings:
+        if not any(isinstance(value, str) for value in settings.values()):
+            return settings
+        return {name: self._value(name, value) for name, value in settings.items()}
+
+    def _value(self, name: str, value: Scalar) -> Scalar:
+        if not isinstance(value, str):
+            return value
+        if (name, value) not in self._shown:
+            text = redact_variables({name: value})[name]
+            if text != value:
+                number = self._taken[name, text] = self._taken.get((name, text), 0) + 1
+                if number > 1:
+                    text = text.replace(HIDDEN, f"{HIDDEN[:-1]} {number})")
+            self._shown[name, value] = text
+        return self._shown[name, value]

@@ -1,0 +1,57 @@
+"""Which words and patterns a campaign has replaced by signs, as its folder keeps them."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from tare.core.errors import CampaignError
+from tare.core.pseudonyms import MOST_ENTRIES, Pseudonyms, fault_of, merged
+from tare.core.safe_folder import SafeFolder
+from tare.storage.reading import read_json
+
+SIGNS = "redact.json"
+_JOURNAL, _MOST_OF_LINE = "journal.jsonl", 64 * 1024
+
+
+def read_signs(folder: Path, more: Iterable[str] = ()) -> Pseudonyms:
+    """Return what the campaign in `folder` has replaced, and `more` words and patterns behind it.
+
+    Raises CampaignError where the file is damaged.
+    """
+    place = SafeFolder(folder, SIGNS)
+    try:
+        kept = read_json(place, Pseudonyms, "delete it, and name the words again with --redact")
+    except FileNotFoundError:
+        kept = Pseudonyms()
+    except OSError as error:
+        raise CampaignError(f"{error.filename}: cannot read: {error.strerror}") from error
+    if len(kept.entries) > MOST_ENTRIES or any(map(fault_of, kept.entries)):
+        raise CampaignError(f"{folder / SIGNS}: damaged (no words and patterns); delete it")
+    return Pseudonyms(merged(kept.entries, more), kept.key or _key_of(folder))
+
+
+def keep_signs(folder: Path, entries: Iterable[str]) -> Pseudonyms:
+    """Keep `entries` behind those that the campaign in `folder` has already; return all."""
+    known = read_signs(folder)
+    signs = Pseudonyms(merged(known.entries, entries), known.key or secrets.token_hex(16))
+    if signs.entries and signs != known:
+        try:
+            SafeFolder(folder, SIGNS).replace(msgspec.json.encode(signs))
+        except OSError as error:
+            raise CampaignError.from_os(folder, error) from error
+    return signs
+
+
+def _key_of(folder: Path) -> str:
+    """Return what a campaign without a key of its own has instead: a hash of its first line."""
+    try:
+        with SafeFolder(folder, _JOURNAL).reader() as file:
+            line = file.readline(_MOST_OF_LINE)
+    except OSError:
+        return ""
+    return hashlib.blake2b(line, digest_size=16).hexdigest() if line else ""

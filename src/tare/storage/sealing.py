@@ -1,0 +1,108 @@
+"""Sign a campaign, and tell whether it is what was signed, with OpenSSH's signatures (ssh-keygen(1), -Y).
+
+What is signed is a list of checksums (sha256sum(1)) of the plan, the journal, the study, the site and the
+facts of nodes; the journal holds the checksums of all evidence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tare.core.errors import CampaignError, UsageError
+from tare.core.safe_folder import SafeFolder
+from tare.storage.campaign import ENVIRONMENTS
+
+SEAL = "SHA256SUMS"
+SIGNATURE = "SHA256SUMS.sig"
+_NAMESPACE = "tare"
+_UPPERMOST = ("journal.jsonl", "plan.json", "site.yaml", "study.yaml", "telemetry.imported.json")
+_MOST_BYTES = 1024 * 1024
+
+
+def seal(folder: Path, key: Path) -> str:
+    """Write the seal of the campaign `folder`, signed with an SSH `key`; return who signed it.
+
+    The key may be one that ssh-agent(1) holds, of which only the public part is here. Raises UsageError where
+    it cannot sign, CampaignError where the seal cannot be written.
+    """
+    place = SafeFolder(folder)
+    text = _listed(place)
+    with tempfile.TemporaryDirectory() as draft:
+        path = Path(draft, SEAL)
+        path.write_bytes(text)
+        _call("-Y", "sign", "-f", str(key), "-n", _NAMESPACE, str(path), cure=f"{key}: cannot sign")
+        signature = path.with_name(SIGNATURE).read_bytes()
+    try:
+        (place / SEAL).replace(text)
+        (place / SIGNATURE).replace(signature)
+    except OSError as error:
+        raise CampaignError.from_os(folder, error) from error
+    return signer_of(place)
+
+
+def is_sealed(place: SafeFolder) -> bool:
+    """Return whether the campaign has a seal, be it broken."""
+    return (place / SEAL).exists() or (place / SIGNATURE).exists()
+
+
+def signer_of(place: SafeFolder, signers: Path | None = None, signer: str = "") -> str:
+    """Return whose signature the seal has: `signer`, if it is of a key that `signers` allow, else its key.
+
+    `signers` is a file of allowed signers (ssh-keygen(1)). Raises CampaignError where the signature is not
+    of this seal, or not of `signer`.
+    """
+    try:
+        text, signature = (place / SEAL).read(_MOST_BYTES), (place / SIGNATURE).read(_MOST_BYTES)
+    except OSError as error:
+        raise CampaignError(f"{error.filename}: cannot read: {error.strerror}") from error
+    with tempfile.TemporaryDirectory() as draft:
+        path = Path(draft, SIGNATURE)
+        path.write_bytes(signature)
+        told = ["-n", _NAMESPACE, "-s", str(path)]
+        if signers is None:
+            told = ["-Y", "check-novalidate", *told]
+        else:
+            told = ["-Y", "verify", "-f", str(signers), "-I", signer, *told]
+        try:
+            said = _call(*told, data=text, cure="the signature does not hold")
+        except UsageError as error:
+            raise CampaignError(f"{(place / SIGNATURE).path}: {error}") from error
+    return signer or said.rpartition(" key ")[2].strip()
+
+
+def broken(place: SafeFolder) -> list[tuple[str, str]]:
+    """Return each file that the seal lists and that is not as it was sealed, or that it should list."""
+    text = (place / SEAL).read(_MOST_BYTES).decode(errors="replace")
+    sealed = {name: digest for digest, _, name in (line.partition("  ") for line in text.splitlines())}
+    now = {
+        name: digest
+        for digest, _, name in (line.partition("  ") for line in _listed(place).decode().splitlines())
+    }
+    faults = [(name, "changed since it was sealed") for name in sealed if now.get(name, "") != sealed[name]]
+    return faults + [(name, "added since it was sealed") for name in now if name not in sealed]
+
+
+def _listed(place: SafeFolder) -> bytes:
+    """Return what is signed: the checksum and the name of each file of the campaign but evidence."""
+    names = [name for name in _UPPERMOST if (place / name).is_file()]
+    names += [f"{ENVIRONMENTS}/{one.name}" for one in (place / ENVIRONMENTS).files("*.json")]
+    lines = []
+    for name in names:
+        with (place / name).reader() as file:
+            lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {name}\n")
+    return "".join(lines).encode()
+
+
+def _call(*words: str, cure: str, data: bytes = b"") -> str:
+    """Call ssh-keygen, and return what it says. Raises UsageError, which begins with `cure`."""
+    try:
+        ended = subprocess.run(["ssh-keygen", *words], input=data, capture_output=True, check=False)
+    except FileNotFoundError as error:
+        raise UsageError("there is no ssh-keygen; install OpenSSH's client (8.2 or newer)") from error
+    if ended.returncode != 0:
+        lines = (ended.stderr or ended.stdout).decode(errors="replace").strip().splitlines()
+        raise UsageError(f"{cure}: {'; '.join(lines)}")
+    return ended.stdout.decode(errors="replace").strip()

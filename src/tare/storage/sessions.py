@@ -1,0 +1,151 @@
+"""Which session of a journal an attempt belongs to, and what is on record of each session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tare.analysis.interrupted_blocks import SHORTEST_S, parted
+from tare.core.attempt import Attempt
+from tare.core.campaign import Session
+from tare.storage.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, SessionBegan
+
+PROMPT_S = SHORTEST_S
+"""A campaign that goes on within five minutes of its last run goes on with the session of that run."""
+
+_ROUNDING_S = 5.0
+"""Clocks of one machine differ by this much at most: an attempt's is steady, a session's is the wall's."""
+
+
+def is_prompt(last_at: float | None, at: float) -> bool:
+    """Return whether a process that begins at `at` goes on soon enough after what ended at `last_at`."""
+    return last_at is not None and -_ROUNDING_S <= at - last_at <= PROMPT_S
+
+
+class SessionReader:
+    """Takes the events of a journal one by one, and numbers its sessions from 1.
+
+    A process that goes on where an interruption ended the one before is of the same session: it says so
+    itself. Journals of older versions do not say; there it is so where the process began within PROMPT_S of
+    the last attempt, and its first attempt is of the block that was under way, and repeats nothing that had
+    its answer. What was run before the first session, as imported runs are, is of session 0.
+    """
+
+    def __init__(self) -> None:
+        self.sessions: list[Session] = []
+        self._last_at: float | None = None
+        self._last_block: int | None = None
+        self._settled: set[tuple[str, int]] = set()
+        self._orders: dict[int, list[str]] = {}
+        self._undecided: SessionBegan | None = None
+        self._begun: dict[tuple[str, int, int], int] = {}
+
+    @property
+    def number(self) -> int:
+        """Return the number of the present session; 0 before the first."""
+        return len(self.sessions)
+
+    @property
+    def last_at(self) -> float | None:
+        """Return when the last attempt on record ended, or began; None before the first."""
+        return self._last_at
+
+    @property
+    def last_block(self) -> int | None:
+        """Return the block of the attempt that began last."""
+        return self._last_block
+
+    def take(self, event: Event) -> int:
+        """Take the next event; return the session that its attempt belongs to, or else the present one."""
+        match event:
+            case SessionBegan():
+                self._open(event)
+            case BlockBegan():
+                known = self._orders.get(event.block)
+                self._decide(is_new=known is not None and known != event.order)
+                self._orders[event.block] = event.order
+            case AttemptBegan():
+                self._decide(is_new=self._goes_back(event.case, event.block))
+                self._begun[event.case, event.block, event.attempt] = self.number
+                self._last_at, self._last_block = event.at, event.block
+            case AttemptEnded():
+                return self._end(event.attempt)
+        return self.number
+
+    def _end(self, attempt: Attempt) -> int:
+        if attempt.is_settled:
+            self._settled.add((attempt.case, attempt.block))
+        if attempt.source is not None:
+            return 0
+        key = (attempt.case, attempt.block, attempt.attempt)
+        if key not in self._begun:
+            self._decide(is_new=self._goes_back(attempt.case, attempt.block))
+            self._last_block = attempt.block
+        if attempt.started_at is not None:
+            self._last_at = attempt.started_at + max(attempt.elapsed_s, 0.0)
+        return attempt.session or self._begun.get(key, self.number)
+
+    def _open(self, event: SessionBegan) -> None:
+        self._undecided = None
+        if not self.sessions:
+            self._add(event)
+        elif event.continues is None and is_prompt(self._last_at, event.at):
+            self._undecided = event
+        elif event.continues:
+            self._resume()
+        else:
+            self._add(event)
+
+    def _decide(self, *, is_new: bool) -> None:
+        """Decide of a session of an older journal whether it went on with the one before."""
+        if self._undecided is not None:
+            if is_new:
+                self._add(self._undecided)
+            else:
+                self._resume()
+            self._undecided = None
+
+    def _goes_back(self, case: str, block: int) -> bool:
+        return block < (self._last_block or block) or (case, block) in self._settled
+
+    def _add(self, event: SessionBegan) -> None:
+        self.sessions.append(
+            Session(
+                number=self.number + 1,
+                began_at=event.at,
+                tare=event.tare,
+                blocks=event.blocks,
+                is_retrying=event.is_retrying,
+            )
+        )
+
+    def _resume(self) -> None:
+        last = self.sessions[-1]
+        self.sessions[-1] = msgspec.structs.replace(last, n_resumed=last.n_resumed + 1)
+
+
+def with_passes(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """Return the attempts, each with what tells which others ran together with it: its session and part."""
+    return parted(_with_imported_sessions(attempts))
+
+
+def _with_imported_sessions(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """Return the attempts, imported ones that told their block and time numbered by when they ran.
+
+    Blocks that follow one another in time are passes that ran together; where the runs go back to an earlier
+    block, something else was run, and another session begins. The last is number 0, those before it below.
+    """
+    told = [one for one in attempts if one.source and one.source.tells_block and one.source.tells_time]
+    latest, number = 0, 0
+    sessions: dict[str, int] = {}
+    for one in sorted(told, key=lambda one: one.started_at or 0.0):
+        number += one.block < latest
+        latest = one.block
+        sessions[one.folder] = number
+    if not number:
+        return tuple(attempts)
+    return tuple(
+        msgspec.structs.replace(one, session=sessions[one.folder] - number) if one.folder in sessions else one
+        for one in attempts
+    )

@@ -1,0 +1,157 @@
+"""Telemetry that somebody else recorded, kept with the attempts in whose time it was."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign
+from tare.core.errors import CampaignError
+from tare.core.safe_folder import SafeFolder
+from tare.core.telemetry import Epoch, Timeline, Track
+from tare.storage.reading import read_json
+
+IMPORTED = "telemetry.imported.json"
+"""The file in an attempt's folder; a timeline, as telemetry of Tare's own becomes one when it is read.
+
+One of the same name in the campaign's folder holds the means of all runs, so that few files are read.
+"""
+
+Means = dict[str, dict[str, float]]
+"""Figures by name, by the folder of their attempt."""
+
+T = TypeVar("T")
+
+Point = tuple[str, float, float | None, dict[str, float]]
+"""What a host did in some seconds before a time; without how many, in the time since its last point."""
+
+
+def epoch_of(attempt: Attempt) -> Epoch | None:
+    """Return when an attempt ran; None where nobody knows."""
+    if attempt.started_at is None or attempt.elapsed_s <= 0:
+        return None
+    return Epoch("run", attempt.started_at, attempt.started_at + attempt.elapsed_s)
+
+
+_Spread = dict[tuple[str, str], dict[float, tuple[float, float]]]
+"""Of a host and a figure, by the times at which intervals end: when each began, and the value."""
+
+
+def cut(points: Iterable[Point], epoch: Epoch) -> tuple[Track, ...]:
+    """Return the tracks of hosts within `epoch`: points whose interval has its middle in it."""
+    spread: _Spread = {}
+    last: dict[str, float] = {}
+    for host, at, interval_s, values in points:
+        length = interval_s if interval_s is not None else at - last.get(host, at)
+        last[host] = at
+        if epoch.began_at <= at - length / 2 <= epoch.ended_at:
+            for name, value in values.items():
+                spread.setdefault((host, name), {})[at] = (at - length, value)
+    return _tracks(spread)
+
+
+def _tracks(spread: _Spread) -> tuple[Track, ...]:
+    """Return one track of all figures of a host that are known at the same times."""
+    alike: dict[tuple[str, tuple[float, ...]], list[str]] = {}
+    for (host, name), told in sorted(spread.items()):
+        alike.setdefault((host, tuple(sorted(told))), []).append(name)
+    return tuple(
+        Track(
+            host=host,
+            since=tuple(spread[host, names[0]][one][0] for one in at),
+            at=at,
+            values={name: tuple(spread[host, name][one][1] for one in at) for name in names},
+        )
+        for (host, at), names in alike.items()
+    )
+
+
+def _spread_of(tracks: Iterable[Track]) -> _Spread:
+    return {
+        (one.host, name): dict(zip(one.at, zip(one.since, values, strict=True), strict=True))
+        for one in tracks
+        for name, values in one.values.items()
+    }
+
+
+def keep(campaign: Campaign, attempt: Attempt, tracks: Sequence[Track], epoch: Epoch) -> dict[str, float]:
+    """Keep `tracks` with `attempt`, in the place of what was imported for the same hosts and times before.
+
+    What lies before or after is kept, as the day before of a run that goes on after midnight. Return the
+    means of all that is kept, over time and then over hosts; others than the campaign's own, such as a
+    switch, count only where none of these has a figure.
+    """
+    place = SafeFolder(campaign.folder, attempt.folder)
+    known = _spread_of(read_imported(place).tracks)
+    for key, fresh in _spread_of(tracks).items():
+        first, last = min(since for since, _ in fresh.values()), max(fresh)
+        others = {at: told for at, told in known.get(key, {}).items() if at <= first or told[0] >= last}
+        known[key] = others | fresh
+    timeline = Timeline(tracks=_tracks(known), epochs=(epoch,))
+    try:
+        (place / IMPORTED).replace(msgspec.json.encode(timeline))
+    except OSError as error:
+        raise CampaignError.from_os(campaign.folder, error) from error
+    own = [one for one in timeline.tracks if one.host in campaign.hosts]
+    return _means(timeline.tracks) | _means(own)
+
+
+def _means(tracks: Sequence[Track]) -> dict[str, float]:
+    by_figure: dict[str, list[float]] = {}
+    for track in tracks:
+        lengths = [end - begin for begin, end in zip(track.since, track.at, strict=True)]
+        weights = lengths if any(lengths) else None  # a single point tells of no time
+        for name, values in track.values.items():
+            by_figure.setdefault(name, []).append(statistics.fmean(values, weights))
+    return {name: statistics.fmean(values) for name, values in sorted(by_figure.items())}
+
+
+def keep_means(folder: Path, means: Means) -> None:
+    """Keep the means of runs of the campaign in `folder`, beside those of others that are there."""
+    try:
+        SafeFolder(folder, IMPORTED).replace(msgspec.json.encode(read_means(folder) | means))
+    except OSError as error:
+        raise CampaignError.from_os(folder, error) from error
+
+
+def read_means(folder: Path) -> Means:
+    """Return the means of what was imported into the campaign in `folder`."""
+    return _read(SafeFolder(folder, IMPORTED), Means) or {}
+
+
+def imported_timeline(folder: SafeFolder) -> Timeline | None:
+    """Return what was imported for the attempt in `folder`, and when its cores worked; None if nothing was.
+
+    Raises CampaignError.
+    """
+    found = read_imported(folder)
+    return (
+        msgspec.structs.replace(found, tracks=tuple(map(_with_work, found.tracks))) if found.tracks else None
+    )
+
+
+def _with_work(track: Track) -> Track:
+    idle, waits = track.values.get("cpu_idle"), track.values.get("cpu_iowait")
+    if idle is None or waits is None:
+        return track
+    busy = tuple(100 - one - other for one, other in zip(idle, waits, strict=True))
+    return msgspec.structs.replace(track, values={"cpu_busy": busy, **track.values})
+
+
+def read_imported(folder: SafeFolder) -> Timeline:
+    """Return what was imported for the attempt in `folder`; an empty timeline where nothing was."""
+    return _read(folder / IMPORTED, Timeline) or Timeline(tracks=(), epochs=())
+
+
+def _read(place: SafeFolder, kind: type[T]) -> T | None:
+    if not place.exists():
+        return None
+    try:
+        return read_json(place, kind, "delete it and import again")
+    except OSError as error:
+        raise CampaignError(f"{place.path}: cannot read: {error.strerror}") from error

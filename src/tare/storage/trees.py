@@ -1,0 +1,98 @@
+"""Find the files of result trees, whatever lies in them."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from tare.core.user_files import open_given
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+PACKED = "is compressed; unpack it first"
+_PACKED = {
+    ".gz": b"\x1f\x8b",
+    ".xz": b"\xfd7zXZ\x00",
+    ".bz2": b"BZh",
+    ".zst": b"\x28\xb5\x2f\xfd",
+    ".zip": b"PK\x03\x04",
+}
+"""How compressed files end, and the bytes with which they begin."""
+
+
+def is_packed_name(path: Path) -> bool:
+    """Return whether a file is compressed by its name."""
+    return path.suffix in _PACKED
+
+
+def is_packed(path: Path) -> bool:
+    """Return whether a file is compressed, by what it begins with. Raises OSError where it cannot be read."""
+    with open_given(path) as file:
+        return file.read(6).startswith(tuple(_PACKED.values()))
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A file that is not imported, and why. `is_fault` says that somebody should look at it."""
+
+    path: str
+    why: str
+    is_fault: bool = True
+
+
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """Return a key that sorts numbers within text by their value: ``run2`` before ``run10``."""
+    parts = _DIGITS.split(text)
+    return tuple((int(part) if index % 2 else 0, part) for index, part in enumerate(parts))
+
+
+def printable(path: Path | str) -> str:
+    """Return a path as text that any terminal and file may hold: odd bytes are escaped, as ``\\xff``."""
+    text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
+def find_files(paths: Iterable[Path]) -> tuple[list[Path], list[Refused]]:
+    """Return the regular files at and below `paths`, each once, and what could not be used.
+
+    Names are sorted, numbers in them by value. Links to files are followed; links to folders are not, unless
+    they are in `paths`: so there are no loops.
+    """
+    found: dict[tuple[int, int], Path] = {}
+    refused: list[Refused] = []
+    for path in _walk(paths, refused):
+        try:
+            status = path.stat()
+        except OSError as error:
+            refused.append(Refused(printable(path), f"cannot be read: {error.strerror}"))
+            continue
+        if not stat.S_ISREG(status.st_mode):
+            refused.append(Refused(printable(path), "not a file"))
+            continue
+        first = found.setdefault((status.st_dev, status.st_ino), path)
+        if first is not path:
+            refused.append(Refused(printable(path), f"the same file as {printable(first)}"))
+    return list(found.values()), refused
+
+
+def _walk(paths: Iterable[Path], refused: list[Refused]) -> Iterator[Path]:
+    def unreadable(error: OSError) -> None:
+        refused.append(Refused(printable(error.filename), f"cannot be read: {error.strerror}"))
+
+    for start in paths:
+        absolute = os.path.abspath(start)  # noqa: PTH100  # links stay as the user wrote them
+        if not Path(absolute).is_dir():
+            yield Path(absolute)
+            continue
+        for folder, folders, names in os.walk(absolute, onerror=unreadable):
+            folders.sort(key=natural)
+            for name in folders:
+                if Path(folder, name).is_symlink():
+                    why = "a link to a folder; name it to have it read"
+                    refused.append(Refused(printable(os.path.join(folder, name)), why, is_fault=False))  # noqa: PTH118
+            yield from (Path(folder, name) for name in sorted(names, key=natural))

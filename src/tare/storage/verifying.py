@@ -1,0 +1,173 @@
+"""Hold a campaign folder against what its journal says was written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tare.core.attempt import Attempt, State
+from tare.core.errors import CampaignError
+from tare.core.safe_folder import SafeFolder
+from tare.storage import sealing
+from tare.storage.campaign import ENVIRONMENTS, JOURNAL, read_plan, untold
+from tare.storage.journal import MOST_BYTES, DamagedLine, Event, LineReader, has_sum
+from tare.storage.journal_state import JournalState
+from tare.storage.manifest import check_manifest, n_listed
+
+
+class Discrepancy(NamedTuple):
+    """What is not as it was written: where, relative to the campaign folder, and what is wrong with it."""
+
+    where: str
+    what: str
+
+
+class Verification(NamedTuple):
+    """What was found: faults, the runs and files that were looked at, and what nothing vouches for.
+
+    `n_unsummed` counts lines of the journal without a checksum, as version 0.1.0 wrote them, and `n_unlisted`
+    runs without a list of checksums: a change to those cannot be told.
+    """
+
+    faults: tuple[Discrepancy, ...]
+    n_lines: int
+    n_unsummed: int
+    n_runs: int
+    n_unlisted: int
+    n_files: int
+
+
+def verify(folder: Path) -> Verification:
+    """Hold everything in the campaign `folder` against its checksums. Raises CampaignError if it is none."""
+    place = SafeFolder(folder)
+    faults = []
+    try:
+        plan = read_plan(folder)
+    except CampaignError as error:
+        if not (place / JOURNAL).is_file():
+            raise
+        faults.append(Discrepancy("plan.json", str(error)))
+        plan = None
+    lines, events = _read_lines(place / JOURNAL, faults)
+    state = JournalState(events)
+    attempts = state.current_attempts(is_running=False)
+    ended = [one for one in attempts if one.state is not State.LOST]
+    if plan is not None:
+        known = {case.id for case in plan.cases}
+        faults += [
+            Discrepancy(one.folder, "its case is not in the plan")
+            for one in attempts
+            if one.case not in known
+        ]
+    faults += list(_environments(place / ENVIRONMENTS, ended))
+    for one in ended:
+        faults += [
+            Discrepancy(f"{one.folder}/{name}".rstrip("/"), what) for name, what in _evidence(place, one)
+        ]
+    faults += [Discrepancy(name, "no line of the journal tells of it") for name in untold(place, attempts)]
+    return Verification(
+        faults=tuple(faults),
+        n_lines=len(lines),
+        n_unsummed=sum(not has_sum(line) for line in lines),
+        n_runs=len(ended),
+        n_unlisted=sum(not one.evidence and one.source is None for one in ended),
+        n_files=sum(n_listed(place / one.folder) for one in ended if one.evidence),
+    )
+
+
+def _read_lines(journal: SafeFolder, faults: list[Discrepancy]) -> tuple[list[bytes], list[Event]]:
+    """Return the lines and the events that can be read; what is wrong with the others goes to `faults`."""
+    if not journal.exists():
+        return [], []
+    try:
+        data = journal.read(MOST_BYTES)
+    except OSError as error:
+        faults.append(Discrepancy(JOURNAL, f"cannot be read: {error.strerror}"))
+        return [], []
+    *lines, rest = data.split(b"\n")
+    if rest:
+        faults.append(Discrepancy(f"{JOURNAL}:{len(lines) + 1}", "cut short, as a crash leaves a line"))
+    reader, events = LineReader(), list[Event]()
+    for number, line in enumerate(lines, 1):
+        try:
+            event = reader.read(line)
+        except DamagedLine as error:
+            faults.append(Discrepancy(f"{JOURNAL}:{number}", f"damaged: {error}"))
+            continue
+        events.append(event)
+        if not has_sum(line):
+            raw = json.loads(
+                line.decode(errors="replace"), parse_int=str, parse_float=str
+            )  # names alone matter
+            faults += [
+                Discrepancy(f"{JOURNAL}:{number}", f"holds {name}, which no version of tare writes: damaged?")
+                for name in _unknown(raw, event)
+            ]
+    return lines, events
+
+
+def _unknown(raw: Any, known: Any, at: str = "") -> Iterator[str]:
+    """Yield the fields of `raw` that the value `known`, which was made of it, has not."""
+    if isinstance(known, msgspec.Struct) and isinstance(raw, dict):
+        fields = {field.encode_name: field.name for field in msgspec.structs.fields(known)}
+        for name, value in raw.items():
+            if name in fields:
+                yield from _unknown(value, getattr(known, fields[name]), f"{at}{name}.")
+            elif name != "event":
+                yield f"{at}{name}"
+    elif isinstance(known, list | tuple) and isinstance(raw, list):
+        for one, other in zip(raw, known, strict=False):
+            yield from _unknown(one, other, at)
+
+
+def _environments(place: SafeFolder, ended: Iterable[Attempt]) -> Iterator[Discrepancy]:
+    """Yield what is wrong with the facts of nodes, each of which is named by the hash of its content."""
+    for name in sorted({one.environment for one in ended if one.environment}):
+        one = place / f"{name}.json"
+        try:
+            data = one.read()
+        except OSError as error:
+            yield Discrepancy(f"{place.name}/{one.name}", f"cannot be read: {error.strerror}")
+            continue
+        if hashlib.blake2b(data, digest_size=8).hexdigest() != name:
+            yield Discrepancy(f"{place.name}/{one.name}", "changed since it was written")
+
+
+def _evidence(place: SafeFolder, attempt: Attempt) -> Iterator[tuple[str, str]]:
+    """Yield each file of an attempt with what is wrong with it."""
+    folder = place / attempt.folder
+    if attempt.evidence:
+        yield from check_manifest(folder, attempt.evidence)
+    elif attempt.source is not None:
+        try:
+            sums = {hashlib.sha256(one.read()).hexdigest() for one in folder.files()}
+        except OSError as error:
+            yield "", f"cannot be read: {error.strerror}"
+            return
+        if attempt.source.sha256 not in sums:
+            yield "", f"the file that was imported, {attempt.source.path}, is not there any more, or changed"
+
+
+def seal_faults(
+    place: SafeFolder, signers: Path | None = None, signer: str = ""
+) -> tuple[str, list[Discrepancy]]:
+    """Return who has sealed the campaign, and what is wrong with its seal; nobody and nothing without one.
+
+    Where `signers` are given, it must have one, of `signer` (see sealing.signer_of).
+    """
+    if not sealing.is_sealed(place):
+        return "", [
+            Discrepancy(sealing.SEAL, f"it is not sealed by {signer}, nor by anybody")
+        ] if signers else []
+    try:
+        sealed_by = sealing.signer_of(place, signers, signer)
+        return sealed_by, [Discrepancy(*one) for one in sealing.broken(place)]
+    except CampaignError as error:
+        return "", [Discrepancy(sealing.SEAL, str(error))]
+    except OSError as error:
+        return "", [Discrepancy(sealing.SEAL, f"cannot be read: {error.strerror}")]

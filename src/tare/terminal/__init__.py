@@ -1,0 +1,1 @@
+"""How commands print: for people at a terminal, for pipes, and as JSON for machines."""

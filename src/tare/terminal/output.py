@@ -1,0 +1,184 @@
+"""How commands print: JSON contracts for machines, colour only for people at a terminal.
+
+Everything that a command prints goes through here, since names, reasons, hosts and versions come from
+campaigns and programs of others: nothing of them steers a terminal, reorders a line or forges one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import IO, Any
+
+import click
+import msgspec
+
+from tare.core.errors import CampaignError, FileFaults, InfrastructureError, TareError
+from tare.core.visible_text import visible_json, visible_line
+from tare.terminal import colour
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, a documented contract.")
+"""The `--json` flag that every command with a result has."""
+
+
+class Painted(str):
+    """Text whose beginning is coloured at a terminal: the first `n` characters, in colour `fg` of click."""
+
+    __slots__ = ("fg", "n")
+    fg: int | str
+    n: int
+
+    @classmethod
+    def of(cls, painted: str, fg: int | str, rest: str = "") -> Painted:
+        """Return `painted` in colour `fg`, followed by `rest`."""
+        text = cls(f"{painted}{rest}")
+        text.fg, text.n = fg, len(painted)
+        return text
+
+
+def echo(*lines: str, err: bool = False, fg: str | None = None, bold: bool = False) -> None:
+    """Print each of `lines` as one line, an empty one if there is none, with nothing hidden in it.
+
+    Colour and weight are for terminals; a line within a line is shown as a sign, never as a line.
+    """
+    shown = [visible_line(line) for line in lines or ("",)]
+    _put([click.style(line, fg=fg, bold=bold or None) for line in shown] if fg or bold else shown, err=err)
+
+
+def echo_to(stream: IO[str], line: str) -> None:
+    """Print one line on `stream`, with nothing hidden in it. Raises OSError as writing does."""
+    stream.write(f"{visible_line(line)}\n")
+    stream.flush()
+
+
+def echo_error(error: TareError) -> None:
+    """Print `error`: what it tells in further lines stands below it, so that no name in it forges a line."""
+    first, *others = [str(one) for one in error.faults] if isinstance(error, FileFaults) else _told(error)
+    echo(f"tare: {first}", *others, err=True, fg="red")
+
+
+def _told(error: TareError) -> list[str]:
+    """Return the lines of an error, without secrets where programs such as ssh may have said it."""
+    text = str(error)
+    if isinstance(error, InfrastructureError) and not isinstance(error, CampaignError):
+        from tare.core.redaction import redact_text
+
+        text = redact_text(text)
+    first, *others = text.split("\n")
+    return [first, *(f"  {line}" if line[:1].strip() else line for line in others)]
+
+
+def _put(lines: Iterable[str], *, err: bool = False) -> None:
+    """Print lines that are harmless and coloured already."""
+    click.echo("\n".join(lines), err=err, color=False if colour.is_refused() else None)
+
+
+def print_json(schema: str, body: Mapping[str, Any]) -> None:
+    """Print `body` as one JSON object that names its `schema`, such as ``tare.compare/1``."""
+    from tare.core.verdict import json_value
+
+    text = msgspec.json.encode({"schema": schema, **body}, enc_hook=json_value)
+    sys.stdout.buffer.write(_seen(msgspec.json.format(text, indent=1) if sys.stdout.isatty() else text))
+    sys.stdout.buffer.write(b"\n")
+    sys.stdout.flush()
+
+
+def _seen(text: bytes) -> bytes:
+    return text if text.isascii() and b"\x7f" not in text else visible_json(text.decode()).encode()
+
+
+_PIECE = 1000
+"""How many entries of a long list are printed at once."""
+
+
+def print_long_json(schema: str, name: str, items: Iterable[object], body: Mapping[str, Any]) -> None:
+    """Print as `print_json` does, with a list `name` first, of which few `items` are held at a time."""
+    if sys.stdout.isatty():
+        print_json(schema, {name: list(items), **body})
+        return
+    out, encode, source, comma = sys.stdout.buffer, msgspec.json.encode, iter(items), b""
+    out.write(encode({"schema": schema})[:-1] + b"," + _seen(encode(name)) + b":[")
+    while piece := list(islice(source, _PIECE)):
+        out.write(comma + _seen(encode(piece)[1:-1]))
+        comma = b","
+    out.write(b"]," + _seen(encode(body)[1:]) + b"\n")
+    sys.stdout.flush()
+
+
+def has_colour(stream: IO[str]) -> bool:
+    """Return whether `stream` is a terminal whose user wants colour."""
+    return stream.isatty() and not colour.is_refused()
+
+
+def leave_dead_terminal() -> None:
+    """Print nowhere from now on where the terminal has closed, as writing to it is an error (tty_ioctl(4)).
+
+    What ignores that its terminal closes, as after a shell's ``disown``, goes on without it.
+    """
+    for descriptor in (1, 2):
+        try:
+            os.get_terminal_size(descriptor)
+        except OSError as error:
+            if error.errno == errno.EIO:
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, descriptor)
+                os.close(nowhere)
+
+
+@contextmanager
+def at_work(what: str) -> Iterator[None]:
+    """Show at a terminal, while entered, that `what` goes on; a pipe or a log gets nothing of it."""
+    if not has_colour(sys.stderr):
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(visible_line(what)):
+        yield
+
+
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: frozenset[str] = frozenset()
+) -> None:
+    """Print aligned columns; those named in `numeric` are set flush right.
+
+    `rows` are gone through twice, so that there may be many; an iterator will not do.
+    """
+    columns = [_cell(name) for name in columns]
+    widths = [len(name) for name in columns]
+    for row in rows:
+        widths = [max(width, len(_cell(cell))) for width, cell in zip(widths, row, strict=True)]
+    right = [name in numeric for name in columns]
+
+    def line(cells: Sequence[str]) -> str:
+        parts = (
+            _aligned(cell, width, flush) for cell, width, flush in zip(cells, widths, right, strict=True)
+        )
+        return "  ".join(parts).rstrip()
+
+    _put([click.style(line(columns), bold=True)])
+    lines = map(line, rows)
+    while piece := list(islice(lines, _PIECE)):
+        _put(piece)
+
+
+def _cell(text: str) -> str:
+    return visible_line(text).replace("\t", "␉")
+
+
+def _aligned(cell: str, width: int, is_flush_right: bool) -> str:
+    text = _cell(cell)
+    blank = " " * (width - len(text))
+    if isinstance(cell, Painted):
+        n = len(_cell(cell[: cell.n]))
+        text = f"{click.style(text[:n], fg=cell.fg)}{text[n:]}"
+    return f"{blank}{text}" if is_flush_right else f"{text}{blank}"
+
+
+def plain(text: str) -> str:
+    """Return `text`, written for a page, without the no-break spaces that a terminal has no use for."""
+    return text.replace("\u202f", " ").replace("\u00a0", " ")

@@ -1,0 +1,119 @@
+"""Show how far a campaign is: a live bar at a terminal, one plain line a run elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from tare.core.attempt import Attempt, State
+from tare.core.plan import Plan
+from tare.core.units import format_seconds
+from tare.core.visible_text import visible_line
+from tare.execution.loop import LoopState
+from tare.terminal.output import echo, has_colour, leave_dead_terminal
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+_COLOUR = {State.DONE: "green", State.INVALID: "yellow"}
+
+
+class PlainProgress:
+    """One line for each attempt that ended, for logs and pipes."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def __enter__(self) -> PlainProgress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        sys.stdout.flush()
+
+    def __call__(self, progress: LoopState) -> None:
+        """Print what `progress` tells, when it tells of an attempt that has ended."""
+        if progress.last is None:
+            return
+        leave_dead_terminal()
+        count = f"[{progress.n_done:{len(str(progress.n_runs))}}/{progress.n_runs}]"
+        case = _case(progress, self._plan)
+        try:
+            echo(f"{count} {_block(progress)}  {case}  {_outcome(progress.last)}{_eta(progress)}")
+        except BrokenPipeError:  # as in `tare run … | head`: the reader has gone, the campaign goes on
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class LiveProgress:
+    """A bar with the run under way, its place among all, and the time that is left."""
+
+    def __init__(self, plan: Plan) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+        from rich.progress import Progress as Bar
+
+        self._plan = plan
+        self._bar: Bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[eta]}"),
+            transient=True,
+        )
+        self._task: TaskID = self._bar.add_task("starting", total=None, eta="")
+
+    def __enter__(self) -> LiveProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        leave_dead_terminal()
+        self._bar.stop()
+
+    def __call__(self, progress: LoopState) -> None:
+        """Move the bar; an attempt that did not come out well also leaves a line above it."""
+        from rich.markup import escape
+
+        leave_dead_terminal()
+        last = progress.last
+        if last is not None and last.state is not State.DONE:
+            text = f"{_block(progress)}  {_case(progress, self._plan)}  {_outcome(last)}"
+            self._bar.console.print(
+                escape(visible_line(text)), style=_COLOUR.get(last.state, "red"), highlight=False
+            )
+        now = f"{_block(progress)}  {_case(progress, self._plan)}"
+        self._bar.update(
+            self._task,
+            description=escape(visible_line(now)),
+            completed=progress.n_done,
+            total=progress.n_runs,
+            eta=_eta(progress).strip(),
+        )
+
+
+def make_progress(plan: Plan) -> PlainProgress | LiveProgress:
+    """Return the display that suits standard output."""
+    return LiveProgress(plan) if has_colour(sys.stdout) else PlainProgress(plan)
+
+
+def _case(progress: LoopState, plan: Plan) -> str:
+    """Return the case of the run under way as `plan` has it, which may show less of it than is run."""
+    return plan.describe(plan.cases_by_id.get(progress.case.id, progress.case))
+
+
+def _block(progress: LoopState) -> str:
+    return f"block {progress.run.block}" if progress.run.block >= 1 else "warm-up"
+
+
+def _outcome(attempt: Attempt) -> str:
+    took = format_seconds(attempt.elapsed_s)
+    return f"done  {took}" if attempt.state is State.DONE else f"{attempt.state}  {took}  {attempt.reason}"
+
+
+def _eta(progress: LoopState) -> str:
+    return f"   {format_seconds(progress.eta_s)} left" if progress.eta_s else ""

@@ -1,0 +1,138 @@
+"""What goes wrong in the campaign's folder while a batch system runs its attempts."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from execution.test_execution import SITE, DoubleLauncher, DoubleRuntime
+from support.doubles import DoubleWorkload
+from tare.core.attempt import Attempt
+from tare.core.case import Case, Layout, Run
+from tare.core.errors import DiskFull
+from tare.core.job import Exit
+from tare.core.plan import Plan
+from tare.core.scheduler import JobResult, OnWait, Task
+from tare.core.telemetry import Epoch, Span
+from tare.execution import staging
+from tare.execution.batch import BatchExecutor, BatchSetup, _spans
+from tare.execution.compose import Composer
+
+CASE = Case(id="c", workload="double", platform="bare", network="host", layout=Layout(nodes=1, ranks=1))
+
+
+class PromptScheduler:
+    """Stands for a batch system whose tasks have ended well as soon as they are submitted."""
+
+    def __init__(self, *, is_full: bool = False) -> None:
+        self._names: list[str] = []
+        self._is_full = is_full
+
+    def tell_waits(self, on_wait: OnWait) -> None:
+        self.on_wait = on_wait
+
+    def submit(self, tasks: Sequence[Task]) -> None:
+        if self._is_full:
+            raise OSError(errno.ENOSPC, "No space left on device", "job.sh")
+        self._names += [task.name for task in tasks]
+        for task in tasks:
+            (task.folder / "stdout").write_text("value: 1.5\n")
+            (task.folder / "stderr").touch()
+
+    def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
+        return ()
+
+    def wait(self) -> Sequence[JobResult]:
+        return [JobResult(name=name, exit=Exit(code=0), nodes=("n1",)) for name in self._names]
+
+    def cancel(self, names: Collection[str]) -> None:
+        self._names = []
+
+
+def full(folder: Path, span: Span) -> Mapping[str, float]:
+    raise OSError(errno.ENOSPC, "No space left on device", str(folder / "telemetry.jsonl.gz"))
+
+
+def executor(
+    folder: Path,
+    scheduler: PromptScheduler,
+    on_wait: Callable[[Attempt, str], None] = lambda attempt, reason: None,
+) -> BatchExecutor:
+    workloads = {"double": DoubleWorkload(argv=("true",), needs_transport=False)}
+    setup = BatchSetup(
+        folder=folder,
+        plan=Plan(study="s", site="here", cases=(CASE,)),
+        composer=Composer(SITE, workloads, lambda _: DoubleLauncher(), lambda _: DoubleRuntime()),
+        scheduler=scheduler,
+        campaign="0123456789ab",
+        traffic=lambda files: {},
+        environment=lambda case, job_result: None,
+        sampler=folder / "sampler.py",
+        settle=full,
+        on_wait=on_wait,
+    )
+    return BatchExecutor(setup)
+
+
+def test_a_disk_that_is_full_when_a_job_has_ended_is_told_as_that(tmp_path: Path) -> None:
+    one = executor(tmp_path, PromptScheduler())
+    one.start(CASE, Run(1, "c"), 1)
+    with pytest.raises(DiskFull, match="make room"):
+        one.wait()
+
+
+def test_what_landed_on_a_full_disk_does_not_count_now_or_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its output may be cut short, in a place that no parser sees."""
+    one = executor(tmp_path, PromptScheduler())
+    one.start(CASE, Run(1, "c"), 1)
+    landed = tmp_path / "attempts/c/1.1/landed"
+    landed.touch()
+    monkeypatch.setattr(staging, "_LEAST_ROOM", float("inf"))
+    with pytest.raises(DiskFull, match="no room left on this file system"):
+        one.wait()
+    assert not landed.exists()
+
+
+def test_a_disk_that_is_full_when_a_job_is_submitted_is_told_as_that(tmp_path: Path) -> None:
+    with pytest.raises(DiskFull, match="make room"):
+        executor(tmp_path, PromptScheduler(is_full=True)).start(CASE, Run(1, "c"), 1)
+
+
+def test_what_attempts_wait_for_is_told_of_those_that_are_under_way(tmp_path: Path) -> None:
+    told: list[tuple[Attempt, str]] = []
+    scheduler = PromptScheduler()
+    one = executor(tmp_path, scheduler, lambda attempt, reason: told.append((attempt, reason)))
+    one.start(CASE, Run(1, "c"), 2)
+    scheduler.on_wait(["tare-0123456789ab-c-1.2", "another"], "the controller does not answer")
+    ((attempt, reason),) = told
+    assert (attempt.case, attempt.block, attempt.attempt) == ("c", 1, 2)
+    assert reason == "the controller does not answer"
+
+
+def landed(began_at: float, queued_s: float | None = None) -> JobResult:
+    """Return a task that was on its nodes for 3 s before its program ran for 10 s."""
+    program = Epoch("run", began_at + 3, began_at + 13)
+    ended = Exit(elapsed_s=10.0)
+    return JobResult(name="t", exit=ended, started_at=began_at, epochs=(program,), queued_s=queued_s)
+
+
+@pytest.mark.parametrize(
+    ("landing", "spans"),
+    [
+        pytest.param(landed(105.0), (5, 3, 2), id="its nodes tell when it began"),
+        pytest.param(landed(105.0, queued_s=2.0), (2, 6, 2), id="the batch system tells when it had nodes"),
+        pytest.param(landed(3705.0), (10, 0, 0), id="the clock of its node is ahead"),
+        pytest.param(landed(-3500.0), (0, 0, 10), id="the clock of its node is behind"),
+        pytest.param(JobResult(name="t", exit=Exit()), (20, 0, 0), id="it never began"),
+    ],
+)
+def test_what_a_batch_system_takes_beside_a_program_is_told_apart(
+    job_result: JobResult, spans: tuple[float, float, float]
+) -> None:
+    found = _spans(100.0, 120.0, job_result)
+    assert (found["queued_s"], found["starting_s"], found["ending_s"]) == spans
