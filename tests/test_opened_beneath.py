@@ -9,7 +9,7 @@ from pathlib import Path
 import tare
 
 SOURCE = Path(tare.__file__).parent
-PACKAGES = ("store", "report", "serve", "runner", "collectors")
+PACKAGES = ("storage", "report", "live", "execution", "plugins/collectors")
 """Packages that read or write what lies in a campaign folder."""
 
 METHODS = {

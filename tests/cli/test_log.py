@@ -77,9 +77,9 @@ def test_without_an_option_nothing_is_said_and_the_campaign_keeps_its_log(
 def test_v_says_commands_decisions_and_whose_fault_it_was_on_standard_error(folder: Path) -> None:
     said = (folder / "stderr").read_text()
     assert "process: command  argv=[sh -c " in said
-    assert "runner: block begins  block=1 n_runs=2 n_again=0" in said
-    assert re.search(r"runner: no more blocks  block=3 why='no case asks for more'", said)
-    assert re.search(r"warning runner: run ended .* state=failed .* fault_of=program ", said)
+    assert "execution: block begins  block=1 n_runs=2 n_again=0" in said
+    assert re.search(r"execution: no more blocks  block=3 why='no case asks for more'", said)
+    assert re.search(r"warning execution: run ended .* state=failed .* fault_of=program ", said)
     assert "debug" not in said
 
 
@@ -103,9 +103,9 @@ def test_no_log_has_secrets_or_what_the_site_redacts(folder: Path) -> None:
 def test_status_shows_the_log_by_level_and_time(tare_here: Tare, folder: Path) -> None:
     shown = tare_here("status", folder / "c", "--log", "--level", "warning")
     assert shown.stdout.count("\n") == 2
-    assert all(" warning runner: run ended " in line for line in shown.stdout.splitlines())
+    assert all(" warning execution: run ended " in line for line in shown.stdout.splitlines())
     told = json.loads(tare_here("status", folder / "c", "--log", "--json", "--since", "1h").stdout)
-    assert told["schema"] == "tare.core.log/1"
+    assert told["schema"] == "tare.log/1"
     assert told["entries"] == _entries(folder / "c/log.jsonl")
     later = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 3600))
     assert (

@@ -16,7 +16,7 @@ def test_all_workloads_are_listed_with_a_line_each(tare_here: Tare) -> None:
 
 def test_the_name_of_a_family_lists_its_members(tare_here: Tare) -> None:
     body = json.loads(tare_here("workloads", "imb", "--json").stdout)
-    assert body["schema"] == "tare.plugins.workloads/1"
+    assert body["schema"] == "tare.workloads/1"
     assert {one["family"] for one in body["workloads"]} == {"imb"}
     assert len(body["workloads"]) > 10
 

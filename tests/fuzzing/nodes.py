@@ -57,7 +57,7 @@ from tare.plugins.collectors.sampler.bundle import source_texts
 from tare.probes.records import SEPARATOR, read_records
 
 _NODE = TESTS / "telemetry/node"
-_RUNNER = TESTS / "runner"
+_RUNNER = TESTS / "execution"
 _SEAT = (
     b"autogroup -20\nhost n1\nnode pod-node\nrank 0\nsize 1\nthreads 2,4\n"
     b"Cpus_allowed_list: 0-3,8\nsockets 0 1\nboot 2b1c\n"

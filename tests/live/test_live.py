@@ -143,7 +143,7 @@ def start(tmp_path: Path, *arguments: str) -> tuple[subprocess.Popen[str], str]:
     )
     assert process.stdout is not None
     body = json.loads(process.stdout.readline())
-    assert body["schema"] == "tare.live/1"
+    assert body["schema"] == "tare.serve/1"
     return process, body["url"]
 
 

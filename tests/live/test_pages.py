@@ -185,7 +185,7 @@ def test_json_says_the_same(serve: Serve, folder: Path) -> None:
     (brief,) = client.get("/api/campaigns").json()["campaigns"]
     assert (brief["name"], brief["counts"]["done"], brief["runs"]) == ("demo", 26, 30)
     body = client.get("/api/c/demo").json()
-    assert body["schema"] == "tare.live.campaign/1"
+    assert body["schema"] == "tare.serve.campaign/1"
     assert {state for row in body["matrix"].values() for state in row.values()} == {
         *("done", "failed", "invalid", "lost", "pending")
     }

@@ -18,7 +18,8 @@ DESIGN = (TESTS.parent / "docs/design.md").read_text()
 
 def own(group: str) -> dict[str, str]:
     """Return the modules in the folder of a seam that entry points name, by the entry points' names."""
-    return {name: one.module for name, one in installed(group).items() if one.module.startswith(f"{group}.")}
+    folder = group.replace("tare.", "tare.plugins.", 1) + "."
+    return {name: one.module for name, one in installed(group).items() if one.module.startswith(folder)}
 
 
 def classes(folder: str, method: str) -> Iterator[str]:

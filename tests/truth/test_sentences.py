@@ -19,7 +19,7 @@ from tare.core.verdict import Verdict
 from tare.core.workload import ALL_BUT_STORAGE, Better, QuestionKind
 from tare.live.charts import changes
 from tare.live.statistics import answer as live_answer
-from tare.plugins.workloads import hpcc, wrf
+from tare.plugins.workloads import hpcc
 from tare.report.variants import lay_out
 from tare.report.words.answer import Answer, answer_all, reading
 from tare.report.words.clauses import Clause
@@ -187,13 +187,17 @@ def test_what_differs_says_what_is_asked(
 
 
 def test_the_workloads_that_leave_output_out_of_their_pace_declare_what_answers_storage() -> None:
-    from tare.plugins.workloads import gromacs, lammps, namd, openfoam
+    from tare.plugins.workloads import gromacs, lammps, namd, openfoam, wrf_output
 
     answering = {
-        module.__name__.rpartition(".")[2]: {
-            kind: [fom.name for fom in module._FOMS if kind in fom.answers] for kind in QuestionKind
-        }
-        for module in (wrf, namd, openfoam, lammps, gromacs)
+        name: {kind: [fom.name for fom in foms if kind in fom.answers] for kind in QuestionKind}
+        for name, foms in {
+            "wrf": wrf_output.FOMS,
+            "namd": namd._FOMS,
+            "openfoam": openfoam._FOMS,
+            "lammps": lammps._FOMS,
+            "gromacs": gromacs._FOMS,
+        }.items()
     }
     storage = {name: kinds[QuestionKind.STORAGE] for name, kinds in answering.items()}
     assert storage == {

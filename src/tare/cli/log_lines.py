@@ -50,7 +50,7 @@ def print_log(folder: Path, since: float, level: str, *, as_json: bool) -> None:
         raise CampaignError(f"{error.filename or folder}: cannot be read: {error.strerror}") from error
     if as_json:
         entries = map(msgspec.to_builtins, found.entries)
-        print_long_json("tare.core.log/1", "entries", entries, {"n_damaged": found.n_damaged})
+        print_long_json("tare.log/1", "entries", entries, {"n_damaged": found.n_damaged})
         return
     for entry in found.entries:
         echo(line_of(entry, has_date=True))

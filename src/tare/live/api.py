@@ -27,7 +27,7 @@ def campaigns(request: Request) -> Response:
     """Return every campaign in brief."""
     hub = hub_of(request)
     with hub.lock:
-        return _json("tare.live.campaigns/1", {"campaigns": [_brief(one) for one in hub.campaigns.values()]})
+        return _json("tare.serve.campaigns/1", {"campaigns": [_brief(one) for one in hub.campaigns.values()]})
 
 
 def campaign(request: Request) -> Response:
@@ -47,7 +47,7 @@ def campaign(request: Request) -> Response:
                 "cases": {case.id: case.settings for case in campaign_state.plan.cases},
                 "matrix": _matrix(campaign_state),
             }
-        return _json("tare.live.campaign/1", body)
+        return _json("tare.serve.campaign/1", body)
 
 
 def runs(request: Request) -> Response:
@@ -75,7 +75,7 @@ def runs(request: Request) -> Response:
             }
             for one in found[start : start + _MOST_RUNS]
         ]
-        return _json("tare.live.runs/1", {"n_runs": len(found), "from": start, "runs": shown})
+        return _json("tare.serve.runs/1", {"n_runs": len(found), "from": start, "runs": shown})
 
 
 def run(request: Request) -> Response:
@@ -88,7 +88,7 @@ def run(request: Request) -> Response:
         state = campaign_state.state_of(one)
         if state is not one.state:
             one = msgspec.structs.replace(one, state=state, reason=campaign_state.reason_of(one))
-        return _json("tare.live.run/1", {"attempt": one})
+        return _json("tare.serve.run/1", {"attempt": one})
 
 
 def log(request: Request) -> Response:
@@ -106,7 +106,7 @@ def log(request: Request) -> Response:
         chunk = read_chunk(path, start, before=before, signs=watched.signs, is_live=is_live)
     except OSError as error:
         raise HTTPException(404, f"It cannot be read: {os.strerror(error.errno or 0)}") from error
-    return _json("tare.live.log/1", {**msgspec.structs.asdict(chunk), "is_live": is_live})
+    return _json("tare.serve.log/1", {**msgspec.structs.asdict(chunk), "is_live": is_live})
 
 
 async def events(request: Request) -> Response:

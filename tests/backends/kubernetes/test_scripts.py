@@ -33,7 +33,7 @@ from tare.plugins.collectors.sampler import program, settle
 from tare.plugins.workloads.common.peers import peer_stage
 from tare.probes.placement import ASKED, with_files, with_placement_probe
 
-SCRIPTS = Path(__file__).parents[3] / "src" / "tare" / "backends" / "kubernetes" / "scripts"
+SCRIPTS = Path(__file__).parents[3] / "src" / "tare" / "plugins" / "backends" / "kubernetes" / "scripts"
 HOSTILE = ("$(touch pwned)", "it's", 'a "b"', "`id`", "; exit 9", "ünï", "")
 
 

@@ -51,7 +51,7 @@ def command(
     require_folders(folders)
     listener = listen(host, port, token_file, is_for_anybody=no_token)
     if as_json:
-        print_json("tare.live/1", {"url": listener.url, "folders": [str(folder) for folder in folders]})
+        print_json("tare.serve/1", {"url": listener.url, "folders": [str(folder) for folder in folders]})
     else:
         echo(listener.url, "Ctrl-C ends it.")
     with opened(listener.url) if is_opened else nullcontext():

@@ -36,7 +36,7 @@ def command(name: str | None, as_json: bool) -> None:
     known = registry.workloads()
     chosen = _choose(name, known)
     if as_json:
-        print_json("tare.plugins.workloads/1", {"workloads": [_described(one) for one in chosen]})
+        print_json("tare.workloads/1", {"workloads": [_described(one) for one in chosen]})
     elif name is not None and len(chosen) == 1:
         _explain(chosen[0])
     else:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 if __name__ == "__main__":  # run by its path, without the folder of any package (-I, -S)
-    sys.path.append(str(Path(__file__).parents[2]))
+    sys.path.append(str(Path(__file__).parents[3]))
 
 from tare.core.job_label import KEEPER_VARIABLE
 from tare.core.job_label import VARIABLE as VARIABLE
