@@ -1,4 +1,7 @@
-"""What kind of figure a number is, and of which message sizes a sentence can tell it."""
+"""Classify figures of merit by aspect (latency, bandwidth, time, performance) and by message size.
+
+A report sentence speaks of one aspect and one range of message sizes.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,17 @@ from tare.core.values import Scalar
 from tare.core.workload import Better
 
 SMALL_MESSAGE_BYTES = 1024
-"""Up to this size a message's time is latency: it travels eagerly, in a packet or so."""
+"""Up to this size, a message's time counts as latency: the message travels eagerly, in a packet or so."""
 
 LARGE_MESSAGE_BYTES = 64 * 1024
-"""From this size on a message's rate is bandwidth: what the link carries outweighs the start-up."""
+"""From this size on, a message's rate counts as bandwidth: the transfer takes far longer than the start-up.
+"""
 
 _DATA_RATE = re.compile(r"(?:[KMGT]i?)?(?:b|B|bits?|[Bb]ytes?)(?:/s|/sec|ps)", re.IGNORECASE)
 
 
 class Aspect(enum.StrEnum):
-    """What kind of figure a number is."""
+    """The aspect of performance that a figure of merit measures."""
 
     LATENCY = "small-message latency"
     BANDWIDTH = "bandwidth"
@@ -30,12 +34,12 @@ class Aspect(enum.StrEnum):
 
     @property
     def better(self) -> Better:
-        """Return the direction in which it improves."""
+        """Return the direction in which figures of this aspect improve."""
         return Better.LOWER if self in (Aspect.LATENCY, Aspect.TIME) else Better.HIGHER
 
 
 class Sizes(enum.StrEnum):
-    """Of which messages a figure is told, where it was measured at many sizes."""
+    """The range of message sizes that a sentence covers, for a figure that was measured at many sizes."""
 
     ALL = "all"
     SMALL = "small"
@@ -43,14 +47,15 @@ class Sizes(enum.StrEnum):
 
 
 def is_elapsed(unit: str, better: Better | None) -> bool:
-    """Return whether a figure of this unit and direction is a time that somebody waits."""
+    """Return whether a figure with this unit and direction is an elapsed time, which somebody waits for."""
     return better is Better.LOWER and is_elapsed_unit(unit)
 
 
 def aspect_of(cell: Cell) -> Aspect | None:
-    """Return what a cell says of a platform, None where it says two things at once.
+    """Return the aspect that a cell measures; None where it has no direction or mixes two aspects.
 
-    The time of a 32 KiB message is part latency and part bandwidth, so it is neither.
+    The time of a 32 KiB message, for example, is partly latency and partly bandwidth, so it has neither
+    aspect.
     """
     if cell.better is None:
         return None
@@ -67,19 +72,20 @@ def aspect_of(cell: Cell) -> Aspect | None:
 
 
 def parts(cells: Sequence[Cell]) -> list[tuple[Aspect, Sizes, list[Cell]]]:
-    """Return what a sentence tells of one figure: of its sizes those that are clear, in parts.
+    """Split the cells of one figure into the parts that a sentence reports: (aspect, sizes, cells).
 
-    All cells are one part where every size is told as the same, or where none is.
+    Cells without a clear aspect are left out. If no cell has a clear aspect, or if all cells share one, then
+    all cells form a single part with `Sizes.ALL`.
     """
     grouped: dict[tuple[Aspect, Sizes], list[Cell]] = {}
     for cell in cells:
         aspect = aspect_of(cell)
         if aspect is not None:
             grouped.setdefault((aspect, _sizes_of(cell, aspect)), []).append(cell)
-    if not grouped and cells[0].better is not None:  # between latency and bandwidth, but all that there is
+    if not grouped and cells[0].better is not None:  # all sizes are in between
         aspect = Aspect.LATENCY if cells[0].better is Better.LOWER else Aspect.BANDWIDTH
         grouped[aspect, Sizes.ALL] = list(cells)
-    if sum(map(len, grouped.values())) == len(cells) and len(grouped) == 1:  # every size is told
+    if sum(map(len, grouped.values())) == len(cells) and len(grouped) == 1:  # every size is covered
         ((aspect, _), chosen), *_ = grouped.items()
         grouped = {(aspect, Sizes.ALL): chosen}
     return [(aspect, sizes, chosen) for (aspect, sizes), chosen in grouped.items()]

@@ -1,4 +1,7 @@
-"""One series of block means for each case and figure of merit that people quote."""
+"""Build one time series of block means for each case and each quoted figure of merit.
+
+Takes a campaign and returns a `BlockSeries`. The quality checks (drift, warm-up, modes) read these series.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,10 @@ _SLOWER = {Better.LOWER: 1.0, Better.HIGHER: -1.0, None: np.nan}
 
 
 class Quoted(NamedTuple):
-    """A figure of merit of a case: a primary one, or any where its workload has none.
+    """A figure of merit of a case: a primary one, or any one if its workload has no primary figure.
 
-    `labels` are the coordinates that tell it from others of that name: what is written is not what is read.
+    `labels` are the coordinates that distinguish it from other figures of that name, such as written and read
+    bytes.
     """
 
     case: str
@@ -37,9 +41,9 @@ class Quoted(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BlockSeries:
-    """Logarithms of block means, passes × figures, NaN where a pass lacks one or it is zero or less.
+    """Logarithms of block means, passes × figures; NaN where a value is missing or not positive.
 
-    Each is the geometric mean over the numeric coordinates of a run. `passes` names each row, in the
+    Each value is the geometric mean over the numeric coordinates of a run. `passes` names each row, in the
     order of time.
     """
 
@@ -48,18 +52,19 @@ class BlockSeries:
     passes: tuple[Pass, ...]
 
     def slowing(self) -> Floats:
-        """Return the series turned so that more is worse, NaN for figures without a direction."""
+        """Return the series, negated for rates, so that higher is worse; NaN without a direction."""
         return self.logs * self.direction()
 
     def direction(self) -> Floats:
-        """Return 1 for each figure that is better when lower, −1 when higher, NaN without a direction."""
+        """Return 1 for each figure that is better when lower, −1 when higher, and NaN without a direction."""
         return np.array([_SLOWER[one.better] for one in self.figures])
 
     def distinct(self) -> BlockSeries:
-        """Return the series without those that tell the same again, as a bandwidth tells its latency.
+        """Return the series without duplicates, such as a bandwidth that repeats what the latency shows.
 
-        They follow an earlier one of the same case in every block: |r| ≥ 0.99. To look at both would be
-        to look twice, and to correct for it.
+        A series is a duplicate if it correlates with an earlier one of the same case with |r| ≥ 0.99 over all
+        blocks. Testing both would count the same data twice, and the correction for many tests would become
+        needlessly strict.
         """
         centred = self.logs - moments(self.logs).mean
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -75,7 +80,10 @@ class BlockSeries:
         )
 
     def over(self, references: Mapping[str, str]) -> BlockSeries:
-        """Return the figures of the cases that have a reference, each over the same figure of that."""
+        """Return the log ratio of each figure to the same figure of its reference case, where there is one.
+
+        `references` maps the id of each contender case to the id of its reference case.
+        """
         places = {figure: column for column, figure in enumerate(self.figures)}
         found = {
             figure: (column, places[base])
@@ -86,10 +94,10 @@ class BlockSeries:
         return BlockSeries(tuple(found), self.logs[:, above] - self.logs[:, below], self.passes)
 
     def within_sessions(self) -> BlockSeries:
-        """Return the series with every session moved to the level of the figure's longest one.
+        """Return the series with every session shifted to the level of the figure's longest session.
 
-        What changed between two sessions is neither a drift nor two modes. A session with fewer than
-        three values of a figure has no level to speak of, and stays where it is.
+        A change between two sessions is neither a drift nor a second mode. A session with fewer than three
+        values of a figure has no reliable level, so it is not shifted.
         """
         sessions = np.array([one.session for one in self.passes])
         numbers = np.unique(sessions)
@@ -106,7 +114,7 @@ class BlockSeries:
 
 
 def block_series(campaign: Campaign) -> BlockSeries:
-    """Return the series of every measured case, in the order of the plan."""
+    """Return the series of all quoted figures of every measured case, in the order of the plan."""
     table = tabulate(campaign)
     found: dict[Quoted, Floats] = {}
     for case in campaign.plan.cases:

@@ -1,4 +1,4 @@
-"""The bound of a figure: what the link, the memory or the processors of its nodes can give at most."""
+"""Find the upper bound of a figure: the most that the link, memory or processors of its nodes can give."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from tare.core.case import Case
 from tare.core.units import Dimension, unit_factor
 
 _RATE_OF_PORT = re.compile(r"(\d+(?:\.\d+)?) Gb/sec")
-"""As sysfs tells the rate of an RDMA port: ``100 Gb/sec (4X EDR)``."""
+"""The rate of an RDMA port as sysfs writes it: ``100 Gb/sec (4X EDR)``."""
 
 
 def bound(campaign: Campaign, case: Case, fom: str, unit: str) -> Bound | None:
-    """Return the bound of a figure of `case` in its own unit; None where none is known.
+    """Return the bound of a figure of `case` in the figure's unit; None where no bound is known.
 
-    The site's word comes first. Else the rate of a link is the least that the nodes of the case's runs told
-    of the hardware behind the network's interface; a virtual interface has no rate of its own.
+    The site file takes precedence. Otherwise the rate of a link is the lowest rate of the hardware behind the
+    network's interface that the nodes of the case's runs recorded. A virtual interface has no rate of its
+    own.
     """
     limit = _limit(campaign, case, fom)
     if limit is None:
@@ -29,7 +30,7 @@ def bound(campaign: Campaign, case: Case, fom: str, unit: str) -> Bound | None:
         peak = campaign.plan.peaks.memory_bytes_per_s
         return _of_nodes(limit, peak, case, unit, Dimension.BYTES_PER_SECOND)
     if case.layout.nodes < 2 or case.network is None or case.parameters.get("bidirectional"):
-        return None  # where both directions are measured at once, figures are of either or of both
+        return None  # with both directions measured at once, a figure may count one direction or both
     return _of_link(limit, campaign, case, unit)
 
 
@@ -63,7 +64,7 @@ def _of_link(resource: Resource, campaign: Campaign, case: Case, unit: str) -> B
 
 
 def _rate(campaign: Campaign, case: Case, link: Link) -> tuple[float, str] | None:
-    """Return the rate of a link in bits a second, and who tells it."""
+    """Return the rate of a link in bits per second, and the source of this number."""
     if link.rate_bits_per_s is not None:
         return link.rate_bits_per_s, "site file"
     names = {one.environment for one in campaign.measured() if one.case == case.id and one.environment}
@@ -76,7 +77,7 @@ def _rate(campaign: Campaign, case: Case, link: Link) -> tuple[float, str] | Non
 
 
 def _hardware_rate(facts: Mapping[str, str], interface: str) -> float | None:
-    """Return the bits a second of a port of a real adapter, which alone has a driver; None for others."""
+    """Return the rate of a real adapter's port in bits per second; None for others, which have no driver."""
     device, _, port = interface.partition(":")
     if told := _RATE_OF_PORT.match(facts.get(f"rdma.{device}.port{port or 1}.rate", "")):
         return float(told[1]) * 1e9

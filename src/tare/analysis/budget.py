@@ -1,4 +1,4 @@
-"""What a campaign has spent, and whether a further run fits into its budget."""
+"""Count what a campaign has spent, and decide whether a further run fits into its budget."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ _HOUR = 3600.0
 
 
 class Spending:
-    """What the attempts of a campaign have cost so far, and what the next will.
+    """What the attempts of a campaign have cost so far, and what the next ones are expected to cost.
 
-    Every attempt takes time, whatever came of it; only measured runs count as runs. `elapsed_s` is by the
-    clock while attempts are under way, however many at a time: in a queue if the budget counts that, being
-    started, running, ending. What Tare itself needs between them, and pauses, are not in it.
+    Every attempt takes time, whatever its result; only measured runs count as runs. `elapsed_s` is wall-clock
+    time during which at least one attempt is under way: starting, running or ending, and also waiting in a
+    queue if the budget counts that. Time at which several attempts overlap counts once. Tare's own work
+    between attempts, and pauses, do not count.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -33,7 +34,7 @@ class Spending:
         self._n_hosts: dict[str, int] = {}
 
     def add(self, attempt: Attempt, *, is_settled: bool) -> None:
-        """Take the cost of an attempt into account; `is_settled` says that its run needs no other."""
+        """Add the cost of an attempt; `is_settled` says that its run needs no further attempt."""
         taken_s = attempt.held_s + (attempt.queued_s if self._budget.counts_queue else 0.0)
         self._taken_s += taken_s
         if attempt.started_at is None:
@@ -50,19 +51,19 @@ class Spending:
 
     @property
     def elapsed_s(self) -> float:
-        """Return how much time has gone by the clock."""
+        """Return the wall-clock time spent so far, in seconds."""
         return self._clock.seconds + self._untimed_s
 
     @property
     def pace(self) -> float:
-        """Return how much time by the clock a second of an attempt takes: less than 1 beside others."""
+        """Return the wall-clock seconds per second of attempt: less than 1 if attempts overlap."""
         return self.elapsed_s / self._taken_s if self._taken_s > 0 else 1.0
 
     def has_room(self, cases: Iterable[str], *, is_measured: bool = True) -> bool:
-        """Return whether one more run of each of `cases` is expected to fit.
+        """Return whether one more run of each of `cases` is expected to fit into the budget.
 
-        A case is expected to take the median of what it took; one that never ran, no time: it may
-        begin as long as anything is left.
+        A case is expected to take the median time of its runs so far. A case that never ran is expected to
+        take no time, so it may start as long as anything of the budget is left.
         """
         budget = self._budget
         limits = (budget.runs, budget.hours, budget.node_hours)
@@ -79,19 +80,20 @@ class Spending:
         )
 
     def expected_s(self, case: str) -> float | None:
-        """Return the median of what the runs of `case` took; None before the first."""
+        """Return the median time of the runs of `case` so far, in seconds; None before the first run."""
         durations = self._durations.get(case)
         return statistics.median(durations) if durations else None
 
     @property
     def n_runs(self) -> int:
-        """Return how many measured runs have their answer, one in each session that made it."""
+        """Return the number of settled measured runs; a run counts once per session that made it."""
         return len(self._measured_s)
 
     def left_s(self, n_runs: int) -> float | None:
-        """Return what `n_runs` more are expected to take, or what the budget leaves; None before the first.
+        """Return the expected seconds of `n_runs` more runs, at most what the budget leaves.
 
-        They take as long as those before in the mean, and as many of them at a time.
+        The mean time of the runs so far is used, and as many runs at a time. None before the first measured
+        run.
         """
         if not self._measured_s:
             return None

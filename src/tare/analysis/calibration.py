@@ -1,4 +1,8 @@
-"""What an A/A campaign tells of a place: how often it is wrong about no difference, and what it can see."""
+"""Evaluate an A/A campaign, in which both sides are the same.
+
+The result says how often Tare reports a difference that does not exist, and how small an effect it can find
+at this site. Takes the campaign of an A/A study and returns a `Calibration`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from tare.stats.ratios import log_ratios, ratios
 from tare.stats.relabelling import relabellings
 
 _MOST_RELABELLINGS = 256
-"""So many tell a rate of 5 % within ± 3 % for a single comparison, and far better for many."""
+"""This many relabellings tell a rate of 5 % to ± 3 % for a single comparison, and far better for many."""
 
 _ALARMS = (Verdict.BETTER, Verdict.WORSE)
 
@@ -34,12 +38,12 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Calibrated(msgspec.Struct, frozen=True, kw_only=True):
-    """What one figure of merit of one case shows against itself.
+    """What one figure of merit of one case shows when it is compared with itself.
 
-    `n_comparisons` are its points with a verdict's chance, `false_alarms` those that `compare` calls
-    better or worse. `alarm_rate` is the share of such verdicts after relabelling, and `interval_rate`
-    that of intervals which exclude 1, taken one by one. `ratio`, `low` and `high` are of all points
-    together, and so is `detectable`: the least effect that so many blocks find four times out of five.
+    `n_comparisons` counts its points that can get a verdict, `false_alarms` those that `compare` calls better
+    or worse. `alarm_rate` is the share of such verdicts after relabelling. `interval_rate` is the share of
+    single intervals that exclude 1. `ratio`, `low` and `high` are for all points together, and so is
+    `detectable`: the smallest effect that this many blocks find four times out of five.
     """
 
     at: Settings
@@ -58,7 +62,7 @@ class Calibrated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """What all of them show. `campaign_rate` is the share of relabelled campaigns with any false alarm."""
+    """The calibration of all figures; `campaign_rate`: share of relabelled campaigns with false alarms."""
 
     rows: tuple[Calibrated, ...]
     n_comparisons: int
@@ -72,7 +76,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def calibration(campaign: Campaign, *, confidence: float = 0.95) -> Calibration:
-    """Return what the A/A campaign `campaign` tells of its place.
+    """Return the false-alarm rates and the detectable effects that the A/A campaign `campaign` shows.
 
     Raises UsageError where its two sides differ in more than the name.
     """
@@ -133,9 +137,9 @@ def _row(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Relabelled:
-    """Of each column, in what share of `n` relabelled campaigns its verdict was false, or its interval alone.
+    """Per column, the share of `n` relabelled campaigns with a false verdict (or interval alone).
 
-    `n_campaigns` counts those with any false verdict.
+    `n_campaigns` counts the relabelled campaigns with any false verdict.
     """
 
     is_judged: Flags
@@ -146,7 +150,7 @@ class _Relabelled:
 
 
 def _relabel(asked: Questions, campaign: Campaign, confidence: float) -> _Relabelled:
-    """Draw all verdicts anew for each relabelling, in the families in which `compare` draws them."""
+    """Compute all verdicts again for each relabelling, in the same families as `compare` uses."""
     if not asked.families:
         nothing = np.zeros(0)
         return _Relabelled(np.zeros(0, np.bool_), nothing, nothing, 0, 0)
@@ -176,7 +180,7 @@ def _relabel(asked: Questions, campaign: Campaign, confidence: float) -> _Relabe
 
 
 def _parts(families: Sequence[Family]) -> dict[FamilyKind, slice]:
-    """Return the columns of each family, side by side."""
+    """Return the slice of columns of each family, with the families side by side."""
     ends = np.cumsum([len(family.subjects) for family in families]).tolist()
     return {
         family.kind: slice(start, end) for family, start, end in zip(families, [0, *ends], ends, strict=False)
@@ -184,7 +188,7 @@ def _parts(families: Sequence[Family]) -> dict[FamilyKind, slice]:
 
 
 def _alarms(logs: Floats, terms: Terms, looks: Sequence[Looks]) -> tuple[Flags, Flags]:
-    """Return the columns whose verdict is a difference, and those whose interval alone excludes 1."""
+    """Return which columns have a verdict of a difference, and which have an interval that excludes 1."""
     found = ratios(np.ones_like(logs), np.exp(logs), terms.confidence)
     known = p_values(found, terms.margin, terms.confidence, terms.correction, looks)
     alpha = 1 - terms.confidence
@@ -195,7 +199,7 @@ def _alarms(logs: Floats, terms: Terms, looks: Sequence[Looks]) -> tuple[Flags, 
 
 
 def _is_judged(subjects: Sequence[Subject], logs: Floats) -> Flags:
-    """Return which columns have a paired interval and a direction, so that an alarm is possible."""
+    """Return which columns have a paired interval and a direction, so that a false alarm is possible."""
     has_interval = (np.isfinite(logs).sum(axis=0) >= MIN_BLOCKS) & ~np.isinf(logs).any(axis=0)
     flags: Flags = has_interval & np.array([one.better is not None for one in subjects], np.bool_)
     return flags

@@ -1,12 +1,13 @@
-"""Whether a campaign keeps its rules: pass, fail or undecided, and only as far as the intervals say so.
+"""Check a campaign against rules; each rule gets the outcome pass, fail or undecided.
 
-A rule fails where an interval lies wholly beyond its limit. Many comparisons have many chances to do
-so by accident, so an interval that is to fail is adjusted for the number of them (stats.step_down). To pass,
-each must lie wholly within its limit: since all of them must, no adjustment for their number is needed (the
-intersection-union test; Berger 1982, Technometrics 24:295). Everything else is undecided.
+A rule fails where an interval lies wholly beyond its limit. With many comparisons, one of them may do so by
+accident. So the intervals that decide on failing are adjusted for the number of comparisons
+(stats.step_down). A rule passes where each interval lies wholly within its limit. Since all of them must, no
+adjustment for their number is needed (the intersection-union test; Berger 1982, Technometrics 24:295).
+Everything else is undecided.
 
-A row that `tare compare` has, too, has the verdict that it has there, and a rule that is broken only by a
-difference fails only where there is one among all that is judged there.
+A row that `tare compare` also shows has the same verdict here. A rule that only a difference can break fails
+only if `tare compare` finds such a difference, adjusted for everything that it judges.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tare.core.workload import Better
 
 
 class Outcome(enum.StrEnum):
-    """What becomes of a rule, and of the check as a whole."""
+    """The outcome of a rule, and of the check as a whole."""
 
     PASS = "pass"  # noqa: S105 – not a password
     FAIL = "fail"
@@ -43,12 +44,12 @@ class Outcome(enum.StrEnum):
 
     @property
     def sign(self) -> str:
-        """Return a shape of its own for each, so that none rests on colour or filling alone."""
+        """Return a symbol with its own shape, so that it can be read without colour."""
         return {Outcome.PASS: "✓", Outcome.FAIL: "✗", Outcome.UNDECIDED: "▨"}[self]
 
 
 class Undecided(enum.StrEnum):
-    """What an undecided rule counts as."""
+    """How an undecided rule counts."""
 
     PASS = "pass"  # noqa: S105 – not a password
     WARN = "warn"
@@ -56,22 +57,25 @@ class Undecided(enum.StrEnum):
 
 
 class RuleFamily(enum.StrEnum):
-    """What a false alarm is counted in: the whole check, or each rule by itself."""
+    """The set of tests that share one chance of a false alarm: the whole check, or each rule."""
 
     CHECK = "check"
     RULE = "rule"
 
 
 class CheckedComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """One match held against one limit.
+    """One match of a rule, compared with one limit.
 
-    `verdict` is that of the row in `tare compare`, None where that has no such row, and
-    `assumes_independence` what it rests on, as in a Comparison.
-    `value`, `low` and `high` are in `unit` (a fraction for "%", none for a ratio), at the check's
-    confidence; `adjusted_low` and `adjusted_high` are of the interval at `adjusted_confidence`, by
-    which it would fail. None where there is no interval. `is_beyond` says whether it is on the wrong side.
-    Of the runs of its case and of the one that it is held against, `n_to_prove` had to prove which network
-    carried their data, and `n_not_proven` of those did not.
+    `verdict` is that of the same row in `tare compare`, and `assumes_independence` is as in a Comparison.
+    `verdict` is None if there is no such row.
+
+    `value`, `low` and `high` are in `unit` (a fraction for "%", none for a ratio), at the check's confidence.
+    `adjusted_low` and `adjusted_high` are the ends of the interval at `adjusted_confidence`, which decides
+    whether the rule fails. They are None where there is no interval. `is_beyond` says whether the interval
+    lies on the wrong side of the limit.
+
+    `n_to_prove` counts the runs of the case and of its reference that had to prove which network carried
+    their data. `n_not_proven` counts those of them that did not prove it.
     """
 
     match: Match
@@ -96,12 +100,12 @@ class CheckedComparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_turned(self) -> bool:
-        """Return whether the figure changes with the opposite sign: a rate's overhead is less of it."""
+        """Return whether figure and overhead have opposite signs: an overhead makes a rate lower."""
         return self.function is Function.OVERHEAD and self.match.better is Better.HIGHER
 
     @property
     def change(self) -> tuple[float | None, float | None, float | None]:
-        """Return contender / reference − 1 of the figure itself, with its interval; of overheads only."""
+        """Return contender / reference − 1 of the figure itself, with its interval; only for overheads."""
         if self.function is not Function.OVERHEAD or self.value is None:
             return None, None, None
         if not self.is_turned:
@@ -111,7 +115,7 @@ class CheckedComparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule, what became of it, and everything that it was judged by."""
+    """A rule, its outcome, and all comparisons that decided it."""
 
     rule: Rule
     outcome: Outcome
@@ -119,10 +123,10 @@ class RuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdicts on all rules. `n_family` is the largest number of comparisons judged together.
+    """The outcomes of all rules. `n_family` is the largest number of comparisons judged together.
 
-    `mean` is that of ratios and overheads. `notes` say what may not be meant: rules that fail where a figure
-    is better, and elapsed times that got worse and that no rule looks at.
+    `mean` is the mean used for ratios and overheads. `notes` point out possible mistakes in the rules: rules
+    that fail where a figure gets better, and elapsed times that got worse and that no rule covers.
     """
 
     study: str
@@ -138,7 +142,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
     def is_failed(self, undecided: Undecided) -> bool:
-        """Return whether the check fails where an undecided rule counts as `undecided`."""
+        """Return whether the check fails if an undecided rule counts as `undecided`."""
         return self.outcome is Outcome.FAIL or (
             self.outcome is Outcome.UNDECIDED and undecided is Undecided.FAIL
         )
@@ -153,11 +157,11 @@ def check(
     family: RuleFamily = RuleFamily.CHECK,
     requires_complete: bool = False,
 ) -> Check:
-    """Return what the measurements of `campaign` say of each rule, and of all of them.
+    """Judge each rule by the measurements of `campaign`; return all outcomes, and that of the check.
 
-    The chance that rules which hold are failed by accident is at most (1 − confidence) / 2, for the whole
-    `family` together. A campaign that must be complete and is not fails. Raises UsageError where a rule
-    names what the campaign does not have, or a limit has the wrong unit.
+    If all rules hold, the chance that any of them fails by accident is at most (1 − confidence) / 2, for the
+    whole `family` together. With `requires_complete`, an incomplete campaign fails. Raises UsageError where a
+    rule names something that the campaign does not have, or where a limit has the wrong unit.
     """
     named = {bound.call.fom or "" for rule in rules for bound in bounds_of(rule.violation)}
     rows = RowVerdicts(campaign, reference, confidence, named)
@@ -237,7 +241,7 @@ def _verdict(rule: Rule, findings: Sequence[LimitResult], unproven: Mapping[str,
 
 
 def _evaluate(node: Node, findings: Iterator[LimitResult]) -> Ternary:
-    """Return whether `node` holds; `findings` come in the order of its bounds."""
+    """Return whether the condition `node` holds; `findings` come in the order of its bounds."""
     if isinstance(node, Group):
         truths = [_evaluate(part, findings) for part in node.parts]
         return every(truths) if node.is_all else some(truths)
@@ -279,7 +283,7 @@ def _judged(
 
 
 def _unproven_words(n_not_proven: int, n_to_prove: int) -> str:
-    """Return that it is not known of some runs which network they measured; empty where it is of all."""
+    """Return a note on the runs whose network is not proven; empty if all are proven."""
     if not n_not_proven:
         return ""
     runs = "run" if n_to_prove == 1 else "runs"
@@ -297,7 +301,10 @@ _UNITS = {
 
 
 def _of_one(truth: Ternary, of_rule: Outcome) -> Outcome:
-    """Return what a comparison is to a reader of its rule: where 'and' excuses it, beyond is no fault."""
+    """Return the outcome of one comparison within its rule.
+
+    A value beyond its limit passes if its rule passes, because another part of an 'and' holds.
+    """
     if truth is Ternary.FALSE:
         return Outcome.PASS
     if truth is Ternary.TRUE:

@@ -1,7 +1,7 @@
-"""What published figures say of the claims that were made with them: supported, contradicted or undecided.
+"""Judge published claims by the published figures: supported, contradicted, undecided or not in the data.
 
-A claim is judged as a measurement of one's own would be: by its interval. A figure that was measured once has
-none, so it can lean to one side and decide nothing, however plausible.
+A claim is judged by the interval of its figures, in the same way as a measurement by Tare. A figure that was
+measured once has no interval. It can only lean to one side; it decides nothing.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tare.stats.intervals import MIN_BLOCKS
 from tare.stats.ratios import ratios
 
 Chosen = Mapping[str, Scalar | tuple[Scalar, ...]]
-"""Settings that choose runs; several values of one setting pool their runs."""
+"""Settings that select runs; if a setting has several values, their runs are pooled."""
 
 
 class Judgement(enum.StrEnum):
-    """What a claim asserts of its figures."""
+    """What a claim asserts about its figures."""
 
     EQUIVALENT = "equivalent"
     """Each ratio lies within the margin."""
@@ -34,15 +34,15 @@ class Judgement(enum.StrEnum):
     LOWER = "lower"
     """Each ratio is below 1."""
     FOLLOWS = "follows"
-    """The figures rise with those of a cause, in rank."""
+    """The figures have the same rank order as those of a cause."""
     FOLLOWS_INVERSELY = "follows inversely"
-    """The figures fall where those of a cause rise, in rank."""
+    """The figures have the opposite rank order to those of a cause."""
     ABSENT = "absent"
-    """The data set has no figures of it."""
+    """The data set has no figures for it."""
 
 
 class ClaimVerdict(enum.StrEnum):
-    """What the data say."""
+    """What the data say about a claim."""
 
     SUPPORTED = "supported"
     CONTRADICTED = "contradicted"
@@ -51,7 +51,7 @@ class ClaimVerdict(enum.StrEnum):
 
     @property
     def sign(self) -> str:
-        """Return a shape of its own for each."""
+        """Return a symbol with its own shape for each verdict."""
         return _SIGNS[self]
 
 
@@ -64,7 +64,7 @@ _SIGNS = {
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Runs that are held against others. `fom` is the claim's own unless told; `at` are its coordinates."""
+    """Two sets of runs to compare. `fom` defaults to the claim's own; `at` are the figure's coordinates."""
 
     contender: dict[str, Scalar | tuple[Scalar, ...]]
     reference: dict[str, Scalar | tuple[Scalar, ...]]
@@ -73,10 +73,10 @@ class Held(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A claim and how its data can be asked. `data` names the table; None where there is none.
+    """A claim and how to test it. `data` names the table; None if there is none.
 
-    `margin` is what counts as the same. `cause` and `over` are for a claim that one figure follows another
-    over the levels of a setting. `note` tells of the data what the numbers do not.
+    Ratios within `margin` count as equal. `cause` and `over` are for a claim that one figure follows another
+    over the levels of a setting. `note` gives facts about the data that the numbers do not show.
     """
 
     id: str
@@ -93,10 +93,10 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """One ratio, contender over reference, or one rank correlation (`tau`), and what it says by itself.
+    """One ratio (contender / reference) or one rank correlation (`tau`), and the verdict from it alone.
 
-    `chance` is how often an order at least so close comes about by accident. `leans_to` is the verdict
-    that the point estimate alone would give; it decides nothing.
+    `chance` is the probability that a rank order at least this close occurs by accident. `leans_to` is the
+    verdict that the point estimate alone would give; it decides nothing.
     """
 
     what: str
@@ -113,7 +113,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim, the evidence on it, and the verdict: supported only where all of the evidence supports it."""
+    """A claim, its evidence, and its verdict: supported only where all of the evidence supports it."""
 
     claim: Claim
     verdict: ClaimVerdict
@@ -122,7 +122,7 @@ class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge_claim(claim: Claim, data: Campaign | None, *, confidence: float = 0.95) -> ClaimFinding:
-    """Return what `data`, the claim's table as a campaign, say of `claim`."""
+    """Judge `claim` by `data`, the claim's table as a campaign."""
     if claim.kind is Judgement.ABSENT or data is None:
         why = claim.note or "no published figures in the data set"
         return ClaimFinding(claim=claim, verdict=ClaimVerdict.NOT_IN_THE_DATA, why=why)
@@ -147,7 +147,7 @@ def _held(claim: Claim, held: Held, data: Campaign, confidence: float) -> Eviden
     )
     if not reference or not contender:
         raise ValueError(f"claim {claim.id}: {claim.data} has no {fom} of both sides")  # a test judges all
-    # Runs of different days have no block in common: stacked, no row has both sides.
+    # Runs of different days have no block in common: they are stacked, so that no row has both sides.
     nothing = [math.nan]
     found = ratios(
         np.array([reference + nothing * len(contender)]).T,
@@ -173,7 +173,7 @@ def _held(claim: Claim, held: Held, data: Campaign, confidence: float) -> Eviden
 
 
 def _of_interval(claim: Claim, low: float, high: float) -> ClaimVerdict:
-    """Return what an interval says; a point estimate is one of no width."""
+    """Return the verdict that an interval gives; a point estimate is an interval of width 0."""
     match claim.kind:
         case Judgement.EQUIVALENT:
             holds, fails = is_within(low, high, claim.margin), is_beyond(low, high, claim.margin)
@@ -208,10 +208,10 @@ _LEANINGS = {
 
 
 def _ranked(claim: Claim, data: Campaign, confidence: float) -> Evidence:
-    """Return how well two figures have the same order over the levels of a setting.
+    """Return how well two figures agree in their order over the levels of a setting.
 
-    Kendall's tau with its exact one-sided distribution (Kendall 1938, Biometrika 30:81). The levels are
-    the evidence: how often each was measured does not make them more.
+    Uses Kendall's tau with its exact one-sided distribution (Kendall 1938, Biometrika 30:81). Each level
+    counts as one observation, however often it was measured.
     """
     from scipy.stats import kendalltau
 
@@ -253,7 +253,7 @@ def _one(claim: Claim, data: Campaign, level: Scalar, fom: str) -> float:
 def _values(
     data: Campaign, chosen: Chosen, fom: str, at: Mapping[str, Scalar] = MappingProxyType({})
 ) -> Iterator[float]:
-    """Yield the values of `fom` at these coordinates, one a run, of the cases with the chosen settings."""
+    """Yield the values of `fom` at these coordinates from the cases with the chosen settings, one per run."""
     cases = {case.id for case in data.plan.cases if _has(case.settings, chosen)}
     for attempt in data.measured():
         for series in attempt.series:

@@ -1,4 +1,4 @@
-"""Time by the clock: what several intervals cover together, each moment once."""
+"""Compute the wall-clock time that several intervals cover together, counting each moment once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 
 
 class Covered:
-    """The time that intervals cover, which may lie beside, over and within one another."""
+    """The total time that intervals cover; they may be apart, overlap, or lie inside one another."""
 
     def __init__(self) -> None:
         self._begins: list[float] = []

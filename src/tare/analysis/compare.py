@@ -1,4 +1,8 @@
-"""Every contender against its reference: at each point, and over all points at once."""
+"""Compare every contender with its reference: at each point, and over all points together.
+
+All functions take a campaign and return `Comparison` rows: `comparisons` one for each point, `aggregates` one
+for each figure of merit, `overview` one for each contender, workload and scale.
+"""
 
 from __future__ import annotations
 
@@ -44,13 +48,13 @@ def comparisons(
     correction: Correction | None = None,
     foms: Collection[str] = (),
 ) -> list[Comparison]:
-    """Return each contender against its reference, for every FOM and point of its coordinates.
+    """Compare each contender with its reference, for every FOM and every point of its coordinates.
 
-    `reference` and `margin` take the place of the study's own; `foms` keeps those rows alone, all when empty.
-    A cell that only one side measured is there too, without a ratio. Figures with one point have the row that
-    `aggregates` has. The points of all others are a family of their own: a table to look through, in which by
-    default at most 5 % of the differences that are claimed are false in the mean, and of the equivalences.
-    Raises UsageError when no case has the settings of `reference`.
+    `reference` and `margin` replace those of the study; `foms` selects rows by FOM, and all rows if empty. A
+    cell that only one side measured gets a row without a ratio. Figures with one point have the same row as
+    in `aggregates`. The points of all other figures form a family of their own, meant for exploring. By
+    default, on average at most 5 % of the differences that it claims are false, and likewise of the
+    equivalences. Raises UsageError when no case has the settings of `reference`.
     """
     asked = questions(campaign, reference, foms)
     return _rows(campaign, asked, asked.points, margin, confidence, correction)
@@ -65,14 +69,14 @@ def aggregates(
     correction: Correction | None = None,
     foms: Collection[str] = (),
 ) -> list[Comparison]:
-    """Return each contender against its reference, one answer a figure, over its numeric coordinates.
+    """Compare each contender with its reference, with one row for each figure over its numeric coordinates.
 
-    Coordinates that are words tell figures apart: what is written and what is read are never averaged.
-    Each side of each block is the geometric mean over coordinates, so the answer has an honest
-    paired interval: points of one run rise and fall together and are not counted as evidence n times.
-    The FOMs that a summary shows are one family and the others another, so that by default the chance of
-    any false claim of a difference among what people quote is at most 5 %, and that of an equivalence.
-    `foms` keeps those rows alone.
+    Coordinates that are words separate figures: written and read bytes, for example, are never averaged. For
+    each side and block, the geometric mean over the coordinates is taken, and the interval pairs these block
+    means. Points of one run rise and fall together, so they do not count as n independent observations. The
+    FOMs that a summary shows form one family, and the others form another. So by default the chance of any
+    false claim of a difference among the quoted figures is at most 5 %, and so is that of a false
+    equivalence. `foms` selects rows by FOM.
     """
     asked = questions(campaign, reference, foms)
     return _rows(campaign, asked, asked.figures, margin, confidence, correction)
@@ -86,9 +90,10 @@ def splits(
     confidence: float = 0.95,
     correction: Correction | None = None,
 ) -> dict[SplitName, Comparison]:
-    """Return what sentences tell of some sizes of a figure: a family of its own, by the cells that they are.
+    """Compare parts of a figure's sizes, as sentences in a report do; they form a family of their own.
 
-    A split of a single size is a row of `comparisons`, too, and has the same verdict there.
+    The result is keyed by the cells of each part. A part with a single size is also a row of `comparisons`,
+    with the same verdict.
     """
     asked = questions(campaign, reference)
     rows = _rows(campaign, asked, list(asked.splits.values()), margin, confidence, correction)
@@ -103,7 +108,10 @@ def _rows(
     confidence: float,
     correction: Correction | None,
 ) -> list[Comparison]:
-    """Return the rows at `places`, with what their families say, none equivalent beside longer waits."""
+    """Return the rows at `places` with the verdicts of their families.
+
+    A row is not called equivalent if an elapsed time of the same pair got longer.
+    """
     waits = (FamilyKind.QUOTED, FamilyKind.OTHERS)
     wanted = {*waits, *(place.kind for place in places)}
     judged: dict[FamilyKind, list[Comparison]] = {}
@@ -116,9 +124,9 @@ def _rows(
 
 
 def _judged(campaign: Campaign, family: Family, terms: Terms, asked: Questions) -> list[Comparison]:
-    """Return what the blocks say of a family; what was found is kept, since a campaign does not change."""
+    """Return the comparisons of a family; the result is cached, since a campaign does not change."""
 
-    def judge() -> tuple[Family, list[Comparison]]:  # with the family, so that no other gets its id
+    def judge() -> tuple[Family, list[Comparison]]:  # the family stays alive with it, so its id stays unique
         return family, answers(campaign, family, terms, asked.ends)
 
     return campaign.memo.get((_judged, id(family), terms), judge)[1]
@@ -132,10 +140,11 @@ def overview(
     confidence: float = 0.95,
     correction: Correction | None = None,
 ) -> list[Comparison]:
-    """Return one answer a contender, workload and scale: its first FOM that answers, over all coordinates.
+    """Return one row per contender, workload and scale: its first FOM that answers, over all coordinates.
 
-    A workload of which none answers is shown by its first. The verdicts are those of `aggregates`, so that
-    the same row never has two: what holds of a whole family holds of a part of it.
+    If no FOM of a workload answers the question, its first FOM is shown. The verdicts are those of
+    `aggregates`, so that the same row never has two verdicts. They remain valid here: what holds for a whole
+    family also holds for a part of it.
     """
     return overview_of(
         aggregates(campaign, reference=reference, margin=margin, confidence=confidence, correction=correction)
@@ -143,7 +152,7 @@ def overview(
 
 
 def overview_of(aggregates: Sequence[Comparison]) -> list[Comparison]:
-    """Return those of the `aggregates` that an overview shows: one for each contender's case."""
+    """Return the rows of `aggregates` that an overview shows: one for each contender case."""
     shown: dict[str, Comparison] = {}
     for one in aggregates:
         held = shown.get(one.contender_case)
@@ -153,7 +162,7 @@ def overview_of(aggregates: Sequence[Comparison]) -> list[Comparison]:
 
 
 def terms_of(campaign: Campaign, margin: float | None, confidence: float, correction: Correction) -> Terms:
-    """Return how verdicts are drawn: with the margin of the study where no other is given."""
+    """Return the terms for verdicts; the margin is that of the study unless another is given."""
     return Terms(
         margin=campaign.plan.margin if margin is None else margin,
         confidence=confidence,
@@ -163,12 +172,15 @@ def terms_of(campaign: Campaign, margin: float | None, confidence: float, correc
 
 
 def answers(campaign: Campaign, family: Family, terms: Terms, ends: SessionEnds) -> list[Comparison]:
-    """Return what the blocks say of a family. Cases whose blocks are mere numbers are not paired."""
+    """Return the comparisons of a family.
+
+    Cases whose blocks are mere numbers, not recorded passes, are not paired.
+    """
     told = told_blocks(campaign)
     is_paired = [
         one.pair.reference_case.id in told and one.pair.contender_case.id in told for one in family.subjects
     ]
-    with np.errstate(divide="ignore"):  # a count of nothing has a ratio of zero, and that a logarithm
+    with np.errstate(divide="ignore"):  # a count of zero gives a ratio of zero, whose logarithm is −inf
         found = findings(
             family.below,
             family.above,
@@ -202,14 +214,14 @@ def answers(campaign: Campaign, family: Family, terms: Terms, ends: SessionEnds)
 
 
 def _crossed(plan: Plan, subject: Subject, found: Finding) -> Finding:
-    """Return `found`, with why there is nothing where nothing crossed the networks that are compared."""
+    """Return `found`, marked as without evidence if no data crossed the networks that are compared."""
     if not nothing_crosses(plan, subject.pair):
         return found
     return msgspec.structs.replace(found, is_uncrossed=True, is_apart=False, note=NOTHING_CROSSED)
 
 
 def _planned_blocks(campaign: Campaign) -> dict[str, int]:
-    """Return how many blocks are planned of each case of which some have not been run yet."""
+    """Return the number of planned blocks of each case that still has runs to come."""
     if campaign.is_imported:
         return {}
     planned, answered = campaign.planned(), campaign.latest()
@@ -219,7 +231,7 @@ def _planned_blocks(campaign: Campaign) -> dict[str, int]:
 
 
 def _in_progress(found: Finding, subject: Subject, planned: Mapping[str, int]) -> Finding:
-    """Return what is found, with the blocks that are planned where that many are still to come."""
+    """Return `found` with the number of planned blocks, if more blocks than it has are planned."""
     cases = (subject.pair.reference_case.id, subject.pair.contender_case.id)
     blocks = max((planned[case] for case in cases if case in planned), default=0)
     if found.ratio is None or blocks <= found.n_blocks:
@@ -228,10 +240,10 @@ def _in_progress(found: Finding, subject: Subject, planned: Mapping[str, int]) -
 
 
 def _held_together(below: Floats, above: Floats) -> tuple[Floats, Floats]:
-    """Return both sides, passes × columns, where they ran together; all of a column in which they never did.
+    """Return both sides, passes × columns, where they ran together; whole columns if they never did.
 
-    A level beside a change is that of the runs that the change is of: a case may have run again later, beside
-    others, when the machine was another.
+    The level shown next to a change must come from the same runs as the change. A case may have run again
+    later, together with other cases, when the machine was in another state.
     """
     both = np.isfinite(below) & np.isfinite(above)
     is_held = both | ~both.any(axis=0)
@@ -239,7 +251,7 @@ def _held_together(below: Floats, above: Floats) -> tuple[Floats, Floats]:
 
 
 def _levels(values: Floats, confidence: float) -> list[ConfidenceLevel | None]:
-    """Return where each column lies; None where there is nothing."""
+    """Return the level of each column with its interval; None where there is no value."""
     found = estimate(values, confidence)
     rows = zip(*(absent_as_none(one.tolist()) for one in (found.value, found.low, found.high)), strict=True)
     return [
@@ -256,9 +268,9 @@ def comparison(
     is_answer: bool = False,
     levels: tuple[ConfidenceLevel | None, ConfidenceLevel | None] = (None, None),
 ) -> Comparison:
-    """Return what is `found` of a subject, with what the subject is."""
+    """Combine a subject with what was `found` of it into a `Comparison`."""
     found = with_left_out(found, subject.note)
-    if subject.over and found.paid is not None:  # a mean over sizes is what no run measured
+    if subject.over and found.paid is not None:  # no run measured a mean over sizes
         bare = msgspec.structs.replace(found.paid, tail="", reference_tail=None, contender_tail=None)
         found = msgspec.structs.replace(found, paid=bare)
     return Comparison(

@@ -1,4 +1,7 @@
-"""What differs between two sides besides what was varied: facts of their nodes that may be the real cause."""
+"""Find facts of the nodes that differ between two sides besides what was varied.
+
+Such a fact may be the real cause of a difference.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from tare.core.case import Case
 from tare.core.values import Scalar, Settings
 
 _OF_THE_HOST_ITSELF = ("hostname", "variables.not_recorded", "nic.vx-")
-"""Facts by which hosts always differ, or that say nothing about how a program runs."""
+"""Facts that always differ between hosts, or that say nothing about how a program runs."""
 
 _MPI = ("mpi.", "platform.", "program.", "library.", "variable.", "version.", "limit.", "cgroup.", "modules")
 _EXPLAINED = {
@@ -20,11 +23,11 @@ _EXPLAINED = {
     "workload": ("program.", "library."),
     **dict.fromkeys(("nodes", "ranks", "ranks_per_node", "threads"), ("variable.SLURM_",)),
 }
-"""Facts that a setting is there to vary, by the setting's name and the beginning of the fact's."""
+"""The facts that a setting is expected to change: setting name → prefixes of fact names."""
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """One fact that is not the same on two sides: the values that hosts of each have; none: not recorded."""
+    """One fact that differs between two sides, with the values on the hosts of each; empty: not recorded."""
 
     fact: str
     left: tuple[str, ...]
@@ -32,9 +35,9 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Confounder(msgspec.Struct, frozen=True):
-    """A fact that differs between a contender and its reference, though nothing that was varied says why.
+    """A fact that differs between a contender and its reference, and that no varied setting explains.
 
-    `settings` are those that were varied, as the contender has them.
+    `settings` are those that were varied, with the contender's values.
     """
 
     difference: Difference
@@ -47,7 +50,7 @@ Values = Mapping[str, frozenset[str]]
 
 
 def values_of(hosts: Iterable[Mapping[str, str]]) -> Values:
-    """Return what the facts of several hosts are together."""
+    """Return the values of each fact over several hosts."""
     found: dict[str, set[str]] = {}
     for facts in hosts:
         for fact, value in facts.items():
@@ -56,7 +59,7 @@ def values_of(hosts: Iterable[Mapping[str, str]]) -> Values:
 
 
 def differences(left: Values, right: Values) -> tuple[Difference, ...]:
-    """Return the facts that are not the same on both sides, by name."""
+    """Return the facts that differ between the two sides, sorted by name."""
     nothing: frozenset[str] = frozenset()
     return tuple(
         Difference(fact, tuple(sorted(left.get(fact, nothing))), tuple(sorted(right.get(fact, nothing))))
@@ -66,9 +69,9 @@ def differences(left: Values, right: Values) -> tuple[Difference, ...]:
 
 
 def confounders(campaign: Campaign, reference: Settings | None = None) -> tuple[Confounder, ...]:
-    """Return what differs between contenders and their references besides what was varied.
+    """Return the facts that differ between contenders and their references besides what was varied.
 
-    `reference` takes the place of the study's own. Runs without a recorded environment say nothing.
+    `reference` replaces that of the study. Runs without a recorded environment are ignored.
     """
     plan = campaign.plan
     if reference is not None:
@@ -88,7 +91,7 @@ def confounders(campaign: Campaign, reference: Settings | None = None) -> tuple[
 
 
 def _environments(campaign: Campaign) -> dict[str, frozenset[str]]:
-    """Return the environments that the runs of each case had, by case."""
+    """Return the environments in which the runs of each case ran, by case id."""
     found: dict[str, set[str]] = {}
     for attempt in campaign.measured():
         if attempt.environment in campaign.environments:
@@ -101,7 +104,7 @@ def _values(campaign: Campaign, names: Iterable[str]) -> Values:
 
 
 def _varied(case: Case, other: Case) -> Settings:
-    """Return the settings of `case` that `other` has otherwise."""
+    """Return the settings of `case` whose value differs in `other`."""
     theirs = other.settings
     return {name: value for name, value in case.settings.items() if theirs.get(name) != value}
 

@@ -1,4 +1,7 @@
-"""What the nodes did otherwise under a contender than under its reference: told beside the result."""
+"""Find telemetry figures that differ between a contender and its reference.
+
+Reports show them next to the result, as possible reasons for it.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +23,20 @@ from tare.stats.multiplicity import holm
 from tare.stats.ratios import only_together
 
 _LEAST_SHARE = 0.01
-"""Of a figure: a smaller difference explains nothing, however surely it is there."""
+"""As a share of the figure: a smaller difference explains nothing, even if it is certain."""
 
 _LEAST = {"%": 1.0, "1/s": 100.0, "packets": 10.0, "B/s": 1e6, "s": 0.01, "threads": 0.1}
-"""By unit: 0.2 % of a disk's time is not made a reason by being twice 0.1 %."""
+"""The least difference that counts, by unit. For example, 0.2 % of a disk's time explains nothing, although
+it is twice 0.1 %."""
 
 _LEAST_RUNS = 5
-"""Of either side: of fewer, figures that jump between two levels differ too often by chance."""
+"""For each side: with fewer runs, figures that jump between two levels differ too often by chance."""
 
 _LEFT_OUT = frozenset({"sampler_cpu", "sampler_memory", "total_sent", "total_packets"})
-"""What Tare itself takes, and what counts a packet once at each interface that it passes on its way."""
+"""What Tare itself uses, and figures that count a packet at each interface on its way."""
 
 _PARTS_OF_WHOLE = frozenset({"cpu_user", "cpu_system", "cpu_iowait", "cpu_steal", "cpu_idle"})
-"""Together 100 %: what one gains others lose."""
+"""Parts that sum to 100 %: if one gains, others lose."""
 
 _ALIKE = (
     frozenset({"cpu_system", "cpu_system_peak"}),
@@ -46,16 +50,17 @@ _ALIKE = (
     frozenset({"run_io_pressure", "run_io_stall"}),
     frozenset({"memory_peak", "run_memory_peak"}),
 )
-"""Figures that tell the same, unless their ratios differ."""
+"""Figures that show the same thing, unless their ratios differ."""
 
-_MIRRORED = 0.25  # of the larger change: what is left goes to other parts
+_MIRRORED = 0.25  # share of the larger change: the rest goes to other parts
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure of telemetry that differs, with its comparison and the medians over the runs of both sides.
+    """A telemetry figure that differs, with its comparison and the medians over the runs of both sides.
 
-    `effect` is the logarithm of the ratio as far as its interval leaves no doubt of it: of × 1.5 [1.2, 1.9]
-    that of 1.2. Where one side has nothing of it in any run, the least that explains anything stands there.
+    `effect` is a conservative logarithm of the ratio, from the end of its interval nearest to 1: for × 1.5
+    [1.2, 1.9], that is ln 1.2. If all runs of one side have 0, the effect is that of the difference in units
+    of the least difference that counts.
     """
 
     comparison: Comparison
@@ -72,12 +77,12 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
 def explanations(
     campaign: Campaign, *, reference: Settings | None = None, confidence: float = 0.95
 ) -> list[Reason]:
-    """Return what differs in telemetry, by contender and place, the largest difference first within each.
+    """Return the telemetry figures that differ, by contender and place, each with the largest effect first.
 
-    Ratios are paired by block. All that could differ is one family of claims of difference, corrected by
-    Holm's procedure: where nothing differs, any row is there in at most 1 − `confidence` of campaigns. What
-    is surely equal makes the rest no likelier, and what no run of either side changes is not counted. Left
-    out are differences too small to explain anything, and those that an earlier one has told already.
+    Ratios are paired by block. All figures that could differ form one family, corrected by Holm's procedure:
+    where nothing differs, any row appears in at most 1 − `confidence` of campaigns. Figures that are surely
+    equal do not relax the correction, and figures that no run of either side changes are not counted.
+    Differences too small to explain anything are left out, and so are those that repeat an earlier one.
     """
     if not any(one.telemetry for one in campaign.measured()):
         return []
@@ -96,7 +101,7 @@ def explanations(
 
 
 def _values(campaign: Campaign, one: Comparison) -> tuple[list[float], list[float]]:
-    """Return the values of the runs of both sides: of those that ran together, where they are paired."""
+    """Return the values of the runs of both sides; where they are paired, only of runs made together."""
     table = tabulate(campaign, (one.fom,))
     found = [
         table.values[:, table.find(case, [cell for cell in table.cells(case) if cell.fom == one.fom][:1])]
@@ -111,19 +116,19 @@ def _values(campaign: Campaign, one: Comparison) -> tuple[list[float], list[floa
 
 
 def _p_value(one: Comparison, below: Sequence[float], above: Sequence[float]) -> float:
-    """Return how likely chance alone makes a difference so clear; NaN where there is nothing to compare.
+    """Return the probability of such a clear difference by chance; NaN where there is nothing to compare.
 
-    Where each side has one value in all of its runs, there is no scatter to tell chance by, and where one
-    side has nothing, no ratio. If each run has the one value or the other by chance, whatever that chance
-    is, the a runs of one side and the b of the other part so neatly in at most 2 aᵃbᵇ/(a + b)^(a + b) of
-    campaigns: 2/4ⁿ with n on either side.
+    If each side has the same value in all of its runs, there is no scatter to estimate chance from. If one
+    side has only zeros, there is no ratio. In both cases, assume that each run gets one value or the other by
+    chance, with any probability. Then the a runs of one side and the b runs of the other separate this
+    cleanly in at most 2 aᵃbᵇ/(a + b)^(a + b) of campaigns: 2/4ⁿ with n runs on each side.
     """
     if min(len(below), len(above)) < _LEAST_RUNS or len({*below, *above}) == 1:
         return math.nan
     if _is_from_nothing(below, above) or len({*below}) == len({*above}) == 1:
         a, b = len(below), len(above)
         return 2 * (a / (a + b)) ** a * (b / (a + b)) ** b
-    return math.nan if one.p_adjusted is None else one.p_adjusted  # of it alone, over all looks
+    return math.nan if one.p_adjusted is None else one.p_adjusted  # of this one alone, over all looks
 
 
 def _reason(one: Comparison, below: Sequence[float], above: Sequence[float]) -> Reason | None:
@@ -142,14 +147,14 @@ def _is_from_nothing(below: Sequence[float], above: Sequence[float]) -> bool:
 
 
 def _sure_effect(one: Comparison) -> float | None:
-    """Return how far the end of the interval that is nearer to 1 lies from it; None where 1 lies within."""
+    """Return the log distance from 1 to the nearer end of the interval; None if it contains 1."""
     if one.low is None or one.high is None or one.low <= 0 or one.low <= 1 <= one.high:
         return None
     return min(abs(math.log(one.low)), abs(math.log(one.high)))
 
 
 def _told_once(found: Sequence[Reason]) -> list[Reason]:
-    """Return reasons, the largest first, without those that one before them tells."""
+    """Return the reasons, the largest first, without those that repeat an earlier one."""
     kept: list[Reason] = []
     for reason in sorted(found, key=lambda one: -one.effect):
         if not any(_is_alike(reason, other) or _is_mirrored(reason, other) for other in kept):
@@ -158,7 +163,7 @@ def _told_once(found: Sequence[Reason]) -> list[Reason]:
 
 
 def _is_alike(one: Reason, other: Reason) -> bool:
-    """Return whether two figures tell the same: they are of one kind, and their intervals overlap."""
+    """Return whether two figures show the same thing: they are of one kind, and their intervals overlap."""
     if not any({one.figure, other.figure} <= kind for kind in _ALIKE):
         return False
     a, b = one.comparison, other.comparison
@@ -168,7 +173,7 @@ def _is_alike(one: Reason, other: Reason) -> bool:
 
 
 def _is_mirrored(one: Reason, other: Reason) -> bool:
-    """Return whether one part of the CPU's time lost what another gained, or the other way round."""
+    """Return whether one part of the CPU time lost what another part gained."""
     if not {one.figure, other.figure} <= _PARTS_OF_WHOLE:
         return False
     changes = [reason.contender - reason.reference for reason in (one, other)]

@@ -1,4 +1,7 @@
-"""What a plan will cost: its runs, and its hours as far as a time-out or an earlier campaign tells."""
+"""Estimate the cost of a plan: its runs and hours.
+
+The hours come from the time-outs (at most) and from an earlier campaign (expected), if there is one.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ _Number = TypeVar("_Number", int, float)
 
 
 class Amount(msgspec.Struct, frozen=True, kw_only=True):
-    """Measured runs, and the hours and node-hours that they and the warm-up take; None where unknown.
+    """A number of measured runs, and the hours and node-hours of them and their warm-up; None if unknown.
 
-    `program_hours` are the hours of their programs alone; the others also hold what a batch system takes.
+    `program_hours` are the hours of the programs alone; the other two include the overhead of a batch system.
     """
 
     runs: int
@@ -30,7 +33,7 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What one case is expected to take. `is_measured` says that this very case has a past."""
+    """The expected cost of one case. `is_measured` says that the earlier campaign ran this very case."""
 
     case: str
     blocks: int
@@ -39,9 +42,9 @@ class CaseCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan takes at least and at most, and what is expected after an earlier campaign.
+    """The least and the greatest cost of a plan, and the expected cost based on an earlier campaign.
 
-    The hours of `most` are those of runs that all come to their time-out. None of it heeds the budget.
+    The hours of `most` assume that every run reaches its time-out. None of the amounts considers the budget.
     """
 
     least: Amount
@@ -51,16 +54,16 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def n_guessed(self) -> int:
-        """Return how many cases have no past of their own."""
+        """Return how many cases the earlier campaign did not run."""
         return sum(not one.is_measured for one in self.cases)
 
 
 def cost(plan: Plan, n_hosts: Mapping[str, int], like: Campaign | None = None) -> Cost:
-    """Return what `plan` will cost; `n_hosts` says on how many hosts each case runs.
+    """Return the cost of `plan`; `n_hosts` gives the number of hosts of each case.
 
-    With `like`, an earlier campaign with some of the same cases, each case is expected to take the
-    median time that it took there, and as many blocks as its noise there asks for. A case that is not
-    there is expected to be like the median of those of its workload, or else of all.
+    With `like`, an earlier campaign with some of the same cases, each case is expected to take its median
+    time in that campaign, and as many blocks as its noise there requires. A case that is not in `like` is
+    expected to take the median of the cases of its workload, or else of all cases.
     """
     repeats = plan.repeats
     ids = [case.id for case in plan.cases]
@@ -100,9 +103,9 @@ def _sum(
     program_s: Mapping[str, float] | None = None,
     pace: float = 1.0,
 ) -> Amount:
-    """Return what so many blocks take; `held_s` is for how long a run has its nodes, if not all the time.
+    """Return the cost of this many blocks; `held_s` is how long a run holds its nodes, if not all the time.
 
-    `pace` is how much time by the clock goes by in a second of a run: less than 1 where others run beside it.
+    `pace` is the wall-clock time per second of a run: less than 1 where other runs go on at the same time.
     """
     n_runs = {case: blocks[case] + plan.warmup for case in blocks}
     held_s = held_s or taken_s
@@ -123,7 +126,7 @@ def _pace(like: Campaign) -> float:
 
 
 def _past(plan: Plan, like: Campaign) -> dict[str, list[Attempt]]:
-    """Return the runs of each case that `like` made; what was imported tells no time of its own."""
+    """Return the runs of each case that `like` made itself; imported runs have no known time."""
     known = {case.id for case in plan.cases}
     found: dict[str, list[Attempt]] = {}
     for one in like.measured():
@@ -133,7 +136,7 @@ def _past(plan: Plan, like: Campaign) -> dict[str, list[Attempt]]:
 
 
 def _past_blocks(plan: Plan, like: Campaign) -> dict[str, int]:
-    """Return the blocks that the noise of each case in `like` asks for, where there is enough of it."""
+    """Return the blocks that the noise of each case in `like` requires, where there are enough data."""
     if plan.repeats.until is None:
         return {case.id: plan.repeats.max for case in plan.cases}
     from tare.analysis.stopping import expected_blocks, standings
@@ -145,7 +148,7 @@ def _past_blocks(plan: Plan, like: Campaign) -> dict[str, int]:
 def _completed(
     plan: Plan, known: Mapping[str, _Number], middle: Callable[[Iterable[_Number]], _Number]
 ) -> dict[str, _Number]:
-    """Return `known` with a number for every case: the median of its workload, or else of all."""
+    """Return `known`, completed for every case with the median of its workload, or else of all cases."""
     by_workload: dict[str, list[_Number]] = {}
     for case in plan.cases:
         if case.id in known:
@@ -159,7 +162,7 @@ def _completed(
 
 
 def _with_references(plan: Plan, blocks: Mapping[str, int]) -> dict[str, int]:
-    """Return `blocks` with each reference going on for as long as its contenders do."""
+    """Return `blocks`, with at least as many blocks for each reference as for its contenders."""
     held: dict[str, int] = {}
     for case in plan.cases:
         reference = plan.reference_of(case)
