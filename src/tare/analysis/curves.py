@@ -1,4 +1,8 @@
-"""Hockney's line, crossovers and saturation: how figures go with sizes, threads and other numbers."""
+"""Describe how figures change along message sizes, threads and other numeric settings.
+
+`curves` takes a campaign and returns Hockney fits (latency and bandwidth), crossovers of two curves, and
+saturation points.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +32,15 @@ from tare.stats.intervals import Floats
 from tare.stats.scaling import bounded
 
 SATURATION_MARGIN = 0.05
-"""How near to its best a figure must come to count as saturated."""
+"""A figure counts as saturated once it is within this share of its best value."""
 
 _MIN_POINTS = 3
 _SCALES = ("nodes", "ranks")
-"""Saturation along these is scaling, which has answers of its own."""
+"""Saturation along these settings is scaling, which `tare.analysis.scaling` covers."""
 
 
 class Curves(msgspec.Struct, frozen=True):
-    """What the curves of a campaign say."""
+    """The results for all curves of a campaign."""
 
     hockney: tuple[HockneyFit, ...] = ()
     crossovers: tuple[Crossover, ...] = ()
@@ -44,7 +48,10 @@ class Curves(msgspec.Struct, frozen=True):
 
 
 class _Curve(NamedTuple):
-    """A primary figure of merit of one side along a numeric coordinate or setting; `at` is the rest."""
+    """A primary figure of merit of one side along a numeric coordinate or setting.
+
+    `along` is the name of that coordinate or setting. `at` holds the other coordinates.
+    """
 
     along: str
     cell: Cell
@@ -64,10 +71,10 @@ class _Curve(NamedTuple):
 
 
 def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN, confidence: float = 0.95) -> Curves:
-    """Return Hockney's line of each time against message size, and where curves cross and saturate.
+    """Return a Hockney fit of each time against message size, and where curves cross and saturate.
 
-    Primary figures of merit are looked at along ``bytes`` and along each numeric setting that varies
-    in the study, but nodes and ranks for saturation. `margin` is that of saturation.
+    Primary figures of merit are considered along ``bytes`` and along each numeric setting that varies in the
+    study; for saturation, nodes and ranks are left out. `margin` is the margin of saturation.
     """
     table = tabulate(campaign)
     found = [*_along_coordinates(campaign.plan, table), *_along_settings(campaign.plan, table)]
@@ -203,7 +210,7 @@ def _crossovers_of(one: _Curve, other: _Curve, table: Table, confidence: float) 
     is_lower = one.cell.better is Better.LOWER
     differing = [name for name in one.settings if one.settings[name] != other.settings.get(name)]
     for crossing in crossings(xs, below, above, confidence):
-        # The ratio other / one rises through 1: below it `other` has the smaller numbers.
+        # The ratio other / one rises through 1: below the crossing, `other` has the smaller numbers.
         is_other_first = crossing.is_rising == is_lower
         first, second = (other, one) if is_other_first else (one, other)
         yield Crossover(
@@ -230,7 +237,10 @@ def _only(settings: Settings, names: Sequence[str]) -> dict[str, Scalar]:
 
 
 def _may_saturate(curve: _Curve) -> bool:
-    """Return whether more of a coordinate may buy a better figure: larger messages take no less time."""
+    """Return whether the figure can improve along the coordinate.
+
+    Larger messages, for example, never take less time, so times do not saturate along message sizes.
+    """
     if curve.along == "bytes":
         return curve.cell.better is Better.HIGHER
     return curve.cell.better is not None and curve.along not in _SCALES
@@ -239,7 +249,7 @@ def _may_saturate(curve: _Curve) -> bool:
 def _saturation(curve: _Curve, values: Floats, margin: float, confidence: float) -> Iterator[Saturation]:
     better = curve.cell.better
     if better is None or (better is Better.LOWER and (values == 0).any()):
-        return  # of a time that is zero, performance has no mean
+        return  # the performance of a zero time has no mean
     with np.errstate(divide="ignore"):
         performance = 1 / values if better is Better.LOWER else values
     found = plateau(performance, margin, confidence)

@@ -1,4 +1,4 @@
-"""Do the ratios that are quoted look as their intervals assume?"""
+"""Test whether the quoted ratios have the distribution that their intervals assume."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tare.stats.ratios import log_ratios
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """How many quoted ratios were tested for being log-normal, and which are not.
+    """How many quoted ratios were tested for a log-normal distribution, and which depart from it.
 
-    `n_constant` counts those that were the same in every block, which no test can judge.
+    `n_constant` counts the ratios that were the same in every block, which no test can judge.
     """
 
     n_tested: int
@@ -24,9 +24,10 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diagnose(campaign: Campaign, confidence: float = 0.95) -> Diagnosis:
-    """Return which quoted ratios depart from a log-normal distribution, Holm's correction among all of them.
+    """Return the quoted ratios that depart from a log-normal distribution, with Holm's correction.
 
-    A few blocks see only gross departures; none seen is no proof.
+    The correction is over all quoted ratios. A few blocks show only gross departures, so finding none proves
+    nothing.
     """
     n_tested = n_constant = 0
     departing: list[Subject] = []

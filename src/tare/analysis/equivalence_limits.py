@@ -1,4 +1,4 @@
-"""Where nothing is called equivalent: beside an elapsed time of the same two cases that got worse."""
+"""Withhold the verdict "equivalent" from pairs of cases whose elapsed time got worse."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tare.core.verdict import Verdict
 
 
 def withhold(rows: Iterable[Comparison], figures: Iterable[Comparison]) -> list[Comparison]:
-    """Return `rows` in which nothing is equivalent whose contender took longer by any of the `figures`.
+    """Return `rows` without the verdict "equivalent" for pairs with a worse elapsed time among `figures`.
 
-    A rate that holds says little of a job that people wait for longer. Such a row is undecided, and says why:
-    no more blocks would decide it.
+    A stable rate means little for a job that takes longer. Such a row is undecided, and its note gives the
+    reason: more blocks would not decide it.
     """
     longer: dict[tuple[str, str], str] = {}
     for one in figures:
@@ -32,10 +32,10 @@ def _withheld(one: Comparison, longer: str) -> Comparison:
 
 
 def withheld_words(longer: str) -> str:
-    """Return why a row that lies within the margin is not called equivalent; empty where it is."""
+    """Return the reason why a row within the margin is not called equivalent; empty without one."""
     return f"within the margin, but the elapsed time {longer} is worse" if longer else ""
 
 
 def own_note(one: Finding) -> str:
-    """Return the note of a row without why it is not called equivalent."""
+    """Return the note of a row without the reason for withholding "equivalent"."""
     return one.note.removesuffix(withheld_words(one.withheld_by)).removesuffix("; ")

@@ -1,4 +1,4 @@
-"""Where every FOM of every case lies."""
+"""Estimate the level of every FOM of every case."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tare.stats.estimates import estimate
 
 
 def estimates(campaign: Campaign, *, confidence: float = 0.95) -> list[Estimate]:
-    """Return an estimate of each measured case, FOM and point of its coordinates, in the plan's order.
+    """Return an estimate for each measured case, FOM and point of its coordinates, in the plan's order.
 
-    Geometric mean over blocks with a t interval on the log scale; arithmetic where a value is zero
-    or less. `at` holds the coordinates alone, as `case` says the rest.
+    The estimate is the geometric mean over blocks with a t interval on the log scale, or the arithmetic mean
+    where a value is zero or less. `at` holds only the coordinates; `case` identifies the rest.
     """
     table = tabulate(campaign)
     found = estimate(table.values, confidence)
@@ -54,5 +54,5 @@ def estimates(campaign: Campaign, *, confidence: float = 0.95) -> list[Estimate]
 
 
 def absent_as_none(numbers: list[float]) -> list[float | None]:
-    """Return `numbers` with None for NaN, as values outside arrays say absent."""
+    """Return `numbers` with None in place of NaN: outside arrays, None means absent."""
     return [None if number != number else number for number in numbers]

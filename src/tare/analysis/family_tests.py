@@ -1,4 +1,7 @@
-"""What the blocks of two sides say of each of many subjects, drawn together."""
+"""Judge a family of comparisons together: a ratio, interval, verdict and notes for each subject.
+
+`findings` takes the values of both sides, passes × subjects, and returns one `Finding` for each subject.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from tare.stats.verdict import verdict
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """On what terms verdicts are drawn: which differences do not matter, and how surely."""
+    """The terms for verdicts: which differences do not matter, and the required confidence."""
 
     margin: float
     confidence: float = 0.95
@@ -49,12 +52,12 @@ def findings(
     rounding: Floats | None = None,
     ends: SessionEnds | None = None,
 ) -> list[Finding]:
-    """Return what each column says, passes × subjects, all of them being one family.
+    """Return the finding of each column, passes × subjects; all columns together form one family.
 
-    `better` holds the direction of each column. Rows of a column that is not paired are runs in no order
-    that both sides share: all of one side are held against all of the other, and `why_unpaired` says why.
-    So are, where `is_unpaired` asks for it, sides of which fewer than three passes have both; else they have
-    no more than these, and no ratio where there are none.
+    `better` holds the direction of each column. In a column that is not paired, rows are runs in no common
+    order: all runs of one side are compared with all of the other, and `why_unpaired` gives the reason. With
+    `is_unpaired`, columns with fewer than three passes on both sides are compared in the same way. Without
+    it, only the passes with both sides count, and there is no ratio where there are none.
     """
     is_paired = np.ones(reference.shape[1], np.bool_) if is_paired is None else is_paired
     why = np.where(is_paired, "", why_unpaired).tolist()
@@ -111,7 +114,7 @@ def findings(
             drawn.more_blocks(verdicts),
             [not reason for reason in why],
             is_apart.tolist(),
-            itertools.repeat(False),  # whether anything crossed a network is no matter of numbers
+            itertools.repeat(False),  # whether data crossed a network is not known from numbers
             [max(len(one), 1) for one in looks],
             itertools.repeat(terms.mean),
             drawn.paid_beside(verdicts),
@@ -126,7 +129,7 @@ def _one_look(values: Floats) -> SessionEnds:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Drawn:
-    """All that is computed of a family of columns, and what follows for each."""
+    """All results that are computed for a family of columns, and what follows from them for each column."""
 
     found: Ratios
     paid: Sequence[Paid | None]
@@ -143,10 +146,10 @@ class _Drawn:
     were_few: npt.NDArray[np.bool_]
 
     def verdicts(self) -> list[Verdict]:
-        """Return the verdict of each column among all of them.
+        """Return the verdict of each column within the family.
 
-        None is drawn where the blocks resemble each other and are too few to tell how much, and equivalence
-        is not where the mean of what people pay lies beyond the margin.
+        A column is undecided where its blocks are correlated and too few to tell how strongly. It is not
+        called equivalent where the mean of its additive costs (`Paid`) lies beyond the margin.
         """
         drawn = self._by_intervals()
         margin = self.terms.margin
@@ -181,7 +184,7 @@ class _Drawn:
         ]
 
     def paid_beside(self, verdicts: Sequence[Verdict]) -> list[Paid | None]:
-        """Return what is paid in each column, and whether it tells something else than its verdict."""
+        """Return the `Paid` of each column, marked where it says something different from the verdict."""
         rows = zip(self.paid, *_listed(self.found.ratio), verdicts, self.better, strict=True)
         return [
             None
@@ -200,7 +203,7 @@ class _Drawn:
         return word is not Verdict.UNDECIDED and own is not word
 
     def assume_independence(self, verdicts: Sequence[Verdict]) -> list[bool]:
-        """Return which verdicts of few blocks would not be drawn if what a side is like lasted."""
+        """Return which verdicts from few blocks would not hold if the blocks of a side were correlated."""
         alpha = 1 - self.terms.confidence
         rows = zip(
             verdicts,
@@ -231,7 +234,7 @@ class _Drawn:
         ]
 
     def detectable(self) -> Floats:
-        """Return the least slowing of each column that it finds in 80 of 100 studies."""
+        """Return the least slowdown of each column that it would find in 80 of 100 studies."""
         effects = np.full(len(self.looks), np.nan)
         for looks, columns in self._by_looks():
             level = nominal_level(self.known.level, looks)
@@ -245,7 +248,7 @@ class _Drawn:
         yield from columns.items()
 
     def notes(self, verdicts: Sequence[Verdict]) -> list[str]:
-        """Return what a reader must know of each column; mostly nothing."""
+        """Return a note for the reader on each column; mostly empty."""
         found, terms = self.found, self.terms
         notes = self._design_notes()
         for column in np.flatnonzero(np.isfinite(self.resembling)).tolist():
@@ -271,7 +274,7 @@ class _Drawn:
         return notes
 
     def _of_one_claim(self, verdicts: Sequence[Verdict]) -> Iterator[tuple[int, str]]:
-        """Yield why an interval that alone would be a claim is none."""
+        """Yield the reason why an interval that would be a claim on its own is none."""
         found, terms = self.found, self.terms
         for column in np.flatnonzero(np.isfinite(self.untold)).tolist():
             yield column, untold_words(f"{self.untold[column]:.2f}", found.n_blocks[column])
@@ -288,7 +291,7 @@ class _Drawn:
                 yield column, f"{alone} alone, but not {self._together(column)}"
 
     def _design_notes(self) -> list[str]:
-        """Return how each ratio was found, where it is not block against block, or why it was not."""
+        """Return a note on each ratio that was not paired by block, or that is missing."""
         found = self.found
         rows = zip(found.design.tolist(), *_listed(found.low), self.better, self.why_unpaired, strict=True)
         takes = least_blocks(self.terms.mean, self.terms.confidence)
@@ -309,7 +312,7 @@ class _Drawn:
         return notes
 
     def _together(self, column: int) -> str:
-        """Return what makes a claim harder than its own interval does."""
+        """Return the condition that makes a claim harder than its own interval does."""
         among = [f"among {self.known.size} comparisons"] if self.known.size > 1 else []
         n_looks = len(self.looks[column])
         if n_looks > 1:
@@ -323,12 +326,12 @@ class _Drawn:
 
 
 def least_blocks(mean: Mean, confidence: float) -> int:
-    """Return how many blocks the interval of a ratio takes."""
+    """Return how many blocks the interval of a ratio needs."""
     return least_of_median(confidence) if mean is Mean.MEDIAN else MIN_BLOCKS
 
 
 def median_lack(n_blocks: int, confidence: float, *, is_paired: bool) -> str:
-    """Return why a median has no interval; empty where its blocks are enough."""
+    """Return why a median has no interval; empty if it has enough blocks."""
     if not is_paired:
         return "no interval: that of a median takes blocks that both sides share"
     least = least_of_median(confidence)
@@ -339,38 +342,38 @@ def median_lack(n_blocks: int, confidence: float, *, is_paired: bool) -> str:
 
 
 def untold_words(r: str, n_blocks: int) -> str:
-    """Return why no verdict is drawn from blocks that resemble each other."""
+    """Return why no verdict is drawn from blocks that are correlated."""
     return (
         f"blocks resemble the one before (r = {r}), and {n_blocks} are too few to tell how many of them count"
     )
 
 
 WITHHELD_BY_PAID = "within the margin, but the mean of what adds up is not"
-"""Of what would be equivalent by its ratio."""
+"""The note for a row that would be equivalent by its ratio."""
 
 _WIDER = "the interval is wider for it"
 
 _COARSE = 0.25
-"""Of the margin: smaller rounding decides nothing."""
+"""As a share of the margin: smaller rounding decides nothing."""
 
 NOT_MEASURED = "not measured on both sides"
 
 NOT_TOGETHER = "not measured together"
-"""Of sides that were both measured, but never in one block of one session."""
+"""The note for sides that were both measured, but never in one block of one session."""
 
 _MARK = "unpaired: "
 
 UNPAIRED = f"{_MARK}the sides did not run together, and the machine may have changed between"
-"""Of sides that are compared all the same."""
+"""The note for sides that are nevertheless compared."""
 
 
 def _widened(ranks: RankRatios, rounding: Floats) -> RankRatios:
-    """Return rank intervals that allow for rounding, as the others do."""
+    """Return the rank intervals, widened for rounding in the same way as the others."""
     return dataclasses.replace(ranks, low=ranks.low * np.exp(-rounding), high=ranks.high * np.exp(rounding))
 
 
 def _explain(design: Design, low: float | None, better: Better | None, why_unpaired: str, takes: int) -> str:
-    """Return what a reader must know of how a ratio was found, or why it was not; mostly nothing."""
+    """Return a note on how a ratio was found, or why it is missing; mostly empty."""
     if design is Design.NONE:
         return NOT_MEASURED
     if low is None:

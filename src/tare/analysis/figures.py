@@ -1,4 +1,4 @@
-"""The figures of merit of one run, each with its mean over numeric coordinates, read once."""
+"""Read the figures of merit of one run, each with its mean over numeric coordinates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Points = tuple[Point, ...]
 
 
 class FigureName(NamedTuple):
-    """What makes two figures comparable: the figure of merit, its unit, and what tells it from its like."""
+    """The identity of a figure for comparisons: the FOM, its unit, and its coordinates that are words."""
 
     fom: str
     unit: str
@@ -25,8 +25,8 @@ class FigureName(NamedTuple):
 class Figure(NamedTuple):
     """The values of one figure of merit in one run, by point of its coordinates.
 
-    `positive` are the points with values above zero, as the very same object wherever they are
-    equal; `log_mean` is the logarithm of the geometric mean over them.
+    `positive` are the points with values above zero; equal sets of points are the same object. `log_mean` is
+    the logarithm of the geometric mean over them.
     """
 
     points: Points
@@ -38,7 +38,7 @@ class Figure(NamedTuple):
 def read_figures(series: Sequence[Series], known: dict[Points, Points]) -> dict[FigureName, Figure]:
     """Return the figures of one run; `known` keeps each distinct set of points once.
 
-    Values that share their coordinates are one value, their mean, as in every other answer.
+    Values with the same coordinates are replaced by their mean, as everywhere in Tare.
     """
     found: dict[FigureName, dict[Point, list[float]]] = {}
     for one in series:

@@ -1,7 +1,7 @@
-"""Which figures answer for each contender, in the few numbers that a sentence can hold.
+"""Select the figures that answer the study's question for each contender, for summary sentences.
 
-A headline speaks of one figure of one workload. It never averages figures of different kinds or of different
-workloads, and it averages over scales only where all of them have the same verdict.
+A headline is about one figure of one workload. It never averages different kinds of figures or different
+workloads. It averages over scales only where all of them have the same verdict.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from tare.stats.intervals import MIN_BLOCKS, Floats
 
 
 class Headline(Finding, frozen=True, kw_only=True):
-    """One figure of one workload, at the places where it has one verdict: what it is, and its change.
+    """One figure of one workload with its change, at all places where it has the same verdict.
 
-    `at` holds coordinates that are words, such as ``operation``. `cases` are the reference's and the
-    contender's at each place. Of several places `ratio` is the geometric mean, formed within each block, and
-    `least` and `most` are the ratios farthest apart. The verdict is that of every place by itself: the mean
-    claims nothing new. `is_answer` is False for an elapsed time that answers another question, and is told
-    since it got worse.
+    `at` holds coordinates that are words, such as ``operation``. `cases` are the ids of the reference's and
+    the contender's cases at each place. For several places, `ratio` is the geometric mean, formed within each
+    block, and `least` and `most` are the smallest and the largest ratio. The verdict is that of each single
+    place: the mean makes no claim of its own. `is_answer` is False for an elapsed time that answers another
+    question; it is included because it got worse.
     """
 
     aspect: Aspect
@@ -63,17 +63,17 @@ class Headline(Finding, frozen=True, kw_only=True):
 
     @property
     def workload(self) -> str:
-        """Return the workload whose figure it is."""
+        """Return the workload of the figure."""
         return self.workloads[0]
 
     @property
     def is_elapsed(self) -> bool:
-        """Return whether it is a time that somebody waited."""
+        """Return whether the figure is a time that somebody waits for."""
         return is_elapsed(self.unit, self.better)
 
 
 class _Item(msgspec.Struct, frozen=True):
-    """One figure of a pair, each side blocks long, and what is known of it."""
+    """One figure of a pair with the values of each side, one per block, and its comparison."""
 
     pair: Pair
     fom: str
@@ -98,13 +98,13 @@ def headlines(
     correction: Correction = Correction.HOLM,
     figures: Sequence[Comparison] | None = None,
 ) -> list[Headline]:
-    """Return the figures that answer for each contender, each with its verdict.
+    """Return the figures that answer the study's question for each contender, each with its verdict.
 
     Which figures answer depends on what differs between the sides (see `answering_foms`). A figure that is a
-    row of `aggregates` has its verdict; pass them as `figures` where they are known. Of figures measured at
-    many message sizes only latency and bandwidth are told, and of those with coordinates that are words each:
-    these are a family of their own (see `splits`). Elapsed times that got worse are told whichever question
-    they answer.
+    row of `aggregates` has the verdict of that row; pass these rows as `figures` if they are known. For
+    figures at many message sizes, only latency and bandwidth are included. Figures with coordinates that are
+    words have one headline for each. These parts form a family of their own (see `splits`). Elapsed times
+    that got worse are always included, whichever question they answer.
     """
     rows = (
         aggregates(campaign, reference=reference, margin=margin, confidence=confidence)
@@ -127,12 +127,12 @@ def _is_worse(found: Finding) -> bool:
 
 
 def _figure(item: _Item) -> tuple[object, ...]:
-    """Return of which figure an item tells, whether of all of its sizes or of some."""
+    """Return the identity of an item's figure, for all of its sizes or only some."""
     return item.pair.contender_case.id, item.pair.reference_case.id, item.fom, item.unit, *item.at.items()
 
 
 def _key(item: _Item) -> object:
-    """Return what places have in common that are told together."""
+    """Return the key that places in one headline have in common."""
     pair, found = item.pair, item.row
     what = (pair.workload, item.fom, item.unit, item.sizes, item.is_answer, tuple(item.at.items()))
     verdict = found.verdict if found.low is not None else None
@@ -232,9 +232,9 @@ def _headline(items: Sequence[_Item], campaign: Campaign, terms: Terms) -> Headl
 def _mean(
     items: Sequence[_Item], found: Sequence[Finding], campaign: Campaign, terms: Terms
 ) -> dict[str, object]:
-    """Return the mean over places that have one verdict: its ratio and interval, and that verdict.
+    """Return the mean over places that have the same verdict: its ratio, its interval, and that verdict.
 
-    The claim is made of every place, and so is its least certain p value.
+    The claim is made for every place, so the p value is that of the least certain place.
     """
     levels = _levels(items, campaign)
     is_paired = np.array([set().union(*map(_cases, items)) <= told_blocks(campaign)])
@@ -253,7 +253,7 @@ def _mean(
         left_out = f"{levels.left_out} of {len(items)} cases left out: too few blocks, or zero or less"
         notes = (
             [*notes, left_out] if levels.left_out < len(items) else [left_out]
-        )  # of no mean nothing else holds
+        )  # without a mean, no other note holds
     if levels.n_missing:
         missing = f"{levels.n_missing} of {levels.n_pairs} pairs of runs are missing"
         notes.append(f"{missing}; the others of their blocks count")
@@ -277,7 +277,7 @@ def _mean(
 
 
 def _telling(found: Sequence[Finding]) -> Paid | None:
-    """Return what is paid at the place where that lies farthest off, if it tells anything else anywhere."""
+    """Return the `Paid` of the place where it is farthest from 1; None if it agrees with all verdicts."""
     telling = [one.paid for one in found if one.paid is not None and one.paid.is_telling]
     return max(telling, key=lambda one: abs(one.ratio - 1), default=None)
 

@@ -1,4 +1,8 @@
-"""What happened in a campaign, session by session: read from its attempts, not from its plan."""
+"""Reconstruct what happened in a campaign, session by session, from its attempts.
+
+The plan says what should happen; this module says what did. `history` takes a campaign and returns a
+`History`.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,15 @@ from tare.core.campaign import Campaign, Session
 from tare.core.case import Pass
 
 Facts = dict[tuple[str, str], dict[str, frozenset[str]]]
-"""The values of each fact that was recorded of a host, by case and host; mostly there is one."""
+"""The values of each recorded fact, by case and host; a fact usually has one value."""
 
 
 class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What a session did, from the start of its first attempt to the end of its last, in Unix time.
 
-    `n_resumed` counts how often it went on at once after an interruption. `hosts` are those that its runs
-    used, and `facts` what was recorded of each host for each case, the values of each fact. `tare` is the
-    version of Tare that began it, empty where nothing tells.
+    `n_resumed` counts how often it continued directly after an interruption. `hosts` are the hosts of its
+    runs. `facts` are the facts recorded of each host for each case, with their values. `tare` is the version
+    of Tare that started the session; empty if unknown.
     """
 
     number: int
@@ -37,19 +41,24 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened.
+    """Counts of what happened in a campaign.
 
-    `n_blocks` counts the blocks that were begun, and `n_complete` those of which one pass has every case
-    that any pass of it was to run. `n_passes` counts the passes of two runs or more whose moments are known:
-    of them `n_drawn` began their runs in the order that was drawn for the block, `n_orders` is how many
-    different orders there are, and `n_interleaved` how many began while another one had runs to begin.
-    `n_at_once` is how many runs of a session there were at a time at the most. `n_again` runs were made once
-    more so that what is compared ran together, `n_tried_again` since somebody asked for what had failed, and
-    `n_repeated` since the infrastructure had failed or tare had ended. `n_excluded` counts the attempts that
-    do not count, and `n_clock` those of them during which a clock jumped. `added` are the cases that no run
-    of the first session is of, with the session that first ran each. `n_parted` counts the passes that
-    something parted (see parting), and `longest_gap_s` is how long nothing ran within what was not. `looks`
-    says at which look each contender is by now (see looks_at).
+    - `n_blocks`: blocks that were started.
+    - `n_complete`: blocks with one pass that ran every case planned for the block.
+    - `n_passes`: passes with two or more runs whose start times are known.
+    - `n_drawn`: those of them that started their runs in the random order drawn for the block.
+    - `n_orders`: how many different orders they had.
+    - `n_interleaved`: how many started while an earlier pass still had runs to start.
+    - `n_at_once`: the most runs of a session at the same time.
+    - `n_again`: runs repeated so that compared cases ran together.
+    - `n_tried_again`: runs repeated because a user asked to retry what had failed.
+    - `n_repeated`: runs repeated because the infrastructure failed or tare ended.
+    - `n_excluded`: attempts that do not count, by state; `n_clock`: those with a clock jump.
+    - `added`: cases that the first session did not run, with the session that first ran each.
+    - `n_parted`: passes that an interruption split (see `parted`).
+    - `longest_gap_s`: the longest time without a run within a part of a pass.
+    - `looks`: the current look of each contender (see `looks_at`).
+    - `n_watched`: measured runs with telemetry; `n_measured`: all measured runs.
     """
 
     sessions: tuple[SessionRecord, ...]
@@ -75,7 +84,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def history(campaign: Campaign) -> History:
-    """Return what happened in `campaign`; imported runs have no sessions, and are not looked at."""
+    """Return what happened in `campaign`; imported runs have no sessions and are ignored."""
     own = [one for one in campaign.attempts if one.source is None and one.state is not State.RUNNING]
     counted = [one for one in own if one.block >= 1]
     passes = _passes(counted)
@@ -145,7 +154,7 @@ def _n_complete(campaign: Campaign, attempts: Sequence[Attempt]) -> int:
 
 
 def _n_interleaved(passes: Mapping[Pass, Sequence[Attempt]]) -> int:
-    """Return how many passes began before the last run of one before them in their session had begun."""
+    """Return how many passes started before the last run of an earlier pass of their session had started."""
     latest: dict[int, float] = {}
     n = 0
     spans = [(one.session, min(moments), max(moments)) for one, moments in _moments(passes)]
@@ -161,9 +170,10 @@ def _moments(passes: Mapping[Pass, Sequence[Attempt]]) -> Iterator[tuple[Pass, l
 
 
 def _n_at_once(attempts: Iterable[Attempt]) -> int:
-    """Return how many attempts of a session there were at a time at the most.
+    """Return the largest number of attempts of one session that ran at the same time.
 
-    A second of overlap is rounding. Sessions are looked at one by one: a clock may have been set in between.
+    An overlap of up to a second is rounding. Each session is considered separately, because a clock may have
+    been set between sessions.
     """
     changes: dict[int, list[tuple[float, int]]] = defaultdict(list)
     for one in attempts:
@@ -182,10 +192,10 @@ def _most(changes: Iterable[tuple[float, int]]) -> int:
 
 
 def _further(attempts: Iterable[Attempt], retrying: Collection[int]) -> tuple[int, int, int]:
-    """Return how many attempts repeat a run that came out well, one that failed, and one that was broken.
+    """Return how many attempts repeat a successful run, a failed run, and an interrupted run.
 
-    A run that came out well and failed when it was made once more has come out well, unless a session that
-    was `retrying` what had failed tried it again.
+    If a successful run fails when it is repeated, it still counts as successful, unless a session in
+    `retrying` tried it again.
     """
     last: dict[tuple[int, str], Attempt] = {}
     done: set[tuple[int, str]] = set()
@@ -250,7 +260,7 @@ def _facts(campaign: Campaign, attempts: Sequence[Attempt]) -> Facts:
 
 
 def changed_facts(before: Facts, after: Facts) -> dict[str, set[str]]:
-    """Return the facts that changed between two sessions, by host; what one did not record did not."""
+    """Return the facts that changed between two sessions, by host; a fact must be recorded in both."""
     found: dict[str, set[str]] = {}
     for (case, host), facts in after.items():
         known = before.get((case, host), {})

@@ -1,4 +1,4 @@
-"""When a verdict could have been read before: the looks that a campaign's sessions gave."""
+"""Find the interim looks of a campaign: the session ends at which a verdict could have been read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tare.stats.ratios import were_apart
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SessionEnds:
-    """The session of each pass, and the sessions at whose end a verdict could be read; the last one is."""
+    """The session of each pass, and the sessions at whose end (always the last's) a verdict could be read."""
 
     sessions: npt.NDArray[np.int64]
     ends: tuple[int, ...]
@@ -41,9 +41,9 @@ class SessionEnds:
 def session_ends(campaign: Campaign, passes: Sequence[Pass]) -> SessionEnds:
     """Return the looks that the sessions of `campaign` gave.
 
-    A session that only went on with what its predecessor had planned, to whose end it had not come, gives no
-    further look; one that planned other blocks does, and so does one of which nothing tells what it planned.
-    Imported runs were all there to be looked at together: their times are no looks.
+    A session that only continues the unfinished plan of its predecessor adds no look. A session that planned
+    other blocks adds one, and so does a session whose plan is unknown. Imported runs were all available at
+    once, so their times are no looks.
     """
     numbers = sorted({one.session for one in passes})
     planned = {one.number: one.blocks for one in campaign.sessions}
@@ -57,9 +57,10 @@ def session_ends(campaign: Campaign, passes: Sequence[Pass]) -> SessionEnds:
 
 
 def looks_at(campaign: Campaign) -> dict[str, int]:
-    """Return at which look each contender is by now, by case; where nothing is compared, each case.
+    """Return the current look of each contender, by case; of each case where nothing is compared.
 
-    It is the look that its verdicts are drawn at (see SessionEnds), but for figures that some runs lack.
+    The verdicts are computed at this look (see SessionEnds). Figures that some runs lack may be at an earlier
+    look.
     """
     found = pairs(campaign)
     sides = [(one.reference_case.id, one.contender_case.id) for one in found]
@@ -83,5 +84,5 @@ def looks_at(campaign: Campaign) -> dict[str, int]:
 
 
 def _distinct(counts: Sequence[int]) -> Looks:
-    """Return the counts at which there was an interval, each once: without new blocks it is the same look."""
+    """Return the distinct block counts with an interval: without new blocks it is the same look."""
     return tuple(dict.fromkeys(count for count in counts if count >= MIN_BLOCKS))

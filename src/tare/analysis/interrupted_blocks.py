@@ -1,4 +1,4 @@
-"""Passes that something parted: runs of one block and session that lie too far apart to have run together."""
+"""Split passes at long interruptions: runs that lie too far apart did not run together."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from tare.core.attempt import Attempt, State
 from tare.core.case import Pass
 
 SHORTEST_S = 300.0
-"""A shorter time between two runs never parts a pass; an interruption as short does not, either."""
+"""A gap up to this long between two runs never splits a pass."""
 
 ORDINARY = 3.0
-"""So many times the ordinary span of a pass do."""
+"""A gap splits a pass if it is longer than this many times the usual span of a pass."""
 
 _ENOUGH = 3
-"""Passes that tell what is ordinary."""
+"""The least number of passes that determine the usual span."""
 
 
 def parted(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """Return the attempts, those of a pass numbered by the part of it in which they ran.
+    """Return the attempts, each with the number of the part of its pass in which it ran.
 
-    A machine is suspended, a job waits for a night: what ran before and what ran after it did not run
-    together, though block and session are the same. A pass is parted where nothing of it ran for longer than
-    SHORTEST_S and ORDINARY times its ordinary span. That is the median of the spans of all passes, from the
-    start of the first run to the end of the last, where there are three; at the least it is the time that
-    the pass's own runs took. So a queue in which every pass spends hours parts none, and one night does.
+    A machine may be suspended, or a job may wait overnight. Runs before and after such a gap did not run
+    together, although block and session are the same. A pass is split where nothing of it ran for longer than
+    SHORTEST_S and ORDINARY times its usual span. The usual span is the median span of all passes, from the
+    start of the first run to the end of the last, if there are at least three. It is never less than the time
+    that the pass's own runs took. So a queue in which every pass takes hours splits no pass, but a single
+    night does.
     """
     passes: dict[Pass, list[Attempt]] = defaultdict(list)
     for one in attempts:
@@ -53,7 +54,7 @@ def parted(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
 
 
 def longest_gap_s(attempts: Sequence[Attempt]) -> float:
-    """Return the longest time in which nothing ran between two runs that count as having run together."""
+    """Return the longest time without a run between two runs that count as having run together."""
     passes: dict[Pass, list[Attempt]] = defaultdict(list)
     for one in attempts:
         if _is_judged(one):
@@ -62,13 +63,13 @@ def longest_gap_s(attempts: Sequence[Attempt]) -> float:
 
 
 def _is_judged(one: Attempt) -> bool:
-    """Return whether a run counts, and its moments are its own: of a file, only where it tells both."""
+    """Return whether a run counts and has its own times; an imported run must record time and block."""
     is_told = one.source is None or (one.source.tells_time and one.source.tells_block)
     return one.state is State.DONE and one.block >= 1 and one.started_at is not None and is_told
 
 
 def _gaps(runs: Sequence[Attempt]) -> list[tuple[Attempt, float | None]]:
-    """Return the runs in the order of time, each with how long nothing had run before it; None the first."""
+    """Return the runs in time order, each with the gap before it in seconds; None for the first."""
     found: list[tuple[Attempt, float | None]] = []
     latest = 0.0
     for one in sorted(runs, key=_start):

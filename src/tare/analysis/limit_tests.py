@@ -1,4 +1,4 @@
-"""Limits held against intervals, all of them together: what is shown to be beyond, and why not."""
+"""Test limits against intervals, all of them together, and explain each result."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from tare.stats.variability import MIN_FOR_CV
 
 
 class Trial(NamedTuple):
-    """One limit and what it is held against; `limits` has one number a match, in the match's unit.
+    """One limit and the sample to test; `limits` has one number per match, in the match's unit.
 
-    `rows` is what `tare compare` says of each match; None where it does not speak of it.
+    `rows` is the verdict of `tare compare` on each match; None where it has no such row.
     """
 
     bound: Bound
@@ -37,10 +37,11 @@ class Trial(NamedTuple):
 
     @property
     def may_differ(self) -> Mask:
-        """Return which matches may be claimed to be beyond: not where that were a difference, and none is.
+        """Return which matches may be claimed to be beyond the limit.
 
-        A contender that is more than 5 % slower differs from its reference. Whether it differs is asked of
-        all rows at once, and so a rule that names one of them cannot be surer of it.
+        A contender that is more than 5 % slower differs from its reference. `tare compare` tests for
+        differences over all rows together. So a rule about one row must not claim a difference that `tare
+        compare` does not find.
         """
         if self.bound.call.function.null is None:
             return np.ones(len(self.limits), np.bool_)
@@ -49,7 +50,7 @@ class Trial(NamedTuple):
 
 
 class LimitResult(NamedTuple):
-    """What is known of a trial, one entry a match."""
+    """The result of a trial, with one entry per match."""
 
     trial: Trial
     plain: Bounds
@@ -60,7 +61,7 @@ class LimitResult(NamedTuple):
 
 
 def judge(trials: Sequence[Trial], confidence: float) -> list[LimitResult]:
-    """Return what is known of each trial, all of them being one family."""
+    """Return the result of each trial; all trials together form one family."""
     plain = [trial.sample.quantity.bounds(confidence) for trial in trials]
     ends = np.cumsum([len(trial.limits) for trial in trials])[:-1]
 
@@ -94,7 +95,7 @@ def _finding(trial: Trial, plain: Bounds, beyond: Mask, levels: Floats, confiden
 
 
 def _is_beyond(trial: Trial, found: Bounds) -> Mask:
-    """Return where the whole interval is on the side of the limit that violates; not where it is absent."""
+    """Return where the whole interval is on the violating side of the limit; False without an interval."""
     low, high, limits = found.low, found.high, trial.limits
     with np.errstate(invalid="ignore"):
         match trial.bound.op:
@@ -109,7 +110,7 @@ def _is_beyond(trial: Trial, found: Bounds) -> Mask:
 
 
 def _is_outward(op: Op, limits: Floats, null: float) -> Mask:
-    """Return where all that is beyond the limit differs from `null`."""
+    """Return where every value beyond the limit differs from `null`."""
     match op:
         case Op.ABOVE:
             return np.asarray(limits >= null)
@@ -127,7 +128,7 @@ def _is_within(trial: Trial, found: Bounds) -> Mask:
 
 
 def why(finding: LimitResult, i: int) -> str:
-    """Return why a match is what it is, and at which look where there was another before."""
+    """Return the reason for the result of a match, and which look it is if there was an earlier one."""
     note = finding.trial.sample.matches[i].note
     mark = _look_words(finding.trial.sample.quantity.looks, i)
     if note.startswith(UNPAIRED):
@@ -136,7 +137,7 @@ def why(finding: LimitResult, i: int) -> str:
 
 
 def _look_words(looks: Sequence[Looks], i: int) -> str:
-    """Return which look it is, where there was another before."""
+    """Return which look it is, if there was an earlier one."""
     return f"; look {len(looks[i])}" if looks and len(looks[i]) > 1 else ""
 
 
@@ -181,7 +182,7 @@ def _why_unknown(finding: LimitResult, i: int) -> str:
 
 
 def _least(function: Function) -> int:
-    """Return how many runs an interval of `function` takes."""
+    """Return how many runs an interval of `function` needs."""
     if function in QUANTILES:
         return least_of_quantile(QUANTILES[function])
     return {Function.CV: MIN_FOR_CV, Function.CV_RATIO: MIN_COMPARED}.get(function, MIN_BLOCKS)

@@ -1,4 +1,4 @@
-"""Limits in one unit, figures of merit in another: ``0.1 Gbit/s`` against MB/s."""
+"""Convert limits to the unit of a figure of merit, such as ``0.1 Gbit/s`` to MB/s."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _COUNTED = re.compile(r"([kKMGTP]?)(flops?|up|ops?|atom-step|msg)", re.IGNORECAS
 
 
 class _Scale(NamedTuple):
-    """What one of a unit is in the base units of its dimension."""
+    """The value of one unit in the base units of its dimension."""
 
     factor: float
     dimension: str
 
 
 def convert(number: float, unit: str, to: str) -> float:
-    """Return `number` of `unit` in the unit `to`. Raises ValueError where they do not compare."""
+    """Return `number` of `unit` in the unit `to`. Raises ValueError where the units do not fit together."""
     if unit == to:
         return number
     one, other = _scale(unit), _scale(to)
@@ -45,7 +45,7 @@ def _plain(unit: str) -> _Scale:
         return _Scale(_PREFIXES[data[1]] * (8 if data[2].startswith(("B", "byte")) else 1), "bit")
     if counted := _COUNTED.fullmatch(unit):
         return _Scale(_PREFIXES[counted[1]], counted[2].lower().removesuffix("s"))
-    for spelling in (unit, f"{unit}s"):  # a day as the days that units.py knows
+    for spelling in (unit, f"{unit}s"):  # a day is known to units.py as "days"
         try:
             return _Scale(parse_quantity(f"1 {spelling}", Dimension.SECONDS), "s")
         except ValueError:

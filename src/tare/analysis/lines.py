@@ -1,4 +1,4 @@
-"""Lines of cases: those that differ in one growing setting, and in what has to grow with it."""
+"""Group cases into lines, along which one setting grows together with those that must grow with it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from tare.core.scaling import ScalingKind
 from tare.core.values import Scalar
 
 LAYOUT = ("nodes", "ranks", "ranks_per_node", "threads")
-"""The settings that a scale can be counted in."""
+"""The settings that can count a scale."""
 
 _FREED: dict[str, tuple[frozenset[str], ...]] = {
     "nodes": (frozenset({"ranks"}), frozenset({"ranks_per_node"})),
     "ranks": (frozenset({"nodes"}), frozenset({"ranks_per_node"})),
     "ranks_per_node": (frozenset({"ranks"}), frozenset({"nodes"})),
 }
-"""Two of nodes, ranks and ranks per node make the third: what follows each, the likelier first."""
+"""Two of nodes, ranks and ranks per node determine the third. Each setting maps to the sets of settings that
+may follow it, the most likely first."""
 
 _POWERS = (1, 2, 3)
-"""How the work goes with a size: that of a line, of a square, of a cube."""
+"""Exponents of the work as a function of the size: for a line, a square and a cube."""
 
 _Key = frozenset[tuple[str, object]]
 
 
 class Line(NamedTuple):
-    """Cases along `along`, by rising scale; `held` says what a weak scaling keeps, such as ``nex²/ranks``."""
+    """Cases by rising scale `along`; `held` is what a weak scaling keeps constant, such as ``nex²/ranks``."""
 
     along: str
     cases: tuple[tuple[float, Case], ...]
@@ -34,16 +35,16 @@ class Line(NamedTuple):
 
 
 def is_number(value: Scalar | None) -> TypeGuard[int | float]:
-    """Return whether `value` is a number that things can be drawn along; a flag is none."""
+    """Return whether `value` is a number that a curve can run along; a Boolean is not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def lines(cases: Iterable[Case], kind: ScalingKind, names: Sequence[str]) -> list[Line]:
-    """Return the lines of two cases or more in which `names` grow together, all else being fixed.
+    """Return the lines of two or more cases in which `names` grow together and all else is fixed.
 
-    The scale is the first of `names` that lays out ranks, or else the first. In weak scaling the other
-    names are sizes of the problem: size^d / scale is the same along a line, with the power d, of 1, 2 and
-    3, that makes the longest lines. In strong scaling the other names may be anything.
+    The scale is the first of `names` that lays out ranks, or else the first of `names`. In weak scaling the
+    other names are sizes of the problem: size^d / scale is constant along a line. The exponent d (1, 2 or 3)
+    is the one that gives the longest lines. In strong scaling the other names may be anything.
     """
     along = next((name for name in names if name in LAYOUT), names[0])
     rows = [(case, case.settings) for case in cases]
