@@ -1,4 +1,8 @@
-"""What people pay beside the ratio that a verdict rests on: the ratio of the means of what adds up."""
+"""Compute the ratio of mean costs, which reports show next to the ratio that a verdict rests on.
+
+Times add up, so their mean is arithmetic; the mean of rates is harmonic. A slow run changes this ratio by as
+much as it costs.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,10 @@ from tare.stats.intervals import Floats
 from tare.stats.ratios import ratios
 
 MANY = 20
-"""So many runs have a 95th percentile that is not simply the worst of them."""
+"""With this many runs, the 95th percentile is not simply the worst run."""
 
 _LEAST = 0.001
-"""What differs by less is no other answer, whatever the margin."""
+"""A smaller difference never counts, whatever the margin."""
 
 _MEANS = {Better.LOWER: Mean.ARITHMETIC, Better.HIGHER: Mean.HARMONIC}
 
@@ -33,10 +37,11 @@ def paid(
     rounding: Floats | None,
     is_in_order: bool,
 ) -> list[Paid | None]:
-    """Return the ratio of what adds up of each column: costs arithmetically, rates harmonically.
+    """Return the ratio of the mean costs of each column: arithmetic means of costs, harmonic means of rates.
 
-    None without a direction, without values of both sides, and of rates that are zero, whose mean is none.
-    The tails are those of the runs that the ratio is of. `is_in_order`: the rows are in the order of time.
+    None without a direction, without values on both sides, and for rates with a zero, which have no harmonic
+    mean. The tails are those of the runs that the ratio covers. `is_in_order` says that the rows are in the
+    order of time.
     """
     found: list[Paid | None] = [None] * len(better)
     for direction, mean in _MEANS.items():
@@ -72,7 +77,7 @@ _TAILS = {Better.LOWER: ("max", "p95"), Better.HIGHER: ("min", "p5")}
 
 
 def _tails(values: Floats, direction: Better, is_many: npt.NDArray[np.bool_]) -> Floats:
-    """Return the worst run of each column; of many the percentile beyond which one in twenty is worse."""
+    """Return the worst run of each column; with many runs, the percentile that one run in twenty exceeds."""
     is_lower = direction is Better.LOWER
     found: Floats = np.fmax.reduce(values, axis=0) if is_lower else np.fmin.reduce(values, axis=0)
     columns = np.flatnonzero(is_many)
@@ -83,12 +88,12 @@ def _tails(values: Floats, direction: Better, is_many: npt.NDArray[np.bool_]) ->
 
 
 def is_other(one: Paid, ratio: float | None, margin: float) -> bool:
-    """Return whether the mean of what adds up gives another ratio, by more than the margin."""
+    """Return whether the ratio of mean costs differs from `ratio` by more than the margin."""
     if ratio is None or ratio <= 0:
         return False
     return bool(abs(np.log(one.ratio / ratio)) > np.log1p(max(margin, _LEAST)))
 
 
 def is_beyond(one: Paid | None, margin: float) -> bool:
-    """Return whether the ratio of what adds up lies outside of the margin."""
+    """Return whether the ratio of mean costs lies outside the margin."""
     return one is not None and not is_within(one.ratio, one.ratio, margin)

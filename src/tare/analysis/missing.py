@@ -1,4 +1,4 @@
-"""Which side of a comparison lacks what, and why: in the words that stand where no ratio is."""
+"""Explain a missing ratio: which side of a comparison has no value, and why."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from tare.stats.intervals import Floats
 
 
 class Lacking:
-    """Tells of each pair of a campaign which side has no value of a figure, and why."""
+    """Finds which side of a pair has no value of a figure, and why."""
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
 
     def told(self, pair: Pair, found: Finding, below: Floats, above: Floats) -> Finding:
-        """Return `found`, with what a side lacks where that is why there is no ratio.
+        """Return `found` with a note on the side without values, if that is why there is no ratio.
 
-        `below` and `above` are the values of the reference and of the contender, one a pass.
+        `below` and `above` are the values of the reference and of the contender, one per pass.
         """
         if found.ratio is not None or found.note != NOT_MEASURED:
             return found
         return msgspec.structs.replace(found, note=self.words(pair, below, above) or found.note)
 
     def words(self, pair: Pair, below: Floats, above: Floats) -> str:
-        """Return which of both sides has no value, and why; empty where both have some."""
+        """Return which side has no value, and why; empty if both have some."""
         sides = (
             (pair.reference_case.id, pair.reference, below),
             (pair.contender_case.id, pair.contender, above),
@@ -58,7 +58,7 @@ class Lacking:
 
     @functools.cached_property
     def _states(self) -> dict[str, Counter[State]]:
-        """What became of the measured runs of each case, at last."""
+        """The final states of the measured runs of each case."""
         states: dict[str, Counter[State]] = defaultdict(Counter)
         for run, one in self._campaign.latest().items():
             if run.block >= 1:

@@ -1,4 +1,4 @@
-"""A campaign against another one, such as published results: different runs, never paired."""
+"""Compare a campaign with another one, such as published results; their runs are never paired."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def against(
     correction: Correction = Correction.FDR,
     foms: Collection[str] = (),
 ) -> list[Comparison]:
-    """Return every figure of `ours` against the same one of `theirs`, which is the reference.
+    """Compare every figure of `ours` with the same figure of `theirs`, which is the reference.
 
-    A figure is the same where workload, figure of merit, unit and coordinates are. Cases meet unless they
-    contradict each other in a number that varies within `theirs`, such as that of nodes; other
-    differences are in `reference` and `contender`. The ratio is that of the geometric means, unpaired; with
-    fewer than three runs on either side it has no interval, and the verdict is undecided. `foms` keeps
-    those alone, all when empty; all rows are one family, of whose claims by default at most 5 % are false
-    in the mean.
+    A figure is the same if workload, figure of merit, unit and coordinates are. Two cases are compared unless
+    they differ in a number that varies within `theirs`, such as the number of nodes. Other differences are
+    given in `reference` and `contender`. The ratio is that of the geometric means, unpaired. With fewer than
+    three runs on either side it has no interval, and the verdict is undecided. `foms` selects figures of
+    merit; all if empty. All rows form one family, in which by default at most 5 % of the claims are false on
+    average.
     """
     below, above = tabulate(theirs), tabulate(ours)
     matches = [one for one in _matches(ours, theirs, above, below) if not foms or one.cell.fom in foms]
@@ -75,9 +75,9 @@ def against(
 
 
 def apart(ours: Campaign, theirs: Campaign) -> list[str]:
-    """Return why figures of one name are not held against each other: what one side measured of other things.
+    """Return why figures with the same name are not compared: the two sides have different coordinates.
 
-    Both directions at once are not one of them alone.
+    For example, a figure for both directions together is not comparable with a figure for one direction.
     """
     found: dict[str, None] = {}
     below, above = tabulate(theirs), tabulate(ours)
@@ -94,7 +94,7 @@ def apart(ours: Campaign, theirs: Campaign) -> list[str]:
 
 
 def _unlike(published: Cell, here: Cell, workload: str) -> str:
-    """Return which coordinates only one of two figures of one name has, if any."""
+    """Return which coordinates only one of two figures of one name has; empty if there are none."""
     theirs, ours = ({name for name, _ in cell.at} for cell in (published, here))
     if theirs == ours:
         return ""
@@ -119,14 +119,14 @@ def _key(cell: Cell) -> _Key:
 
 
 def _meet(ours: Case, theirs: Case, varied: tuple[str, ...]) -> bool:
-    """Return whether the cases agree in every number that varies within theirs; names may differ."""
+    """Return whether the cases agree in every number that varies within `theirs`; names may differ."""
     one, other = ours.settings, theirs.settings
     shared = [name for name in varied if name in other and (name in one or name in LAYOUT)]
     return all(one.get(name) == other[name] for name in shared if not isinstance(other[name], str))
 
 
 def _telling(case: Case, other: Case) -> dict[str, Scalar]:
-    """Return the settings of `case` that are not those of `other`."""
+    """Return the settings of `case` whose value differs in `other`."""
     rest = other.settings
     return {name: value for name, value in case.settings.items() if rest.get(name) != value}
 
@@ -149,7 +149,7 @@ def _subject(match: _Match) -> Subject:
 
 
 def _told(found: Finding, n_theirs: int, n_ours: int) -> Finding:
-    """Return `found` with the numbers of runs of both sides where they are too few for an interval."""
+    """Return `found` with the numbers of runs of both sides, if they are too few for an interval."""
     if found.low is not None or found.ratio is None:
         return found
     runs = f"{n_theirs} published run{'' if n_theirs == 1 else 's'} and {n_ours} here"

@@ -1,4 +1,7 @@
-"""Which runs a session has to make, so that what is compared has run together."""
+"""Decide which runs a session has to make, so that compared cases run together.
+
+`Outstanding` takes the attempts of a campaign and returns, for each block, the cases that are still to run.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from tare.core.plan import Plan
 
 
 class Passing(NamedTuple):
-    """What a session runs of a block: cases in their order, and those of them that had come out at last.
+    """The runs of a block that a session makes: all its cases in order, and those that already succeeded.
 
-    Of the latter, those of `parted` had come out in one session with what they are compared with, but
-    something lay between, as a night (see parting).
+    `parted` is the subset of `again` that succeeded in one session with the cases they are compared with, but
+    with an interruption in between, such as a night (see `tare.analysis.interrupted_blocks`).
     """
 
     order: list[str]
@@ -31,9 +34,9 @@ class _Answer(NamedTuple):
 
 
 def compared(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of cases that are held against each other, the reference first.
+    """Return the pairs of cases that are compared, the reference first.
 
-    Each contender with its reference, and each scale with the smallest of its line.
+    These are each contender with its reference, and each scale with the smallest scale of its line.
     """
     found: dict[tuple[str, str], None] = {}
     for case in plan.cases:
@@ -50,14 +53,14 @@ def compared(plan: Plan) -> tuple[tuple[str, str], ...]:
 
 
 class Outstanding:
-    """Says of each block what is still to be run in session `session`, as attempts come in.
+    """Decides for each block what session `session` still has to run, updated with each attempt.
 
-    What has its answer is not run again, but for one reason: a run that is left has to have run beside what
-    it is compared with. So where one side of a pair is run in this session, and the sides have not both come
-    out well in any one session, the other side is run once more. Two sides that something parted, as a night
-    within their block, are both run once more by the next session. `promised` are the cases that an earlier
-    pass was to run once more; those that it did not come to are left, too. Warm-up runs, of block 0 and
-    below, are left in every session.
+    A run with a settled result is repeated for one reason only: a run that is still to be made must run
+    together with the cases it is compared with. So if one side of a pair runs in this session, and the two
+    sides have not both succeeded in any one session, then the other side runs once more. If an interruption
+    within the block, such as a night, separated the two sides, then the next session repeats both. `promised`
+    are the cases that an earlier pass was to repeat; those that it did not reach are still to run. Warm-up
+    runs (block 0 and below) are due in every session.
     """
 
     def __init__(
@@ -71,21 +74,21 @@ class Outstanding:
             self._promised[one.block] = (one.session, cases)
 
     def take(self, attempt: Attempt, *, is_settled: bool) -> None:
-        """Take in what came of an attempt; `is_settled` says that its run needs no other."""
+        """Add the result of an attempt; `is_settled` says that its run needs no further attempt."""
         answer = _Answer(is_settled, attempt.state is State.DONE, attempt.part)
         self._keep(Run(attempt.block, attempt.case), attempt.session, answer)
 
     def take_under_way(self, run: Run, session: int) -> None:
-        """Take in an attempt that has not ended yet, and is expected to come out."""
+        """Add an attempt that has not ended yet; it is expected to succeed."""
         self._keep(run, session, _Answer(is_settled=True, is_done=True))
 
     def is_answered_now(self, run: Run) -> bool:
-        """Return whether the present session has an answer for `run`."""
+        """Return whether the present session has a settled result for `run`."""
         answer = self._answers.get(run, {}).get(self._session)
         return answer is not None and answer.is_settled
 
     def of_block(self, block: int, cases: Sequence[str]) -> Passing:
-        """Return which of `cases` are to be run in `block`, in their order."""
+        """Return which of `cases` are still to run in `block`, in their order."""
         left = {case for case in cases if self._is_left(Run(block, case))}
         parted = self._parted(block, frozenset(cases)) - left if block >= 1 else set()
         left |= parted
@@ -97,7 +100,7 @@ class Outstanding:
 
     def _keep(self, run: Run, session: int, answer: _Answer) -> None:
         by_session = self._answers.setdefault(run, {})
-        by_session.pop(session, None)  # the latest is the last
+        by_session.pop(session, None)  # so that the latest session comes last
         by_session[session] = answer
 
     def _is_left(self, run: Run) -> bool:
@@ -112,7 +115,7 @@ class Outstanding:
         )
 
     def _parted(self, block: int, cases: frozenset[str]) -> set[str]:
-        """Return the cases of pairs whose sides both came out well in one session, but not together."""
+        """Return the cases of pairs whose sides both succeeded in one session, but not together."""
         found: set[str] = set()
         for pair in self._compared:
             runs = [Run(block, case) for case in pair]
@@ -130,12 +133,12 @@ class Outstanding:
         )
 
     def _passes_of(self, run: Run) -> set[tuple[int, int]]:
-        """Return the sessions in which a run came out well, each with the part of its block."""
+        """Return the sessions in which a run succeeded, each with the part of its block."""
         answers = self._answers.get(run, {}).items()
         return {(session, answer.part) for session, answer in answers if answer.is_done}
 
     def _add_partners(self, block: int, left: set[str], cases: frozenset[str]) -> None:
-        """Add to `left` the cases that came out well before, but not together with what is left."""
+        """Add to `left` the cases that succeeded before, but not together with the cases in `left`."""
         n_before = -1
         while n_before < len(left):
             n_before = len(left)
@@ -153,7 +156,7 @@ class Outstanding:
         return bool(set.intersection(*(self._passes_of(Run(block, case)) for case in pair)))
 
     def _is_well(self, run: Run) -> bool:
-        """Return whether what a run came to at last counts; what is tried again did not."""
+        """Return whether the last attempt of a run counts; if it failed, the run is only tried again."""
         answers = self._answers.get(run)
         return answers is not None and next(reversed(answers.values())).is_done
 

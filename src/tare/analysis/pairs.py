@@ -1,4 +1,4 @@
-"""Which contender is held against which reference, and in what they differ."""
+"""Find the pairs of a contender and its reference, and the settings in which they differ."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tare.core.values import Scalar, Settings
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
     """Two cases to compare.
 
-    `reference` and `contender` are the settings in which they differ; `shared` the workload and
-    those settings that vary in the study but not between the two.
+    `reference` and `contender` are the settings in which they differ. `shared` holds the workload and the
+    settings that vary in the study but not between the two.
     """
 
     reference_case: Case
@@ -31,11 +31,11 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _MOST_LOOKED_AT = 100
-"""Reference cases among which the nearest is sought."""
+"""The number of reference cases that are searched for the nearest."""
 
 
 class Unpaired(msgspec.Struct, frozen=True, kw_only=True):
-    """A case without a reference, the reference case most like it, and the settings that keep them apart."""
+    """A case without a reference, the most similar reference case, and the settings in which they differ."""
 
     case: Case
     nearest: Case
@@ -43,10 +43,10 @@ class Unpaired(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def without_reference(plan: Plan) -> list[Unpaired]:
-    """Return the cases that are held against nothing although their workload has a reference case.
+    """Return the cases without a reference whose workload has a reference case.
 
-    Only cases that are alike in every setting but those of the reference are compared: what ran on 72 ranks
-    is none of what ran on 48, however many nodes both had.
+    Only cases that agree in every setting except those of the reference are compared. A run on 72 ranks, for
+    example, is not compared with one on 48 ranks, even on the same number of nodes.
     """
     references: dict[str, list[tuple[Case, Settings]]] = {}
     for case in plan.cases:
@@ -74,7 +74,7 @@ def _differing(mine: Settings, theirs: Settings, reference: Settings) -> tuple[s
 def pairs(campaign: Campaign, reference: Settings | None = None) -> list[Pair]:
     """Return every contender case of the plan with its reference, in the plan's order.
 
-    `reference` takes the place of the study's own. Raises UsageError when no case has its settings.
+    `reference` replaces that of the study. Raises UsageError when no case has its settings.
     """
     plan = campaign.plan
     if reference is not None:
@@ -85,10 +85,10 @@ def pairs(campaign: Campaign, reference: Settings | None = None) -> list[Pair]:
 
 
 def told_blocks(campaign: Campaign) -> frozenset[str]:
-    """Return the cases whose blocks are blocks: passes over all cases, and not mere numbers.
+    """Return the cases whose blocks are true passes over all cases, and not only numbers.
 
-    Tare's own are; those of imported runs are where the files told them. Other imported runs are numbered
-    in the order of their times or names, which says nothing of what ran beside them.
+    Blocks of Tare's own runs are. Blocks of imported runs are if the files record them. Other imported runs
+    are numbered by time or name, which does not show which runs were made together.
     """
     untold = {
         one.case for one in campaign.measured() if one.source is not None and not one.source.tells_block
@@ -114,7 +114,7 @@ def _pair(plan: Plan, one: Case, other: Case) -> Pair:
 
 
 def _require_reference(plan: Plan) -> None:
-    """Raise UsageError, with what there is to choose from, unless some case is the reference."""
+    """Raise UsageError with the available levels, unless some case is the reference."""
     if any(plan.is_reference(case) for case in plan.cases):
         return
     for name, value in plan.reference.items():

@@ -1,4 +1,4 @@
-"""Whether the machine was quiet enough for the differences that a study asks about."""
+"""Test whether the machine was quiet enough for the differences that a study asks about."""
 
 from __future__ import annotations
 
@@ -15,27 +15,25 @@ from tare.core.verdict import Verdict
 from tare.stats.intervals import t_factors
 
 _MOST = 0.5
-"""Of the quoted ratios, more than which are known too badly."""
+"""The largest share of the quoted ratios that may be too imprecise."""
 
 _TIMES_MARGIN = 2.0
-"""Half of an interval beyond this is too much; below, a few more blocks will do."""
+"""A half-width above this multiple of the margin is too wide; below it, a few more blocks are enough."""
 
 _LEAST_BLOCKS = 5
-"""With fewer, the blocks are too few, whatever the machine does."""
+"""With fewer blocks, the number of blocks is the problem, not the machine."""
 
 _MANY_BLOCKS = 50
-"""A study can take so many blocks: where they would do, the machine is quiet enough."""
+"""A study can afford this many blocks: where they would be enough, the machine is quiet enough."""
 
 
 class Imprecision(msgspec.Struct, frozen=True, kw_only=True):
-    """Most quoted ratios are undecided, and noise or load is the reason: blocks of a study would not decide.
-
-    `n_wide` of the `n_ratios` that have intervals are undecided with a half-width above twice `margin`;
-    `half_width` is the median of theirs, as a share, `scatter` that of how far ratios scatter from block to
-    block, and `n_needed` that of the blocks at which half an interval is the margin. `load` is the least and
-    the largest load average of one minute when runs started, `n_cpus` the logical CPUs of a node where all
-    have as many; None: not recorded.
-    """
+    """Most quoted ratios are undecided because of noise or load, and more blocks would hardly help. `n_wide`
+    of the `n_ratios` with intervals are undecided with a half-width above twice `margin`. The following are
+    medians over these: `half_width` as a share, `scatter` of the ratios from block to block, and `n_needed`,
+    the number of blocks at which the half-width equals the margin. `load` is the lowest and the highest
+    one-minute load average at the start of runs. `n_cpus` is the number of logical CPUs of a node, if all
+    nodes have the same. None means not recorded."""
 
     n_wide: int
     n_ratios: int
@@ -48,16 +46,16 @@ class Imprecision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_overloaded(self) -> bool:
-        """Return whether more threads wanted to run than a node has CPUs."""
+        """Return whether more threads were ready to run than a node has CPUs."""
         return self.load is not None and self.n_cpus is not None and self.load[1] > self.n_cpus
 
 
 def imprecision(campaign: Campaign) -> Imprecision | None:
-    """Return how far the blocks are from an answer, None where noise or load is not what keeps it.
+    """Return the imprecision of a campaign; None where noise or load is not the obstacle.
 
-    An undecided ratio with a narrow interval lies at the margin, and that is an answer of its own. Where
-    _MANY_BLOCKS would narrow it to the margin, its own row says how many more it takes; a machine with more
-    load than CPUs is named before. Too few blocks are no fault of the machine.
+    An undecided ratio with a narrow interval lies at the margin, which is a result in itself. If _MANY_BLOCKS
+    would narrow the interval to the margin, the row itself says how many more blocks it needs. A machine with
+    more load than CPUs is reported in any case. Too few blocks are no fault of the machine.
     """
     from scipy.special import ndtri
 
@@ -89,13 +87,16 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
 
 
 def _scatter(one: Comparison, half_width: float) -> float:
-    """Return the standard deviation of the log ratio from block to block that leaves this half-width."""
+    """Return the standard deviation of the log ratio between blocks that corresponds to this half-width."""
     factor = t_factors(np.array([one.n_blocks - 1.0]), one.confidence)[0]
     return float(np.log1p(half_width) * math.sqrt(one.n_blocks) / factor)
 
 
 def _half_width(one: Comparison) -> float | None:
-    """Return half of the interval of a ratio on the log scale, as a share; None without one, or down to 0."""
+    """Return the half-width of a ratio's interval on the log scale, as a share; None if it has none.
+
+    An interval that reaches down to 0 has no half-width either.
+    """
     if one.low is None or one.high is None or one.low <= 0:
         return None
     return float(np.expm1(np.log(one.high / one.low) / 2))

@@ -1,4 +1,7 @@
-"""What is not known of networks that are compared: where nothing crosses one, and where none is proven."""
+"""Find comparisons of networks that show less than they seem to.
+
+Either no data crossed the network, or it is not proven which network carried the data.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,20 @@ from tare.core.plan import Plan
 from tare.core.values import Settings
 
 NOTHING_CROSSED = "all ranks on one node: nothing that they send each other crosses the network"
-"""Why networks are not compared."""
+"""The reason why networks are not compared."""
 
 
 class Weakness(enum.StrEnum):
-    """Why a comparison says less of a network than it seems to."""
+    """Why a comparison shows less about a network than it seems to."""
 
     ONE_NODE = "one node"
     """The sides differ in their network, and the ranks of both are on one node."""
     NOT_PROVEN = "not proven"
-    """Of some runs it is not known which network carried their data."""
+    """For some runs it is not known which network carried their data."""
 
 
 class Uncrossed(msgspec.Struct, frozen=True, kw_only=True):
-    """What weakens a case that is compared, or is the reference.
+    """A weakness of a case that is compared or is the reference.
 
     Of its `n_measured` runs that had to prove their network, `n_runs` did not.
     """
@@ -40,19 +43,19 @@ class Uncrossed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_on_one_node(plan: Plan, case: Case) -> bool:
-    """Return whether one node has all ranks of `case`, so that no network carries what they send each other.
+    """Return whether all ranks of `case` are on one node, so that no network carries their messages.
 
-    Of a workload whose data are no such messages, as those of storage, it is not.
+    It is False for workloads that send no messages between ranks, such as those of storage.
     """
     is_sending = plan.sending is None or case.workload in plan.sending
     return is_sending and case.layout.nodes == 1 and "nodes" not in case.unknown
 
 
 def nothing_crosses(plan: Plan, pair: Pair) -> bool:
-    """Return whether only the network tells two sides apart, and neither side used its own.
+    """Return whether two sides differ only in the network, and neither side used it.
 
-    What differs there is noise, or what the network's software costs otherwise, and nothing that the network
-    carries. Campaigns that do not tell which workloads send messages are given the benefit of the doubt.
+    Any difference between them is noise or other costs of the network's software, and not the network's
+    performance. Returns False for campaigns that do not record which workloads send messages.
     """
     if plan.sending is None or {*pair.reference, *pair.contender} != {"network"}:
         return False
@@ -60,7 +63,7 @@ def nothing_crosses(plan: Plan, pair: Pair) -> bool:
 
 
 def uncrossed(campaign: Campaign, reference: Settings | None = None) -> tuple[Uncrossed, ...]:
-    """Return what weakens each case, in the order of the plan; `reference` takes the place of the study's."""
+    """Return the weaknesses of each case, in the order of the plan; `reference` replaces the study's."""
     plan = campaign.plan
     if reference is not None:
         plan = msgspec.structs.replace(plan, reference=dict(reference))

@@ -1,4 +1,8 @@
-"""What speaks against the numbers of a campaign, and how much its cases scatter."""
+"""Collect the quality warnings of a campaign, and the scatter of its cases.
+
+`trust` takes a campaign and returns a `Quality` with all warnings about its quoted figures: drift, warm-up,
+modes, autocorrelation and outliers.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +27,22 @@ from tare.stats.multiplicity import holm
 from tare.stats.variability import scatters
 
 MIN_ALIKE = 2 / 3
-"""All cases do it alike where at least this share of them does it at least half as much."""
+"""All cases behave alike if at least this share of them shows at least half of the common effect."""
 
 
 class QualityWarning(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a number should not be taken at its word: one suspicion of one case that chance does not explain.
+    """A reason not to trust a number: a warning about one case that chance does not explain.
 
-    `case` is None, and `fom` and `unit` empty, where the cases do it alike. `blocks` are those concerned,
-    of `n_blocks`, and `passes` the same with their sessions. `p` is corrected for how many cases were looked
-    at. `labels` tell the figure from others of its name. `is_of_ratio` says that it is about the ratio of the
-    case to its reference. `size` and `levels` are
+    `case` is None, and `fom` and `unit` are empty, where all cases behave alike. `blocks` are the blocks
+    concerned, out of `n_blocks`; `passes` are the same blocks with their sessions. `p` is corrected for the
+    number of cases tested. `labels` distinguish the figure from others of its name. `is_of_ratio` says that
+    the warning is about the ratio of the case to its reference. `size` and `levels` depend on the kind:
 
-    - of a drift the change a block, as a share; of all cases alike, how much worse they get;
-    - of a warm-up the first blocks over the rest, less one; of all cases alike, how much worse they are;
-    - of modes the higher over the lower, less one, and both, in `unit`;
-    - of an autocorrelation the coefficient of lag 1, and its limit;
-    - of outliers the farthest over the median, less one, and the median, in `unit`.
+    - drift: the change per block, as a share; for all cases alike, how much worse they get;
+    - warm-up: first blocks / other blocks − 1; for all cases alike, how much worse they are;
+    - modes: higher / lower − 1, and both levels, in `unit`;
+    - autocorrelation: the coefficient of lag 1, and its limit;
+    - outliers: farthest / median − 1, and the median, in `unit`.
     """
 
     case: str | None
@@ -56,17 +60,17 @@ class QualityWarning(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_serious(self) -> bool:
-        """Return whether it touches the answer; single odd runs hardly do, and are part of the truth."""
+        """Return whether it affects the result; single outliers hardly do, and they are real observations."""
         return self.suspicion is not RepeatabilityWarning.OUTLIERS
 
     @property
     def may_wander(self) -> bool:
-        """Return whether it is a drift of so few blocks that a state which lasts for some looks the same."""
+        """Return whether it is a drift over so few blocks that a slowly changing state looks the same."""
         return self.suspicion is RepeatabilityWarning.DRIFT and self.n_blocks < LEAST_BLOCKS
 
 
 class CaseScatter(msgspec.Struct, frozen=True, kw_only=True):
-    """How a figure of a case scatters from block to block: coefficient of variation, with its interval."""
+    """The scatter of a figure of a case between blocks: its coefficient of variation, with an interval."""
 
     case: str
     fom: str
@@ -79,11 +83,11 @@ class CaseScatter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quality(msgspec.Struct, frozen=True, kw_only=True):
-    """What was looked for, and what was found.
+    """The quality warnings of a campaign, and what was tested.
 
-    `n_tested` says how many of the `n_figures` have blocks enough for each suspicion. `is_in_order` is False
-    where nobody knows the order of the runs, so that nothing can be said of change in time. `imprecision` is
-    there where the machine was too noisy for most of what was asked. `changes` are those between sessions of
+    `n_tested` gives, for each kind of warning, how many of the `n_figures` have enough blocks. `is_in_order`
+    is False where the order of the runs is unknown, so that changes in time cannot be tested. `imprecision`
+    is set if the machine was too noisy for most of the questions. `changes` are changes between sessions, for
     cases that ran in several.
     """
 
@@ -97,15 +101,17 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trust(campaign: Campaign, *, confidence: float = 0.95) -> Quality:
-    """Return every doubt about the quoted figures of `campaign` that noise alone does not explain.
+    """Return every warning about the quoted figures of `campaign` that noise alone does not explain.
 
-    For each suspicion the chance to raise any false doubt, over all cases, is at most 1 − `confidence`: of a
-    drift half of it goes to the question whether all cases do it alike, and the rest by Holm's procedure to
-    single cases, what they have in common being taken away; the test of warm-up is one of all cases. What
-    is smaller than the study's margin is no doubt. Figures that tell the same again are looked at once, and
-    what changed between two sessions is left out: within each it is looked for. What resembles the block
-    before is looked for in the ratios of contenders to their references, whose intervals suffer from it: what
-    the cases of a block have in common does them no harm. Without a reference it is looked for in each case.
+    For each kind of warning, the chance of any false warning over all cases is at most 1 − `confidence`. For
+    a drift, half of this chance is for the test whether all cases drift alike. The other half is for single
+    cases after the common part is removed, by Holm's procedure. The warm-up test covers all cases at once.
+    Effects below the study's margin give no warning.
+
+    Figures that repeat others are tested once. Changes between sessions are removed first, so the tests apply
+    within each session. Autocorrelation is tested on the ratios of contenders to their references, since it
+    affects the intervals of these ratios. An effect common to all cases of a block does not affect them.
+    Without a reference, autocorrelation is tested for each case.
     """
     every = block_series(campaign)
     series = every.within_sessions().distinct()
@@ -122,7 +128,7 @@ def trust(campaign: Campaign, *, confidence: float = 0.95) -> Quality:
         found, n_tested[suspicion] = _doubts(suspicion, looked_at, least, 1 - confidence)
         is_of_ratio = looked_at is not series
         doubts += [msgspec.structs.replace(one, is_of_ratio=is_of_ratio) for one in found]
-        if suspicion is RepeatabilityWarning.WARM_UP:  # what is explained by now is not to be found again
+        if suspicion is RepeatabilityWarning.WARM_UP:  # must not be found again as another problem
             series = _without_blocks(series, found)
     return Quality(
         doubts=tuple(_without_echoes(doubts)),
@@ -138,7 +144,7 @@ def trust(campaign: Campaign, *, confidence: float = 0.95) -> Quality:
 def _doubts(
     suspicion: RepeatabilityWarning, series: BlockSeries, least: float, alpha: float
 ) -> tuple[list[QualityWarning], int]:
-    """Return the doubts of one suspicion, and in how many series it was looked for."""
+    """Return the warnings of one kind, and how many series were tested."""
     logs, doubts, n_questions = series.logs, [], 1
     if suspicion.is_shared and len({figure.case for figure in series.figures}) > 1:
         n_questions = 1 if suspicion.is_of_campaign else 2
@@ -164,7 +170,7 @@ def _doubts(
 
 
 def _ways(series: BlockSeries) -> Floats:
-    """Return the direction of each figure; one that has none is taken for a time."""
+    """Return the direction of each figure; one without a direction is treated as a time."""
     return np.nan_to_num(series.direction(), nan=1.0)
 
 
@@ -184,7 +190,7 @@ def _common(series: BlockSeries) -> Floats:
 
 
 def _do_alike(suspicion: RepeatabilityWarning, series: BlockSeries, effect: float) -> bool:
-    """Return whether most figures do by themselves what the median one does."""
+    """Return whether most figures show the same effect as the median figure."""
     own = look_for(suspicion, series.slowing()).effect
     own = own[np.isfinite(own)]
     return bool(own.size) and float((own / effect >= 0.5).mean()) >= MIN_ALIKE
@@ -218,7 +224,7 @@ def _doubt(
 
 
 def _without_blocks(series: BlockSeries, doubts: Iterable[QualityWarning]) -> BlockSeries:
-    """Return `series` without the blocks that `doubts` concern, of their case or of all cases."""
+    """Return `series` without the blocks that `doubts` concern, for their case or for all cases."""
     logs, cases = series.logs.copy(), np.array([figure.case for figure in series.figures])
     for one in doubts:
         rows = np.array([held in one.passes for held in series.passes])
@@ -228,10 +234,10 @@ def _without_blocks(series: BlockSeries, doubts: Iterable[QualityWarning]) -> Bl
 
 
 def _without_echoes(doubts: Iterable[QualityWarning]) -> list[QualityWarning]:
-    """Return the doubts less those that another one of the same figure, or of all cases, explains.
+    """Return the warnings that no other warning about the same figure, or about all cases, explains.
 
-    A drift sets the first blocks apart, and a long warm-up looks like a drift: what noise explains less is
-    told.
+    A drift separates the first blocks from the rest, and a long warm-up looks like a drift. Of the two, the
+    one with the lower p value is kept.
     """
     by_figure: dict[object, dict[RepeatabilityWarning, QualityWarning]] = {}
     for one in doubts:
@@ -248,7 +254,7 @@ def _without_echoes(doubts: Iterable[QualityWarning]) -> list[QualityWarning]:
 def _one_in_time(
     own: dict[RepeatabilityWarning, QualityWarning],
 ) -> dict[RepeatabilityWarning, QualityWarning]:
-    """Return `own` with the likelier of drift and warm-up."""
+    """Return `own` with only the more significant one of drift and warm-up."""
     drift, warm_up = own.get(RepeatabilityWarning.DRIFT), own.get(RepeatabilityWarning.WARM_UP)
     if drift is None or warm_up is None:
         return own
@@ -259,7 +265,7 @@ def _one_in_time(
 def _unexplained(
     own: dict[RepeatabilityWarning, QualityWarning], shared: dict[RepeatabilityWarning, QualityWarning]
 ) -> list[QualityWarning]:
-    """Return `own` without the autocorrelation that a drift or modes bring, and outliers that are a mode."""
+    """Return `own` without autocorrelation due to a drift or modes, and without outliers that are a mode."""
     explained = set()
     if RepeatabilityWarning.MODES in own:
         explained |= {RepeatabilityWarning.AUTOCORRELATION, RepeatabilityWarning.OUTLIERS}

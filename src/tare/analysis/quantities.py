@@ -1,4 +1,4 @@
-"""The numbers that rules speak of, with their intervals at any confidence."""
+"""Compute the numbers that rules are about, with their intervals at any confidence."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tare.stats.variability import scatters
 
 _ROUNDING = 1e-9
 _BEYOND = 100
-"""Resamples that lie beyond an interval, so that its ends do not scatter much."""
+"""The number of resamples beyond an interval that keeps its ends stable."""
 
 
 class Bounds(NamedTuple):
-    """One number and its interval for each match, NaN where absent."""
+    """One number and its interval for each match; NaN where absent."""
 
     value: Floats
     low: Floats
@@ -37,11 +37,11 @@ class Bounds(NamedTuple):
 
 
 class Quantity(NamedTuple):
-    """Numbers, the blocks that each rests on, and their intervals by confidence.
+    """The numbers of all matches, the blocks behind each, and a function that gives their intervals.
 
-    `looks` are those of each match. `untold` is how much neighbouring blocks resemble each other where they
-    are too few to tell how many of them count, else NaN: nothing is claimed of those.
-    `mean` is that of ratios.
+    `bounds` takes a confidence. `looks` are those of each match. `untold` is the autocorrelation of blocks
+    that are too few to tell how many of them count, else NaN; no claim is made about those matches. `mean` is
+    the mean used for ratios.
     """
 
     n_blocks: tuple[int, ...]
@@ -51,11 +51,11 @@ class Quantity(NamedTuple):
     mean: Mean = Mean.GEOMETRIC
 
     def r_untold(self, n_matches: int) -> Floats:
-        """Return `untold` of each of so many matches."""
+        """Return `untold` for each of `n_matches` matches; NaN if it is not set."""
         return np.array(self.untold or [np.nan] * n_matches, np.float64)
 
     def claims(self, confidence: float) -> Bounds:
-        """Return the intervals by which claims are made: wider where there were, or may be, other looks."""
+        """Return the intervals for claims: wider where there were, or may be, other looks."""
         found = self.bounds(confidence)
         ends = found.low.copy(), found.high.copy()
         for looks in set(self.looks):
@@ -77,7 +77,7 @@ def of_sides(
     ends: SessionEnds | None = None,
     mean: Mean = Mean.GEOMETRIC,
 ) -> Quantity:
-    """Return what `function` says of contenders and references, both blocks × matches."""
+    """Return the quantity `function` of contenders and references, both blocks × matches."""
     if function is Function.CV_RATIO:
         reference, contender = only_together(reference, contender, is_paired)
         scatter = scatter_ratios(logarithms(reference), logarithms(contender), is_paired)
@@ -111,11 +111,11 @@ def of_scales(
     is_unpaired: bool,
     ends: SessionEnds | None = None,
 ) -> Quantity:
-    """Return the efficiency of `work` next to that at the reference scale, blocks × matches.
+    """Return the efficiency of `work` relative to the reference scale, blocks × matches.
 
-    `shares` are p_ref / p: what each unit of scale gets done, beside what it did at p_ref. `rounding` is how
-    far that of what was printed may have moved each, as a logarithm. Of those that `is_paired` only runs that
-    ran together count, but for `is_unpaired` where hardly any did.
+    `shares` are p_ref / p: the work of one unit of scale relative to that at p_ref. `rounding` is how far the
+    rounding of printed values may have moved each, as a logarithm. For matches that are `is_paired`, only
+    runs that ran together count; with `is_unpaired`, all runs count where hardly any ran together.
     """
 
     def found_at(confidence: float) -> tuple[Ratios, Floats]:
@@ -131,7 +131,7 @@ def of_scales(
 
 
 def of_values(function: Function, values: Floats, ends: SessionEnds | None = None) -> Quantity:
-    """Return what `function` says of cases by themselves, blocks × matches."""
+    """Return the quantity `function` of single cases, blocks × matches."""
     n_blocks = tuple(np.isfinite(values).sum(axis=0).tolist())
     looks = ends.looks(values, values, np.ones(values.shape[1], np.bool_)) if ends else ()
     if function in QUANTILES:
@@ -154,12 +154,12 @@ def of_values(function: Function, values: Floats, ends: SessionEnds | None = Non
 
 
 def least_of_quantile(quantile: float) -> int:
-    """Return how many runs the interval of a quantile takes: ten beyond it, on either side of it."""
+    """Return how many runs the interval of a quantile needs: ten on the smaller side of the quantile."""
     return math.ceil(10 / min(quantile, 1 - quantile) - _ROUNDING)
 
 
 def _quantiles(values: Floats, quantile: float, confidence: float) -> Bounds:
-    """Return a quantile of each column with its BCa interval, none where it would promise too much."""
+    """Return a quantile of each column with its BCa interval; no interval where the runs are too few."""
     n_resamples = max(2000, math.ceil(_BEYOND / (1 - confidence)))
     found = quantile_intervals(
         values, quantile, np.random.default_rng(1), confidence=confidence, n_resamples=n_resamples
@@ -170,7 +170,7 @@ def _quantiles(values: Floats, quantile: float, confidence: float) -> Bounds:
 
 
 def _costs(found: Bounds, directions: Sequence[Better | None]) -> Bounds:
-    """Return ratios as what the contender costs: ratio − 1 of a time, 1 − ratio of a rate."""
+    """Return ratios as costs of the contender: ratio − 1 for a time, 1 − ratio for a rate."""
     is_rate = np.array([one is Better.HIGHER for one in directions])
     has_none = np.array([one is None for one in directions])
     value, low, high = (
@@ -181,6 +181,6 @@ def _costs(found: Bounds, directions: Sequence[Better | None]) -> Bounds:
 
 
 def logarithms(values: Floats) -> Floats:
-    """Return logarithms, NaN for a whole column in which a value is zero or less: half of it is no sample."""
+    """Return logarithms; NaN for a whole column with a value of zero or less, as a part is no fair sample."""
     is_positive = ~(values <= 0).any(axis=0)
     return np.log(np.where(is_positive & (values > 0), values, np.nan))

@@ -1,7 +1,7 @@
-"""What a campaign can be asked, in the families in which it is answered.
+"""Group the comparisons of a campaign into families, within which they are judged.
 
-A row has one verdict, wherever it is shown: it is drawn in the family that the row belongs to, and all rows
-of a family are judged, whether or not they are shown.
+A row has one verdict, wherever it is shown. The verdict comes from the row's family, and all rows of a family
+are judged, whether or not they are shown.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tare.stats.intervals import Floats
 class Subject(msgspec.Struct, frozen=True, gc=False):
     """What is compared within a pair: a FOM, at some coordinates or over all of them.
 
-    `labels` are the coordinates that tell it from other figures of that name: see `Cell.labels`.
+    `labels` are the coordinates that distinguish it from other figures of that name: see `Cell.labels`.
     """
 
     pair: Pair
@@ -48,22 +48,24 @@ class Subject(msgspec.Struct, frozen=True, gc=False):
 
 
 class FamilyKind(enum.Enum):
-    """Which questions are asked together."""
+    """The kinds of families: which comparisons are judged together."""
 
     QUOTED = "the figures that people quote"
-    """The primary figures of merit and those that answer, over all coordinates; else every one."""
+    """The primary figures of merit and those that answer, over all coordinates; all figures if there are
+    none."""
     OTHERS = "the other figures"
     """The other figures of merit, each over all of its coordinates."""
     TELEMETRY = "telemetry"
-    """What was asked for of what the nodes did."""
+    """The telemetry figures that were asked for."""
     SPLITS = "the sizes that sentences tell of"
-    """What answers of a figure at some of its sizes, such as the latency of small messages."""
+    """Parts of the sizes of a figure, such as the latency of small messages."""
     POINTS = "the points of figures with coordinates"
     """Each point of each figure of merit that has several, such as a message size."""
 
     @property
     def correction(self) -> Correction:
-        """Return what is kept unless somebody asks for another: the points are a table to look through."""
+        """Return the default correction: false discovery rate for points, which are for exploring, else
+        Holm's."""
         return Correction.FDR if self is FamilyKind.POINTS else Correction.HOLM
 
 
@@ -87,7 +89,7 @@ class SplitName(NamedTuple):
 
 
 class Configuration(NamedTuple):
-    """Where a row is judged: its family and its number in it, and the coordinates that it is shown with."""
+    """Where a row is judged: its family, its number in the family, and the coordinates shown with it."""
 
     kind: FamilyKind
     row: int
@@ -96,11 +98,12 @@ class Configuration(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Questions:
-    """All families of a campaign, and where the rows of its two tables are judged.
+    """All families of a campaign, and where the rows of its tables are judged.
 
-    `figures` has one row a contender and figure, over its numeric coordinates; `points` one row a point;
-    `splits` those sizes of a figure of which a sentence tells, by what they are. A figure with a single point
-    that both sides have is the same row in the first two, and so is a split of a single size in the last two.
+    `figures` has one row for each contender and figure, over its numeric coordinates. `points` has one row
+    for each point. `splits` has the parts of a figure's sizes that sentences report. A figure with a single
+    point that both sides have is the same row in the first two, and a split with a single size is the same
+    row in the last two.
     """
 
     families: Sequence[Family]
@@ -111,7 +114,7 @@ class Questions:
 
 
 class _Gathered:
-    """A family while it is gathered. Subjects of which there is no question count for nothing in it."""
+    """A family under construction. Subjects whose data cross no compared network get no values."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -135,11 +138,11 @@ class _Gathered:
 
 
 def questions(campaign: Campaign, reference: Settings | None = None, foms: Collection[str] = ()) -> Questions:
-    """Return everything that the campaign is asked.
+    """Return all comparisons of the campaign, by family.
 
-    `foms` keeps the rows of those alone, all when empty, and takes in telemetry that it names. It does not
-    change what a row is judged among: to ask for one figure after a look at all is not to have asked for one.
-    A campaign does not change, so what was found is kept.
+    `foms` selects rows by FOM (all if empty) and includes telemetry that it names. It does not change the
+    families: selecting one figure after seeing all of them must not relax the correction. The result is
+    cached, since a campaign does not change.
     """
     question = (_ask, None if reference is None else tuple(reference.items()), frozenset(foms))
     return campaign.memo.get(question, lambda: _ask(campaign, reference, foms))
@@ -204,7 +207,7 @@ def _over(cells: Sequence[Cell]) -> tuple[str, ...]:
 def _splits(
     plan: Plan, table: Table, pair: Pair, cells: list[Cell], gathered: _Gathered
 ) -> dict[SplitName, Configuration]:
-    """Return the rows of the sizes of a figure that sentences tell of, where they are not all that it has."""
+    """Return the rows for parts of a figure's sizes, unless one part is the whole figure."""
     answering = answering_foms(plan, pair)
     if nothing_crosses(plan, pair) or (answering and cells[0].fom not in answering):
         return {}
@@ -217,14 +220,14 @@ def _splits(
 
 
 def split_name(pair: Pair, cells: Iterable[Cell]) -> SplitName:
-    """Return which split `cells` of a pair are."""
+    """Return the name of the split that `cells` of a pair form."""
     return SplitName(pair.reference_case.id, pair.contender_case.id, tuple(cells))
 
 
 def _points(
     table: Table, pair: Pair, cells: Sequence[Cell], own: Mapping[Cell, Configuration], gathered: _Gathered
 ) -> list[Configuration]:
-    """Return the rows of the points of a figure; those in `own` are rows of another family already."""
+    """Return the rows of the points of a figure; those in `own` already are rows of another family."""
     below, above = (
         table.values[:, table.find(case.id, cells)] for case in (pair.reference_case, pair.contender_case)
     )
@@ -242,9 +245,9 @@ def _points(
 
 
 def cells_by_figure(table: Table, pair: Pair) -> list[list[Cell]]:
-    """Return the cells that either side of a pair has, by FOM, unit and labels: a list a figure.
+    """Return the cells that either side of a pair has, grouped by FOM, unit and labels: one list per figure.
 
-    Where the sides run different workloads, figures of one alone are none that the other could have.
+    Where the sides run different workloads, only figures that both have are included.
     """
     grouped: dict[object, list[Cell]] = {}
     sides = [table.columns.get(case.id, {}) for case in (pair.reference_case, pair.contender_case)]
@@ -257,27 +260,27 @@ def cells_by_figure(table: Table, pair: Pair) -> list[list[Cell]]:
 
 
 FigureName = tuple[str, str, tuple[tuple[str, Scalar], ...]]
-"""A FOM, its unit, and the labels that tell it from others of that name."""
+"""A FOM, its unit, and the labels that distinguish it from others of that name."""
 
 
 def figure_of(cell: Cell) -> FigureName:
-    """Return which figure a cell is a point of: what is written and what is read are two."""
+    """Return the figure that a cell is a point of; written and read bytes, for example, are two figures."""
     return cell.fom, cell.unit, cell.labels
 
 
 def cells_of_both(table: Table, pair: Pair, cells: list[Cell]) -> list[Cell]:
-    """Return those of `cells` that both sides have; all of them where there is none."""
+    """Return those of `cells` that both sides have; all of them if there are none."""
     one, other = (table.columns.get(case.id, {}) for case in (pair.reference_case, pair.contender_case))
     return [cell for cell in cells if cell in one and cell in other] or cells
 
 
 def common_cells(table: Table, pair: Pair) -> list[list[Cell]]:
-    """Return the cells of a pair by figure: those that both sides have, else those of either."""
+    """Return the cells of a pair by figure: those that both sides have, or else those of either."""
     return [cells_of_both(table, pair, cells) for cells in cells_by_figure(table, pair)]
 
 
 def sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> tuple[Floats, Floats, str]:
-    """Return the mean over `cells` of each block, of the reference and of the contender, and a note."""
+    """Return the mean over `cells` of each block, for the reference and for the contender, and a note."""
     one, other = (
         table.values[:, table.find(case.id, cells)] for case in (pair.reference_case, pair.contender_case)
     )
@@ -288,7 +291,7 @@ def sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> tuple[Floats, Floa
 
 
 def with_left_out(found: Finding, left_out: str) -> Finding:
-    """Return `found` with what its means leave out: of every point, it is why there is no ratio."""
+    """Return `found` with a note on the points left out; if all are, this is why there is no ratio."""
     own = "" if found.ratio is None and found.note.startswith(NOT_MEASURED) else found.note
     note = "; ".join(filter(None, (own, left_out)))
     return msgspec.structs.replace(found, note=note) if left_out else found
@@ -297,8 +300,8 @@ def with_left_out(found: Finding, left_out: str) -> Finding:
 def rounding_of(table: Table, pair: Pair, cells: Sequence[Cell]) -> float:
     """Return how far rounding may have moved the ratio of a pair over `cells`, as a logarithm.
 
-    At one point that is what both sides may be off together. Over P points, rounded independently of each
-    other, it is √Σ(those)² / P.
+    At one point, it is the sum of the shifts of both sides. Over P points, which are rounded independently,
+    it is √Σ(sums)² / P.
     """
     return float(np.sqrt(np.square(_shifts(table, pair, cells)).sum()) / len(cells))
 
@@ -313,7 +316,7 @@ def _shifts(table: Table, pair: Pair, cells: Sequence[Cell]) -> Floats:
 
 
 def place_of(pair: Pair, coordinates: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
-    """Return where `coordinates` are compared; one that is named as a shared setting becomes ``at_…``."""
+    """Return `coordinates` with the shared settings; a coordinate named like a setting becomes ``at_…``."""
     place = dict(pair.shared)
     for name, value in coordinates:
         place[f"at_{name}" if name in pair.shared else name] = value

@@ -1,4 +1,4 @@
-"""Which rows of the table of figures an overview shows."""
+"""Select the rows of the table of figures that an overview shows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from tare.core.verdict import Verdict
 
 
 def quoted(aggregates: Sequence[Comparison]) -> list[Comparison]:
-    """Return the rows of the figures that an overview shows, those of one case together.
+    """Return the rows of the figures that an overview shows, grouped by case.
 
-    They are those that people quote, all of a workload that has none such, and the elapsed times that got
-    worse for any contender anywhere, as the sentence tells them. A figure is shown for all contenders or for
-    none.
+    These are the primary and answering figures (or all figures of a workload without any), and the elapsed
+    times that got worse for any contender. A figure is shown for all contenders or for none.
     """
     by_case: dict[str, list[Comparison]] = {}
     for one in aggregates:
@@ -29,7 +28,7 @@ def quoted(aggregates: Sequence[Comparison]) -> list[Comparison]:
 
 
 class Figure(NamedTuple):
-    """A figure of merit of a workload, whichever cases have it."""
+    """A figure of merit of a workload, for any cases."""
 
     workload: Scalar | None
     fom: str
@@ -38,7 +37,7 @@ class Figure(NamedTuple):
 
 
 def longer(aggregates: Iterable[Comparison]) -> frozenset[Figure]:
-    """Return the elapsed times that got worse for any contender anywhere."""
+    """Return the elapsed times that got worse for any contender."""
     return frozenset(
         _figure(one)
         for one in aggregates

@@ -1,4 +1,4 @@
-"""The ways in which blocks may fail to repeat one another, each looked for in all series at once."""
+"""Test in which ways blocks fail to repeat one another; each test covers all series at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tare.stats.warmup import warm_ups
 
 
 class RepeatabilityWarning(enum.StrEnum):
-    """A way in which the blocks of a case are not repeats of one another, the gravest first."""
+    """A way in which the blocks of a case are not repeats of one another, the most serious first."""
 
     DRIFT = "drift"
     WARM_UP = "warm-up"
@@ -33,21 +33,21 @@ class RepeatabilityWarning(enum.StrEnum):
 
     @property
     def is_of_campaign(self) -> bool:
-        """Return whether its p value is that of the campaign as a whole, and needs no correction."""
+        """Return whether its p value is for the whole campaign and needs no correction."""
         return self is RepeatabilityWarning.WARM_UP
 
     @property
     def is_shared(self) -> bool:
-        """Return whether a whole machine may do it, all cases alike."""
+        """Return whether the machine may cause it in all cases alike."""
         return self in (RepeatabilityWarning.DRIFT, RepeatabilityWarning.WARM_UP)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RepeatabilityWarnings:
-    """What one test says of each series, whether or not it is significant.
+    """The result of one test for each series, whether or not it is significant.
 
-    `effect` is how far it moves values, as a logarithm; `size` is how it is told, and `levels` (levels ×
-    series) what else is told with it. `is_concerned` marks values, blocks × series.
+    `effect` is how far it moves values, as a logarithm. `size` is the number to report, and `levels` (levels
+    × series) are further numbers to report. `is_concerned` marks values, blocks × series.
     """
 
     p: Floats
@@ -58,9 +58,9 @@ class RepeatabilityWarnings:
 
 
 def look_for(suspicion: RepeatabilityWarning, logs: Floats) -> RepeatabilityWarnings:
-    """Return what the test of `suspicion` says of each column of `logs`, blocks in the order of time.
+    """Return the result of the test for `suspicion` on each column of `logs`, blocks in the order of time.
 
-    A warm-up is slow, so for it more must be slower.
+    For a warm-up, higher values must mean slower.
     """
     return _TESTS[suspicion](logs)
 

@@ -1,4 +1,4 @@
-"""The verdict that `tare compare` and the report draw of a row, for whatever else speaks of that row."""
+"""Look up the verdicts of `tare compare` and the report, so that other commands give the same ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tare.core.verdict import Verdict
 
 
 class RowName(NamedTuple):
-    """Which row of which table: that of figures over their numeric coordinates, or that of their points."""
+    """The identity of a row, and its table: figures over their numeric coordinates, or single points."""
 
     reference_case: str
     contender_case: str
@@ -29,10 +29,10 @@ class RowName(NamedTuple):
 
 
 class RowVerdict(NamedTuple):
-    """What a row says among the `n_family` that are judged with it, and whether its sides differ at all.
+    """The verdict of a row within its family of `n_family` rows, and whether its sides differ at all.
 
-    A difference that is known and within the margin is `equivalent`, and yet one. `assumes_independence` is
-    as in a Comparison.
+    A certain difference within the margin has the verdict `equivalent`, but still is a difference.
+    `assumes_independence` is as in a Comparison.
     """
 
     verdict: Verdict
@@ -42,9 +42,9 @@ class RowVerdict(NamedTuple):
 
 
 class RowVerdicts:
-    """The verdicts of all rows of a campaign, each table drawn when it is first asked for.
+    """The verdicts of all rows of a campaign; each table is computed when it is first needed.
 
-    `foms` are those that somebody names: telemetry is judged where it is among them.
+    `foms` are the figures of merit that a user named; telemetry is judged if it is among them.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class RowVerdicts:
         self._telemetry = tuple(sorted(fom for fom in foms if fom.startswith(PREFIX)))
 
     def of(self, function: Function, name: RowName) -> RowVerdict | None:
-        """Return what is said of a row; None where no table has it."""
+        """Return the verdict of a row; None if no table has it."""
         if function is Function.CV_RATIO:
             return self._scatters.get(name)
         return (self._points if name.is_point else self._figures).get(name)
 
     @functools.cached_property
     def longer(self) -> frozenset[Figure]:
-        """Return the elapsed times that got worse for any contender anywhere."""
+        """Return the elapsed times that got worse for any contender."""
         return longer(aggregates(self._campaign, reference=self._reference, confidence=self._confidence))
 
     @functools.cached_property

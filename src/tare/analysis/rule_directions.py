@@ -1,7 +1,7 @@
-"""Whether a rule fails on the side on which a figure is better, and passes what got worse.
+"""Detect rules that fail where a figure gets better, and pass where it gets worse.
 
-``ratio() < 0.95`` is meant of rates. Of an elapsed time it fails where the job takes less time, and passes
-where it takes twice as long.
+For example, ``ratio() < 0.95`` makes sense for rates. For an elapsed time, it fails where the job takes less
+time, and passes where it takes twice as long.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _BETTER = {
     Function.CV_RATIO: Better.LOWER,
     Function.EFFICIENCY: Better.HIGHER,
 }
-"""What is better of a function whichever figure it is of; of the others the figure says it."""
+"""The better direction of functions for which it does not depend on the figure."""
 
 
 def direction_note(rule: Rule, bound: Bound, matches: Iterable[Match], rules: Sequence[Rule]) -> str:
-    """Return that `bound` fails where what it matches is better, in a sentence; empty where it does not.
+    """Return a sentence if `bound` fails where a figure that it matches gets better; otherwise empty.
 
-    Where the `rules` bound the same on both sides they ask for no change at all, and what stands beside an
-    `and` is a condition of something else. Raises UsageError, pointing into `rule`, where no figure is named:
-    nobody has said then that this one is meant.
+    If the `rules` bound the same call on both sides, they ask for no change at all, so there is no sentence.
+    There is none either for a bound within an `and`, which is only a condition. Raises UsageError, pointing
+    into `rule`, where the rule names no figure, since it may not mean this one.
     """
     turned = list(dict.fromkeys((one.fom, one.better) for one in matches if _fails_where_better(bound, one)))
     if not turned or _is_two_sided(bound, rules):
@@ -56,7 +56,7 @@ def _is_above(op: Op) -> bool:
 
 
 def _words(bound: Bound, fom: str, better: Better | None) -> tuple[str, str]:
-    """Return what is judged with what is better of it, and what the rule does with it."""
+    """Return what is judged, with its better direction, and what the rule does with it."""
     function = bound.call.function
     of_function = _BETTER.get(function)
     less = "less" if (of_function or better) is Better.LOWER else "more"
@@ -65,7 +65,7 @@ def _words(bound: Bound, fom: str, better: Better | None) -> tuple[str, str]:
 
 
 def _is_two_sided(bound: Bound, rules: Iterable[Rule]) -> bool:
-    """Return whether the same call fails, too, where it is beyond a limit on the other side."""
+    """Return whether the same call also fails beyond a limit on the other side."""
     alone = (
         one
         for rule in rules
@@ -76,7 +76,7 @@ def _is_two_sided(bound: Bound, rules: Iterable[Rule]) -> bool:
 
 
 def _conditions(node: Node) -> Iterator[Bound]:
-    """Yield the bounds that fail nothing alone, since something else must hold with them."""
+    """Yield the bounds that cannot fail a rule alone, since something else must hold, too."""
     if not isinstance(node, Group):
         return
     for part in node.parts:
@@ -84,7 +84,7 @@ def _conditions(node: Node) -> Iterator[Bound]:
 
 
 def unasked(longer: Iterable[Figure], judged: Iterable[Match]) -> tuple[str, ...]:
-    """Return a sentence on each elapsed time that got longer and that no match of any rule is of."""
+    """Return a sentence on each elapsed time that got longer and that no rule covers."""
     known = {(one.at.get("workload"), one.fom) for one in judged}
     left = sorted({one.fom for one in longer if (one.workload, one.fom) not in known})
     return tuple(
