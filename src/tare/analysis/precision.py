@@ -28,12 +28,14 @@ _MANY_BLOCKS = 50
 
 
 class Imprecision(msgspec.Struct, frozen=True, kw_only=True):
-    """Most quoted ratios are undecided because of noise or load, and more blocks would hardly help. `n_wide`
-    of the `n_ratios` with intervals are undecided with a half-width above twice `margin`. The following are
-    medians over these: `half_width` as a share, `scatter` of the ratios from block to block, and `n_needed`,
-    the number of blocks at which the half-width equals the margin. `load` is the lowest and the highest
-    one-minute load average at the start of runs. `n_cpus` is the number of logical CPUs of a node, if all
-    nodes have the same. None means not recorded."""
+    """Most quoted ratios are undecided because of noise or load, and more blocks would hardly help.
+
+    `n_wide` of the `n_ratios` with intervals are undecided with a half-width above twice `margin`. The
+    following are medians over these: `half_width` as a share, `scatter` of the ratios from block to block,
+    and `n_needed`, the number of blocks at which the half-width equals the margin. `load` is the lowest and
+    the highest one-minute load average at the start of runs. `n_cpus` is the number of logical CPUs of a
+    node, if all nodes have the same. None means not recorded.
+    """
 
     n_wide: int
     n_ratios: int

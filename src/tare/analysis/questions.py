@@ -51,8 +51,7 @@ class FamilyKind(enum.Enum):
     """The kinds of families: which comparisons are judged together."""
 
     QUOTED = "the figures that people quote"
-    """The primary figures of merit and those that answer, over all coordinates; all figures if there are
-    none."""
+    """The primary figures of merit and those that answer, over all coordinates; else all figures."""
     OTHERS = "the other figures"
     """The other figures of merit, each over all of its coordinates."""
     TELEMETRY = "telemetry"
@@ -64,8 +63,7 @@ class FamilyKind(enum.Enum):
 
     @property
     def correction(self) -> Correction:
-        """Return the default correction: false discovery rate for points, which are for exploring, else
-        Holm's."""
+        """Return the default correction: FDR for points, which are for exploring, and else Holm's."""
         return Correction.FDR if self is FamilyKind.POINTS else Correction.HOLM
 
 

@@ -46,7 +46,7 @@ _EXAMPLE = "overhead(network=overlay) > 5 %"
 
 
 def parse_rules(sources: Iterable[RuleSource]) -> list[Rule]:
-    """Return the rules. Raises UsageError with the first fault of each that has one."""
+    """Return the rules. Raises UsageError with the first fault of each faulty rule."""
     rules: list[Rule] = []
     faults: list[str] = []
     for source in sources:
@@ -60,7 +60,7 @@ def parse_rules(sources: Iterable[RuleSource]) -> list[Rule]:
 
 
 def parse_rule(source: RuleSource) -> Rule:
-    """Return the rule that `source` writes. Raises UsageError that points at its first fault."""
+    """Return the rule in `source`. Raises UsageError that points at its first fault."""
     text = " ".join(source.text.split())
     if len(text) > _LONGEST:
         message = f"more than {_LONGEST} characters; make several rules of it"
@@ -80,12 +80,12 @@ class _Limit(NamedTuple):
 
 
 class _Parser(Logic[Node]):
-    """Reads a rule (see Logic)."""
+    """Parses a rule (see Logic)."""
 
     too_deep = "make several rules of it"
 
     def term(self) -> Node:
-        """Return a comparison, or a rule in brackets."""
+        """Parse a comparison, or a rule in brackets."""
         return self.nested(self._bracketed) if self.take("(") else self._comparison()
 
     def joined(self, parts: list[Node], *, is_all: bool) -> Node:

@@ -1,7 +1,7 @@
-"""Rules such as ``overhead(network=overlay) > 5 %``: what they are made of.
+"""Represent rules such as ``overhead(network=overlay) > 5 %``.
 
-A rule is kept as what violates it, so that one meaning serves `fail if` and `pass if`: the latter is
-violated by the opposite. In a violation each comparison asks whether *any* match is beyond its limit.
+A rule is stored as its violation, so that `fail if` and `pass if` have the same form: a `pass if` rule is
+violated by its opposite. In a violation, each comparison asks whether *any* match is beyond its limit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tare.core.errors import UsageError
 
 
 class Function(enum.StrEnum):
-    """What a rule can ask for."""
+    """The functions that a rule can use."""
 
     OVERHEAD = "overhead"
     RATIO = "ratio"
@@ -27,26 +27,26 @@ class Function(enum.StrEnum):
 
     @property
     def has_reference(self) -> bool:
-        """Return whether it holds a contender against its reference."""
+        """Return whether the function compares a contender with its reference."""
         return self in (Function.OVERHEAD, Function.RATIO, Function.CV_RATIO)
 
     @property
     def null(self) -> float | None:
-        """Return what it is of equal sides; None where it holds no sides against each other."""
+        """Return the value for equal sides; None if the function compares no sides."""
         return {Function.OVERHEAD: 0.0, Function.RATIO: 1.0, Function.CV_RATIO: 1.0}.get(self)
 
     @property
     def is_figure(self) -> bool:
-        """Return whether it is a figure of merit itself, in its own unit."""
+        """Return whether the result is a figure of merit itself, in its own unit."""
         return self in (Function.VALUE, *QUANTILES)
 
 
 QUANTILES = {Function.MEDIAN: 0.5, Function.P90: 0.9}
-"""What of the runs is asked for: that below which half of them lie, or nine of ten."""
+"""The quantile of the runs that each function returns."""
 
 
 class Op(enum.StrEnum):
-    """How a quantity is held against a limit. There is no equality: an interval can never show it."""
+    """How a quantity is compared with a limit. There is no equality, since an interval can never show it."""
 
     ABOVE = ">"
     AT_LEAST = ">="
@@ -55,21 +55,21 @@ class Op(enum.StrEnum):
 
     @property
     def opposite(self) -> Op:
-        """Return what holds where this does not."""
+        """Return the operator that holds where this one does not."""
         return {Op.ABOVE: Op.AT_MOST, Op.AT_MOST: Op.ABOVE, Op.BELOW: Op.AT_LEAST, Op.AT_LEAST: Op.BELOW}[
             self
         ]
 
     @property
     def mirrored(self) -> Op:
-        """Return the same with its sides swapped."""
+        """Return the same operator with its sides swapped."""
         return {Op.ABOVE: Op.BELOW, Op.BELOW: Op.ABOVE, Op.AT_LEAST: Op.AT_MOST, Op.AT_MOST: Op.AT_LEAST}[
             self
         ]
 
 
 class Selector(msgspec.Struct, frozen=True, kw_only=True):
-    """``name=value``, or ``name=one|other``. `column` is where it stands in the rule, from 1."""
+    """``name=value``, or ``name=one|other``. `column` is its position in the rule, from 1."""
 
     name: str
     values: tuple[str, ...]
@@ -88,23 +88,23 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
-    """A quantity against a limit. It holds where any match of `call` is beyond the limit."""
+    """A quantity and its limit. The bound holds where any match of `call` is beyond the limit."""
 
     call: Call
     op: Op
     limit: float
     unit: str
     column: int
-    """Where the limit stands."""
+    """The position of the limit in the rule."""
 
     @property
     def text(self) -> str:
-        """Return it as it can be written in a rule."""
+        """Return the bound in the syntax of a rule."""
         return f"{self.call.text} {self.op} {self.limit:g}{' ' if self.unit else ''}{self.unit}"
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Parts that must all hold, or one of which must."""
+    """Parts that must all hold, or of which at least one must hold."""
 
     is_all: bool
     parts: tuple[Node, ...]
@@ -114,16 +114,16 @@ Node = Bound | Group
 
 
 class Kind(enum.StrEnum):
-    """How a rule is meant."""
+    """Whether a rule says when to fail or when to pass."""
 
     FAIL_IF = "fail_if"
     PASS_IF = "pass_if"  # noqa: S105 – not a password
 
 
 class RuleSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule as it is written, and where: `where` is what its user calls the place.
+    """The text of a rule and its origin; `where` describes the origin for the user.
 
-    `file` and `line` are empty and 0 for a rule that stands in no file.
+    `file` and `line` are empty and 0 for a rule that comes from no file.
     """
 
     text: str
@@ -135,7 +135,7 @@ class RuleSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule of a check, read."""
+    """A parsed rule of a check."""
 
     name: str
     kind: Kind
@@ -145,21 +145,21 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """Return it as its user meant it: ``fail if overhead(…) > 5 %``."""
+        """Return the rule as the user wrote it: ``fail if overhead(…) > 5 %``."""
         return f"{'fail' if self.kind is Kind.FAIL_IF else 'pass'} if {self.text}"
 
     def fault(self, column: int, message: str) -> UsageError:
-        """Return the error that `message` is true of what stands at `column`."""
+        """Return a UsageError with `message` about the text at `column`."""
         return rule_fault(self.source.where, self.text, column, message)
 
 
 def rule_fault(where: str, text: str, column: int, message: str) -> UsageError:
-    """Return an error that shows the rule and points at the place in it."""
+    """Return an error that shows the rule and points at the column."""
     return UsageError(f"{where}: column {column}: {message}\n  {text}\n  {' ' * (column - 1)}^")
 
 
 def opposite(node: Node) -> Node:
-    """Return what holds where `node` does not (De Morgan)."""
+    """Return a condition that holds where `node` does not (De Morgan)."""
     if isinstance(node, Bound):
         return msgspec.structs.replace(node, op=node.op.opposite)
     return Group(not node.is_all, tuple(opposite(part) for part in node.parts))

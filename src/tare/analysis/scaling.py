@@ -1,4 +1,7 @@
-"""How each workload scales on each side of a campaign."""
+"""Compute how each workload scales on each side of a campaign.
+
+`scalings` takes a campaign and returns curves with speedups, efficiencies and fitted scaling laws.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,10 @@ from tare.stats.ratios import Design
 from tare.stats.scaling import Scaled, bounded, claims, lasting, remarks, scaled
 
 FLOORS = (0.7, 0.5)
-"""Efficiencies down to which people commonly hold that a scale pays."""
+"""Efficiencies down to which a larger scale is commonly considered worthwhile."""
 
 _PROGRESS = re.compile(r"(?:fs|ps|ns|tau|(?:time)?steps|iterations)/.*")
-"""A rate of progress through one problem, such as ns/day: it does not grow because the problem does."""
+"""A rate of progress through one problem, such as ns/day. It does not grow with the size of the problem."""
 
 SIDE_SETTINGS = frozenset({"platform", "network", "storage", "io"})
 _LAWS = {
@@ -44,7 +47,7 @@ _LAWS = {
 
 
 class _Subject(NamedTuple):
-    """A line of cases and the cell that is looked at along it; `columns` are those of the table."""
+    """A line of cases and the cell that is followed along it; `columns` are those of the table."""
 
     kind: ScalingKind
     line: Line
@@ -63,13 +66,13 @@ def scalings(
     p_ref: float | None = None,
     confidence: float = 0.95,
 ) -> list[ScalingCurve]:
-    """Return a curve for each workload, side, and figure of merit that says how fast work is done.
+    """Return a curve for each workload, side and throughput-like figure of merit (see `is_scalable`).
 
-    They go along what the study's ``scaling`` names, or else along nodes (or ranks) with the problem
-    fixed. `foms` chooses figures of merit, by default those of `growing_foms`. Speedups refer to `p_ref`, by
-    default to the smallest scale that all sides have measured, so that their speedups can be held
-    against each other; where there is none, to each side's own smallest. Raises UsageError when no
-    curve has the scale `p_ref`.
+    Curves go along the settings in the study's ``scaling``, or else along nodes (or ranks) with the problem
+    fixed. `foms` selects figures of merit, by default those of `growing_foms`. Speedups refer to `p_ref`. By
+    default this is the smallest scale that all sides have measured, so that the speedups of sides are
+    comparable. If there is no such scale, it is the smallest of each side. Raises UsageError when no curve
+    has the scale `p_ref`.
     """
     table = tabulate(campaign)
     subjects = list(_subjects(campaign.plan, table, foms))
@@ -86,11 +89,12 @@ def scalings(
 
 
 class Grown(NamedTuple):
-    """What a case beyond the reference scale gets done, beside the reference scale of its line.
+    """The throughput of a case beyond the reference scale, next to that at the reference scale of its line.
 
     `base` and `work` are throughputs by block; their ratio times `share`, p_ref / p, is the efficiency.
-    `rounding` is how far that of what was printed may have moved it, as a logarithm; `is_paired` says that
-    the blocks of both are told. `base_case` is the case at the reference scale, None where there is none.
+    `rounding` is how far the rounding of printed values may have moved it, as a logarithm. `is_paired` says
+    that the blocks of both are recorded. `base_case` is the case at the reference scale, None if there is
+    none.
     """
 
     case: Case
@@ -106,9 +110,9 @@ class Grown(NamedTuple):
 
 
 def grown_cases(campaign: Campaign, foms: Collection[str] = ()) -> Iterator[Grown]:
-    """Yield each case beyond the reference scale of its curve, one a figure of merit; see `scalings`.
+    """Yield each case beyond the reference scale of its curve, one per figure of merit; see `scalings`.
 
-    Lines of which nothing was measured are there too, with figures of merit that their workload promises.
+    Lines without any measurement are included, with the figures of merit that their workload declares.
     """
     table = tabulate(campaign)
     subjects = list(_subjects(campaign.plan, table, foms, has_promised=True))
@@ -142,10 +146,10 @@ def grown_cases(campaign: Campaign, foms: Collection[str] = ()) -> Iterator[Grow
 
 
 def is_scalable(unit: str, better: Better | None, names: Collection[str]) -> bool:
-    """Return whether a figure of merit says how fast work is done: a time from ms up, or a rate.
+    """Return whether a figure of merit measures the speed of work: a time of ms or more, or a rate.
 
-    A latency or the bandwidth of messages of one size says how fast a message is, and no share of it is
-    a node's.
+    A latency or a bandwidth at one message size measures the speed of a message. It cannot be divided among
+    nodes.
     """
     if better is None or "bytes" in names or unit == "%":
         return False
@@ -155,9 +159,10 @@ def is_scalable(unit: str, better: Better | None, names: Collection[str]) -> boo
 def throughput(
     values: Floats, scales: Sequence[float], *, unit: str, better: Better, kind: ScalingKind
 ) -> Floats:
-    """Return the work done in a unit of time, up to a factor, of `values`, blocks × scales.
+    """Return the work per unit of time, up to a constant factor, of `values`, blocks × scales.
 
-    In weak scaling the work grows with the scale, and times and rates of progress do not count it.
+    In weak scaling the work grows with the scale. Times and rates of progress do not include this growth, so
+    they are multiplied by the scale.
     """
     with np.errstate(divide="ignore"):
         speed = 1 / values if better is Better.LOWER else values
@@ -184,7 +189,7 @@ def _subjects(
 
 
 def wanted_scalings(plan: Plan) -> Sequence[tuple[ScalingKind, tuple[str, ...]]]:
-    """Return the kinds of scaling that are looked at, each with the settings that grow together."""
+    """Return the kinds of scaling to compute, each with the settings that grow together."""
     told = [(ScalingKind.STRONG, plan.scaling.strong), (ScalingKind.WEAK, plan.scaling.weak)]
     wanted = [(kind, names) for kind, names in told if names]
     if wanted:
@@ -193,7 +198,7 @@ def wanted_scalings(plan: Plan) -> Sequence[tuple[ScalingKind, tuple[str, ...]]]
 
 
 def _cells(table: Table, line: Line, plan: Plan, foms: Collection[str]) -> list[Cell]:
-    """Return the cells to look at along a line: those of `growing_foms` unless `foms` says otherwise."""
+    """Return the cells to follow along a line: those of `growing_foms` unless `foms` selects others."""
     found = table.cells(*(case.id for _, case in line.cases))
     fitting = [cell for cell in found if is_scalable(cell.unit, cell.better, [name for name, _ in cell.at])]
     if foms:
@@ -203,7 +208,7 @@ def _cells(table: Table, line: Line, plan: Plan, foms: Collection[str]) -> list[
 
 
 def _promised(line: Line, plan: Plan, foms: Collection[str]) -> list[Cell]:
-    """Return the cells that a line of which nothing was measured should have."""
+    """Return the cells that a line without any measurement should have."""
     workload = line.cases[0][1].workload
     wanted = foms or growing_foms(plan, workload)
     return [
@@ -214,9 +219,9 @@ def _promised(line: Line, plan: Plan, foms: Collection[str]) -> list[Cell]:
 
 
 def _reference_scales(subjects: Sequence[_Subject], table: Table, plan: Plan) -> list[float | None]:
-    """Return for each subject the smallest scale that is measured on every side which runs the same problem.
+    """Return for each subject the smallest scale that every side with the same problem has measured.
 
-    Where there is none, it is the smallest of its own.
+    If there is none, it is the subject's own smallest scale.
     """
     measured = [_measured_scales(one, table) for one in subjects]
     problems = [_problem(one, plan) for one in subjects]
@@ -246,7 +251,7 @@ def _problem(one: _Subject, plan: Plan) -> tuple[object, ...]:
 
 
 def _fixed(line: Line, plan: Plan, without: Collection[str] = ()) -> dict[str, Scalar]:
-    """Return the settings that vary in the study and not along the line."""
+    """Return the settings that vary in the study, but not along the line."""
     first, *rest = (case.settings for _, case in line.cases)
     return {
         name: first[name]
@@ -301,7 +306,7 @@ def _work(one: _Subject, table: Table) -> Floats:
 
 
 def _better(cell: Cell) -> Better:
-    return cell.better or Better.HIGHER  # is_scalable() lets none through that has no direction
+    return cell.better or Better.HIGHER  # is_scalable() accepts only figures with a direction
 
 
 def _points(
@@ -346,7 +351,7 @@ def _lastings(points: Sequence[ScalingPoint], p_ref: float | None) -> tuple[Last
 
 
 def _lack(n_blocks: int) -> str:
-    """Return why a point has no interval, or no value; mostly nothing."""
+    """Return why a point has no interval or no value; mostly empty."""
     if n_blocks >= MIN_BLOCKS:
         return ""
     if not n_blocks:
@@ -356,7 +361,7 @@ def _lack(n_blocks: int) -> str:
 
 
 def _pair_words(grown: Scaled, column: int, scale: float, p_ref: float | None) -> str:
-    """Return how ratios were formed where it is not block against block, or why there is none."""
+    """Return a note on ratios that are not paired by block, or that are missing."""
     found = Design(grown.speedup.design[column])
     if found is Design.NONE and p_ref is not None:
         return NOT_TOGETHER

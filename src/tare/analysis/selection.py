@@ -1,4 +1,4 @@
-"""What a call of a rule selects: comparisons and values, and the numbers beneath them."""
+"""Find what a call of a rule selects: comparisons or values, with their numbers."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from tare.stats.ratios import were_apart
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is judged: a FOM of a case, or of a contender against its reference.
+    """One thing to judge: a FOM of a case, or of a contender compared with its reference.
 
-    `at` holds its workload, the settings that vary, and its coordinates where it is one point.
-    `reference` is empty for a value. `row` is the row of `tare compare` that speaks of the same. `beside` is
-    the case whose runs it is held against, None for a value. `lacks` says which side has no value, and why.
+    `at` holds its workload, the settings that vary, and its coordinates if it is a single point. `reference`
+    is empty for a value. `row` is the corresponding row of `tare compare`. `beside` is the case that it is
+    compared with, None for a value. `lacks` says which side has no value, and why.
     """
 
     case: str
@@ -56,7 +56,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sample(NamedTuple):
-    """What a call selected, and the numbers of it."""
+    """The matches of a call, and their numbers."""
 
     matches: tuple[Match, ...]
     quantity: Quantity
@@ -73,10 +73,10 @@ NOTHING = Sample((), Quantity((), lambda _confidence: Bounds(np.empty(0), np.emp
 
 
 class Selection:
-    """Finds what rules speak of in one campaign. `reference` takes the place of the study's own.
+    """Finds the matches of rules in one campaign. `reference` replaces that of the study.
 
-    Telemetry is looked at where it is among the `foms` that the rules name. What names none and compares
-    sides speaks of the figures that are quoted and of those that are `longer`.
+    Telemetry is included if it is among the `foms` that the rules name. A call that names no figure and
+    compares sides applies to the quoted figures and to those in `longer`.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Selection:
         return pairs(self._campaign, self._reference)
 
     def sample(self, rule: Rule, call: Call) -> Sample:
-        """Return all that `call` matches. Raises UsageError, pointing into `rule`, where it is nothing."""
+        """Return all matches of `call`. Raises UsageError, pointing into `rule`, if there are none."""
         self._require_known(rule, call)
         if call.function is Function.EFFICIENCY:
             found = self._efficiencies(call)
@@ -147,7 +147,7 @@ class Selection:
         ], may_pair
 
     def _of_pair(self, pair: Pair, call: Call) -> Iterator[_Side]:
-        """Yield what `call` matches of a pair, with the numbers of both sides, block by block."""
+        """Yield the matches of `call` in a pair, with the numbers of both sides, by block."""
         case, reference = pair.contender_case, dict(pair.reference)
         beside = pair.reference_case.id
         quoted = quoted_foms(self._plan, pair)
@@ -179,7 +179,7 @@ class Selection:
             yield _Side(absent, nothing, nothing)
 
     def _longer_of(self, pair: Pair) -> frozenset[FigureName]:
-        """Return the figures of a pair that are elapsed times and got worse for any contender anywhere."""
+        """Return the elapsed times of the pair's workload that got worse for any contender."""
         workload = pair.shared.get("workload")
         return frozenset((one.fom, one.unit, one.labels) for one in self._longer if one.workload == workload)
 
@@ -191,7 +191,7 @@ class Selection:
         quoted: frozenset[str],
         longer: Collection[FigureName] = (),
     ) -> Iterator[list[Cell]]:
-        """Yield the cells that make one number each: a FOM as a whole, or point by point."""
+        """Yield the cells that form one number each: a FOM as a whole, or point by point."""
         if not _suits(case.settings, call.selectors, is_complete=False):
             return
         for cells in groups:
@@ -227,7 +227,7 @@ class Selection:
         return Sample(tuple(matches), of_values(call.function, np.column_stack(columns), ends))
 
     def _efficiencies(self, call: Call) -> Sample:
-        """Return each case beyond the reference scale of its line, next to that scale."""
+        """Return each case beyond the reference scale of its line, compared with that scale."""
         found = [
             one
             for one in grown_cases(self._campaign, () if call.fom is None else (call.fom,))
@@ -247,7 +247,7 @@ class Selection:
         return Sample(tuple(self._scaled(one) for one in found), quantity)
 
     def _scaled(self, one: Grown) -> Match:
-        """Return a case at its scale as what is judged, and which scale its efficiency refers to."""
+        """Return the match for a case at its scale, with a note on its reference scale."""
         varied = {name: value for name, value in one.case.settings.items() if name in self._plan.varied}
         at: dict[str, Scalar] = {"workload": one.case.workload, **varied, **dict(one.cell.at)}
         note = "" if one.p_ref is None else f"next to {one.along}={one.p_ref:g}"
@@ -256,7 +256,7 @@ class Selection:
     def _unmeasured(
         self, case: Case, at: dict[str, Scalar], call: Call, quoted: frozenset[str]
     ) -> list[Match]:
-        """Return what `case` would be judged by, had any run of it been measured; never a silent pass."""
+        """Return the matches that an unmeasured `case` would have, so that it never passes silently."""
         if not _suits(case.settings, call.selectors, is_complete=False):
             return []
         if call.fom and call.fom.startswith(PREFIX):
@@ -273,7 +273,7 @@ class Selection:
         ]
 
     def _untold(self, case: Case, at: dict[str, Scalar], call: Call) -> list[Match]:
-        """Return the figure of telemetry that no run of `case` has, though others may."""
+        """Return the telemetry figure that no run of `case` has, though others may."""
         figure = telemetry_figures().get((call.fom or "").removeprefix(PREFIX))
         has_points = any(one.name not in case.settings for one in call.selectors)
         if figure is None or has_points or self._has_numbers(call, case.id):
@@ -281,7 +281,7 @@ class Selection:
         return [Match(case=case.id, fom=call.fom or "", unit=figure.unit, better=figure.better, at=at)]
 
     def _has_numbers(self, call: Call, *cases: str) -> bool:
-        """Return whether any of `cases` has what `call` speaks of: a measured run, or its telemetry."""
+        """Return whether any of `cases` has data for `call`: a measured run, or its telemetry."""
         if call.fom and call.fom.startswith(PREFIX):
             return any(cell.fom == call.fom for cell in self._table.cells(*cases))
         return any(case in self._table.columns for case in cases)
@@ -319,7 +319,7 @@ class Selection:
                     raise rule.fault(selector.column, message)
 
     def _levels(self) -> dict[str, list[Scalar]]:
-        """Return every setting and coordinate with its values; those never measured have none."""
+        """Return every setting and coordinate with its values; coordinates never measured have none."""
         found: dict[str, dict[Scalar, None]] = {}
         for case in self._plan.cases:
             for name, value in case.settings.items():
@@ -338,7 +338,7 @@ class Selection:
         return list(dict.fromkeys((*declared, *measured)))
 
     def _choice(self, call: Call) -> str:
-        """Return what a call may select instead."""
+        """Return a hint on what a call may select instead."""
         if call.function is Function.EFFICIENCY:
             return "it takes a time or a rate of work at several scales, and is that beyond the smallest"
         if not call.function.has_reference:
@@ -369,14 +369,15 @@ def _by_fom(cells: Iterable[Cell]) -> list[list[Cell]]:
 
 
 def _is_pointwise(call: Call, case: Case) -> bool:
-    """Return whether each point is judged by itself: a mean of values at many sizes is no value of any."""
+    """Return whether each point is judged by itself: a mean over many sizes is a value of none of them."""
     return call.function.is_figure or any(one.name not in case.settings for one in call.selectors)
 
 
 def _suits(settings: Settings, selectors: Iterable[Selector], *, is_complete: bool = True) -> bool:
     """Return whether `settings` have a value of each selector.
 
-    Where they are not complete, since coordinates are still to come, a name that they lack says nothing.
+    With `is_complete` False, coordinates are still to come, so a name that is missing in `settings` is
+    accepted.
     """
     for selector in selectors:
         if selector.name not in settings:

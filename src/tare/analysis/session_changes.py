@@ -1,4 +1,4 @@
-"""How much the machine changed between sessions: what the same case measured in one, over another."""
+"""Measure how much the machine changed between sessions: each case in one session over an earlier one."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tare.stats.ratios import ratios
 
 
 class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure of a case in session `after`, over that in session `before`, both being numbers of sessions.
+    """The ratio of a figure of a case in session `after` to session `before` (session numbers).
 
-    `ratio` is that of geometric means, with Welch's interval for all changes together (Bonferroni), since
-    nothing of two sessions belongs together pair by pair. `p_adjusted` is Holm's. `is_reference` says that
-    other cases are held against this one, and `is_serious` that chance does not explain it, and that it is
-    as large as the study's margin. `labels` tell the figure from others of its name.
+    `ratio` is that of geometric means. Its interval is Welch's, for all changes together (Bonferroni), since
+    runs of two sessions cannot be paired. `p_adjusted` is Holm's. `is_reference` says that other cases are
+    compared with this one. `is_serious` says that chance does not explain the change and that it is at least
+    as large as the study's margin. `labels` distinguish the figure from others of its name.
     """
 
     case: str
@@ -46,10 +46,10 @@ class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def session_changes(campaign: Campaign, *, confidence: float = 0.95) -> tuple[SessionChange, ...]:
-    """Return what changed between sessions, of each case with three blocks in two of them or more.
+    """Return the changes between sessions, for each case with three or more blocks in at least two of them.
 
-    Each session is held against the one before in which the case had as many. The reference comes first,
-    then what changed most. Figures that tell the same again are looked at once.
+    Each session is compared with the previous one in which the case had enough blocks. References come first,
+    then the largest changes. Figures that repeat others are tested once.
     """
     if len({one.session for one in campaign.measured() if one.session > 0}) < 2:
         return ()
@@ -88,7 +88,7 @@ def session_changes(campaign: Campaign, *, confidence: float = 0.95) -> tuple[Se
 
 
 def _rounding(campaign: Campaign, figures: Sequence[Quoted]) -> Floats:
-    """Return how far rounding of what was printed may have moved each ratio: by as much on either side."""
+    """Return how far rounding of printed values may have moved each ratio: equally on both sides."""
     table = tabulate(campaign)
     shifts = [
         [table.shifts[column] for cell, column in table.columns[one.case].items() if cell.fom == one.fom]
@@ -98,7 +98,7 @@ def _rounding(campaign: Campaign, figures: Sequence[Quoted]) -> Floats:
 
 
 def _columns(series: BlockSeries) -> list[tuple[Quoted, int, tuple[int, int]]]:
-    """Return each figure with its column, and each two sessions that follow one another in it."""
+    """Return each figure with its column and each pair of consecutive sessions that it has."""
     sessions = np.array([one.session for one in series.passes])
     numbers = [number for number in np.unique(sessions).tolist() if number > 0]
     counts = {number: np.isfinite(series.logs[sessions == number]).sum(axis=0) for number in numbers}

@@ -1,4 +1,4 @@
-"""What a batch system takes beside the programs: in its queue, until they begin, and after they end."""
+"""Measure the time that a batch system takes in its queue, before programs start, and after they end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tare.core.campaign import Campaign
 
 
 class Spans(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds: where several runs are under way at a time, each counts for itself."""
+    """Times in seconds; runs that overlap count separately."""
 
     queued_s: float = 0.0
     starting_s: float = 0.0
@@ -20,12 +20,12 @@ class Spans(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def besides_s(self) -> float:
-        """Return all that was no program's."""
+        """Return the time outside of programs, in seconds."""
         return self.queued_s + self.starting_s + self.ending_s
 
 
 class Quartiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The middle half of `n` runs, in seconds."""
+    """The quartiles of `n` runs, in seconds."""
 
     lower: float
     median: float
@@ -34,7 +34,7 @@ class Quartiles(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlatformSpans(msgspec.Struct, frozen=True, kw_only=True):
-    """What the runs of one platform that ended well took."""
+    """The times of the successful runs of one platform."""
 
     platform: str
     queued: Quartiles
@@ -44,7 +44,7 @@ class PlatformSpans(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def spans_of(attempts: Iterable[Attempt]) -> Spans:
-    """Return what attempts took together; what was imported tells nothing of it."""
+    """Return the total times of attempts; imported attempts have none."""
     own = [one for one in attempts if one.source is None]
     return Spans(
         queued_s=sum(one.queued_s for one in own),
@@ -55,7 +55,7 @@ def spans_of(attempts: Iterable[Attempt]) -> Spans:
 
 
 def platform_spans(campaign: Campaign) -> Iterator[PlatformSpans]:
-    """Yield the platforms whose runs took anything beside their programs, in the order of the plan."""
+    """Yield the platforms with time outside of programs, in the order of the plan."""
     cases = campaign.cases
     by_platform: dict[str, list[Attempt]] = {}
     for one in campaign.measured():

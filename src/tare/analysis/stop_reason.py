@@ -1,4 +1,4 @@
-"""Why a campaign stopped where it did, and what it left open."""
+"""Find out why a campaign stopped where it did, and what is still open."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tare.core.study import Budget
 
 
 class StopReason(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a campaign has come.
+    """Why a campaign stopped.
 
-    `unsettled` are the cases that are not known as well as `until` asks, `n_settled` counts those that are.
+    `unsettled` are the cases that are not known as precisely as `until` asks; `n_settled` counts the others.
     `is_budget_spent` says that the next run is not expected to fit into the budget.
     """
 
@@ -23,7 +23,7 @@ class StopReason(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ending(campaign: Campaign) -> StopReason:
-    """Return why `campaign` ends where it does, as the loop that ran it decided."""
+    """Return why `campaign` stopped, as the loop that ran it decided."""
     repeats = campaign.plan.repeats
     if repeats.until is None and repeats.budget == Budget():
         return StopReason()
@@ -44,7 +44,7 @@ def ending(campaign: Campaign) -> StopReason:
 
 
 def _is_spent(campaign: Campaign, wanted: set[str]) -> bool:
-    """Return whether the budget is what keeps the next run from being made; `wanted` need another block."""
+    """Return whether the budget prevents the next run; the cases in `wanted` need another block."""
     repeats = campaign.plan.repeats
     spent = Spending(repeats.budget)
     for attempt in campaign.attempts:

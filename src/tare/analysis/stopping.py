@@ -1,14 +1,13 @@
-"""Which cases are known well enough, and which need another block.
+"""Decide which cases are known precisely enough, and which need another block.
 
-What a study asks for is a comparison, so what must be narrow is the interval of the *ratio*: a
-contender goes on, and its reference with it, until their ratio by block is known within ± `until`.
-Drift that both share does not keep them going, as it would if each had to be known by itself. A case
-without a reference goes on until its own value is known. Only the width decides, never the verdict:
-stopping when a difference turns out significant would make differences out of chance (Armitage,
-McPherson and Rowe 1969, J. R. Stat. Soc. A 132:235).
+A study asks for comparisons, so the interval of the *ratio* must be narrow. A contender continues, together
+with its reference, until their ratio by block is known within ± `until`. A drift that both share cancels in
+this ratio, so it does not prolong the campaign. A case without a reference continues until its own value is
+known. Only the width of the interval decides, never the verdict. Stopping as soon as a difference is
+significant would find differences by chance (Armitage, McPherson and Rowe 1969, J. R. Stat. Soc. A 132:235).
 
-Every answer here is a function of the attempts and the plan alone, so a campaign that was
-interrupted goes on as it would have.
+All results here depend on the attempts and the plan alone, so an interrupted campaign continues in the same
+way as it would have without the interruption.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ _LOG = log.of("stopping")
 
 
 class CasePrecision(msgspec.Struct, frozen=True, kw_only=True):
-    """How well a case is known, by its figure of merit that is known least.
+    """How precisely a case is known, by its least precise figure of merit.
 
-    `against` is the reference whose ratio with it is meant; None where its own value is. `half_width`
-    is that of the interval, widened by the caution at few blocks, as a share; `deviation` the spread
-    from block to block, of logarithms. Both are None where there are too few blocks.
+    `against` is the reference if the precision is that of a ratio; None if it is that of the case's own
+    value. `half_width` is that of the interval, as a share, widened for caution at few blocks. `deviation` is
+    the standard deviation of the logarithms between blocks. Both are None where there are too few blocks.
     """
 
     case: str
@@ -50,7 +49,7 @@ class CasePrecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoppingRule:
-    """Decides block by block which cases go on. Takes each attempt once, in any order."""
+    """Decides block by block which cases continue. It takes each attempt once, in any order."""
 
     def __init__(self, plan: Plan, *, until: float | None = None, confidence: float = 0.95) -> None:
         self._until = plan.repeats.until if until is None else until
@@ -64,7 +63,7 @@ class StoppingRule:
         self._cases = [case.id for case in plan.cases if case.id not in is_held_against]
 
     def add(self, attempt: Attempt) -> None:
-        """Take the figures of a measured run, in the place of an earlier one of the same run."""
+        """Add the figures of a measured run; they replace those of an earlier attempt of the same run."""
         blocks_of = self._figures.get(attempt.case)
         if blocks_of is None:
             return
@@ -74,9 +73,9 @@ class StoppingRule:
             blocks_of.setdefault(name, {})[attempt.together] = figure
 
     def wanted(self) -> set[str]:
-        """Return the cases that need another block: those not settled, each with its reference.
+        """Return the cases that need another block: those that are not settled, each with its reference.
 
-        A case that never came out well is not among them: more of the same would not help.
+        A case that never succeeded is not included, since more runs would not help.
         """
         found = set()
         for one in self.standings():
@@ -91,9 +90,9 @@ class StoppingRule:
         return found
 
     def standings(self) -> list[CasePrecision]:
-        """Return how well each case is known, in the plan's order.
+        """Return how precisely each case is known, in the plan's order.
 
-        A reference has none of its own: it goes on for as long as one of its contenders needs it.
+        References are not included: a reference continues for as long as one of its contenders needs it.
         """
         against = {case: self._held_against(case) for case in self._cases}
         columns = [(case, column) for case in self._cases for column in self._columns(case, against[case])]
@@ -105,18 +104,18 @@ class StoppingRule:
         return [worst.get(case) or _unknown(case, against[case]) for case in self._cases]
 
     def _held_against(self, case: str) -> str | None:
-        """Return the reference of a case, unless that never came out well: then the case stands alone."""
+        """Return the reference of a case; None if the reference never succeeded, so the case stands alone."""
         reference = self._reference.get(case)
         return reference if reference and self._figures[reference] else None
 
     def _columns(self, case: str, reference: str | None) -> Iterator[Floats]:
-        """Yield, for each figure of merit that decides, a number a block whose spread is to be judged."""
+        """Yield one number per block, whose spread is judged, for each figure of merit that decides."""
         mine = self._figures[case]
         other = self._figures[reference] if reference else mine
         common = [name for name in mine if name in other]
         for name in [one for one in common if one.fom in self._primary[case]] or common:
             yield from _pair_columns(mine[name], other[name] if reference else None)
-        if not common:  # the same figures at other labels, such as hosts: each by itself
+        if not common:  # same figures with other labels, such as hosts: each alone
             foms = {one[:2] for one in mine} & {one[:2] for one in other}
             for side in (mine, other):
                 for name in [one for one in side if one[:2] in foms]:
@@ -144,7 +143,7 @@ class StoppingRule:
 
 
 def standings(plan: Plan, attempts: Sequence[Attempt], *, until: float | None = None) -> list[CasePrecision]:
-    """Return how well each case of `plan` is known from measured `attempts`."""
+    """Return how precisely each case of `plan` is known from measured `attempts`."""
     rule = StoppingRule(plan, until=until)
     for attempt in attempts:
         rule.add(attempt)
@@ -152,7 +151,7 @@ def standings(plan: Plan, attempts: Sequence[Attempt], *, until: float | None = 
 
 
 def expected_blocks(one: CasePrecision, plan: Plan) -> int | None:
-    """Return how many blocks a case will take whose noise is that of `one`; None where it is not known."""
+    """Return how many blocks a case with the noise of `one` will take; None if this is unknown."""
     repeats = plan.repeats
     if repeats.until is None:
         return repeats.max
@@ -162,13 +161,13 @@ def expected_blocks(one: CasePrecision, plan: Plan) -> int | None:
 
 
 def _pair_columns(mine: dict[Pass, Figure], other: dict[Pass, Figure] | None) -> Iterator[Floats]:
-    """Yield what must be narrow: the log ratio by block, or without another side the logarithm."""
+    """Yield the numbers whose interval must be narrow: log ratios by block, or logarithms without `other`."""
     sides = [mine] if other is None else [mine, other]
     positive = next(iter(mine.values())).positive
     if positive and all(figure.positive is positive for side in sides for figure in side.values()):
         blocks = sorted(set.intersection(*(set(side) for side in sides)))
         logs = [np.array([side[block].log_mean for block in blocks]) for side in sides]
-    else:  # not the same points everywhere, or none above zero: take those that all have
+    else:  # other points in some blocks, or none above zero: take the common ones
         points = _common_points(sides)
         if not points:
             yield from (column for side in sides for column in _pair_columns(side, None))
@@ -187,7 +186,7 @@ def _common_points(sides: Sequence[dict[Pass, Figure]]) -> Points:
 
 
 def _means(sides: Sequence[dict[Pass, Figure]], points: Points) -> tuple[Floats, ...]:
-    """Return one number a block of each side, over those of `points` that comparisons use, too."""
+    """Return one number per block of each side, over those of `points` that comparisons also use."""
     blocks = sorted({block for side in sides for block in side})
     matrices = [
         np.array([[row.get(point, np.nan) for point in points] for row in _rows(side, blocks)])
@@ -203,7 +202,7 @@ def _rows(side: dict[Pass, Figure], blocks: Sequence[Pass]) -> Iterator[dict[Poi
 
 
 def _relative(values: Floats) -> Floats:
-    """Return values, some of them zero or less, as shares of their mean, which has no logarithm."""
+    """Return values as shares of their mean; for values that are zero or less and have no logarithm."""
     if (values == values[0]).all():
         return np.zeros(len(values))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,7 @@
-"""The measured values of a campaign as one matrix, passes × cells."""
+"""Arrange the measured values of a campaign as one matrix, passes × cells.
+
+`tabulate` takes a campaign and returns a `Table`. All analyses read their numbers from it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ Columns = npt.NDArray[np.intp]
 
 
 class Cell(msgspec.Struct, frozen=True, gc=False):
-    """What one column of a case holds: a FOM at one point of its coordinates."""
+    """The content of one column of a case: a FOM at one point of its coordinates."""
 
     fom: str
     unit: str
@@ -33,17 +36,17 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def labels(self) -> tuple[tuple[str, Scalar], ...]:
-        """Return the coordinates that say which figure it is, such as ``operation``.
+        """Return the coordinates that identify the figure, such as ``operation``; they are never averaged.
 
-        None is averaged over. They are the words among them, and percentiles. Other numbers, such as a
-        message size, say where a figure was measured.
+        They are the coordinates that are words, and percentiles. Other numbers, such as a message size, say
+        at which point a figure was measured.
         """
         return labels_of(self.at)
 
 
 @functools.lru_cache(maxsize=4096)
 def labels_of(at: tuple[tuple[str, Scalar], ...]) -> tuple[tuple[str, Scalar], ...]:
-    """Return those of the coordinates `at` that say which figure it is; see `Cell.labels`."""
+    """Return those of the coordinates `at` that identify the figure; see `Cell.labels`."""
     return tuple(
         (name, value)
         for name, value in at
@@ -56,13 +59,13 @@ _ORDER = "percentile"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Table:
-    """Values of measured attempts, passes × columns, NaN where a pass lacks one.
+    """Values of measured attempts, passes × columns; NaN where a pass has no value.
 
-    A pass is what ran together: a block in one session. `passes` names each row, in the order of time; a
-    block that was taken up again in a later session has several, in each of which a case may have a value.
-    `columns` finds the column of each cell, by case. The last column is all NaN and belongs to no case: it
-    stands in for what was never measured. `shifts` says of each column how far rounding may have moved its
-    mean, as a share of it.
+    A pass is what ran together: a block in one session. `passes` names each row, in the order of time. A
+    block that continued in a later session has several passes, and a case may have a value in each. `columns`
+    gives the column of each cell, by case. The last column is all NaN and belongs to no case: it stands for
+    everything that was never measured. `shifts` says for each column how far rounding may have moved its
+    mean, as a share of the mean.
     """
 
     values: Floats
@@ -75,16 +78,16 @@ class Table:
         return list(dict.fromkeys(cell for case in cases for cell in self.columns.get(case, {})))
 
     def find(self, case: str, cells: Iterable[Cell]) -> list[int]:
-        """Return the column of each of `cells` in `case`: the last one where it was never measured."""
+        """Return the column of each of `cells` in `case`; the last column if it was never measured."""
         columns, nothing = self.columns.get(case, {}), self.values.shape[1] - 1
         return [columns.get(cell, nothing) for cell in cells]
 
 
 def tabulate(campaign: Campaign, foms: Collection[str] = ()) -> Table:
-    """Return the values that count: of the last DONE attempt of each measured run in each session.
+    """Return the values that count: those of the last DONE attempt of each measured run in each session.
 
-    Telemetry is there only where `foms` name some of it: what explains a result is none of it. A campaign
-    does not change, so its tables are kept: a report asks for them half a dozen times.
+    Telemetry is included only if `foms` name some of it, since it explains a result and is no result. Tables
+    are cached, since a campaign does not change and a report asks for them several times.
     """
     has_telemetry = any(fom.startswith(PREFIX) for fom in foms)
 
@@ -106,9 +109,9 @@ def _workloads(campaign: Campaign) -> dict[str, str]:
 def tabulate_attempts(
     attempts: Iterable[Attempt], workloads: Mapping[str, str], *, has_telemetry: bool = False
 ) -> Table:
-    """Return the values of `attempts`, one of a case in each pass; of their telemetry only if asked for.
+    """Return the values of `attempts`, one per case and pass, and of their telemetry only if asked for.
 
-    `workloads` names that of each case: each prints its figures in a format of its own.
+    `workloads` names the workload of each case: each workload prints its figures in its own format.
     """
     attempts = list(attempts)
     passes = sorted({one.together for one in attempts})
@@ -134,10 +137,10 @@ def _shifts(
     attempts: Sequence[Attempt],
     workloads: Mapping[str, str],
 ) -> Floats:
-    """Return how far rounding may have moved the mean of each column, as a share of it.
+    """Return how far rounding may have moved the mean of each column, as a share of the mean.
 
-    The format of a figure is told by all that its workload printed of it, up to a few thousand numbers. Noise
-    is that within a session: what a machine changed in between rounds no value otherwise.
+    The format of a figure is inferred from all values that its workload printed, up to a few thousand. The
+    noise is that within a session, since a change between sessions does not change how values are rounded.
     """
     printed: dict[_Format, list[float]] = {}
     for one in attempts:
@@ -161,7 +164,7 @@ def _shifts(
 
 
 def _largest_shifts(values: Floats, sessions: npt.NDArray[np.int64], steps: Floats) -> Floats:
-    """Return the largest shift of any session with enough values to tell their noise, else that of all."""
+    """Return the largest shift over all values, and over each session with enough values."""
     largest = rounding_shifts(values, steps)
     numbers = np.unique(sessions)
     for number in numbers if len(numbers) > 1 else ():
@@ -172,17 +175,17 @@ def _largest_shifts(values: Floats, sessions: npt.NDArray[np.int64], steps: Floa
 
 
 _Format = tuple[str, str, str]
-"""Workload, figure and unit: what is printed in one format."""
+"""Workload, figure and unit: these are printed in one format."""
 
 _ENOUGH = 5000
-"""Numbers that tell the format of a figure."""
+"""The number of values that is enough to infer the format of a figure."""
 
 _Shape = list[tuple[str, str, Better | None, int, dict[str, list[Scalar]]]]
-"""What is the same of the series of a case from block to block: all but their values."""
+"""All of a case's series except their values; it is mostly the same in every block."""
 
 
 class _Places(NamedTuple):
-    """Where the values of one attempt go: `columns`, or when some share one, `columns[which]`."""
+    """Where the values of one attempt go: `columns`; or, if some share a column, `columns[which]`."""
 
     shape: _Shape
     columns: Columns
@@ -190,7 +193,7 @@ class _Places(NamedTuple):
 
 
 class _ColumnFinder:
-    """Gives each cell of each case its column, in the order in which they are first seen."""
+    """Assigns a column to each cell of each case, in the order of first use."""
 
     def __init__(self) -> None:
         self.columns: dict[str, dict[Cell, int]] = {}
@@ -201,9 +204,9 @@ class _ColumnFinder:
     def place(self, case: str, every: Sequence[Series]) -> tuple[Columns, Floats]:
         """Return the columns of the series of an attempt, and the value for each.
 
-        The blocks of a case nearly always repeat the same figures at the same coordinates, so the places of
-        its last attempt are kept. Values that share their coordinates are one value, their mean: they come
-        from one run, and are no further evidence about the next.
+        The blocks of a case nearly always repeat the same figures at the same coordinates, so the columns of
+        its last attempt are cached. Values with the same coordinates are replaced by their mean: they come
+        from one run, and so they are not independent observations.
         """
         shape = [(one.fom, one.unit, one.better, len(one.values), one.at) for one in every]
         places = self._places.get(case)
@@ -229,7 +232,7 @@ class _ColumnFinder:
         return _Places(shape, distinct, which)
 
     def _cells_of(self, series: Series) -> list[Cell]:
-        """Return the cell of each value; cases mostly share them, so the last ones are kept."""
+        """Return the cell of each value; the last cells are cached, since cases mostly share them."""
         kind = (series.fom, series.unit, tuple(series.at))
         last = self._cells.get(kind)
         if last is not None and _is_alike(series, last[0]):

@@ -1,7 +1,7 @@
-"""Kleene's logic of three values: what can be said when some of it is not known.
+"""Implement Kleene's three-valued logic, for statements that may be unknown.
 
-S. C. Kleene, "Introduction to Metamathematics" (1952), § 64. A statement that is not known may yet turn out
-either way, so what follows from it is known only where both ways lead to the same.
+S. C. Kleene, "Introduction to Metamathematics" (1952), § 64. An unknown statement may turn out true or false.
+So a conclusion from it is known only where both lead to the same result.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 
 class Ternary(enum.Enum):
-    """Whether a statement holds, as far as the evidence tells."""
+    """Whether a statement holds, as far as the evidence shows."""
 
     TRUE = "true"
     FALSE = "false"
@@ -24,7 +24,7 @@ def inverse(one: Ternary) -> Ternary:
 
 
 def every(truths: Iterable[Ternary]) -> Ternary:
-    """Return whether all of `truths` hold: false where one is false, whatever is not known of the rest."""
+    """Return whether all of `truths` hold: false if any is false, even if others are unknown."""
     found = set(truths)
     if Ternary.FALSE in found:
         return Ternary.FALSE
@@ -32,5 +32,5 @@ def every(truths: Iterable[Ternary]) -> Ternary:
 
 
 def some(truths: Iterable[Ternary]) -> Ternary:
-    """Return whether any of `truths` holds: true where one is true, whatever is not known of the rest."""
+    """Return whether any of `truths` holds: true if any is true, even if others are unknown."""
     return inverse(every(inverse(one) for one in truths))

@@ -1,4 +1,7 @@
-"""Whether a contender scatters less than its reference: variability as an answer of its own."""
+"""Test whether a contender scatters less than its reference; this variability is a result in its own right.
+
+`variabilities` takes a campaign and returns one row for each pair and quoted figure of merit.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +31,18 @@ from tare.stats.variability import Scatters, scatters
 from tare.stats.verdict import verdict
 
 SAME_SCATTER = 0.25
-"""Scatters within a quarter of each other count as the same: to know one to a tenth takes 200 blocks."""
+"""Scatters within 25 % of each other count as equal. To know a scatter to 10 % takes 200 blocks."""
 
 
 class Variability(msgspec.Struct, frozen=True, kw_only=True):
-    """The scatter of a contender from block to block against its reference's, in one figure of merit.
+    """The scatter of a contender between blocks compared with that of its reference, in one figure of merit.
 
-    `reference_cv` and `contender_cv` are coefficients of variation of the block means. `ratio` is that of the
-    mean absolute deviations of their logarithms, which one wild run moves less; 0.5 is half the scatter and
-    `better`. `low` and `high` are of each row by itself. None with fewer than three blocks (six for an
-    interval), or where values are zero or less or all the same. The claims of all rows hold together, and
-    over all looks, as `p_adjusted` of a difference and `p_equivalence_adjusted` say. The rest is as in a
-    Comparison.
+    `reference_cv` and `contender_cv` are the coefficients of variation of the block means. `ratio` is that of
+    the mean absolute deviations of their logarithms, which a single outlier changes less. A ratio of 0.5
+    means half the scatter, and the verdict `better`. `low` and `high` are for each row alone. They are None
+    with fewer than three blocks (six for an interval), or where values are zero or less or all equal.
+    `p_adjusted` (for a difference) and `p_equivalence_adjusted` are adjusted for all rows and for all looks.
+    The other fields are as in a Comparison.
     """
 
     fom: str
@@ -68,10 +71,10 @@ class Variability(msgspec.Struct, frozen=True, kw_only=True):
 def variabilities(
     campaign: Campaign, *, reference: Settings | None = None, confidence: float = 0.95
 ) -> list[Variability]:
-    """Return the scatter of each contender against its reference's, one answer a primary FOM.
+    """Compare the scatter of each contender with that of its reference, with one row for each quoted FOM.
 
-    Each block counts as the geometric mean over coordinates. `reference` takes the place of the study's
-    own. Raises UsageError when no case has its settings.
+    Each block counts as the geometric mean over the coordinates. `reference` replaces that of the study.
+    Raises UsageError when no case has its settings.
     """
     table = tabulate(campaign)
     subjects: list[tuple[Pair, Cell]] = []
@@ -105,7 +108,7 @@ def variabilities(
 
 
 def _logs(values: Floats) -> Floats:
-    """Return logarithms, NaN for a whole column in which a value is zero or less: half of it is no sample."""
+    """Return logarithms; NaN for a whole column with a value of zero or less, as a part is no fair sample."""
     is_positive = ~(values <= 0).any(axis=0)
     return np.log(np.where(is_positive & (values > 0), values, np.nan))
 
@@ -156,7 +159,7 @@ def _answers(
 
 
 def _with_verdict(one: Variability) -> Variability:
-    """Return a row with its verdict among all rows, and with what a reader must know of it."""
+    """Return a row with its verdict, adjusted for all rows, and a note for the reader."""
     alpha = 1 - one.confidence
     drawn = verdict(
         one.low,
