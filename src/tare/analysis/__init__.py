@@ -1,1 +1,5 @@
-"""From a campaign to its answers: estimates of cases, and comparisons of contenders with references."""
+"""Analyse a campaign: estimates of its cases, comparisons, scaling, rules and quality warnings.
+
+Most functions here take a `Campaign` and return frozen values; `tare.cli` and `tare.report` show them. The
+statistics behind them are in `tare.stats`.
+"""

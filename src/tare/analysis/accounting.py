@@ -1,4 +1,7 @@
-"""What became of each planned run: the one count, for status, check, report, live page and metrics."""
+"""Count the planned runs of a campaign by state.
+
+Status, check, report, live page and metrics all use this count.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,9 @@ class PlannedRun(NamedTuple):
 
 
 class Accounting(msgspec.Struct, frozen=True, kw_only=True):
-    """Every planned run, counted once, in the plan's order; warm-up is not planned.
+    """All planned runs, each counted once, in the plan's order; warm-up runs are not planned runs.
 
-    `counts` has every state, in the order in which they are told.
+    `counts` has every state, in the order in which they are reported.
     """
 
     runs: tuple[PlannedRun, ...]
@@ -43,35 +46,38 @@ class Accounting(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_complete(self) -> bool:
-        """Return whether every planned run is done."""
+        """Return whether every planned run is done, and the campaign is not running."""
         return self.n_done == self.n_planned and not self.is_running
 
     @property
     def others(self) -> dict[State, int]:
-        """Return how many runs are not done, by their state, without those in which none is."""
+        """Return how many runs are in each other state than done; states without runs are left out."""
         return {state: n for state, n in self.counts.items() if n and state is not State.DONE}
 
     def __str__(self) -> str:
-        """Return it in words: ``82 of 84 planned runs are done, 2 invalid``."""
+        """Return the count in words: ``82 of 84 planned runs are done, 2 invalid``."""
         told = [f"{self.n_done} of {self.n_planned} planned runs are done"]
         told += [f"{n} {state}" for state, n in self.others.items()]
         return ", ".join([*told, *(["the campaign is still running"] if self.is_running else [])])
 
 
 def account(campaign: Campaign) -> Accounting:
-    """Return what became of each planned run of `campaign`; its last attempt tells."""
+    """Return the state of each planned run of `campaign`, from its last attempt."""
     return account_for(campaign.planned(), campaign.latest(), is_running=campaign.is_running)
 
 
 def account_for(planned: Iterable[Run], latest: Mapping[Run, Attempt], *, is_running: bool) -> Accounting:
-    """Return what became of the `planned` runs by the `latest` attempt of each."""
+    """Return the state of each of the `planned` runs, from its `latest` attempt."""
     runs = tuple(PlannedRun(run, state_of(latest.get(run), is_running), latest.get(run)) for run in planned)
     counts = Counter(one.state for one in runs)
     return Accounting(runs=runs, counts={state: counts[state] for state in State}, is_running=is_running)
 
 
 def state_of(attempt: Attempt | None, is_running: bool) -> State:
-    """Return the state of a run by its last attempt; nothing runs in a campaign that nobody holds."""
+    """Return the state of a run from its last attempt.
+
+    A running attempt is lost if the campaign is not running.
+    """
     if attempt is None:
         return State.PENDING
     if attempt.state is State.RUNNING and not is_running:

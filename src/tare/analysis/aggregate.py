@@ -1,4 +1,4 @@
-"""One number a block out of the many points of a run."""
+"""Reduce the many points of a run to one number per block."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import numpy.typing as npt
 from tare.stats.intervals import MIN_BLOCKS, Floats
 
 _LEAST_OF_CASE = 2
-"""Blocks of a case that is to count among others: leaving it out would ask about other cases."""
+"""The least number of blocks of a case that is averaged with others. It is low, since leaving a case out
+would change the question."""
 
 _MOST_TURNS = 200
 _SETTLED = 1e-13
-"""Of the logarithm: far below what any clock resolves."""
+"""The change of a logarithm at which the fit stops: far below the resolution of any clock."""
 
 
 def block_means(*sides: Floats) -> tuple[tuple[Floats, ...], int]:
-    """Return the geometric mean over columns of each block, of each side, and how many were left out.
+    """Return the geometric mean over columns of each block and side, and how many columns were left out.
 
-    All sides take the same columns: those with positive values only, in enough blocks of each side
-    for an interval. A block that lacks one of them is NaN, since a mean over other points is a mean
-    of something else. A single column is its own mean, whatever its sign. Columns of zeros only, such
-    as the bandwidth of messages of 0 bytes, say nothing and are not counted as left out.
+    All sides use the same columns: those with positive values only, and with enough blocks of each side for
+    an interval. A block that lacks one of them is NaN, since a mean over other points is a different
+    quantity. A single column is its own mean, whatever its sign. Columns with only zeros, such as the
+    bandwidth of messages of 0 bytes, carry no information and are not counted as left out.
     """
     if sides[0].shape[1] == 1:
         return tuple(side[:, 0] for side in sides), 0
@@ -33,10 +34,10 @@ def block_means(*sides: Floats) -> tuple[tuple[Floats, ...], int]:
 
 
 class Levels(NamedTuple):
-    """One number a block, of each of two sides, and what they rest on.
+    """One number per block for each of two sides, and counts of the data behind them.
 
-    `left_out` counts the columns of which there are too few blocks, `n_missing` those of `n_pairs` pairs of
-    runs that are not there though others of their block and of their column are.
+    `left_out` counts the columns with too few blocks. `n_missing` counts those of the `n_pairs` pairs of runs
+    that are missing although others of their block and of their column exist.
     """
 
     reference: Floats
@@ -49,12 +50,12 @@ class Levels(NamedTuple):
 def block_levels(reference: Floats, contender: Floats, *, is_paired: bool) -> Levels:
     """Return the geometric mean over columns of each block, from the columns that the block has.
 
-    Among many columns few blocks have every one, and a mean over other columns is a mean of something else.
-    So each side is taken for ln x = α + β, a level of its column and one of its block, fitted by least
-    squares, and a block counts as the mean of all α and its own β: what a missing run would have told of its
-    case comes from the other blocks, and of its block from the other cases (Yates 1933, Empire J. Exp.
-    Agric. 1:129). With nothing missing it is the plain mean. Of a pair that lacks one side neither is used,
-    unless the sides are not paired. A block that has no more than half of the columns is NaN.
+    With many columns few blocks have all of them, and a mean over other columns is a different quantity. So
+    each side is modelled as ln x = α + β, a level of its column plus a level of its block, fitted by least
+    squares. A block counts as the mean of all α plus its own β. In this way a missing run is replaced by the
+    level of its case in the other blocks and of its block in the other cases (Yates 1933, Empire J. Exp.
+    Agric. 1:129). With nothing missing it is the plain mean. If a pair lacks one side, neither side is used,
+    unless the sides are not paired. A block with no more than half of the columns is NaN.
     """
     if reference.shape[1] == 1:
         return Levels(reference[:, 0], contender[:, 0], 0, 0, len(reference))
@@ -76,9 +77,9 @@ def block_levels(reference: Floats, contender: Floats, *, is_paired: bool) -> Le
 
 
 def _levels(logs: Floats) -> Floats:
-    """Return the level of each block in the additive fit, by turns of blocks and columns.
+    """Return the level of each block in the additive fit, by alternating between blocks and columns.
 
-    Blocks that have more than half of the columns share one, any two of them, so the fit is unique.
+    Any two blocks with more than half of the columns share at least one column, so the fit is unique.
     """
     is_there = np.isfinite(logs)
     filled = np.where(is_there, logs, 0.0)
@@ -94,7 +95,7 @@ def _levels(logs: Floats) -> Floats:
 
 
 def _usable(sides: Sequence[Floats], least: int) -> tuple[npt.NDArray[np.bool_], int]:
-    """Return which columns have values of all sides in `least` blocks, and how many have not."""
+    """Return which columns have values of all sides in `least` blocks, and how many do not."""
     used = np.ones(sides[0].shape[1], np.bool_)
     for side in sides:
         used &= ~(side <= 0).any(axis=0)

@@ -1,8 +1,8 @@
-"""Which figures of a workload answer what a comparison asks.
+"""Select the figures of a workload that answer the question of a comparison.
 
-What differs between the two sides says what is asked: of another network, how it carries messages; of another
-storage path, how long everything takes with its input and output. Each figure of merit declares the kinds of
-question that it answers.
+The settings that differ between the two sides determine the question. For another network, it is how the
+network carries messages. For another storage path, it is how long the whole run takes, including input and
+output. Each figure of merit declares the kinds of question that it answers.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _KINDS = {
 
 
 def kinds_asked(differing: Collection[str], varied: Collection[str]) -> frozenset[QuestionKind]:
-    """Return what is asked where sides differ in the settings `differing` and the study varies `varied`.
+    """Return the kinds of question, for sides that differ in `differing` in a study that varies `varied`.
 
-    A study that varies storage or I/O asks for elapsed time, input and output included, and for nothing
-    less. Settings of no other kind, such as the parameters of a workload, ask how it computes.
+    A study that varies storage or I/O asks only for elapsed time, including input and output. Settings of no
+    known kind, such as the parameters of a workload, ask for computing performance.
     """
     if _STORAGE & {*differing, *varied}:
         return frozenset({QuestionKind.STORAGE})
@@ -40,10 +40,10 @@ def kinds_asked(differing: Collection[str], varied: Collection[str]) -> frozense
 
 
 def answering_foms(plan: Plan, pair: Pair) -> frozenset[str]:
-    """Return the FOMs that answer what a pair asks; for a kind that none is declared for, the primary ones.
+    """Return the FOMs that answer the question of a pair; the primary ones for a kind without any.
 
-    Sides that differ in several settings ask for each of their kinds. Empty where the workload has no primary
-    one either: then all of its figures answer.
+    Sides that differ in several settings ask several kinds of question. The result is empty where the
+    workload has no primary FOM either; then all of its figures answer.
     """
     differing = frozenset({*pair.reference, *pair.contender})
 
@@ -57,12 +57,12 @@ def answering_foms(plan: Plan, pair: Pair) -> frozenset[str]:
 
 
 def _answering(foms: Iterable[Fom], kind: QuestionKind) -> frozenset[str]:
-    """Return the FOMs that are declared to answer a kind of question."""
+    """Return the FOMs that declare to answer a kind of question."""
     return frozenset(fom.name for fom in foms if kind in fom.answers)
 
 
 def quoted_foms(plan: Plan, pair: Pair) -> frozenset[str]:
-    """Return the FOMs of a pair that people quote: the primary ones, and those that answer what it asks."""
+    """Return the FOMs of a pair that people quote: the primary ones, and those that answer its question."""
     return primary_foms(plan, pair.workload) | answering_foms(plan, pair)
 
 
@@ -78,9 +78,10 @@ def shown_foms(plan: Plan, workload: str) -> frozenset[str]:
 
 
 def growing_foms(plan: Plan, workload: str) -> frozenset[str]:
-    """Return the FOMs of a workload whose growth with the scale is looked at.
+    """Return the FOMs of a workload whose scaling is analysed.
 
-    They are the primary ones, but where the study varies storage or I/O those with input and output in them.
+    They are the primary ones. If the study varies storage or I/O, they are those that include input and
+    output.
     """
     foms = plan.foms.get(workload, ())
     answering = (_answering(foms, kind) for kind in _storage_asked(plan))

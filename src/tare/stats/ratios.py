@@ -1,4 +1,7 @@
-"""How many times the reference the contender is, with an interval that drift cannot fake."""
+"""Compute the ratio of a contender to its reference, with an interval that drift does not distort.
+
+`ratios` takes the values of both sides, blocks × cells, and returns `Ratios`, with one entry per cell.
+"""
 
 from __future__ import annotations
 
@@ -23,31 +26,33 @@ from tare.stats.sign_test import median_intervals
 
 
 class Design(enum.IntEnum):
-    """How the ratio of a cell was found."""
+    """How the ratio of a cell was computed."""
 
     NONE = 0
     """One side or both have no value."""
     PAIRED = 1
-    """Block against block: what slowed a whole block slowed both sides, and cancels."""
+    """Block against block: whatever slows a whole block slows both sides, and cancels."""
     UNPAIRED = 2
-    """All blocks against all blocks, for want of three blocks that both sides have."""
+    """All blocks against all blocks, where fewer than three blocks have both sides."""
     ARITHMETIC = 3
-    """The ratio of arithmetic means with Fieller's interval: asked for, or some values are zero or less."""
+    """The ratio of arithmetic means with Fieller's interval: on request, or where values are zero or less."""
     MEDIAN = 4
-    """The median of the ratios of blocks with the interval of the sign test: asked for."""
+    """The median of the ratios of blocks with the interval of the sign test: on request."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Ratios:
     """Contender / reference of each cell; NaN where there is no ratio, or no interval.
 
-    `n_blocks` counts the common blocks, and for an UNPAIRED cell the blocks of the side with fewer.
-    `error` is the standard error of ln ratio, and `freedom` its degrees of freedom; both are NaN where
-    there is no interval. `rounding` is how far what was printed may lie from what was measured, as a
-    logarithm of the ratio: the interval is wider by it at either end. `means` has one row a cell, NaN but for
-    ARITHMETIC ones: the means of reference and contender, their variances and their covariance. `logs` has
-    one row a cell of the log ratios of its blocks, NaN but for MEDIAN ones, and no column where no median was
-    asked for; their interval has no standard error. `worth` is how many blocks those count for.
+    `n_blocks` counts the common blocks; for an UNPAIRED cell, the blocks of the side with fewer. `error` is
+    the standard error of ln ratio, and `freedom` its degrees of freedom; both are NaN where there is no
+    interval. `rounding` is how far printed values may differ from measured ones, as a logarithm of the ratio;
+    it widens the interval at both ends.
+
+    `means` has one row per cell, for ARITHMETIC cells only (else NaN): the means of reference and contender,
+    their variances and their covariance. `logs` has one row per cell with the log ratios of its blocks, for
+    MEDIAN cells only (else NaN); it has no columns if no median was requested. The interval of a median has
+    no standard error. `worth` is the number of independent blocks that the blocks count for.
     """
 
     n_blocks: Counts
@@ -71,19 +76,20 @@ def ratios(
     rounding: Floats | None = None,
     mean: Mean = Mean.GEOMETRIC,
 ) -> Ratios:
-    """Return contender / reference of each column, both sides' rows being the same blocks.
+    """Return contender / reference of each column; the rows of both sides are the same blocks.
 
-    Paired: with d = ln(c/r) of each common block, exp(d̄ ± t(n−1) s/√n), the paired t interval on
-    the log scale. It is the analysis of a randomised complete block design with two treatments
-    (Fisher 1935, The Design of Experiments, ch. IV; Box, Hunter and Hunter 2005, ch. 3–4). Of other means
-    than the geometric one, and where values are zero or less, it is the ratio of the means of the common
-    blocks with Fieller's interval, which pairs them, too. Where a rate is zero there is no harmonic mean,
-    and it is the arithmetic one. The median is that of d, with the interval of the sign test
-    (`tare.stats.sign_test`); unpaired it is the ratio of medians without one. `rounding` widens each column's
-    interval (see `tare.stats.rounding`).
+    Paired: with d = ln(c/r) of each common block, the interval is exp(d̄ ± t(n−1) s/√n), the paired t
+    interval on the log scale. This is the analysis of a randomised complete block design with two treatments
+    (Fisher 1935, The Design of Experiments, ch. IV; Box, Hunter and Hunter 2005, ch. 3–4).
+
+    For other means than the geometric one, and where values are zero or less, it is the ratio of the means of
+    the common blocks with Fieller's interval, which is paired, too. Where a rate is zero there is no harmonic
+    mean, and the arithmetic mean is used. The median is that of d, with the interval of the sign test
+    (`tare.stats.sign_test`); unpaired, it is the ratio of medians without an interval. `rounding` widens each
+    column's interval (see `tare.stats.rounding`).
     """
     design = _designs(reference, contender)
-    if mean is Mean.HARMONIC:  # of rates: the arithmetic one of the times that they stand for
+    if mean is Mean.HARMONIC:  # the harmonic mean of rates is the arithmetic mean of their times
         is_positive = design != Design.ARITHMETIC  # else there is no harmonic mean
         with np.errstate(divide="ignore", invalid="ignore"):
             inverse = 1 / contender, 1 / reference
@@ -120,11 +126,11 @@ def log_ratios(reference: Floats, contender: Floats) -> Floats:
 def set_apart(
     reference: Floats, contender: Floats, is_paired: npt.NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
-    """Return the sides such that a column that is not paired has no row in common, and others nothing else.
+    """Return the sides with no common rows in unpaired columns, and with only common rows in paired ones.
 
-    The former for runs whose blocks have the same number and nothing else in common: two campaigns, or
-    files that were numbered in the order of their names. Of a paired column a row that lacks one side is
-    left out: what ran beside nothing is not held against what ran at another time.
+    Columns are unpaired if their blocks only have the same numbers and nothing else in common, as in two
+    campaigns, or in files that were numbered by name. In a paired column, a row with only one side is left
+    out: a run without a partner is not compared with a run from another time.
     """
     reference, contender = only_together(reference, contender, is_paired)
     if is_paired.all():
@@ -138,7 +144,7 @@ def set_apart(
 def only_together(
     reference: Floats, contender: Floats, is_paired: npt.NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
-    """Return the sides, of paired columns without the rows that lack one of them."""
+    """Return the sides; in paired columns, without the rows that lack one of them."""
     is_kept = (np.isfinite(reference) & np.isfinite(contender)) | ~is_paired
     return np.where(is_kept, reference, np.nan), np.where(is_kept, contender, np.nan)
 
@@ -146,7 +152,7 @@ def only_together(
 def were_apart(
     reference: Floats, contender: Floats, is_paired: npt.NDArray[np.bool_], least: int = 1
 ) -> npt.NDArray[np.bool_]:
-    """Return which of the paired columns have values of both sides, but fewer than `least` rows with both."""
+    """Return which paired columns have values of both sides, but fewer than `least` rows with both."""
     has_reference, has_contender = np.isfinite(reference), np.isfinite(contender)
     is_measured = has_reference.any(axis=0) & has_contender.any(axis=0)
     return np.asarray(is_paired & is_measured & ((has_reference & has_contender).sum(axis=0) < least))
@@ -191,7 +197,7 @@ def _paired(
 def _unpaired(reference: Floats, contender: Floats, confidence: float) -> Ratios:
     """Return the ratio of geometric means with Welch's interval on the log scale.
 
-    The degrees of freedom are Satterthwaite's, so the sides may scatter differently (Welch 1947,
+    The degrees of freedom are Satterthwaite's, so the sides may have different scatter (Welch 1947,
     Biometrika 34:28).
     """
     one, other = moments(np.log(reference)), moments(np.log(contender))
@@ -251,9 +257,10 @@ def _median(reference: Floats, contender: Floats, confidence: float) -> Ratios:
 
 
 def _arithmetic(reference: Floats, contender: Floats, confidence: float) -> Ratios:
-    """Return the ratio of arithmetic means with Fieller's interval, where it means something.
+    """Return the ratio of arithmetic means with Fieller's interval, where it exists.
 
-    It is over the common blocks; of sides that have none in common over all of either, as if independent.
+    It uses the common blocks. Sides without a common block are treated as independent, with all of their
+    blocks.
     """
     is_common = np.isfinite(reference) & np.isfinite(contender)
     n_common = is_common.sum(axis=0, dtype=np.int64)
@@ -304,5 +311,5 @@ def _put(whole: Ratios, columns: npt.NDArray[np.intp], part: Ratios) -> None:
 
 
 def taken(whole: Ratios, columns: Sequence[int]) -> Ratios:
-    """Return some of the columns."""
+    """Return the chosen columns."""
     return Ratios(**{field.name: getattr(whole, field.name)[columns] for field in dataclasses.fields(Ratios)})

@@ -1,4 +1,4 @@
-"""How far what a program printed may lie from what it measured."""
+"""Estimate how far printed values may differ from measured ones because of rounding."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import numpy as np
 from tare.stats.intervals import Floats, moments
 
 _MOST_DIGITS = 10
-"""A figure with as many significant digits was not rounded to speak of."""
+"""A figure with this many significant digits counts as not rounded."""
 
 _MANY = 20
-"""Distinct numbers: that so many end in 0 is no accident."""
+"""Number of distinct values: if this many end in 0, it is no accident."""
 
 _EXACT = 1e-12
 
 
 def printed_steps(values: Floats, printed: Floats) -> Floats:
-    """Return the step to which each of `values` was rounded, 0 where it was not.
+    """Return the step to which each of `values` was rounded; 0 where it was not.
 
-    A format has so many decimals, or so many significant digits: the most that any of its numbers needs,
-    since a last 0 is not seen. With decimals the step is the same for all; with digits, which only many
-    numbers tell from round ones, it is that of the size of the value.
+    A format has a fixed number of decimals, or of significant digits. This number is the most that any
+    printed value needs, since a final 0 does not show. With decimals the step is the same for all values.
+    With significant digits it depends on the size of the value; only many distinct values can distinguish
+    this case from round numbers.
     """
     known = np.abs(printed[np.isfinite(printed) & (printed != 0)])
     if not known.size:
@@ -38,7 +39,7 @@ def printed_steps(values: Floats, printed: Floats) -> Floats:
 
 
 def _n_places(numbers: Floats) -> int | None:
-    """Return how many decimals the numbers need, None where those of MOST_DIGITS do not do."""
+    """Return how many decimals the numbers need; None where _MOST_DIGITS are not enough."""
     for n_places in range(_MOST_DIGITS):
         scaled = numbers * 10.0**n_places
         if (np.abs(scaled - np.rint(scaled)) <= _EXACT * np.maximum(scaled, 1.0)).all():
@@ -47,12 +48,13 @@ def _n_places(numbers: Floats) -> int | None:
 
 
 def rounding_shifts(values: Floats, steps: Floats) -> Floats:
-    """Return how far rounding may have moved the mean of each column, as a share of it.
+    """Return how far rounding may have moved the mean of each column, as a share of the mean.
 
-    Where noise reaches over several steps r, some values are rounded up and others down, and the mean hardly
-    moves: for normal noise of standard deviation σ by at most r/π · exp(−2π²σ²/r²), 0.002 r at σ = r/2
-    (Widrow and Kollár 2008, Quantization Noise, ch. 4). Where it does not, all values are rounded alike, by
-    up to r/2. Few values do not tell σ well, so all of r/2 counts up to σ = r/2, and nothing from σ = r on.
+    Where the noise covers several steps r, some values are rounded up and others down, and the mean hardly
+    moves. For normal noise of standard deviation σ it moves by at most r/π · exp(−2π²σ²/r²), which is 0.002 r
+    at σ = r/2 (Widrow and Kollár 2008, Quantization Noise, ch. 4). Where the noise is smaller, all values are
+    rounded in the same direction, by up to r/2. Few values do not determine σ well. So the full r/2 is used
+    up to σ = r/2, and 0 from σ = r on.
     """
     found = moments(values)
     with np.errstate(divide="ignore", invalid="ignore"):

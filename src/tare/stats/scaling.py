@@ -1,4 +1,4 @@
-"""Strong and weak scaling: what more nodes, ranks or threads gain, with intervals paired by block."""
+"""Compute strong and weak scaling: the gain from more nodes, ranks or threads, paired by block."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tare.stats.ratios import Ratios, ratios, set_apart, were_apart
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scaled:
-    """One column a scale; NaN where there is no figure, or no interval.
+    """Speedups and efficiencies, one column per scale; NaN where there is no value, or no interval.
 
-    `speedup` is throughput over that at the reference scale, `gain` over that at the measured scale
-    before; `efficiency` is the speedup times `share`, which is p_ref / p. `untold_speedup` and `untold_gain`
-    are how much blocks resemble each other where they are too few to tell how many of them count, else NaN.
+    `speedup` is throughput relative to the reference scale, `gain` relative to the previous measured scale.
+    `efficiency` is the speedup times `share`, which is p_ref / p. `untold_speedup` and `untold_gain` are the
+    autocorrelation of blocks that are too few to tell how many of them count, else NaN.
     """
 
     speedup: Ratios
@@ -44,14 +44,14 @@ def scaled(
     is_told: npt.NDArray[np.bool_] | None = None,
     is_unpaired: bool = False,
 ) -> Scaled:
-    """Return how `throughput`, blocks × scales in rising order, grows from column `reference` on.
+    """Return how `throughput`, blocks × scales in rising order, grows relative to column `reference`.
 
-    Throughput is 1/t of a problem that stays, p/t of one that grows with p, or a rate. Ratios are paired
-    by block on the log scale, as those of contenders are, and so have no interval with fewer than
-    three blocks. Columns that are all NaN stay so: nothing is interpolated. Blocks are in the order of time:
-    intervals allow for those that resemble the one before, and for `rounding`, how far it may have moved the
-    mean of each column, as a share of it. Scales of which no block has both have no ratio unless
-    `is_unpaired`, and those whose blocks are mere numbers, not `is_told`, are held all against all.
+    Throughput is 1/t for a fixed problem, p/t for one that grows with p, or a rate. Ratios are paired by
+    block on the log scale, like those of contenders, so they have no interval with fewer than three blocks.
+    Columns that are all NaN stay NaN: nothing is interpolated. Blocks are in the order of time. The intervals
+    allow for autocorrelation and for `rounding`: how far rounding may have moved the mean of each column, as
+    a share of the mean. Scales without a common block have no ratio unless `is_unpaired`. Scales whose blocks
+    are mere numbers, not `is_told`, are compared unpaired.
     """
     p = np.asarray(scales, np.float64)
     n_blocks = np.isfinite(throughput).sum(axis=0)
@@ -100,11 +100,11 @@ def paired_ratios(
     is_paired: npt.NDArray[np.bool_] | None = None,
     is_unpaired: bool = False,
 ) -> tuple[Ratios, Floats]:
-    """Return above / below, blocks in the order of time, and how much blocks resemble each other untold.
+    """Return above / below and the autocorrelation that is too uncertain to allow for; rows in time order.
 
-    See `tare.stats.autocorrelation`: the former allow for it where there are enough blocks. Throughput
-    is infinite where a time was printed as zero: there it is the times themselves that are compared, whose
-    arithmetic means exist.
+    Where there are enough blocks, the intervals allow for autocorrelation (see `tare.stats.autocorrelation`).
+    Throughput is infinite where a time was printed as zero. There the times themselves are compared, since
+    they have arithmetic means.
     """
     below, above = _finite(below, above)
     paired = np.ones(below.shape[1], np.bool_) if is_paired is None else is_paired
@@ -116,7 +116,7 @@ def paired_ratios(
 
 
 def _finite(below: Floats, above: Floats) -> tuple[Floats, Floats]:
-    """Return both sides, exchanged and inverted where one has an infinite value: the ratio is the same."""
+    """Return both sides, swapped and inverted where one has an infinite value; the ratio stays the same."""
     is_turned = np.isinf(below).any(axis=0) | np.isinf(above).any(axis=0)
     if not is_turned.any():
         return below, above
@@ -126,7 +126,7 @@ def _finite(below: Floats, above: Floats) -> tuple[Floats, Floats]:
 
 
 def bounded(found: Ratios, column: int, factor: float = 1.0) -> Bounded | None:
-    """Return one ratio times `factor`, None where there is none."""
+    """Return one ratio times `factor`; None where there is none."""
     value, low, high = (float(part[column]) * factor for part in (found.ratio, found.low, found.high))
     if value != value:
         return None
@@ -134,7 +134,7 @@ def bounded(found: Ratios, column: int, factor: float = 1.0) -> Bounded | None:
 
 
 class Claims(NamedTuple):
-    """Which points of a curve may be told to lie beyond 1, so that this holds of all points together."""
+    """Which points of a curve may be claimed to differ from 1, valid for all points together."""
 
     gain: npt.NDArray[np.bool_]
     efficiency: npt.NDArray[np.bool_]
@@ -143,8 +143,8 @@ class Claims(NamedTuple):
 def claims(grown: Scaled, is_beyond: npt.NDArray[np.bool_], confidence: float = 0.95) -> Claims:
     """Return which gains, and which efficiencies where `is_beyond` the reference scale, surely differ from 1.
 
-    All of a curve are one family, by Holm's procedure: the chance that any is told falsely is at most
-    1 − `confidence`. A curve of six scales has eleven of them.
+    All claims of a curve form one family, by Holm's procedure: the chance of any false claim is at most 1 −
+    `confidence`. A curve of six scales has eleven possible claims.
     """
     efficiency = dataclasses.replace(grown.speedup, ratio=grown.speedup.ratio * grown.share)
     is_told = is_beyond & np.isnan(grown.untold_speedup)
@@ -166,11 +166,11 @@ def remarks(
     can_be_negative: bool = True,
     can_be_super_linear: bool = True,
 ) -> tuple[Remark, ...]:
-    """Return what deserves a name: throughput below that at the scale before, efficiency above 1.
+    """Return remarks: throughput below that of the previous scale, or efficiency above 1.
 
-    Certain where the whole interval lies beyond 1, and it may be told among all points of its curve; without
-    an interval it is told, and not certain; else nothing is told. Give no `efficiency` at and below the
-    reference scale.
+    A remark is certain where the whole interval lies beyond 1, and where the claim is valid among all points
+    of the curve. Without an interval it is made, but not certain. Otherwise there is no remark. Pass no
+    `efficiency` at and below the reference scale.
     """
     found = []
     if gain is not None and gain.high is not None and not can_be_negative:
@@ -185,9 +185,10 @@ def remarks(
 
 
 def lasting(floor: float, scales: Sequence[float], efficiencies: Sequence[Bounded | None]) -> Lasting | None:
-    """Return how far an efficiency of `floor` lasts from the first of `scales`, the reference scale.
+    """Return the largest scale up to which the efficiency is at least `floor`.
 
-    A scale that was not measured is passed over. None where nothing was measured.
+    The first of `scales` is the reference scale. Scales that were not measured are skipped. None where
+    nothing was measured.
     """
     known = [(p, one) for p, one in zip(scales, efficiencies, strict=True) if one is not None]
     if not known:

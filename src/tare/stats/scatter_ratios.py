@@ -1,4 +1,4 @@
-"""Whether a contender scatters less than its reference, for noise of any shape."""
+"""Test whether a contender scatters less than its reference, for noise of any distribution."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ import numpy.typing as npt
 from tare.stats.intervals import MIN_BLOCKS, Counts, Floats
 
 MIN_COMPARED = 6
-"""Of fewer pairs not even the strongest evidence is rarer than 5 in 100: 2 of 2⁵ exchanges of labels."""
+"""With fewer pairs, even the strongest evidence is not rarer than 5 in 100: 2 of 2⁵ exchanges of labels."""
 
 _MOST = 4_095
-"""Exchanges of labels drawn at random, where there are more of them."""
+"""The number of exchanges of labels that are drawn at random, if there are more."""
 
 _AT_ONCE = 200
-"""Columns that are computed at once: 7 MB."""
+"""The number of columns computed at once: 7 MB."""
 
 _ESTIMATED = 2
-"""Blocks taken off for the two medians, which are estimated from the same runs."""
+"""Blocks subtracted for the two medians, which are estimated from the same runs."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ScatterRatios:
-    """How many times the reference's scatter the contender's is, one column a pair of sides.
+    """The ratio of the contender's scatter to the reference's, one column per pair of sides.
 
-    `n_blocks` counts the common blocks; for an `is_paired` = False column, that of the side with fewer runs.
-    `ratio` is NaN where a side has fewer than three runs or does not scatter. `typical` holds a row for each
-    column, in order: logarithms of ratios, between each two of which the true one lies equally often.
+    `n_blocks` counts the common blocks; for a column with `is_paired` = False, the runs of the side with
+    fewer. `ratio` is NaN where a side has fewer than three runs or does not scatter. `typical` holds a sorted
+    row for each column: logarithms of ratios, such that the true one is equally likely to lie between any two
+    neighbours.
     """
 
     n_blocks: Counts
@@ -40,12 +41,12 @@ class ScatterRatios:
     typical: tuple[Floats, ...]
 
     def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Return both ends of the interval of each ratio, NaN where too few blocks give none."""
+        """Return both ends of the interval of each ratio; NaN where the blocks are too few for one."""
         ends = np.array([_ends(row, 1 - confidence) for row in self.typical]).reshape(-1, 2)
         return ends[:, 0], ends[:, 1]
 
     def difference_p_values(self) -> Floats:
-        """Return the two-sided p value of equal scatter in each column, NaN where there is no ratio."""
+        """Return the two-sided p value of equal scatter in each column; NaN where there is no ratio."""
         tails = [(_tail(row, 0.0, -1), _tail(row, 0.0, 1)) for row in self.typical]
         found: Floats = np.minimum(1.0, 2 * np.array(tails).reshape(-1, 2).min(axis=1))
         return found
@@ -63,20 +64,23 @@ def scatter_ratios(
 ) -> ScatterRatios:
     """Return the ratio of mean absolute deviations of the logarithms, contender / reference, by column.
 
-    The logarithms are blocks × columns. Deviations are taken from each side's median, as Brown and Forsythe
-    do (1974, JASA 69:364), and Bonett and Seier for pairs (2003, J. Educ. Behav. Stat. 28:21): means and
-    variances fail for skewed noise, as Pitman's and Morgan's test does. If the contender scatters θ times as
-    much and in the same way, |y|/θ and |x| of a block are interchangeable, whatever they have in common. So
-    Σ_K|y| / Σ_K|x| over each subset K of the blocks is as likely above θ as below it together with all
-    others: the subsets' ratios, in order, are the ends of exact intervals (sign changes: Fisher 1935, The
-    Design of Experiments, § 21; typical values: Hartigan 1969, JASA 64:1303). For estimated medians
-    they are spread by √(n/(n − 2)) about the ratio itself. At most 4,095 subsets are drawn, with a
-    fixed seed. In simulations of normal, log-normal, t₃, exponential and bimodal noise and of one slow run
-    in ten, 5 to 50 blocks, equal scatters differ at 95 % in 1 to 5 % of studies. Fewer than six pairs
-    decide nothing.
+    The logarithms are blocks × columns. Deviations are taken from each side's median, as by Brown and
+    Forsythe (1974, JASA 69:364), and for pairs by Bonett and Seier (2003, J. Educ. Behav. Stat. 28:21). Means
+    and variances fail for skewed noise, as does the test of Pitman and Morgan.
 
-    Columns with fewer than three common blocks, but three runs on each side, are not paired, nor are those
-    that `may_pair` says no of: runs change sides instead, as many from either.
+    If the contender scatters θ times as much with the same distribution, then |y|/θ and |x| of a block are
+    interchangeable, however the two sides are correlated. So Σ_K|y| / Σ_K|x| over each subset K of the blocks
+    is as likely above θ as below it, together with all other subsets. The sorted ratios of the subsets are
+    the ends of exact intervals (sign changes: Fisher 1935, The Design of Experiments, § 21; typical values:
+    Hartigan 1969, JASA 64:1303). Since the medians are estimated, these ratios are spread by √(n/(n − 2))
+    about the ratio itself. At most 4,095 subsets are drawn, with a fixed seed.
+
+    In simulations of normal, log-normal, t₃, exponential and bimodal noise, and of one slow run in ten, with
+    5 to 50 blocks, equal scatters differ at 95 % in 1 to 5 % of studies. Fewer than six pairs decide nothing.
+
+    Columns with fewer than three common blocks but three runs on each side are not paired, and neither are
+    those for which `may_pair` is False. There, runs are exchanged between the sides instead, the same number
+    from each.
     """
     is_common = np.isfinite(reference) & np.isfinite(contender)
     is_paired = is_common.sum(axis=0) >= MIN_BLOCKS
@@ -100,8 +104,8 @@ def scatter_ratios(
 
 
 def _deviations(logs: Floats) -> Floats:
-    """Return the distance of each value from the median of its column; NaN where there is none."""
-    ranked = np.sort(logs, axis=0)  # NaN goes last
+    """Return the distance of each value from the median of its column; NaN where there is no value."""
+    ranked = np.sort(logs, axis=0)  # NaN is sorted last
     last = np.maximum(np.isfinite(logs).sum(axis=0) - 1, 0)
     middle = [np.take_along_axis(ranked, place[np.newaxis], axis=0) for place in (last // 2, (last + 1) // 2)]
     deviations: Floats = np.abs(logs - (middle[0] + middle[1]) / 2) if len(logs) else logs
@@ -109,7 +113,7 @@ def _deviations(logs: Floats) -> Floats:
 
 
 def _packed(deviations: Floats, columns: npt.NDArray[np.intp]) -> Floats:
-    """Return the values of columns that have as many as each other, without their gaps."""
+    """Return the values of columns with equally many values, without their gaps."""
     chosen = deviations[:, columns].T
     packed: Floats = chosen[np.isfinite(chosen)].reshape(len(columns), -1).T
     return packed
@@ -124,7 +128,7 @@ def _ratios(below: Floats, above: Floats, lengths: Counts) -> Floats:
 
 
 def _typical(below: Floats, above: Floats, *, is_paired: bool) -> Floats:
-    """Return typical logarithms, columns × values in order; NaN, last, where no run of a subset scatters."""
+    """Return sorted typical logarithms, columns × values; NaN, last, where no run of a subset scatters."""
     if is_paired:
         from_below = from_above = _subsets(len(below))
     else:
@@ -140,7 +144,7 @@ def _typical(below: Floats, above: Floats, *, is_paired: bool) -> Floats:
 
 @functools.lru_cache(maxsize=8)
 def _subsets(n_blocks: int) -> Floats:
-    """Return subsets of the blocks, one a row: all but the empty one, or as many as are drawn at most."""
+    """Return subsets of the blocks, one per row: all but the empty one, or a random sample."""
     if 2**n_blocks - 1 <= _MOST:
         numbers = np.arange(1, 2**n_blocks)[:, np.newaxis]
         return ((numbers >> np.arange(n_blocks)) & 1).astype(np.float64)
@@ -150,7 +154,7 @@ def _subsets(n_blocks: int) -> Floats:
 
 @functools.lru_cache(maxsize=8)
 def _exchanges(n_below: int, n_above: int) -> tuple[Floats, Floats]:
-    """Return which runs of both sides change places, one exchange a row, other than none."""
+    """Return which runs of both sides are exchanged, one exchange per row; the empty exchange is left out."""
     n_runs = n_below + n_above
     if math.comb(n_runs, n_below) <= _MOST:
         chosen = np.array(list(itertools.combinations(range(n_runs), n_below)))
@@ -165,7 +169,7 @@ def _exchanges(n_below: int, n_above: int) -> tuple[Floats, Floats]:
 
 
 def _ends(row: Floats, alpha: float) -> tuple[float, float]:
-    """Return the ends beyond which the true ratio lies in `alpha` of studies, NaN where there are none."""
+    """Return the ends beyond which the true ratio lies in `alpha` of studies; NaN where there are none."""
     n_known = int((~np.isnan(row)).sum())
     n_beyond = int(alpha / 2 * (len(row) + 1) + 1e-9) - (len(row) - n_known)
     if n_beyond < 1:
@@ -175,7 +179,7 @@ def _ends(row: Floats, alpha: float) -> tuple[float, float]:
 
 
 def _tail(row: Floats, at: float, side: int) -> float:
-    """Return the share of typical values on one side of `at`; those that are not known are on either."""
+    """Return the share of typical values on one side of `at`; unknown values count on both sides."""
     if not len(row):
         return math.nan
     is_there = np.isnan(row) | (row <= at if side < 0 else row >= at)

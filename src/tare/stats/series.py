@@ -1,8 +1,8 @@
-"""The blocks of a cell as a series in time: what tests of such series have in common.
+"""Group the blocks of each cell into time series: the common part of all tests of such series.
 
-Each test takes logarithms, blocks × series in the order of time with NaN where a block lacks a
-value, and answers with one p value a series: how often noise alone, the same in every block and
-independent between them, looks at least so suspicious. NaN where a series is too short to tell.
+Each test takes logarithms, blocks × series, in the order of time with NaN where a block has no value. It
+returns one p value per series: how often noise that is identical and independent in all blocks looks at least
+as suspicious. It is NaN where a series is too short.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ import numpy.typing as npt
 from tare.stats.intervals import Floats
 
 MIN_SERIES = 5
-"""With fewer blocks not even the strongest trend is rarer than 5 in 100: 2 of 4! orders are monotone."""
+"""With fewer blocks, even the strongest trend is not rarer than 5 in 100: 2 of 4! orders are monotone."""
 
 Places = npt.NDArray[np.intp]
 
 
 class Alike(NamedTuple):
-    """Series that have as many values as each other, without their gaps.
+    """Series with equally many values, without their gaps.
 
-    `columns` says which series they are; `values` is values × series and `rows` the row that each
-    value came from.
+    `columns` says which series they are. `values` is values × series, and `rows` gives the row of each value.
     """
 
     columns: Places
@@ -34,7 +33,7 @@ class Alike(NamedTuple):
 
 
 def by_length(series: Floats, least: int = MIN_SERIES) -> Iterator[Alike]:
-    """Yield the series that have at least `least` values, those of one length together."""
+    """Yield the series with at least `least` values, those of the same length together."""
     has_value = np.isfinite(series)
     n_values = has_value.sum(axis=0)
     rows = np.argsort(~has_value, axis=0, kind="stable")
@@ -45,10 +44,10 @@ def by_length(series: Floats, least: int = MIN_SERIES) -> Iterator[Alike]:
 
 
 def resolution(values: Floats) -> Floats:
-    """Return the smallest difference between two values of each column, 0 where all are equal.
+    """Return the smallest difference between two values of each column; 0 where all are equal.
 
-    Programs print few digits, so a scatter that seems smaller than this is not known to be: rounding to
-    steps of r alone has the standard deviation r/√12 (Sheppard 1898).
+    Programs print few digits, so a scatter below this difference is not reliable: rounding to steps of r
+    alone has the standard deviation r/√12 (Sheppard 1898).
     """
     steps = np.diff(np.sort(values, axis=0), axis=0)
     smallest = np.where(steps > 0, steps, np.inf).min(axis=0, initial=np.inf)
@@ -57,6 +56,6 @@ def resolution(values: Floats) -> Floats:
 
 
 def rounding(values: Floats) -> Floats:
-    """Return the standard deviation that rounding alone gives each column."""
+    """Return the standard deviation of each column due to rounding alone."""
     found: Floats = resolution(values) / np.sqrt(12)
     return found

@@ -1,4 +1,4 @@
-"""The median of the ratios of blocks, with the interval and the p values of the sign test."""
+"""Compute the median of the ratios of blocks, with the interval and the p values of the sign test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tare.stats.intervals import Floats, moments
 
 
 def least_of_median(confidence: float) -> int:
-    """Return how many blocks an interval takes: the least n with 2 / 2ⁿ ≤ 1 − confidence, 6 at 95 %."""
+    """Return how many blocks an interval needs: the least n with 2 / 2ⁿ ≤ 1 − confidence, 6 at 95 %."""
     n = 1
     while 2.0 * 0.5**n > (1 - confidence) * _SLACK:
         n += 1
@@ -22,15 +22,15 @@ _SLACK = 1 + 1e-9
 
 
 def median_intervals(logs: Floats, worth: Floats, confidence: float) -> tuple[Floats, Floats, Floats]:
-    """Return the median of each row of `logs`, NaN being no block, and its interval.
+    """Return the median of each row of `logs` and its interval; NaN marks missing blocks.
 
-    With the n values in order x(1) … x(n): [x(k + 1), x(n − k)] with the largest k for which
-    P(B ≤ k) ≤ (1 − confidence)/2, where B is binomial of n and 1/2. It is exact for independent blocks,
-    whatever their noise, and there is none where even k = 0 reaches less than `confidence` (Thompson 1936,
-    Ann. Math. Stat. 7:122; Hahn and Meeker 1991, Statistical Intervals, 5.2). Where n blocks are `worth`
-    fewer, k is of that many, and as large a share of n.
+    With the n sorted values x(1) … x(n), the interval is [x(k + 1), x(n − k)] with the largest k for which
+    P(B ≤ k) ≤ (1 − confidence)/2, where B is binomial with n and 1/2. It is exact for independent blocks with
+    any noise. There is no interval where even k = 0 reaches less than `confidence` (Thompson 1936, Ann. Math.
+    Stat. 7:122; Hahn and Meeker 1991, Statistical Intervals, 5.2). Where n blocks are `worth` fewer, k is
+    computed for that many, and then scaled to the same share of n.
     """
-    ranked = np.sort(logs, axis=1)  # NaN goes last
+    ranked = np.sort(logs, axis=1)  # NaN is sorted last
     n_blocks = np.isfinite(ranked).sum(axis=1)
     found: list[Floats] = [np.full(len(ranked), np.nan) for _ in range(3)]
     centre, low, high = found
@@ -49,9 +49,9 @@ def median_intervals(logs: Floats, worth: Floats, confidence: float) -> tuple[Fl
 def sign_tails(logs: Floats, worth: Floats, limit: float | Floats) -> Floats:
     """Return the p value of a median of `limit` or less in each row: P(B ≤ #{x ≤ limit}).
 
-    The sign test (Hollander, Wolfe and Chicken 2014, Nonparametric Statistical Methods, 3.4); a block at the
-    limit speaks against none. Where the blocks are `worth` fewer, it is of that many, as large a share of
-    which lies below.
+    This is the sign test (Hollander, Wolfe and Chicken 2014, Nonparametric Statistical Methods, 3.4). A block
+    exactly at the limit counts as below it. Where the blocks are `worth` fewer, the test is for that many,
+    with the same share below the limit.
     """
     limits = np.broadcast_to(limit, len(logs))[:, np.newaxis]
     n_blocks = np.isfinite(logs).sum(axis=1)
@@ -65,10 +65,10 @@ def sign_tails(logs: Floats, worth: Floats, limit: float | Floats) -> Floats:
 
 
 def median_blocks_for(logs: Floats, worth: Floats, limit: float, level: float, most: int) -> Floats:
-    """Return the least number of blocks with which each row's median lies above `limit`; inf beyond `most`.
+    """Return the least number of blocks that shows each row's median to be above `limit`; inf beyond `most`.
 
-    As many more blocks as have it that P(B ≤ k) ≤ `level`, the share of them at the limit or below staying
-    what it is, and so does the share that blocks count for.
+    This is the least number with P(B ≤ k) ≤ `level`. The share of blocks at or below the limit is assumed to
+    stay the same, and so is the ratio of `worth` to blocks.
     """
     n_blocks = np.isfinite(logs).sum(axis=1)
     numbers = np.arange(1, most + 1)
@@ -86,9 +86,9 @@ def median_blocks_for(logs: Floats, worth: Floats, limit: float, level: float, m
 def median_shifts(logs: Floats, worth: Floats, level: float, power: float) -> Floats:
     """Return the shift of each row's median that a two-sided sign test at `level` finds with `power`.
 
-    It rejects where at most k of n blocks lie beyond; q is the chance of that for one block at which it does
-    so with `power`, and of normal noise with the row's standard deviation s, s Φ⁻¹(1 − q) is the shift. NaN
-    where no outcome of so few blocks is rare enough.
+    The test rejects where at most k of n blocks lie on the other side. Let q be the probability for one block
+    at which this happens with `power`. For normal noise with the row's standard deviation s, the shift is s
+    Φ⁻¹(1 − q). NaN where no outcome of so few blocks is rare enough.
     """
     from scipy.special import bdtri, ndtri
 
@@ -118,7 +118,7 @@ _EXACT = 1e-9
 
 
 def _rank(n: int, confidence: float) -> int | None:
-    """Return k, None where even k = 0 reaches less than `confidence`."""
+    """Return k; None where even k = 0 reaches less than `confidence`."""
     if not n:
         return None
     k = int(np.searchsorted(_chances(n), (1 - confidence) / 2 * _SLACK, side="right")) - 1
@@ -127,7 +127,7 @@ def _rank(n: int, confidence: float) -> int | None:
 
 @functools.lru_cache(maxsize=1024)
 def _chances(n: int) -> Floats:
-    """Return P(B ≤ k) of a binomial B of n and 1/2, for k = 0 … n."""
+    """Return P(B ≤ k) of a binomial B with n and 1/2, for k = 0 … n."""
     from scipy.special import bdtr
 
     found: Floats = bdtr(np.arange(n + 1, dtype=np.float64), n, 0.5)

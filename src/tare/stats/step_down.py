@@ -1,4 +1,4 @@
-"""Holm's procedure told in intervals, for decisions against a limit other than 1."""
+"""Apply Holm's procedure to intervals, for decisions against a limit other than 1."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ Mask = npt.NDArray[np.bool_]
 
 
 def step_down(decide: Callable[[float], Mask], is_judged: Mask, confidence: float) -> tuple[Mask, Floats]:
-    """Return which of a family of claims are made, and the confidence of the interval that each is judged by.
+    """Return which claims of a family are made, and the confidence of the interval that judges each.
 
-    `decide` says which claims the intervals of a confidence make; `is_judged` those that have an interval
-    and so belong to the family. All m claims are judged at 1 − α/m first; each that is made leaves one
-    fewer, and the rest are judged again. The chance that any is made falsely is at most α, whatever
-    their dependence (Holm 1979, Scand. J. Stat. 6:65): α/2 for claims to one side of two-sided intervals.
+    `decide` says which claims the intervals of a confidence make. `is_judged` marks those that have an
+    interval and so belong to the family. First, all m claims are judged at 1 − α/m. Each claim that is made
+    leaves one fewer, and the rest are judged again. The chance of any false claim is at most α, however the
+    claims depend on each other (Holm 1979, Scand. J. Stat. 6:65). It is α/2 for claims to one side of
+    two-sided intervals.
     """
     alpha = 1 - confidence
     made = np.zeros(len(is_judged), np.bool_)

@@ -1,4 +1,4 @@
-"""Whether a series drifts, and by how much a block."""
+"""Test whether a series drifts, and estimate the change per block."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from tare.stats.intervals import Floats
 from tare.stats.series import MIN_SERIES, by_length
 
 EXACT_UP_TO = 40
-"""Up to this length the chances of every S are counted; beyond, the normal curve is as good."""
+"""Up to this length the distribution of S is exact; beyond, the normal approximation is as good."""
 
 
 def mann_kendall(series: Floats) -> Floats:
-    """Return the two-sided p value of each column of a monotone trend.
+    """Return the two-sided p value of each column for a monotone trend.
 
-    S = Σ sign(x_j − x_i) over all i < j. Its chances are exact for at most 40 values without ties;
-    else it is normal with the variance (n(n−1)(2n+5) − Σ t(t−1)(2t+5))/18, t being the size of each group
-    of equal values, and a correction for continuity (Mann 1945, Econometrica 13:245; Kendall 1975, Rank
-    Correlation Methods, ch. 4). It asks for no distribution, and one wild value cannot make a trend.
+    S = Σ sign(x_j − x_i) over all i < j. Its distribution is exact for at most 40 values without ties.
+    Otherwise it is normal with the variance (n(n−1)(2n+5) − Σ t(t−1)(2t+5))/18, where t is the size of each
+    group of equal values, and with a correction for continuity (Mann 1945, Econometrica 13:245; Kendall 1975,
+    Rank Correlation Methods, ch. 4). The test assumes no distribution, and a single outlier cannot cause a
+    trend.
     """
     p = np.full(series.shape[1], np.nan)
     for alike in by_length(series, MIN_SERIES):
@@ -35,15 +36,14 @@ def mann_kendall(series: Floats) -> Floats:
 
 
 def drift_p_values(series: Floats) -> Floats:
-    """Return the two-sided p value of each column that it drifts, and does not merely wander.
+    """Return the two-sided p value of each column for a drift that autocorrelation does not explain.
 
-    Mann's and Kendall's test takes values for independent, and finds a trend in many series whose state
-    lasts from value to value. From LEAST_BLOCKS on the variance of S is multiplied by
-    c = 1 + 2 Σ (1 − k/n) r^k, where r is the autocorrelation of lag 1 left when Theil's and Sen's slope is
-    taken away (Yue and Wang 2004, Water Resour. Manag. 18:201), corrected for its bias as r + (2 + 4 r)/n
-    (Marriott and Pope 1954, Biometrika 41:390), never below 0. As c is estimated itself, S over its error
-    is held against Student's t with n/c degrees of freedom, at least 6. Never below the p value of
-    `mann_kendall`.
+    The test of Mann and Kendall assumes independent values, so it finds a trend in many autocorrelated
+    series. From LEAST_BLOCKS on, the variance of S is multiplied by c = 1 + 2 Σ (1 − k/n) r^k. Here r is the
+    autocorrelation of lag 1 after the slope of Theil and Sen is removed (Yue and Wang 2004, Water Resour.
+    Manag. 18:201), corrected for its bias as r + (2 + 4 r)/n (Marriott and Pope 1954, Biometrika 41:390), and
+    at least 0. As c is itself estimated, S over its error is compared with Student's t with n/c degrees of
+    freedom, at least 6. The result is never below the p value of `mann_kendall`.
     """
     from scipy.special import stdtr
 
@@ -62,9 +62,9 @@ def drift_p_values(series: Floats) -> Floats:
 
 
 def theil_sen(series: Floats) -> Floats:
-    """Return the change a block of each column: the median of the slopes between all pairs of values.
+    """Return the change per block of each column: the median of the slopes between all pairs of values.
 
-    Up to 29 % of the values may be wild without moving it far (Theil 1950, Proc. KNAW 53:386; Sen
+    Up to 29 % of the values may be outliers without changing it much (Theil 1950, Proc. KNAW 53:386; Sen
     1968, J. Am. Stat. Assoc. 63:1379).
     """
     slopes = np.full(series.shape[1], np.nan)
@@ -76,7 +76,7 @@ def theil_sen(series: Floats) -> Floats:
 
 
 def _score_and_ties(values: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return S and Σ t(t−1)(2t+5) of each column; the sum over groups is one over their members."""
+    """Return S and Σ t(t−1)(2t+5) of each column; the sum over groups is computed over their members."""
     score = np.zeros(values.shape[1], np.int64)
     n_equal = np.ones(values.shape)
     for lag in range(1, len(values)):
@@ -95,7 +95,7 @@ def _normal_p(score: npt.NDArray[np.int64], ties: Floats, length: int) -> Floats
 
 
 def _distance(score: npt.NDArray[np.int64], ties: Floats, length: int) -> Floats:
-    """Return how many of its standard deviations S is from 0, corrected for continuity."""
+    """Return the distance of S from 0 in standard deviations, corrected for continuity."""
     variance = (length * (length - 1) * (2 * length + 5) - ties) / 18
     distance: Floats = np.maximum(np.abs(score) - 1, 0) / np.sqrt(np.maximum(variance, 1.0))
     return distance
@@ -103,9 +103,9 @@ def _distance(score: npt.NDArray[np.int64], ties: Floats, length: int) -> Floats
 
 @functools.cache
 def _exact_p(length: int) -> Floats:
-    """Return P(|S| ≥ s) for s = 0, 1, …, from the chances of each number of inversions of a permutation.
+    """Return P(|S| ≥ s) for s = 0, 1, …, from the distribution of the number of inversions of a permutation.
 
-    Placing the kth of them adds 0 to k − 1 inversions, each as likely as the other.
+    Inserting the kth element adds 0 to k − 1 inversions, all equally likely.
     """
     chances = np.ones(1)
     for k in range(2, length + 1):

@@ -1,4 +1,4 @@
-"""How much a cell scatters from block to block, and whether a contender scatters less than its reference."""
+"""Compute how much a cell scatters between blocks, as a coefficient of variation with an interval."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tare.stats.intervals import MIN_BLOCKS, Counts, Floats, moments
 
 MIN_FOR_CV = 5
-"""With fewer blocks an interval that holds for any noise spans two powers of ten: there is none."""
+"""With fewer blocks there is no interval: one that is valid for any noise would span two powers of ten."""
 
 _KURTOSIS = 9.0
 _OF_BLOCKS = 0.6
@@ -26,14 +26,14 @@ class Scatters:
 
 
 def scatters(logs: Floats, confidence: float = 0.95) -> Scatters:
-    """Return √(exp(s²) − 1) of each column, s² being the variance of the logarithms, with its interval.
+    """Return √(exp(s²) − 1) of each column with its interval; s² is the variance of the logarithms.
 
-    The interval is Bonett's, c s² exp(± z se), c = n/(n − z), se = c √((κ − (n − 3)/n)/(n − 1)), with the
-    kurtosis κ = n Σ(x − m)⁴/(Σ(x − x̄)²)² about the median m, so that no shape of noise is taken for granted
-    (Bonett 2006, Comp. Stat. Data Analysis 50:775). Few values seldom show their tails, so for the upper
-    end κ is at least 9, that of exponential delays, but no more than 0.6 n. Each end misses in at most
-    2.5 % where the noise is normal, log-normal or exponential; that a mode which no block has met lies
-    beyond the upper end, nothing can tell. NaN with fewer than three blocks, and no interval below five.
+    The interval is Bonett's, c s² exp(± z se), with c = n/(n − z), se = c √((κ − (n − 3)/n)/(n − 1)) and the
+    kurtosis κ = n Σ(x − m)⁴/(Σ(x − x̄)²)² about the median m. It assumes no shape of noise (Bonett 2006,
+    Comp. Stat. Data Analysis 50:775). Few values seldom show their tails. So for the upper end κ is at least
+    9, that of exponential delays, but no more than 0.6 n. Each end misses in at most 2.5 % of cases where the
+    noise is normal, log-normal or exponential. No interval can include a mode that no block has shown. NaN
+    with fewer than three blocks, and no interval below five.
     """
     from scipy.special import ndtri
 
@@ -62,7 +62,7 @@ def scatters(logs: Floats, confidence: float = 0.95) -> Scatters:
 
 
 def _kurtosis(logs: Floats, mean: Floats) -> Floats:
-    """Return n Σ(x − m)⁴/(Σ(x − x̄)²)² of each column, m being its median: it is less moved by a tail."""
+    """Return n Σ(x − m)⁴/(Σ(x − x̄)²)² of each column with its median m, which a tail affects less."""
     n = np.isfinite(logs).sum(axis=0)
     with_median = np.where(n > 0, logs, 0.0)
     fourth = np.nansum((logs - np.nanmedian(with_median, axis=0)) ** 4, axis=0)

@@ -1,4 +1,4 @@
-"""From an interval to a word."""
+"""Turn an interval into a verdict: better, worse, equivalent or undecided."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ def verdict(
     can_differ: bool = True,
     can_be_equivalent: bool = True,
 ) -> Verdict:
-    """Return what the interval [low, high] of contender / reference says.
+    """Return the verdict for the interval [low, high] of contender / reference.
 
-    Equivalent where it lies wholly within [1/(1 + margin), 1 + margin], even when it excludes 1: a
-    difference that is known and too small to matter. Else worse or better where it excludes 1.
-    Else undecided, as without an interval or without a direction. The bounds are symmetric on the
-    log scale, so that swapping the sides gives the same word or its opposite. This is the
-    two one-sided tests procedure (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657) with the
-    whole interval, which is stricter than the 1 − 2α interval that it asks for.
+    It is equivalent where the interval lies wholly within [1/(1 + margin), 1 + margin], even if it excludes
+    1: a difference that is certain and too small to matter. Otherwise it is worse or better where the
+    interval excludes 1. Otherwise it is undecided, as it is without an interval or without a direction. The
+    bounds are symmetric on the log scale, so that swapping the sides gives the same verdict or its opposite.
+    This is the procedure of two one-sided tests (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657) with
+    the whole interval, which is stricter than the required 1 − 2α interval.
 
-    Among many comparisons an interval of its own proves less: `can_differ` and `can_be_equivalent` say
-    which claims the adjusted p values allow (see tare.stats.family).
+    Among many comparisons, a single interval proves less: `can_differ` and `can_be_equivalent` say which
+    claims the adjusted p values allow (see tare.stats.family).
     """
     if low is None or high is None:
         return Verdict.UNDECIDED

@@ -1,4 +1,4 @@
-"""Order statistics of the averages of all pairs of a sample, without sorting them all."""
+"""Find order statistics of the averages of all pairs of a sample, without sorting all averages."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from tare.stats.intervals import Floats
 Ranks = npt.NDArray[np.intp]
 
 _FEW = 100
-"""Values of which all averages are made: of more, selection is faster."""
+"""Below this number of values, all averages are computed; above it, selection is faster."""
 
 _MOST_HELD = 500_000
-"""Numbers held at once: 4 MB, which stay in the cache."""
+"""The number of values held at once: 4 MB, which stay in the cache."""
 
 _N_GROUPS = 32
-"""Groups of neighbours whose means stand in for a sample at first; they err by 1 to 3 % of the ranks."""
+"""Groups of neighbours whose means approximate a sample at first; they err by 1 to 3 % of the ranks."""
 
 _SLACK = 0.004
-"""Share of the ranks by which the second guess is made too wide on either side."""
+"""The share of the ranks by which the second guess is widened on each side."""
 
 
 def walsh_order_statistics(ranked: Floats, ranks: Sequence[int]) -> Floats:
-    """Return the averages (xᵢ + xⱼ)/2, i ≤ j, of each row of `ranked` that have `ranks` among them, from 0.
+    """Return the averages (xᵢ + xⱼ)/2, i ≤ j, of each row of `ranked` at the given `ranks`, from 0.
 
-    `ranked` is samples × values, each row in order; the result is samples × ranks. Of few values all
-    n(n + 1)/2 averages are made. Of more, a bracket about each rank is guessed from the means of groups of
-    neighbours, what lies below it is counted in O(n) by merging x with 2a − x (Johnson and Mizoguchi 1978,
-    SIAM J. Comput. 7:147), and only the averages within are made. A bracket that misses its rank, as ties
-    can make it, is widened to everything, so the result is exact whatever the guess was.
+    `ranked` is samples × values, each row sorted; the result is samples × ranks. For few values, all n(n +
+    1)/2 averages are computed. For more, a bracket around each rank is guessed from the means of groups of
+    neighbours. The averages below the bracket are counted in O(n) by merging x with 2a − x (Johnson and
+    Mizoguchi 1978, SIAM J. Comput. 7:147), and only the averages within it are computed. A bracket may miss
+    its rank, for example because of ties. It is then widened to everything, so the result is exact for any
+    guess.
     """
     found = np.empty((len(ranked), len(ranks)))
     n = ranked.shape[1]
@@ -51,13 +52,13 @@ def walsh_order_statistics(ranked: Floats, ranks: Sequence[int]) -> Floats:
 def _of_all(ranked: Floats, ranks: Sequence[int]) -> Floats:
     one, other = np.triu_indices(ranked.shape[1])
     averages = (ranked[:, one] + ranked[:, other]) / 2
-    averages.partition(sorted(set(ranks)), axis=1)  # half the time of sorting them
+    averages.partition(sorted(set(ranks)), axis=1)  # takes half the time of sorting
     found: Floats = averages[:, list(ranks)]
     return found
 
 
 class _Guess:
-    """About where the average of any rank lies, from the averages of a few group means."""
+    """An estimate of the average at any rank, from the averages of a few group means."""
 
     def __init__(self, ranked: Floats) -> None:
         edges = np.linspace(0, ranked.shape[1], _N_GROUPS + 1).astype(np.intp)
@@ -66,7 +67,7 @@ class _Guess:
         self._averages = np.sort((groups[:, one] + groups[:, other]) / 2, axis=1)
 
     def at(self, share: Floats) -> Floats:
-        """Return the average below which about `share` of them lie, one a row."""
+        """Return the average below which about `share` of the averages lie, one per row."""
         last = self._averages.shape[1] - 1
         place = np.clip(share, 0, 1) * last
         below = np.minimum(place.astype(np.intp), last - 1)
@@ -77,7 +78,7 @@ class _Guess:
 
 
 def _select(ranked: Floats, rank: int, guess: _Guess) -> Floats:
-    """Return the average of one rank in each row."""
+    """Return the average at one rank in each row."""
     n_rows, n = ranked.shape
     n_averages = n * (n + 1) // 2
     wanted = np.full(n_rows, (rank + 0.5) / n_averages)
@@ -101,8 +102,8 @@ def _select(ranked: Floats, rank: int, guess: _Guess) -> Floats:
 def _first_above(ranked: Floats, limits: Floats) -> Ranks:
     """Return for each xᵢ of each row the first j for which (xᵢ + xⱼ)/2 is greater than the row's limit.
 
-    Both x and 2a − x are in order, so a stable sort, which is a merge of runs, finds where each of the
-    one comes among the other.
+    Both x and 2a − x are sorted, so a stable sort, which merges sorted runs, finds the position of each value
+    of one among the other.
     """
     n = ranked.shape[1]
     complements = 2 * limits[:, np.newaxis] - ranked[:, ::-1]
@@ -113,7 +114,7 @@ def _first_above(ranked: Floats, limits: Floats) -> Ranks:
 
 
 def _above_diagonal(ends: Ranks) -> Ranks:
-    """Return how many j ≥ i lie before each end of row i: pairs are counted once."""
+    """Return how many j ≥ i lie before each end of row i, so that each pair is counted once."""
     counts: Ranks = np.maximum(ends - np.arange(ends.shape[1]), 0)
     return counts
 
@@ -128,7 +129,7 @@ def _candidates(ranked: Floats, begin: Ranks, sizes: Ranks) -> Iterator[Floats]:
 
 
 def _parts(n_rows: int, n_held: int) -> Iterator[slice]:
-    """Yield rows in parts of which `n_held` numbers each are held at once."""
+    """Yield slices of the rows; each row needs `n_held` values in memory."""
     step = max(1, _MOST_HELD // n_held)
     for start in range(0, n_rows, step):
         yield slice(start, start + step)

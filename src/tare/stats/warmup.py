@@ -1,4 +1,4 @@
-"""Whether the first blocks of a campaign stand apart from the rest."""
+"""Test whether the first blocks of a campaign differ from the rest (warm-up)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tare.stats.intervals import Floats
 from tare.stats.series import Alike, by_length, resolution
 
 LONGEST = 5
-"""No more first blocks than this are tried: what lasts longer is the state of the machine."""
+"""The largest number of first blocks that is tested: a longer effect is the state of the machine."""
 
 MIN_FOR_WARM_UP = 10
-"""Of fewer blocks, the one that is slow by chance is the first too often: up to 8 % of series of five."""
+"""With fewer blocks, a block slow by chance is too often the first: in up to 8 % of series of five."""
 
 _APART = 2.0
-"""How many times farther off than all that follows the first blocks lie."""
+"""How many times farther off the first blocks must lie than all later ones."""
 
 _LEAST = 1e-12
-"""Of a logarithm, where no value but the first differs from the others."""
+"""As a logarithm, for series in which only the first value differs from the others."""
 
 _FAR_OFF = 3.5
 _MAD_TO_SIGMA = 1.4826
@@ -28,10 +28,10 @@ _MAD_TO_SIGMA = 1.4826
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WarmUps:
-    """The likeliest warm-up of each series; p is 1 where there is none, and NaN where nothing was tested.
+    """The most likely warm-up of each series; p is 1 where there is none, and NaN where nothing was tested.
 
-    `n_first` is its length in values, 0 where nothing was tested; `shift` the median of the first less that
-    of the rest.
+    `n_first` is its length in values, 0 where nothing was tested. `shift` is the median of the first values
+    minus the median of the rest.
     """
 
     p: Floats
@@ -40,16 +40,18 @@ class WarmUps:
 
 
 def warm_ups(slowing: Floats) -> WarmUps:
-    """Return which series of one campaign begin with slow values, and how many of them.
+    """Return which series of one campaign start with slow values, and how many of them.
 
-    `slowing` is blocks × series of logarithms, more being slower. For each k up to a fifth of the values, and
-    at most 5: all of the first k are slower than the median of the rest by more than 3.5 robust standard
-    deviations, and by more than twice what any later value of any series is off its own. Tests for normal
-    noise take a slow run that happens to be first for warm-up, and ranks alone see no single slow one. If
-    each run, or each block, is slow with some chance, whatever it is, the k that are slow are the first k
-    of n, and no others, in at most (k/n)ᵏ(1 − k/n)ⁿ⁻ᵏ of campaigns, which is p: 0.039 for the first of ten.
-    In simulations of normal, t₃, Cauchy and exponential noise, and of slow runs and slow blocks, any warm-up
-    is found in at most 5 % of campaigns of 1 to 16 series. With fewer than ten blocks nothing is tested.
+    `slowing` is blocks × series of logarithms, where higher is slower. The test is made for each k up to a
+    fifth of the values, and at most 5. All of the first k must be slower than the median of the rest by more
+    than 3.5 robust standard deviations, and by more than twice the largest deviation of any later value of
+    any series. Tests for normal noise would take a slow run that happens to be first for warm-up, and ranks
+    alone cannot detect a single slow run.
+
+    Assume that each run, or each block, is slow with some unknown probability. Then the slow ones are exactly
+    the first k of n in at most (k/n)ᵏ(1 − k/n)ⁿ⁻ᵏ of campaigns, which is p: 0.039 for the first of ten. In
+    simulations of normal, t₃, Cauchy and exponential noise, and of slow runs and slow blocks, a warm-up is
+    found in at most 5 % of campaigns of 1 to 16 series. With fewer than ten blocks nothing is tested.
     """
     n_series = slowing.shape[1]
     found = WarmUps(np.full(n_series, np.nan), np.zeros(n_series, np.int64), np.full(n_series, np.nan))
@@ -69,7 +71,7 @@ def warm_ups(slowing: Floats) -> WarmUps:
 
 
 def _put(found: WarmUps, one: Alike, n_first: int, centre: Floats, limits: Floats) -> None:
-    """Put down which series in `one` have all of their first values beyond the limits."""
+    """Store the result for the series in `one` whose first values are all beyond the limits."""
     distance, length = one.values[:n_first] - centre, len(one.values)
     is_apart = distance.min(axis=0) > limits
     told = is_apart | (found.n_first[one.columns] == 0)
@@ -81,7 +83,7 @@ def _put(found: WarmUps, one: Alike, n_first: int, centre: Floats, limits: Float
 
 
 def _scales(slowing: Floats) -> Floats:
-    """Return a robust standard deviation of each series, no less than that of the median series."""
+    """Return a robust standard deviation of each series, at least that of the median series."""
     scale = np.full(slowing.shape[1], np.nan)
     for one in by_length(slowing, MIN_FOR_WARM_UP):
         centred = np.abs(one.values - np.median(one.values, axis=0))
