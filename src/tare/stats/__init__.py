@@ -1,5 +1,6 @@
-"""Pure numbers in, numbers out: estimates, ratios and what their intervals say.
+"""Compute statistics from arrays of numbers: estimates, ratios, intervals, p values and verdicts.
 
-Arrays are blocks × cells, one column a cell, with NaN where a block did not measure it; every
-function treats all columns in one pass.
+Arrays are blocks × cells, one column per cell, with NaN where a block did not measure the cell. Every
+function processes all columns at once. Nothing here knows about campaigns; `tare.analysis` applies these
+functions to them.
 """

@@ -1,4 +1,7 @@
-"""Whether neighbouring blocks resemble each other, which makes every interval too narrow."""
+"""Detect autocorrelation of neighbouring blocks, which makes intervals too narrow, and widen them.
+
+`allow_for` takes ratios and returns them with wider intervals where blocks are correlated.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,17 @@ from tare.stats.series import MIN_SERIES, by_length
 from tare.stats.sign_test import median_intervals
 
 LEAST_BLOCKS = 10
-"""With fewer blocks autocorrelation of 0.7 is seen in less than four of ten studies: it is assumed away."""
+"""With fewer blocks, a correlation of 0.7 is found in less than 4 of 10 studies, so none is assumed."""
 
 LASTING = 0.7
-"""The autocorrelation within a side up to which a verdict of few blocks can hold without assuming none."""
+"""A verdict from few blocks that holds even with this autocorrelation does not assume independence."""
 
 _LASTING_ERROR = 2.8
-"""By how much a standard error is larger than it seems where runs resemble the one before with LASTING.
+"""The factor by which a standard error is too small if the autocorrelation of runs is LASTING.
 
-Of a mean of n values with lag-one correlation r it is √(V (n − 1)/(n − V)), with
-V = 1 + 2 Σ (1 − k/n) rᵏ: 2.5 for n = 3 to 19 alike. As s then has heavier tails, t tests at 5 % need 2.5 to
-2.8 times the width by simulation (tests/truth/test_lasting.py), and at 0.5 % up to 2.9.
+For a mean of n values with lag-one correlation r, it is √(V (n − 1)/(n − V)), with V = 1 + 2 Σ (1 − k/n) rᵏ:
+2.5 for all n from 3 to 19. As s then has heavier tails, t tests at 5 % need 2.5 to 2.8 times the width by
+simulation (tests/truth/test_lasting.py), and up to 2.9 times at 0.5 %.
 """
 
 _SIGNS = 0.2
@@ -33,7 +36,7 @@ _FEWEST = 3.0
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Autocorrelations:
-    """The correlation of each series with itself one block later; `threshold` is its limit at 5 %."""
+    """The lag-one correlation of each series, with its p value; `threshold` is its limit at 5 %."""
 
     r: Floats
     p: Floats
@@ -41,13 +44,13 @@ class Autocorrelations:
 
 
 def lag_one(series: Floats) -> Autocorrelations:
-    """Return r₁ = Σ(x_t − x̄)(x_{t+1} − x̄) / Σ(x_t − x̄)² of each column, and how surely it is positive.
+    """Return r₁ = Σ(x_t − x̄)(x_{t+1} − x̄) / Σ(x_t − x̄)² of each column, with its one-sided p value.
 
-    Of independent values r₁ is nearly normal with the mean −1/n and at most the variance 1/n (Bartlett 1946,
-    J. R. Stat. Soc. Suppl. 8:27). The true one is smaller, (n − 2)²/(n²(n − 1)), but with it a normal curve
-    finds too much among few values (Dufour and Roy 1985, J. Econometrics 29:257). Negative correlation is
-    not looked for: it makes intervals too wide, which misleads nobody. Values on both sides of a gap
-    count as neighbours.
+    For independent values r₁ is nearly normal with the mean −1/n and a variance of at most 1/n (Bartlett
+    1946, J. R. Stat. Soc. Suppl. 8:27). The true variance is smaller, (n − 2)²/(n²(n − 1)), but with it the
+    normal distribution gives too many detections for few values (Dufour and Roy 1985, J. Econometrics
+    29:257). Negative correlation is not tested: it makes intervals too wide, which misleads nobody. Values on
+    both sides of a gap count as neighbours.
     """
     from scipy.special import ndtr, ndtri
 
@@ -68,14 +71,14 @@ def lag_one(series: Floats) -> Autocorrelations:
 def allow_for(
     found: Ratios, reference: Floats, contender: Floats, confidence: float
 ) -> tuple[Ratios, Floats]:
-    """Return the ratios with intervals that allow for blocks which resemble the one before, and r of these.
+    """Return the ratios with intervals that allow for autocorrelation, and the r₁ of each such column.
 
-    Of paired columns with LEAST_BLOCKS, whichever mean they are of, in the order of time. What both sides
-    share cancels, so it is looked for in the log ratios. Where there are signs of it (p ≤ 0.2) n blocks are
-    worth n(1 − r)/(1 + r), with r₁ corrected for its bias as r = r₁ + (1 + 3 r₁)/n (Marriott and Pope 1954,
-    Biometrika 41:390; Kendall 1954, 41:403). Where it is sure (p ≤ 0.05), r is not known from so few blocks,
-    and a mean counts as no better known than a block. r is NaN of all other columns, whose intervals stay as
-    they are.
+    This applies to paired columns with at least LEAST_BLOCKS in the order of time, for any mean. The log
+    ratios are tested, since an effect common to both sides cancels in them. Where there are signs of
+    autocorrelation (p ≤ 0.2), n blocks count as n(1 − r)/(1 + r), with r₁ corrected for its bias as r = r₁ +
+    (1 + 3 r₁)/n (Marriott and Pope 1954, Biometrika 41:390; Kendall 1954, 41:403). Where it is certain (p ≤
+    0.05), so few blocks do not determine r, and the mean counts as no more precise than a single block. For
+    all other columns r is NaN, and the intervals are unchanged.
     """
     seen = lag_one(_logs(found, reference, contender))
     n = found.n_blocks.astype(np.float64)
@@ -112,27 +115,27 @@ def allow_for(
 
 
 def not_to_be_told(found: Ratios, reference: Floats, contender: Floats) -> Floats:
-    """Return r₁ of paired columns with fewer than LEAST_BLOCKS where it is sure (p ≤ 0.05), else NaN.
+    """Return r₁ of paired columns with fewer than LEAST_BLOCKS where it is certain (p ≤ 0.05), else NaN.
 
-    So few blocks do not tell how many of them count, so no verdict can be drawn from them. Five blocks never
-    make it sure, whatever they are.
+    So few blocks do not show how many of them count, so no verdict can be drawn from them. With five blocks,
+    it is never certain, whatever their values.
     """
     seen = lag_one(_logs(found, reference, contender))
     return np.where((seen.p <= _SURE) & (found.n_blocks < LEAST_BLOCKS), seen.r, np.nan)
 
 
 def _logs(found: Ratios, reference: Floats, contender: Floats) -> Floats:
-    """Return the log ratios of blocks of columns that are paired, in the order of time."""
+    """Return the log ratios of blocks of paired columns, in the order of time."""
     is_paired = np.isin(found.design, (Design.PAIRED, Design.ARITHMETIC, Design.MEDIAN))
     logs = log_ratios(reference, contender)
     return np.where(is_paired & np.isfinite(logs), logs, np.nan)
 
 
 def outlasting(plain: Ratios, found: Ratios) -> Ratios:
-    """Return what would be known if both sides resembled themselves one block before with LASTING.
+    """Return the ratios with errors as large as if both sides had the autocorrelation LASTING.
 
-    `plain` are the ratios as of independent blocks, and `found` those of `allow_for`. Of medians, whose test
-    has no standard error, nothing would be known.
+    `plain` are the ratios for independent blocks, and `found` those of `allow_for`. Medians get no interval,
+    since their test has no standard error.
     """
     error = np.fmax(found.error, _LASTING_ERROR * plain.error)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Intervals of medians and tails, for which no formula holds whatever the distribution."""
+"""Compute bootstrap intervals of medians and tails, for which no formula is valid for every distribution."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from tare.stats.intervals import MIN_BLOCKS, Counts, Floats, Intervals
 
 _MOST_VALUES = 4_000_000
-"""Resampled quantiles held at once: 32 MB."""
+"""The number of resampled quantiles held at once: 32 MB."""
 
 
 def quantile_intervals(
@@ -20,17 +20,17 @@ def quantile_intervals(
 ) -> Intervals:
     """Return a quantile of each column, 0.5 for the median, with its BCa bootstrap interval.
 
-    The percentile interval, corrected for the bias z₀ of the resampled quantiles θ* and the acceleration
-    a that the jackknife finds: it goes from Φ(z₀ + (z₀ + z)/(1 − a(z₀ + z))) of θ* at z = Φ⁻¹((1 − c)/2)
-    to the same at −z (Efron 1987, JASA 82:171; Efron and Tibshirani 1993, ch. 14). Quantiles interpolate
-    linearly between order statistics (type 7 of Hyndman and Fan 1996). NaN marks missing values; without
-    three there is no interval. Columns with as many values share their resamples.
+    This is the percentile interval, corrected for the bias z₀ of the resampled quantiles θ* and for the
+    acceleration a from the jackknife. It goes from the quantile Φ(z₀ + (z₀ + z)/(1 − a(z₀ + z))) of θ* at z =
+    Φ⁻¹((1 − c)/2) to the same at −z (Efron 1987, JASA 82:171; Efron and Tibshirani 1993, ch. 14). Quantiles
+    interpolate linearly between order statistics (type 7 of Hyndman and Fan 1996). NaN marks missing values;
+    with fewer than three values there is no interval. Columns with equally many values share their resamples.
 
-    A tail has few values beyond it: the 0.99 quantile of 100 runs is nearly their maximum, which no
-    resample exceeds, so take at least 10/(1 − quantile) values. Of log-normal samples of 10 to 1,000, 95 %
-    intervals hold the true median or tail in 93 to 95 % of cases (tests/stats/test_coverage.py).
+    A tail has few values beyond it: the 0.99 quantile of 100 runs is nearly their maximum, which no resample
+    exceeds. So use at least 10/(1 − quantile) values. For log-normal samples of 10 to 1,000, 95 % intervals
+    contain the true median or tail in 93 to 95 % of cases (tests/stats/test_coverage.py).
     """
-    ranked = np.sort(samples, axis=0)  # NaN goes last
+    ranked = np.sort(samples, axis=0)  # NaN is sorted last
     n_values = np.isfinite(ranked).sum(axis=0, dtype=np.int64)
     found = _no_intervals(n_values)
     for n in np.unique(n_values[n_values > 0]).tolist():
@@ -49,8 +49,8 @@ def quantile_intervals(
 def _bca(ranked: Floats, quantile: float, drawn: Counts, confidence: float) -> tuple[Floats, Floats]:
     """Return the ends of the interval of each column of `ranked`, resampled by the rows of `drawn`.
 
-    A resample in order is the sample in order at resampled ranks, so its quantile needs two ranks and
-    no further sorting.
+    A sorted resample is the sorted sample at the resampled ranks, so its quantile needs only two ranks and no
+    further sorting.
     """
     from scipy.special import ndtr, ndtri
 
@@ -71,10 +71,10 @@ def _bca(ranked: Floats, quantile: float, drawn: Counts, confidence: float) -> t
 
 
 def quantile_acceleration(ranked: Floats, quantile: float) -> Floats:
-    """Return a = Σu³ / 6(Σu²)^1.5 of each column in order, 0 where all values are equal.
+    """Return a = Σu³ / 6(Σu²)^1.5 of each sorted column; 0 where all values are equal.
 
-    u is the mean of the leave-one-out quantiles less each of them. Without value i, rank k of the sample
-    in order is k below i and k + 1 from i on, so nothing is sorted again.
+    u is the mean of the leave-one-out quantiles minus each of them. Without value i, rank k is at the old
+    rank k if k < i, and at k + 1 otherwise, so nothing is sorted again.
     """
     n = len(ranked)
     low, high, share = _neighbours(n - 1, quantile)
@@ -93,7 +93,7 @@ def _interpolate(ranked: Floats, quantile: float) -> Floats:
 
 
 def _neighbours(n: int, quantile: float) -> tuple[int, int, float]:
-    """Return the ranks on both sides of a quantile of n values, and how far it is from one to the other."""
+    """Return the ranks on both sides of a quantile of n values, and its position between them (0 to 1)."""
     place = (n - 1) * quantile
     low = int(place)
     return low, min(low + 1, n - 1), place - low
@@ -105,7 +105,7 @@ def _between(low: Floats, high: Floats, share: float) -> Floats:
 
 
 def _at_levels(ranked: Floats, levels: Floats) -> Floats:
-    """Return the quantile of each column at a level of its own."""
+    """Return the quantile of each column at the column's own level."""
     place = (len(ranked) - 1) * levels
     low = place.astype(np.intp)
     high = np.minimum(low + 1, len(ranked) - 1)

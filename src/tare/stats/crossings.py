@@ -1,4 +1,4 @@
-"""Where two curves cross, and where a curve has reached its plateau."""
+"""Find where two curves cross, and where a curve reaches its plateau."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from tare.stats.ratios import Ratios, ratios
 
 _MOST_POINTS = 4
 _SHARES = np.linspace(0.0, 1.0, 201)
-"""Where a segment is looked at; ends between them are interpolated."""
+"""Positions within a segment at which the curve is evaluated; ends between them are interpolated."""
 
 _FARTHEST = np.log(4.0) + 1e-9
-"""How far apart, in ln x, neighbours may be for a curve through them to tell what lies between.
+"""The largest distance in ln x of neighbours for which interpolation is reliable.
 
-Of latencies on lines, at sizes 16 times apart, the cubic is off by more than the noise of twenty blocks.
+For latencies on straight lines, at sizes that differ by a factor of 16, the error of the cubic is larger than
+the noise of twenty blocks.
 """
 
 
@@ -55,13 +56,13 @@ class _Logs(NamedTuple):
 def crossings(xs: Sequence[float], one: Floats, other: Floats, confidence: float = 0.95) -> list[Crossing]:
     """Return where other / one crosses 1 along rising, positive `xs`; the sides are blocks × points.
 
-    A crossing is certain between two points at which the ratio surely lies on different sides of 1, with
-    intervals at `confidence` for all points at once (Bonferroni): noise about 1 makes none. It lies where
-    the cubic through the four nearest points of ln ratio over ln x is 0. Its interval is where the paired
-    interval of that ratio holds 1 (Fieller's), widened by how far cubic and straight line surely part: nobody
-    measured what lies between the points. Between points more than fourfold apart it is at least all of
-    what lies between. With fewer than three blocks each change of side is returned,
-    without an interval and not certain.
+    A crossing is certain if it lies between two points at which the ratio surely is on different sides of 1,
+    with intervals at `confidence` for all points together (Bonferroni). So noise about 1 makes no crossings.
+    The crossing is where the cubic through the four nearest points of ln ratio over ln x is 0. Its interval
+    is where the paired interval of that ratio contains 1 (Fieller's). It is widened by the difference of
+    cubic and straight line as far as this is certain, since nobody measured between the points. Between
+    points that are more than a factor of four apart, the interval covers at least the whole gap. With fewer
+    than three blocks, each change of side is returned, without an interval and not certain.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(other / one)
@@ -71,7 +72,7 @@ def crossings(xs: Sequence[float], one: Floats, other: Floats, confidence: float
         return []
     mean = np.nanmean(logs[:, kept], axis=0)
     if next(_changes(mean, 0, len(kept) - 1), None) is None:
-        return []  # as nearly always, and in a hundredth of the time
+        return []  # the usual case, and this check takes a hundredth of the time
     x = np.log(np.asarray(xs, np.float64)[kept])
     all_at_once = 1 - (1 - confidence) / len(kept)
     found = geometric_intervals(np.exp(logs[:, kept]), all_at_once)
@@ -89,7 +90,7 @@ def crossings(xs: Sequence[float], one: Floats, other: Floats, confidence: float
 
 
 def _changes(mean: Floats, first: int, last: int) -> Iterator[int]:
-    """Yield each segment, by its left point, in which the mean changes sides."""
+    """Yield the left point of each segment in which the mean changes sides."""
     for left in range(first, last):
         if (mean[left] < 0) != (mean[left + 1] < 0):
             yield left
@@ -114,7 +115,7 @@ def _crossing(logs: _Logs, segment: int, confidence: float | None) -> Crossing:
 
 
 def _end(logs: _Logs, segment: int, share: float, step: int, confidence: float) -> float | None:
-    """Return the nearest x, from the crossing in the direction of `step`, where the ratio is surely not 1."""
+    """Return the nearest x from the crossing in direction `step` at which the ratio surely is not 1."""
     while 0 <= segment < len(logs.x) - 1:
         doubt = _doubt(logs, segment, confidence)
         if doubt is not None:
@@ -129,9 +130,9 @@ def _end(logs: _Logs, segment: int, share: float, step: int, confidence: float) 
 
 
 def _doubt(logs: _Logs, segment: int, confidence: float) -> Floats | None:
-    """Return by how much ln ratio, interpolated at each of `_SHARES`, may be on the other side of 0.
+    """Return how far ln ratio, interpolated at each of `_SHARES`, may reach to the other side of 0.
 
-    Less than 0 where the ratio is surely not 1; None where too few blocks have all points that it rests on.
+    It is less than 0 where the ratio surely is not 1. None where too few blocks have all the points needed.
     """
     first, weights = _weights(logs.x, segment)
     rows = logs.ratio[:, first : first + weights.shape[1]]
@@ -148,8 +149,8 @@ def _doubt(logs: _Logs, segment: int, confidence: float) -> Floats | None:
 def _weights(x: Floats, segment: int) -> tuple[int, Floats]:
     """Return the first of the points that a segment is interpolated from, and their weights at `_SHARES`.
 
-    Lagrange's polynomial through four neighbours, a cubic: curves bend between sizes that double, and the
-    straight line is off by more than the noise of twenty blocks.
+    The interpolation is Lagrange's polynomial through four neighbours, a cubic. Curves bend between sizes
+    that double, and the error of a straight line is larger than the noise of twenty blocks.
     """
     n_points = min(len(x), _MOST_POINTS)
     first = min(max(segment - 1, 0), len(x) - n_points)
@@ -169,7 +170,7 @@ def _straight(left: int, n_points: int) -> Floats:
 
 
 def _zero(shares: Floats, values: Floats) -> float:
-    """Return where the straight line through two values is 0, the first of them where it is level."""
+    """Return where the straight line through two values is 0; the first of them if the line is level."""
     rise = float(values[1] - values[0])
     part = -float(values[0]) / rise if rise else 0.0
     return float(shares[0] + min(max(part, 0.0), 1.0) * (shares[1] - shares[0]))
@@ -183,8 +184,8 @@ def _x_at(logs: _Logs, segment: int, share: float) -> float:
 def plateau(performance: Floats, margin: float, confidence: float = 0.95) -> Plateau | None:
     """Return where `performance`, blocks × points, comes within `margin` of its best.
 
-    Each point is held against the best, paired by block. The best is the largest of noisy means, which
-    flatters it a little: where several points are equal, the first of them is what is asked for.
+    Each point is compared with the best, paired by block. The best is the largest of noisy means, so it is
+    slightly too large. Where several points are equal, the first of them is returned.
     """
     centre = geometric_intervals(np.where(performance > 0, performance, np.nan), confidence).centre
     if not np.isfinite(centre).any():

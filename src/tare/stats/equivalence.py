@@ -1,4 +1,4 @@
-"""How surprising the blocks would be if there were no difference, or one as large as the margin."""
+"""Compute p values for the hypotheses of no difference and of a difference as large as the margin."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ from tare.stats.ratios import Design, Ratios
 from tare.stats.sign_test import sign_tails
 
 _EXACT = 1e-12
-"""Of the ratio: what is smaller is rounding of the arithmetic. No p value is 0 for want of scatter."""
+"""As a share of the ratio: smaller errors are arithmetic rounding. Keeps p above 0 without scatter."""
 
 
 def difference_p_values(found: Ratios) -> Floats:
-    """Return the two-sided p value of ratio = 1 in each column, NaN where there is no interval.
+    """Return the two-sided p value of ratio = 1 in each column; NaN where there is no interval.
 
     P(|T(ν)| ≥ |ln ratio| / error): the paired t test of the logarithms, and Welch's for unpaired cells
-    (Student 1908; Welch 1947); of arithmetic means the paired t test of the differences. It is below
-    1 − confidence just where the interval excludes 1. Of medians it is that of the sign test.
-    What rounding alone may have made is no difference.
+    (Student 1908; Welch 1947). For arithmetic means it is the paired t test of the differences, for medians
+    the sign test. It is below 1 − confidence exactly where the interval excludes 1. A difference that
+    rounding alone may cause does not count.
     """
     two_sided: Floats = 2 * np.minimum(_above(found, 1.0), _below(found, 1.0))
     return np.minimum(two_sided, 1.0)
 
 
 def equivalence_p_values(found: Ratios, margin: float) -> Floats:
-    """Return the p value of a ratio outside [1/(1 + margin), 1 + margin], NaN without an interval.
+    """Return the p value of a ratio outside [1/(1 + margin), 1 + margin]; NaN without an interval.
 
-    Two one-sided tests (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657): the larger p value of a ratio
-    at 1 + margin or above and of one at 1/(1 + margin) or below, which is that of the nearer end.
+    These are two one-sided tests (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657). The result is the
+    larger of the p values for a ratio of at least 1 + margin and for one of at most 1/(1 + margin), which
+    belongs to the nearer end.
     """
     least, most = margin_ends(margin)
     return np.maximum(_above(found, least), _below(found, most))
 
 
 def _above(found: Ratios, limit: float) -> Floats:
-    """Return the p value of a ratio of `limit` or less, for which what lies above it speaks."""
+    """Return the p value of a ratio of `limit` or less; it is small if the ratio is clearly above."""
     by_t = _upper_tails(_distance(found, limit) - found.rounding, found)
     return _of_medians(found, by_t, found.logs, np.log(limit))
 
@@ -48,7 +49,7 @@ def _below(found: Ratios, limit: float) -> Floats:
 
 
 def _of_medians(found: Ratios, p_values: Floats, logs: Floats, limit: float) -> Floats:
-    """Return the p values, of medians those of the sign test; none where they have no interval."""
+    """Return the p values, for medians those of the sign test; NaN for medians without an interval."""
     if not logs.size:
         return p_values
     tails = sign_tails(logs - found.rounding[:, np.newaxis], found.worth, limit)
@@ -59,8 +60,8 @@ def _of_medians(found: Ratios, p_values: Floats, logs: Floats, limit: float) -> 
 def _distance(found: Ratios, limit: float) -> Floats:
     """Return how far the ratio lies above `limit`, on the scale of `error`.
 
-    ln ratio − ln limit. Of arithmetic means, whose ratio has no normal logarithm, it is scaled such that
-    over `error` it is Fieller's T = (u − limit · v) / s(u − limit · v).
+    It is ln ratio − ln limit. The ratio of arithmetic means has no normal logarithm; there the distance is
+    scaled such that, divided by `error`, it is Fieller's T = (u − limit · v) / s(u − limit · v).
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         distance: Floats = np.log(found.ratio) - np.log(limit)

@@ -1,4 +1,4 @@
-"""Where each cell lies, how wide it is known, and how its blocks scatter."""
+"""Estimate the value of each cell, the interval of this estimate, and the scatter of its blocks."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tare.stats.intervals import (
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Estimates:
-    """One estimate a cell; NaN where a figure needs more blocks than there are.
+    """One estimate per cell; NaN where a value needs more blocks than there are.
 
-    `cv` is the sample standard deviation over the arithmetic mean. `is_arithmetic` marks the cells
-    with values of zero or less, which have no geometric mean.
+    `cv` is the sample standard deviation divided by the arithmetic mean. `is_arithmetic` marks the cells with
+    values of zero or less, which have no geometric mean.
     """
 
     n_blocks: Counts
@@ -35,7 +35,7 @@ class Estimates:
 
 
 def estimate(values: Floats, confidence: float = 0.95) -> Estimates:
-    """Return the estimate of each column: geometric where all values are positive, else arithmetic."""
+    """Return the mean of each column: geometric where all values are positive, else arithmetic."""
     has_value = np.isfinite(values)
     is_arithmetic = np.asarray((has_value & (values <= 0)).any(axis=0))
     found = geometric_intervals(values, confidence)
@@ -60,9 +60,9 @@ def estimate(values: Floats, confidence: float = 0.95) -> Estimates:
 
 
 def relative_half_widths(found: Estimates) -> Floats:
-    """Return half the width of each interval as a share of its centre: 0.02 for ± 2 %.
+    """Return the half-width of each interval as a share of its centre: 0.02 for ± 2 %.
 
-    NaN where there is no interval; 0 where all values are equal, even to zero.
+    NaN where there is no interval; 0 where all values are equal, even if they are zero.
     """
     width = found.high - found.low
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Claims drawn from many comparisons at once, and what is certain of all of them together."""
+"""Adjust the p values of many comparisons, so that all claims hold together."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tare.stats.ratios import Ratios
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PValues:
-    """What speaks against no difference, and against one as large as the margin, in each column.
+    """The p values of no difference, and of a difference as large as the margin, for each column.
 
     A difference may be claimed where `difference_adjusted` is at most 1 − confidence, and equivalence where
-    `equivalence_adjusted` is. `size` counts the columns with p values; `level` is what a plain p value of
-    one more claim of a difference would have to reach, at a single look.
+    `equivalence_adjusted` is. `size` counts the columns with p values. `level` is the plain p value that one
+    more claim of a difference would need, at a single look.
     """
 
     difference: Floats
@@ -42,12 +42,12 @@ def p_values(
     """Return the p values of N columns, adjusted such that the claims of each kind hold together.
 
     Each column tests two null hypotheses, "no difference" and "as large as the margin". Claims of a
-    difference are one family and claims of equivalence another, each with N members and each adjusted by
-    itself: how many figures are equivalent says nothing of whether another one differs.
+    difference form one family and claims of equivalence another. Each has N members and is adjusted by
+    itself, since the number of equivalent figures says nothing about whether another figure differs.
 
     HOLM keeps the chance of any false claim of its kind at α = 1 − confidence. FDR keeps the expected share
-    of false ones among the claims of its kind at α. Without correction α is that of each column alone.
-    With `looks`, those of each column, all of that holds of all looks together.
+    of false claims of its kind at α. Without correction, α applies to each column alone. `looks` gives the
+    looks of each column; with it, all of this holds over all looks together.
     """
     difference, equivalence = difference_p_values(found), equivalence_p_values(found, margin)
     adjust = _ADJUSTMENTS[correction]

@@ -1,4 +1,4 @@
-"""The interval of a ratio of two means that were measured in the same blocks, and may be next to 0."""
+"""Compute the interval of a ratio of two means from the same blocks, which may be close to 0 (Fieller)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from tare.stats.intervals import Floats, t_factors
 
 _FLAT = 1e-12
-"""Below this share of its other term a coefficient is rounding, not curvature."""
+"""Below this share of its other term, a coefficient is rounding and not curvature."""
 
 
 def fieller(above: Floats, below: Floats, confidence: float) -> tuple[float, float | None]:
     """Return the ends of the ratios mean(above)/mean(below) that the blocks do not exclude.
 
-    The high end is None where ever greater ratios are not excluded, as `below` may be 0. `above` and
-    `below` are one number a block. Fieller 1954, J. R. Stat. Soc. B 16:175.
+    The high end is None where arbitrarily large ratios are not excluded, because `below` may be 0. `above`
+    and `below` have one number per block. Fieller 1954, J. R. Stat. Soc. B 16:175.
     """
     found = ends(above, below, confidence)
     ratio = float(above.mean() / below.mean())
@@ -25,9 +25,9 @@ def fieller(above: Floats, below: Floats, confidence: float) -> tuple[float, flo
 
 
 def ends(above: Floats, below: Floats, confidence: float) -> tuple[float, ...]:
-    """Return the ratios R, in rising order, at which mean(above − R·below) is just t standard errors off 0.
+    """Return the ratios R, rising, at which mean(above − R·below) is exactly t standard errors from 0.
 
-    They are the roots of a quadratic: none, or two; one where it is flat.
+    They are the roots of a quadratic: none or two; or one if the quadratic term vanishes.
     """
     n = len(above)
     q = float(t_factors(np.array([n - 1.0]), confidence)[0]) ** 2 / n
@@ -45,18 +45,18 @@ def _roots(a: float, b: float, c: float, scale: float) -> tuple[float, ...]:
     if square < -_FLAT * b * b:
         return ()
     square = max(square, 0.0)
-    # Numerically stable: no difference of nearly equal numbers.
+    # Numerically stable: avoids the difference of nearly equal numbers.
     half = -(b + math.copysign(math.sqrt(square), b)) / 2
     pair = (half / a, c / half if half else half / a)
     return tuple(sorted(pair))
 
 
 def fieller_intervals(means: Floats, t: Floats) -> tuple[Floats, Floats]:
-    """Return the ends of the ratios mean(above)/mean(below) that many cells allow; NaN where unbounded.
+    """Return the ends of the ratios mean(above)/mean(below) for many cells; NaN where unbounded.
 
-    `means` has one row a cell: mean of below and of above, the variances of both means, and their covariance;
-    `t` are Student's quantiles. An interval is bounded where the mean of below is t standard errors off 0.
-    The low end is at least 0.
+    `means` has one row per cell: the means of below and of above, the variances of both means, and their
+    covariance. `t` are Student's quantiles. An interval is bounded where the mean of below is more than t
+    standard errors from 0. The low end is at least 0.
     """
     v, u, vv, uu, uv = means.T
     square = np.square(t)

@@ -17,7 +17,7 @@ _TOLERANCE = 1e-13
 
 
 class Hockney(NamedTuple):
-    """`latency` is t0 in the unit of time, `bandwidth` r∞ in bytes a unit, `half_size` n½ in bytes."""
+    """`latency` is t0 in the unit of time, `bandwidth` r∞ in bytes per unit, `half_size` n½ in bytes."""
 
     n_blocks: int
     n_sizes: int
@@ -28,14 +28,17 @@ class Hockney(NamedTuple):
 
 
 def fit_hockney(sizes: Sequence[float], times: Floats, confidence: float = 0.95) -> Hockney | str:
-    """Fit the line to `times`, blocks × sizes, or return why not.
+    """Fit the line to `times`, blocks × sizes, or return a reason why this is not possible.
 
-    Least squares of ln t − ln(t0 + m/r∞), over the means of the logarithms of all blocks: noise multiplies,
-    so small messages count as much as large ones, and a slow run no more than a fast one. By least squares of
-    the relative error, slow ones count less, which lowers t0 by 5 % at 20 % noise. Near the fit, logarithms
-    of the parameters follow those of the times in proportion (Seber and Wild 1989, Nonlinear Regression,
-    § 2.1), so each block has its own share in them, and the interval is Student's t of these over the
-    blocks, whatever the times of a block have in common. A size that some block lacks is left out in all.
+    The fit is by least squares of ln t − ln(t0 + m/r∞), over the means of the logarithms of all blocks. Noise
+    is multiplicative, so small messages count as much as large ones, and a slow run as much as a fast one.
+    Least squares of the relative error would give slow runs less weight, which lowers t0 by 5 % at 20 %
+    noise.
+
+    Near the fit, the logarithms of the parameters depend linearly on those of the times (Seber and Wild 1989,
+    Nonlinear Regression, § 2.1). So each block has its own estimate of them, and the interval is Student's t
+    of these estimates. It is valid however the times of a block are correlated. A size that is missing in
+    some block is left out in all.
     """
     m = np.asarray(sizes, np.float64)
     measured = times[np.isfinite(times).any(axis=1)]
@@ -61,7 +64,7 @@ def fit_hockney(sizes: Sequence[float], times: Floats, confidence: float = 0.95)
 
 
 def _refusal(m: Floats, centre: Floats) -> str:
-    """Return why one of the parameters is best 0: a little of it would fit worse than none."""
+    """Return why a parameter is best 0, so that any positive value would fit worse; empty if none is."""
     if (m * (centre - centre.mean())).sum() <= 0:
         return "the time does not grow with the size"
     if (m > 0).all():
@@ -72,7 +75,7 @@ def _refusal(m: Floats, centre: Floats) -> str:
 
 
 def _line(m: Floats, centre: Floats) -> Floats:
-    """Return ln t0 and ln 1/r∞ of the least squares of logarithms."""
+    """Return ln t0 and ln 1/r∞ of the least-squares fit of logarithms."""
     from scipy.optimize import least_squares
 
     start = [centre.min(), centre[m.argmax()] - np.log(m.max())]

@@ -1,4 +1,4 @@
-"""The paired ratio by ranks: an estimate and an interval that no single odd block can move far."""
+"""Estimate the paired ratio by ranks: an estimate and an interval that no single outlier can move far."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tare.stats.walsh import walsh_order_statistics
 class RankRatios:
     """Contender / reference of each cell by ranks; NaN where the cell is not paired in three blocks.
 
-    `confidence` is what the interval reaches. Below six blocks no interval reaches 95 %: even the whole
-    range of n blocks misses the median with a chance of 2 / 2ⁿ.
+    `confidence` is the confidence that the interval reaches. Below six blocks no interval reaches 95 %: even
+    the whole range of n blocks misses the median with probability 2 / 2ⁿ.
     """
 
     ratio: Floats
@@ -31,14 +31,14 @@ class RankRatios:
 def rank_ratios(reference: Floats, contender: Floats, confidence: float = 0.95) -> RankRatios:
     """Return the Hodges–Lehmann estimate of each column, with its exact signed-rank interval.
 
-    With d = ln(c/r) of the n common blocks and their M = n(n + 1)/2 Walsh averages (dᵢ + dⱼ)/2, i ≤ j, in
-    order w(1) … w(M): the estimate is their median, and the interval [w(k + 1), w(M − k)] with the largest
-    k for which P(T ≤ k) ≤ (1 − confidence)/2, where T is Wilcoxon's signed-rank statistic. Where there is
-    none, k = 0: the whole range (Hodges and Lehmann 1963, Ann. Math. Stat. 34:598; Hollander, Wolfe and
-    Chicken 2014, Nonparametric Statistical Methods, 3.2 and 3.3). It takes the ratios of blocks to be
-    symmetric about their centre on the log scale, and nothing more.
+    Let d = ln(c/r) of the n common blocks, and w(1) … w(M) their M = n(n + 1)/2 sorted Walsh averages (dᵢ +
+    dⱼ)/2, i ≤ j. The estimate is the median of the averages. The interval is [w(k + 1), w(M − k)] with the
+    largest k for which P(T ≤ k) ≤ (1 − confidence)/2, where T is Wilcoxon's signed-rank statistic. If there
+    is no such k, then k = 0: the whole range (Hodges and Lehmann 1963, Ann. Math. Stat. 34:598; Hollander,
+    Wolfe and Chicken 2014, Nonparametric Statistical Methods, 3.2 and 3.3). The only assumption is that the
+    ratios of blocks are symmetric about their centre on the log scale.
     """
-    logs = np.sort(log_ratios(reference, contender), axis=0)  # NaN goes last
+    logs = np.sort(log_ratios(reference, contender), axis=0)  # NaN is sorted last
     n_common = np.isfinite(logs).sum(axis=0)
     found = RankRatios(*(np.full(logs.shape[1], np.nan) for _ in range(4)))
     for n in np.unique(n_common[n_common >= MIN_BLOCKS]).tolist():
@@ -54,12 +54,12 @@ def rank_ratios(reference: Floats, contender: Floats, confidence: float = 0.95) 
 
 
 def disagreements(by_t: Ratios, by_ranks: RankRatios) -> npt.NDArray[np.bool_]:
-    """Return where ranks and Student's t tell different stories, so that neither should be quoted alone.
+    """Return where ranks and Student's t disagree, so that neither should be quoted alone.
 
-    Either estimate lies outside the other's interval, or one excludes 1 and the other does not, both at the
-    confidence that the ranks reach.
+    They disagree if either estimate lies outside the other's interval, or if only one interval excludes 1,
+    both at the confidence that the ranks reach.
     """
-    slack = 1e-12  # of rounding, where all blocks are equal and both intervals have no width
+    slack = 1e-12  # for rounding, where all blocks are equal and both intervals have no width
     is_outside = (
         (by_ranks.ratio < by_t.low * (1 - slack))
         | (by_ranks.ratio > by_t.high * (1 + slack))
@@ -83,8 +83,8 @@ def _least_rank(n: int, confidence: float) -> tuple[int, float]:
 def signed_rank_distribution(n: int) -> Floats:
     """Return P(T = t) of Wilcoxon's signed-rank statistic of n blocks, for t = 0 … n(n + 1)/2.
 
-    Exact: each rank is in the sum or not, with even chances, so the generating function is
-    ∏ (1 + xⁱ)/2 over i = 1 … n (Wilcoxon 1945, Biometrics Bulletin 1:80).
+    It is exact. Each rank is in the sum or not, with equal probability, so the generating function is ∏ (1 +
+    xⁱ)/2 over i = 1 … n (Wilcoxon 1945, Biometrics Bulletin 1:80).
     """
     chances = np.zeros(n * (n + 1) // 2 + 1)
     chances[0] = 1.0

@@ -1,4 +1,4 @@
-"""Means with Student t intervals: geometric for positive data, arithmetic for the rest."""
+"""Compute means with Student t intervals: geometric for positive data, arithmetic for the rest."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 MIN_BLOCKS = 3
-"""With fewer blocks there is no interval: two points say next to nothing of their spread."""
+"""With fewer blocks there is no interval: two points say almost nothing about their spread."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Intervals:
     """One centre with its interval for each cell; NaN where the cell has too few blocks for it.
 
-    `error` is the standard error of the centre, for a geometric mean that of its logarithm, and `freedom`
-    its degrees of freedom.
+    `error` is the standard error of the centre; for a geometric mean, that of its logarithm. `freedom` is its
+    degrees of freedom.
     """
 
     n_blocks: Counts
@@ -40,9 +40,9 @@ class Moments:
 
 
 def moments(values: Floats) -> Moments:
-    """Return the moments of each column, in two passes, about its first value.
+    """Return the moments of each column, in two passes, relative to its first value.
 
-    Shifting by the first value keeps columns of equal values exact: their variance is 0, not 1e-17.
+    Subtracting the first value keeps columns of equal values exact: their variance is 0, not 1e-17.
     """
     has_value = np.isfinite(values)
     n_blocks = has_value.sum(axis=0, dtype=np.int64)
@@ -57,7 +57,7 @@ def moments(values: Floats) -> Moments:
 
 
 def first_values(values: Floats) -> Floats:
-    """Return the first finite value of each column, NaN where there is none."""
+    """Return the first finite value of each column; NaN where there is none."""
     if not len(values):
         return np.full(values.shape[1:], np.nan)
     found: Floats = np.take_along_axis(values, np.isfinite(values).argmax(axis=0)[np.newaxis], axis=0)[0]
@@ -67,9 +67,9 @@ def first_values(values: Floats) -> Floats:
 def geometric_intervals(values: Floats, confidence: float) -> Intervals:
     """Return the geometric mean of each column of positive values, with its interval.
 
-    With x = ln v: exp(x̄ ± t(n−1) s/√n). Run times and bandwidths are skewed to the slow side and
-    their noise multiplies, so the log scale is where they are nearest to normal (Limpert, Stahel and
-    Abbt 2001, BioScience 51:341; Hoefler and Belli 2015, SC'15, rule 4 on means of ratios).
+    With x = ln v: exp(x̄ ± t(n−1) s/√n). Run times and bandwidths are skewed to the slow side, and their
+    noise is multiplicative, so they are closest to normal on the log scale (Limpert, Stahel and Abbt 2001,
+    BioScience 51:341; Hoefler and Belli 2015, SC'15, rule 4 on means of ratios).
     """
     first = first_values(values)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -95,13 +95,13 @@ def arithmetic_intervals(values: Floats, confidence: float) -> Intervals:
 
 
 def half_widths(found: Moments, confidence: float) -> Floats:
-    """Return t(n−1) s/√n of each cell, NaN with fewer than three blocks."""
+    """Return t(n−1) s/√n of each cell; NaN with fewer than three blocks."""
     error, freedom = standard_errors(found)
     return t_factors(freedom, confidence) * error
 
 
 def standard_errors(found: Moments) -> tuple[Floats, Floats]:
-    """Return s/√n and n − 1 of each cell, NaN with fewer than three blocks."""
+    """Return s/√n and n − 1 of each cell; NaN with fewer than three blocks."""
     is_enough = found.n_blocks >= MIN_BLOCKS
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.where(is_enough, np.sqrt(found.variance / found.n_blocks), np.nan)

@@ -1,4 +1,4 @@
-"""Fit the laws of scaling: Amdahl, Gustafson, and the Universal Scalability Law, with its knee."""
+"""Fit the scaling laws of Amdahl and Gustafson and the Universal Scalability Law (USL), with its knee."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tare.stats.fieller import fieller
 from tare.stats.intervals import MIN_BLOCKS, Floats, t_factors
 
 MIN_SCALES = {Law.AMDAHL: 3, Law.GUSTAFSON: 3, Law.USL: 4}
-"""One scale more than the law has parameters: with fewer it passes through every point, and explains none."""
+"""One scale more than the law has parameters; with fewer it would pass through every point."""
 
 _NAMES = ("sigma", "kappa")
 
 _NOTHING = 1e-6
-"""A term that changes throughput by less than this share at every scale is none."""
+"""A term that changes throughput by less than this share at every scale counts as 0."""
 
 _Shape = Callable[[Floats, Floats], tuple[Floats, Floats]]
 """Takes p and the parameters without γ; returns log(X/γ) and its derivatives, scales × parameters."""
 
 
 class _Fitted(NamedTuple):
-    """`theta` is (log γ, σ[, κ]); `blocks` holds each block's own, or is empty."""
+    """`theta` is (log γ, σ[, κ]); `blocks` holds the estimates of each block, or is empty."""
 
     theta: Floats
     model: Floats
@@ -37,12 +37,13 @@ def fit_law(
 ) -> LawFit:
     """Fit `law` to `throughput`, blocks × scales, by least squares on its logarithm.
 
-    The residual is relative, as noise is, and 0 ≤ σ ≤ 1, κ ≥ 0. Scales without any value are left out.
-    Where at least three blocks have every scale the fit is to them, and each parameter has an
-    interval: Student's t over each block's own parameters, which are one Gauss–Newton step from the
-    common ones (the delta method with a block as the unit, so that what slows a whole block cancels;
-    Seber and Wild 1989, Nonlinear Regression, ch. 5), cut to the bounds. It holds noise only: that the
-    law may be wrong is what `misfit` shows. Refused with a reason when there are too few scales.
+    The residual is relative, as noise is, with 0 ≤ σ ≤ 1 and κ ≥ 0. Scales without any value are left out.
+    Where at least three blocks have every scale, only these blocks are fitted, and each parameter has an
+    interval. It is Student's t over each block's own parameters, which are one Gauss–Newton step from the
+    common ones, cut to the bounds. This is the delta method with a block as the unit, so that an effect on a
+    whole block cancels (Seber and Wild 1989, Nonlinear Regression, ch. 5). The interval covers noise only;
+    `misfit` shows how well the law fits. The result has a `refusal` with the reason when there are too few
+    scales.
     """
     is_measured = np.isfinite(throughput).any(axis=0)
     p = np.asarray(scales, np.float64)[is_measured]
@@ -51,7 +52,7 @@ def fit_law(
         n = len(p)
         refusal = f"{n} scale{'s were' if n != 1 else ' was'} measured; {law} takes {MIN_SCALES[law]} or more"
         return LawFit(law=law, n_scales=n, refusal=refusal)
-    if (values <= 0).any() or np.isinf(values).any():  # the throughput of a time that is zero is infinite
+    if (values <= 0).any() or np.isinf(values).any():  # a time of zero gives infinite throughput
         return LawFit(law=law, n_scales=len(p), refusal="some values are zero or less")
     fitted = _fit(law, p, np.log(values))
     observed = _centre(np.log(values))
@@ -70,7 +71,7 @@ def fit_law(
 
 
 def _contended(p: Floats, theta: Floats) -> tuple[Floats, Floats]:
-    """Return the shape of Amdahl's law (σ) and of the USL (σ, κ), which has one term more."""
+    """Return the shape of Amdahl's law (σ) or of the USL (σ, κ), which has one more term."""
     terms = np.column_stack([p - 1, p * (p - 1)])[:, : len(theta)]
     below = 1 + terms @ theta
     return np.log(p) - np.log(below), -terms / below[:, np.newaxis]
@@ -86,7 +87,7 @@ _SHAPES: dict[Law, _Shape] = {Law.AMDAHL: _contended, Law.GUSTAFSON: _scaled_up,
 
 
 def _centre(logs: Floats) -> Floats:
-    """Return the mean of each scale over the complete blocks, or over all where those are too few."""
+    """Return the mean of each scale over the complete blocks, or over all blocks if those are too few."""
     complete = logs[np.isfinite(logs).all(axis=1)]
     mean: Floats = np.nanmean(complete if len(complete) >= MIN_BLOCKS else logs, axis=0)
     return mean
@@ -97,7 +98,7 @@ def _fit(law: Law, p: Floats, logs: Floats) -> _Fitted:
 
     shape = _SHAPES[law]
     observed = _centre(logs)
-    scale = float(observed.mean())  # so that the solver sees numbers near 0, whatever the unit
+    scale = float(observed.mean())  # so that the solver works with numbers near 0, in any unit
 
     def residual(theta: Floats) -> Floats:
         off: Floats = theta[0] + shape(p, theta[1:])[0] - (observed - scale)
@@ -124,14 +125,14 @@ def _fit(law: Law, p: Floats, logs: Floats) -> _Fitted:
 
 
 def _at_bounds(theta: Floats, p: Floats) -> Floats:
-    """Return parameters that are next to 0 as 0: the solver comes near a bound, and never quite there."""
+    """Return the parameters with values near 0 set to 0, since the solver never reaches a bound."""
     reach = np.array([np.inf, p.max() - 1, p.max() * (p.max() - 1)])[: len(theta)]
     found: Floats = np.where(np.abs(theta) * reach < _NOTHING, 0.0, theta)
     return found
 
 
 def _start(law: Law, p: Floats, throughput: Floats) -> Floats:
-    """Return where to start: the laws are linear in p/X, with terms that are not negative."""
+    """Return the starting point: the laws are linear in p/X, with terms that are not negative."""
     from scipy.optimize import nnls
 
     if law is Law.GUSTAFSON:
@@ -145,7 +146,7 @@ def _start(law: Law, p: Floats, throughput: Floats) -> Floats:
 
 
 def _bounds(fitted: _Fitted, confidence: float) -> list[Bounded]:
-    """Return each parameter with the t interval of the blocks' own, cut to where it can lie."""
+    """Return each parameter with the t interval of the blocks' estimates, cut to its valid range."""
     if not len(fitted.blocks):
         return [Bounded(float(value)) for value in fitted.theta]
     n = len(fitted.blocks)
@@ -154,7 +155,7 @@ def _bounds(fitted: _Fitted, confidence: float) -> list[Bounded]:
     half = factor * fitted.blocks.std(axis=0, ddof=1) / np.sqrt(n)
     least = np.array([-np.inf, 0.0, 0.0])[: len(centre)]
     most = np.array([np.inf, 1.0, np.inf])[: len(centre)]
-    # At a bound the fit and the centre of the steps differ: the interval reaches to both.
+    # At a bound, the fit and the centre of the steps differ: the interval includes both.
     low = np.minimum(np.clip(centre - half, least, most), fitted.theta)
     high = np.maximum(np.clip(centre + half, least, most), fitted.theta)
     rows = zip(fitted.theta.tolist(), low.tolist(), high.tolist(), strict=True)
@@ -169,8 +170,8 @@ def _exp(one: Bounded) -> Bounded:
 def _knee(fitted: _Fitted, confidence: float) -> Bounded | None:
     """Return √((1 − σ)/κ) with Fieller's interval, whose high end is None where κ may be 0.
 
-    The ratio (1 − σ)/κ has no t interval of its own, as κ may be next to 0; Fieller's set of all ratios
-    that the data do not exclude is exact for it (Fieller 1954, J. R. Stat. Soc. B 16:175).
+    The ratio (1 − σ)/κ has no t interval of its own, as κ may be close to 0. Fieller's set of all ratios that
+    the data do not exclude is exact for it (Fieller 1954, J. R. Stat. Soc. B 16:175).
     """
     _, sigma, kappa = fitted.theta.tolist()
     if kappa <= 0 or sigma >= 1:

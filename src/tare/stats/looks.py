@@ -1,8 +1,9 @@
-"""Verdicts that were looked at before more blocks were measured, and are looked at again.
+"""Adjust verdicts for repeated looks, where more blocks are measured after an undecided verdict.
 
-Whoever measures on because a verdict is undecided gives chance another chance: with 5 % at every look some 13
-to 17 % of studies of nothing end with a difference. So the looks share what one is allowed: alpha is spent
-(Lan and DeMets 1983, Biometrika 70:659; Jennison and Turnbull 2000, Group Sequential Methods, ch. 7).
+Measuring more because a verdict is undecided gives chance another opportunity. With 5 % at every look, some
+13 to 17 % of studies without any difference end with a claimed difference. So all looks share the allowed
+error: alpha spending (Lan and DeMets 1983, Biometrika 70:659; Jennison and Turnbull 2000, Group Sequential
+Methods, ch. 7).
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ import numpy as np
 from tare.stats.intervals import Floats
 
 RESERVE = 0.2
-"""Of the error that is allowed: what the first look leaves for all later ones."""
+"""The share of the allowed error that the first look leaves for all later ones."""
 
 SHOWING_BLOCKS = 20
-"""With fewer blocks nothing shows that the blocks of a side are independent of each other."""
+"""With fewer blocks, nothing shows that the blocks of a side are independent of each other."""
 
 Looks = tuple[int, ...]
-"""How many blocks there were at each look, the present one last."""
+"""The number of blocks at each look; the present look is the last."""
 
 _N_GRID = 81
 _BOUNDS: Floats = np.linspace(0, 12, 161)
-"""Standard errors among which the bound of a look is found."""
+"""Standard errors among which the bound of a look is searched."""
 
 _SMALLEST = 1e-12
 
@@ -33,19 +34,19 @@ _SMALLEST = 1e-12
 def spent(looks: Looks) -> Floats:
     """Return the share of the allowed error that is spent by each look: 1 − RESERVE / (n/n₁)².
 
-    Nobody knows how many looks there will be, or how many blocks: the function of the blocks has no end, and
-    reaches 1 nowhere.
+    The numbers of looks and of blocks are not known in advance. So the function of the blocks has no end, and
+    never reaches 1.
     """
     share: Floats = 1 - RESERVE * np.square(looks[0] / np.array(looks, np.float64))
     return share
 
 
 def sequential_p_values(p_values: Floats, looks: Sequence[Looks]) -> Floats:
-    """Return the least error that would have to be allowed over all looks to reject at the last, by column.
+    """Return the least error over all looks with which the last look would reject, by column.
 
-    Rejecting where it is at most α keeps the chance of any false rejection at any of the looks ≤ α, and it
-    is adjusted for many comparisons like any p value (Liu and Anderson 2008, JASA 103:1621; Ye, Li, Liu and
-    Yao 2013, Stat. Med. 32:1112). `looks` has one entry a column; () leaves a column as it is.
+    Rejecting where it is at most α keeps the chance of a false rejection at any of the looks at most α. It
+    can be adjusted for many comparisons like any p value (Liu and Anderson 2008, JASA 103:1621; Ye, Li, Liu
+    and Yao 2013, Stat. Med. 32:1112). `looks` has one entry per column; () leaves a column unchanged.
     """
     found = p_values.copy()
     for one in set(looks):
@@ -56,7 +57,7 @@ def sequential_p_values(p_values: Floats, looks: Sequence[Looks]) -> Floats:
 
 
 def nominal_level(alpha: float, looks: Looks) -> float:
-    """Return what a plain p value has to reach at the last of `looks`, for α over all of them."""
+    """Return the level that a plain p value must reach at the last of `looks`, for α over all of them."""
     if not looks:
         return alpha
     allowed, nominal = _boundary(looks)
@@ -67,13 +68,13 @@ def _sequential(p_values: Floats, looks: Looks) -> Floats:
     allowed, nominal = _boundary(looks)
     with np.errstate(divide="ignore", invalid="ignore"):
         inner = np.exp(np.interp(np.log(p_values), np.log(nominal), np.log(allowed), right=0.0))
-        outer = p_values * allowed[0] / nominal[0]  # far out both are in proportion
+        outer = p_values * allowed[0] / nominal[0]  # far out, both are proportional
     return np.where(np.isnan(p_values), np.nan, np.where(p_values < nominal[0], outer, inner))
 
 
 @functools.lru_cache(maxsize=512)
 def _boundary(looks: Looks) -> tuple[Floats, Floats]:
-    """Return errors that may be allowed, and for each the level of the last look."""
+    """Return a grid of allowed errors, and for each the level of the last look."""
     allowed = np.geomspace(_SMALLEST, 1.0, 37)
     nominal = np.array([_last_level(alpha, looks) for alpha in allowed.tolist()])
     return allowed, np.maximum.accumulate(nominal)
@@ -82,8 +83,9 @@ def _boundary(looks: Looks) -> tuple[Floats, Floats]:
 def _last_level(alpha: float, looks: Looks) -> float:
     """Return the level of the last look, by the recursion of Armitage et al. (1969, JRSS A 132:235).
 
-    S_k, the sum of the blocks' noise, is normal with n_k as its variance, and so is each step. What is left
-    between the bounds of a look goes on to the next, whose bound is such that it takes what is spent there.
+    S_k, the sum of the blocks' noise, is normal with variance n_k, and so is each step. The probability that
+    stays within the bounds of a look continues to the next look. The bound there is such that it takes the
+    error to be spent at that look.
     """
     from scipy.special import ndtr, ndtri
 

@@ -1,4 +1,4 @@
-"""Whether a series has two modes, so that its mean is a value that hardly ever occurs."""
+"""Test whether a series has two modes, so that its mean is a value that hardly ever occurs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tare.stats.intervals import Floats
 from tare.stats.series import by_length
 
 MIN_FOR_MODES = 10
-"""Below ten values a gap between clusters of three is nothing rare, so none is looked for."""
+"""Below ten values, a gap between clusters of three is not rare, so none is tested."""
 
 _SKEWED = 2.5
-"""How many times as likely at most the same gap is among exponential values, whose tail is thin."""
+"""The same gap is at most this many times as likely among exponential values, which have a thin tail."""
 
 _LEAST_SHARE = 5
 _LEAST_CLUSTER = 3
@@ -23,7 +23,7 @@ _LEAST_CLUSTER = 3
 class Modes:
     """The split of each series at its largest gap, whether or not it is significant.
 
-    `low` and `high` are the means of both clusters; `split` lies amid the gap between them.
+    `low` and `high` are the means of the two clusters; `split` is the middle of the gap between them.
     """
 
     p: Floats
@@ -33,15 +33,17 @@ class Modes:
 
 
 def two_modes(series: Floats) -> Modes:
-    """Return how surely the values of each column fall into two clusters, and where these lie.
+    """Return the p value that the values of each column form two clusters, and where these lie.
 
-    The largest gap between neighbours in size, as a share of the range, among the gaps that leave
-    at least a fifth of the values, and 3, on either side. Were the values uniform, which of all
-    unimodal distributions has the widest gaps amid it, a given gap would exceed the share g with the chance
-    (1 − g)^(n−2) (Pyke 1965, J. R. Stat. Soc. B 27:395), any of k at most k times that, and among exponential
-    values, by simulation, 2.5 times that. A gap counts
-    less the resolution of the values, so that rounding makes no modes. Hartigan's dip finds modes that
-    overlap, too, but not with so few values (Hartigan and Hartigan 1985, Ann. Stat. 13:70).
+    The test uses the largest gap between neighbouring sorted values, as a share g of the range. Only gaps
+    with at least a fifth of the values, and at least 3, on either side are considered. Among unimodal
+    distributions, the uniform one has the widest gaps in its middle. For uniform values, a given gap exceeds
+    g with the probability (1 − g)^(n−2) (Pyke 1965, J. R. Stat. Soc. B 27:395), and any of k gaps with at
+    most k times that. Among exponential values it is 2.5 times that, by simulation.
+
+    The resolution of the values is subtracted from a gap, so that rounding makes no modes. Hartigan's dip
+    test also finds overlapping modes, but not with so few values (Hartigan and Hartigan 1985, Ann. Stat.
+    13:70).
     """
     found = Modes(*(np.full(series.shape[1], np.nan) for _ in range(4)))
     for alike in by_length(series, MIN_FOR_MODES):

@@ -1,6 +1,6 @@
-"""P values that allow for how many questions were asked at once.
+"""Adjust p values for the number of tests made together.
 
-NaN marks a comparison that has no p value; it is not counted among the family.
+NaN marks a comparison without a p value; it does not count as a member of the family.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from tare.stats.intervals import Floats
 def holm(p_values: Floats) -> Floats:
     """Return Holm's step-down adjusted p values: max over ranks k ≤ j of (m − k + 1) p(k), at most 1.
 
-    Rejecting those below α keeps the chance of any false rejection ≤ α, however the tests depend on each
-    other (Holm 1979, Scand. J. Stat. 6:65).
+    Rejecting those below α keeps the chance of any false rejection at most α, however the tests depend on
+    each other (Holm 1979, Scand. J. Stat. 6:65).
     """
     is_known = np.isfinite(p_values)
     known = p_values[is_known]
@@ -29,9 +29,9 @@ def holm(p_values: Floats) -> Floats:
 def benjamini_hochberg(p_values: Floats) -> Floats:
     """Return Benjamini–Hochberg adjusted p values: min over ranks k ≥ j of m p(k) / k, at most 1.
 
-    Rejecting those below α keeps the expected share of false ones among the rejected ≤ α, for tests that are
-    independent or rise and fall together (Benjamini and Hochberg 1995, JRSS B 57:289; Benjamini and
-    Yekutieli 2001, Ann. Stat. 29:1165).
+    Rejecting those below α keeps the expected share of false rejections at most α, for tests that are
+    independent or positively dependent (Benjamini and Hochberg 1995, JRSS B 57:289; Benjamini and Yekutieli
+    2001, Ann. Stat. 29:1165).
     """
     is_known = np.isfinite(p_values)
     known = p_values[is_known]

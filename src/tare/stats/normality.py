@@ -1,4 +1,4 @@
-"""Diagnostic of the assumption behind Student's interval: that the logarithms of ratios are normal."""
+"""Test the assumption behind Student's interval: that the logarithms of ratios are normal."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from tare.stats.series import MIN_SERIES, by_length
 def normality_p_values(logs: Floats) -> Floats:
     """Return the p value of normality of each column of `logs`, blocks × columns; NaN elsewhere.
 
-    Shapiro's and Francia's W', the squared correlation with normal scores (1972, JASA 67:215), with
-    Royston's p value, for 5 to 5,000 values (1993, The Statistician 42:37). A column with fewer, or whose
-    values are all the same, has none. Unlike Shapiro's and Wilk's W, it is found for all columns at once.
+    The statistic is W' of Shapiro and Francia, the squared correlation with normal scores (1972, JASA
+    67:215), with Royston's p value, for 5 to 5,000 values (1993, The Statistician 42:37). A column with fewer
+    values, or with all values equal, has none. Unlike W of Shapiro and Wilk, it is computed for all columns
+    at once.
     """
     from scipy.special import ndtr, ndtri
 

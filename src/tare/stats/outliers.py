@@ -1,4 +1,4 @@
-"""Which values of a series lie far from all others. They are named, never dropped."""
+"""Find values that lie far from all others of a series. They are reported, never dropped."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tare.stats.intervals import Floats
 from tare.stats.series import MIN_SERIES, by_length, resolution
 
 MODIFIED_Z = 3.5
-"""The limit of Iglewicz and Hoaglin, below which no value is an outlier however many there are."""
+"""The limit of Iglewicz and Hoaglin; no value below it is an outlier, however many values there are."""
 
 _MAD_TO_SIGMA = 1.4826
-"""1/Φ⁻¹(3/4): a normal distribution's standard deviation over its median absolute deviation."""
+"""1/Φ⁻¹(3/4): a normal distribution's standard deviation divided by its median absolute deviation."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -32,11 +32,11 @@ class Outliers:
 def outliers(series: Floats, alpha: float = 0.05) -> Outliers:
     """Return the values with a modified z score |x − median| / (1.4826 MAD) beyond 3.5, and not by chance.
 
-    The score and its limit are from Iglewicz and Hoaglin 1993, How to Detect and Handle Outliers, ch. 3.
-    Of few values the MAD may come out small by chance, and the score then large: one in four clean
-    series of five has a score beyond 3.5. So a value must also have n·P(|t| > z) ≤ `alpha` with
-    (n − 1)/2 degrees of freedom: Student's tail falls with that power, and so does the chance of a MAD
-    near 0. It errs on the safe side, as tests by simulation show.
+    The score and its limit are from Iglewicz and Hoaglin 1993, How to Detect and Handle Outliers, ch. 3. With
+    few values the MAD may be small by chance, and then the score is large: one in four clean series of five
+    has a score beyond 3.5. So a value must also satisfy n·P(|t| > z) ≤ `alpha` with (n − 1)/2 degrees of
+    freedom. Student's tail falls with that power, and so does the probability of a MAD near 0. The test is
+    conservative, as simulations in the tests show.
     """
     found = Outliers(
         p=np.full(series.shape[1], np.nan),
@@ -61,9 +61,9 @@ def _modified_z(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _chance(score: Floats, length: int) -> Floats:
-    """Return at most how often any of `length` clean values has such a score.
+    """Return an upper limit of how often any of `length` clean values has such a score.
 
-    The MAD of few values is too small in the mean, by n/(n − 0.8) (Croux and Rousseeuw 1992, COMPSTAT 1:411).
+    The MAD of few values is too small on average, by n/(n − 0.8) (Croux and Rousseeuw 1992, COMPSTAT 1:411).
     """
     from scipy.special import stdtr
 

@@ -1,4 +1,4 @@
-"""What so many blocks can find, and how many more would decide."""
+"""Compute which effect a number of blocks can detect, and how many more would decide."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ POWER = 0.8
 """The chance of finding a detectable effect, as study designs commonly ask (Cohen 1988, 2.4)."""
 
 MOST_BLOCKS = 1000
-"""Beyond so many blocks another design is needed, not more of the same."""
+"""Beyond this number of blocks, another design is needed."""
 
 
 def detectable_effects(found: Ratios, level: float, power: float = POWER) -> Floats:
-    """Return the least slowing of each column that its blocks find with `power`, 0.03 for × 1.03.
+    """Return the least slowdown of each column that its blocks find with `power`, 0.03 for × 1.03.
 
-    It is exp(λ · error + rounding) − 1, with the noncentrality λ at which a two-sided t test at `level`
-    rejects with that chance: P(|T(ν, λ)| > t(ν)) = power (Student's noncentral t; Cohen 1988, ch. 2). NaN
-    where there is no interval. Of medians it is that of the sign test, for normal noise. The broken degrees
-    of freedom of unpaired columns are rounded down, as for a table.
+    It is exp(λ · error + rounding) − 1. Here λ is the noncentrality at which a two-sided t test at `level`
+    rejects with that probability: P(|T(ν, λ)| > t(ν)) = power (Student's noncentral t; Cohen 1988, ch. 2).
+    NaN where there is no interval. For medians it is that of the sign test, for normal noise. The fractional
+    degrees of freedom of unpaired columns are rounded down, as for a table.
     """
     freedom, which = np.unique(np.floor(found.freedom), return_inverse=True)
     shift = _noncentralities(freedom, level, power)[which] * found.error
@@ -34,12 +34,12 @@ def detectable_effects(found: Ratios, level: float, power: float = POWER) -> Flo
 
 
 def more_blocks(found: Ratios, margin: float, level: float, confidence: float) -> Floats:
-    """Return how many more blocks would decide each column if its ratio and its noise stay.
+    """Return how many more blocks would decide each column if its ratio and its noise stay the same.
 
-    The least k for which, with n + k blocks and s = error · √n, t s/√(n + k) at `level` is less than
-    |ln ratio|, so that 1 is excluded, or for which the interval and the one-sided test fit between
-    |ln ratio| and ln(1 + margin), whichever is sooner. NaN without an interval, and where even
-    MOST_BLOCKS would not do. An unpaired column counts the blocks of the side with fewer.
+    With n + k blocks and s = error · √n, it is the least k that meets one of two conditions. Either t s/√(n +
+    k) at `level` is less than |ln ratio|, so that 1 is excluded; or the interval and the one-sided test fit
+    between |ln ratio| and ln(1 + margin). NaN without an interval, and where even MOST_BLOCKS would not be
+    enough. An unpaired column counts the blocks of the side with fewer.
     """
     distance = np.abs(np.log(found.ratio)) - found.rounding
     room = np.log1p(margin) - np.abs(np.log(found.ratio)) - found.rounding
@@ -51,13 +51,13 @@ def more_blocks(found: Ratios, margin: float, level: float, confidence: float) -
     if found.logs.size:
         of_medians = _blocks_of_medians(found, np.log1p(margin), level, confidence)
         needed = np.where(found.design == Design.MEDIAN, of_medians, needed)
-    more = np.maximum(needed - found.n_blocks, 1.0)  # at the brink: one at the least
+    more = np.maximum(needed - found.n_blocks, 1.0)  # at least one more, even if the limit is almost reached
     has_noise = np.isfinite(found.error) | (found.design == Design.MEDIAN)
     return np.where(has_noise & np.isfinite(needed), more, np.nan)
 
 
 def _blocks_of_medians(found: Ratios, margin: float, level: float, confidence: float) -> Floats:
-    """Return how many blocks decide each median, whether for a difference or for equivalence."""
+    """Return how many blocks decide each median, for a difference or for equivalence."""
 
     def above(logs: Floats, limit: float, of_level: float) -> Floats:
         shifted = logs - found.rounding[:, np.newaxis]
@@ -70,7 +70,7 @@ def _blocks_of_medians(found: Ratios, margin: float, level: float, confidence: f
 
 
 def _blocks_for(room: Floats, scatter: Floats, confidence: float) -> Floats:
-    """Return the least n at which t(n − 1)/√n · scatter is below `room`; inf where MOST_BLOCKS is too few."""
+    """Return the least n with t(n − 1)/√n · scatter below `room`; inf where MOST_BLOCKS is too few."""
     n = np.arange(MIN_BLOCKS, MOST_BLOCKS + 1, dtype=np.float64)
     widths = t_factors(n - 1, confidence) / np.sqrt(n)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -86,7 +86,7 @@ def _noncentralities(freedom: Floats, level: float, power: float) -> Floats:
 
 @functools.lru_cache(maxsize=4096)
 def _noncentrality(freedom: float, level: float, power: float) -> float:
-    """Return λ at which a t test rejects with chance `power`, by bisection to the last bits."""
+    """Return λ at which a t test rejects with probability `power`, by bisection to the last bits."""
     from scipy.special import stdtrit
 
     if not freedom > 0:
@@ -104,11 +104,11 @@ def _noncentrality(freedom: float, level: float, power: float) -> float:
 def power_of_t(freedom: float, noncentrality: float, critical: float) -> float:
     """Return P(|T(ν, λ)| > t), of Student's noncentral t.
 
-    T = (Z + λ)/√(V/ν) exceeds t on either side just where V < ν(Z + λ)²/t², so this is the mean over the
-    normal Z of the chance of that χ²(ν) value: ∫ φ(z) P(ν/2, ν(z + λ)²/2t²) dz, P being the regularised
-    gamma function. The trapezoidal rule on it is exact to rounding, as both parts are smooth and φ falls
-    fast (Trefethen and Weideman 2014, SIAM Review 56:385). scipy.special.nctdtr is NaN at the far
-    quantiles that a correction for many comparisons asks for.
+    T = (Z + λ)/√(V/ν) exceeds t on either side exactly where V < ν(Z + λ)²/t². So the result is the mean over
+    the normal Z of the probability of that χ²(ν) value: ∫ φ(z) P(ν/2, ν(z + λ)²/2t²) dz, where P is the
+    regularised gamma function. The trapezoidal rule is exact to rounding here, as both parts are smooth and φ
+    falls fast (Trefethen and Weideman 2014, SIAM Review 56:385). scipy.special.nctdtr is NaN at the extreme
+    quantiles that a correction for many comparisons needs.
     """
     from scipy.special import gammainc
 
