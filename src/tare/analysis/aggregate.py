@@ -24,8 +24,8 @@ def block_means(*sides: Floats) -> tuple[tuple[Floats, ...], int]:
 
     All sides use the same columns: those with positive values only, and with enough blocks of each side for
     an interval. A block that lacks one of them is NaN, since a mean over other points is a different
-    quantity. A single column is its own mean, whatever its sign. Columns with only zeros, such as the
-    bandwidth of messages of 0 bytes, carry no information and are not counted as left out.
+    quantity. A single column is its own mean, even if values are not positive. Columns with only zeros, such
+    as the bandwidth of messages of 0 bytes, carry no information and are not counted as left out.
     """
     if sides[0].shape[1] == 1:
         return tuple(side[:, 0] for side in sides), 0

@@ -1,6 +1,6 @@
 """Classify figures of merit by aspect (latency, bandwidth, time, performance) and by message size.
 
-A report sentence speaks of one aspect and one range of message sizes.
+A sentence in a report covers one aspect and one range of message sizes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ SMALL_MESSAGE_BYTES = 1024
 """Up to this size, a message's time counts as latency: the message travels eagerly, in a packet or so."""
 
 LARGE_MESSAGE_BYTES = 64 * 1024
-"""From this size on, a message's rate counts as bandwidth: the transfer takes far longer than the start-up.
-"""
+"""From this size on, a message's rate counts as bandwidth: the transfer takes longer than the start-up."""
 
 _DATA_RATE = re.compile(r"(?:[KMGT]i?)?(?:b|B|bits?|[Bb]ytes?)(?:/s|/sec|ps)", re.IGNORECASE)
 

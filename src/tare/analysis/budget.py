@@ -17,10 +17,10 @@ _HOUR = 3600.0
 class Spending:
     """What the attempts of a campaign have cost so far, and what the next ones are expected to cost.
 
-    Every attempt takes time, whatever its result; only measured runs count as runs. `elapsed_s` is wall-clock
-    time during which at least one attempt is under way: starting, running or ending, and also waiting in a
-    queue if the budget counts that. Time at which several attempts overlap counts once. Tare's own work
-    between attempts, and pauses, do not count.
+    Every attempt takes time, including failed ones; only measured runs count as runs. `elapsed_s` is
+    wall-clock time during which at least one attempt is under way: starting, running or ending, and also
+    waiting in a queue if the budget counts that. Time at which several attempts overlap counts once. Tare's
+    own work between attempts, and pauses, do not count.
     """
 
     def __init__(self, budget: Budget) -> None:

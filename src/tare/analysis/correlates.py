@@ -59,8 +59,8 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     """A telemetry figure that differs, with its comparison and the medians over the runs of both sides.
 
     `effect` is a conservative logarithm of the ratio, from the end of its interval nearest to 1: for × 1.5
-    [1.2, 1.9], that is ln 1.2. If all runs of one side have 0, the effect is that of the difference in units
-    of the least difference that counts.
+    [1.2, 1.9], that is ln 1.2. If all runs of one side have 0, the least difference that counts takes the
+    place of 0.
     """
 
     comparison: Comparison

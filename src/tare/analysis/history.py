@@ -192,10 +192,10 @@ def _most(changes: Iterable[tuple[float, int]]) -> int:
 
 
 def _further(attempts: Iterable[Attempt], retrying: Collection[int]) -> tuple[int, int, int]:
-    """Return how many attempts repeat a successful run, a failed run, and an interrupted run.
+    """Return how many attempts repeat a run that succeeded, one that failed, and one that was broken.
 
-    If a successful run fails when it is repeated, it still counts as successful, unless a session in
-    `retrying` tried it again.
+    A run is broken if the infrastructure failed or tare ended. If a successful run fails when it is repeated,
+    it still counts as successful, unless a session in `retrying` tried it again.
     """
     last: dict[tuple[int, str], Attempt] = {}
     done: set[tuple[int, str]] = set()

@@ -19,7 +19,10 @@ from tare.stats.ratios import were_apart
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SessionEnds:
-    """The session of each pass, and the sessions at whose end (always the last's) a verdict could be read."""
+    """The session of each pass, and the sessions at whose end a verdict could be read.
+
+    The last session is always one of the latter.
+    """
 
     sessions: npt.NDArray[np.int64]
     ends: tuple[int, ...]

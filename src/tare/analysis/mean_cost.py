@@ -23,7 +23,7 @@ MANY = 20
 """With this many runs, the 95th percentile is not simply the worst run."""
 
 _LEAST = 0.001
-"""A smaller difference never counts, whatever the margin."""
+"""A smaller difference never counts, for any margin."""
 
 _MEANS = {Better.LOWER: Mean.ARITHMETIC, Better.HIGHER: Mean.HARMONIC}
 

@@ -16,7 +16,7 @@ from tare.core.plan import Plan
 
 
 class Passing(NamedTuple):
-    """The runs of a block that a session makes: all its cases in order, and those that already succeeded.
+    """The cases of a block that a session runs, in order, and those of them that succeeded before (`again`).
 
     `parted` is the subset of `again` that succeeded in one session with the cases they are compared with, but
     with an interruption in between, such as a night (see `tare.analysis.interrupted_blocks`).

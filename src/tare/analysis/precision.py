@@ -57,7 +57,7 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
 
     An undecided ratio with a narrow interval lies at the margin, which is a result in itself. If _MANY_BLOCKS
     would narrow the interval to the margin, the row itself says how many more blocks it needs. A machine with
-    more load than CPUs is reported in any case. Too few blocks are no fault of the machine.
+    more load than CPUs is reported even then. Too few blocks are no fault of the machine.
     """
     from scipy.special import ndtri
 

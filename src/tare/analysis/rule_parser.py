@@ -1,4 +1,4 @@
-"""Read a rule. The language is small, and all of it is this grammar:
+"""Parse rules, such as ``overhead(network=overlay) > 5 %``. This is the whole grammar:
 
 rule       = and {"or" and}
 and        = not {"and" not}

@@ -202,7 +202,7 @@ def _rows(side: dict[Pass, Figure], blocks: Sequence[Pass]) -> Iterator[dict[Poi
 
 
 def _relative(values: Floats) -> Floats:
-    """Return values as shares of their mean; for values that are zero or less and have no logarithm."""
+    """Return values as shares of their mean; used where some are zero or less and have no logarithm."""
     if (values == values[0]).all():
         return np.zeros(len(values))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -118,7 +118,7 @@ def not_to_be_told(found: Ratios, reference: Floats, contender: Floats) -> Float
     """Return r₁ of paired columns with fewer than LEAST_BLOCKS where it is certain (p ≤ 0.05), else NaN.
 
     So few blocks do not show how many of them count, so no verdict can be drawn from them. With five blocks,
-    it is never certain, whatever their values.
+    it is never certain, for any values.
     """
     seen = lag_one(_logs(found, reference, contender))
     return np.where((seen.p <= _SURE) & (found.n_blocks < LEAST_BLOCKS), seen.r, np.nan)

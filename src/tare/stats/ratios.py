@@ -31,7 +31,7 @@ class Design(enum.IntEnum):
     NONE = 0
     """One side or both have no value."""
     PAIRED = 1
-    """Block against block: whatever slows a whole block slows both sides, and cancels."""
+    """Block against block: an effect on a whole block affects both sides, and cancels."""
     UNPAIRED = 2
     """All blocks against all blocks, where fewer than three blocks have both sides."""
     ARITHMETIC = 3
@@ -89,7 +89,7 @@ def ratios(
     column's interval (see `tare.stats.rounding`).
     """
     design = _designs(reference, contender)
-    if mean is Mean.HARMONIC:  # the harmonic mean of rates is the arithmetic mean of their times
+    if mean is Mean.HARMONIC:  # the harmonic mean of rates comes from the arithmetic mean of their times
         is_positive = design != Design.ARITHMETIC  # else there is no harmonic mean
         with np.errstate(divide="ignore", invalid="ignore"):
             inverse = 1 / contender, 1 / reference
