@@ -1,1 +1,1 @@
-"""From a plan to attempts: blocks, retries, time-outs, the stopping rule and resume."""
+"""Run a plan as attempts: blocks, retries, time-outs, the stopping rule and resuming a campaign."""

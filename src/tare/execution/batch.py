@@ -1,4 +1,7 @@
-"""Attempts as tasks of a batch system: many under way, on nodes that it chooses."""
+"""Run attempts as tasks of a batch system, such as Slurm or Kubernetes.
+
+Many tasks may be queued or running at a time. The batch system chooses their nodes.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from tare.execution.staging import StagedFolder, compose_stages, keep, require_r
 
 
 class _Flight(NamedTuple):
-    """An attempt under way, with the stages that its task runs."""
+    """An in-flight job: an attempt that is or will be submitted, and the stages that its task runs."""
 
     case: Case
     attempt: Attempt
@@ -38,15 +41,20 @@ class _Flight(NamedTuple):
 
 
 class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """What a batch executor works with, for the campaign in `folder`, an absolute path.
+    """The parameters of a batch executor.
 
-    `campaign` names its jobs. `traffic` reads counters out of the files of nodes, `environment` records
-    the facts of where a task landed and returns their hash, `hostnames` what the nodes of an attempt call
-    themselves, where that tells ranks apart. `sampler` is where the program that watches
-    nodes lies, None where nothing does, and `settle` makes figures of what it saw. So does `counter` for what
-    counts packets; `gather` keeps in an attempt's folder what was counted on its nodes. `label` is this
-    session's, by which attempts' folders on storage paths are named; they stay where it `keeps_storage`.
-    `on_wait` is told what an attempt waits for, and of an empty reason when it goes on.
+    - `folder` is the campaign's folder, an absolute path. `campaign` is a part of the names of its jobs.
+    - `traffic` reads network counters out of the files that nodes wrote.
+    - `environment` records the facts of the nodes on which a task ran, and returns their hash.
+    - `hostnames` returns the host names of an attempt's nodes. It is empty where host names do not identify
+      nodes.
+    - `sampler` is the path of the telemetry sampler, None if there is none. `settle` computes figures from
+      its recordings.
+    - `counter` is the path of the packet counter, None if there is none. `gather` stores in an attempt's
+      folder what was counted on its nodes.
+    - `label` is the label of this session. It is a part of the names of attempts' folders on storage paths.
+      These folders are kept if `keeps_storage` is true.
+    - `on_wait` is called with the reason why an attempt waits, and with an empty reason when it continues.
     """
 
     folder: Path
@@ -68,7 +76,7 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BatchExecutor:
-    """Hands attempts to a scheduler, and judges what lands (see Executor)."""
+    """Submits attempts to a scheduler, and judges their job results (see Executor)."""
 
     def __init__(self, setup: BatchSetup) -> None:
         self._setup = setup
@@ -78,16 +86,17 @@ class BatchExecutor:
         setup.scheduler.tell_waits(self._wait_for)
 
     def has_room(self, case: Case) -> bool:
-        """Return whether another job may be in flight; a packed one takes what comes (see Executor)."""
+        """Return whether another task may be submitted, or join the job being packed (see Executor)."""
         platform = self._setup.composer.site.platforms[case.platform]
         if platform.is_packed:
             return len(self._to_submit) == len(self._flights)
         return not self._to_submit and len(self._flights) < platform.in_flight
 
     def start(self, case: Case, run: Run, number: int) -> None:
-        """Lay out the attempt's folder and submit it, or hold it until its allocation is full (see Executor).
+        """Prepare the attempt's folder and submit it (see Executor).
 
-        Raises DiskFull when there is no room for its evidence.
+        On a packed platform, hold it until the allocation is submitted as one job. Raises DiskFull if the
+        disk has no room for its evidence.
         """
         require_room(self._setup.folder)
         with self._told():
@@ -105,7 +114,7 @@ class BatchExecutor:
             self._submit()
 
     def adopt(self, begun: Sequence[tuple[Case, Run, int]]) -> Collection[Run]:
-        """Take over the tasks that are still queued, running or landed (see Executor)."""
+        """Take over tasks that are queued or running, or have ended meanwhile (see Executor)."""
         found: dict[str, tuple[_Flight, Run]] = {}
         for case, run, number in begun:
             attempt = self._attempt(case, run, number)
@@ -117,7 +126,7 @@ class BatchExecutor:
         return [found[name][1] for name in names]
 
     def wait(self) -> Sequence[Attempt]:
-        """Submit what is held, then wait for what lands next (see Executor)."""
+        """Submit the held tasks, then wait for the next tasks that end (see Executor)."""
         with self._told():
             self._submit()
             if self._refused:
@@ -130,9 +139,9 @@ class BatchExecutor:
             ]
 
     def _require_room(self, job_results: Sequence[JobResult]) -> None:
-        """Raise DiskFull where no room is left by now: what landed may be cut short, and must not count.
+        """Raise DiskFull if the disk is full: the outputs may be cut short, so the tasks must not count.
 
-        Nor may the next session take it over: without its record a task has not landed.
+        The records of their end are removed too, so that the next session does not take these tasks over.
         """
         if not job_results:
             return
@@ -157,7 +166,7 @@ class BatchExecutor:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Raise what keeps the campaign's files from being written, such as a full disk, as CampaignError."""
+        """Turn an OSError on the campaign's files, such as a full disk, into a CampaignError."""
         try:
             yield
         except OSError as error:
@@ -198,12 +207,12 @@ class BatchExecutor:
         return _Flight(case, attempt, stages, task)
 
     def _sampler(self, case: Case) -> SharedSampler | None:
-        """Return what watches the nodes of `case`; None where nothing does."""
+        """Return the telemetry sampler for the nodes of `case`; None if they are not sampled."""
         program, period_s = self._setup.sampler, self._setup.plan.telemetry.period_of(case.platform)
         return None if program is None or period_s is None else SharedSampler(program, period_s)
 
     def _counter(self, case: Case, network: Network | None) -> SharedCounter | None:
-        """Return what counts the packets of `case`; None where nothing does."""
+        """Return the packet counter for `case`; None if its packets are not counted."""
         program = self._setup.counter
         if program is None or network is None or not self._setup.plan.telemetry.counts_packets(case.platform):
             return None
@@ -218,7 +227,7 @@ class BatchExecutor:
         return dict(self._setup.settle(in_flight_job.task.folder, span))
 
     def _submit(self) -> None:
-        """Submit what is held as one job; what the scheduler refuses, the infrastructure has failed."""
+        """Submit the held tasks as one job; a refusal by the scheduler is an infrastructure failure."""
         tasks, self._to_submit = self._to_submit, []
         if not tasks:
             return
@@ -237,7 +246,7 @@ class BatchExecutor:
                 )
 
     def _keep_products(self, in_flight_job: _Flight, job_result: JobResult) -> tuple[StagedFolder, str]:
-        """Keep what the stages that ended well have made; return the last one, and what it lacks."""
+        """Cache the products of the stages that succeeded; return the last stage and what it did not make."""
         cache = StageCache(self._setup.folder / "cache")
         names = [one.stage.name for one in in_flight_job.stages]
         n_ran = names.index(job_result.step) + 1 if job_result.step in names else 0
@@ -295,10 +304,11 @@ class _Spans(TypedDict):
 
 
 def _spans(submitted_at: float, landed_at: float, job_result: JobResult) -> _Spans:
-    """Return what a task took besides its program, between two moments of this machine's clock.
+    """Return the seconds that a task spent outside its program: queued, starting and ending.
 
-    When the program began is told by its node, whose clock may be another: what is before and after it lies
-    within the whole, and only its parts are off by the difference of the clocks.
+    `submitted_at` and `landed_at` are times of this machine's clock. The time when the program began comes
+    from its node, whose clock may differ. So the sum of the three spans is right, and only the division
+    between them is wrong by the difference of the clocks.
     """
     whole_s = max(landed_at - submitted_at, 0.0)
     besides_s = max(whole_s - job_result.exit.elapsed_s, 0.0)
@@ -321,9 +331,10 @@ def make_task(
     stages: Sequence[StagedFolder] | None = None,
     owner: str | None = None,
 ) -> Task:
-    """Return an attempt of `case` in the folder `work` as a task; of all its stages where none are named.
+    """Return the task of an attempt of `case` in the folder `work`.
 
-    `owner` names its own folder on the storage path.
+    `stages` are the stages to run, None for all of them. `owner` is a part of the name of the attempt's
+    folder on the storage path.
     """
     if stages is None:
         stages = compose_stages(composer, case, work, owner)

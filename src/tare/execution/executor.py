@@ -1,4 +1,8 @@
-"""Who carries attempts out: one at a time here, or many at a time elsewhere."""
+"""Executors run attempts: one at a time here, several at a time, or as jobs of a batch system.
+
+This module has the protocol `Executor`, the serial executor, and the executor that delegates to one executor
+for each backend.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,10 @@ from tare.core.case import Case, Run
 
 
 class Executor(Protocol):
-    """Takes attempts, and gives them back when they have ended."""
+    """Starts attempts, and returns them when they have ended."""
 
     def has_room(self, case: Case) -> bool:
-        """Return whether an attempt of `case` may begin now. True of any case when nothing is under way."""
+        """Return whether an attempt of `case` may begin now. Always True when no attempt is running."""
         ...
 
     def start(self, case: Case, run: Run, number: int) -> None:
@@ -25,35 +29,35 @@ class Executor(Protocol):
         ...
 
     def wait(self) -> Sequence[Attempt]:
-        """Wait until something may have ended; return what has, with what came of it."""
+        """Wait until attempts may have ended; return those that have, with their results (maybe none)."""
         ...
 
     def abandon(self) -> None:
-        """End everything that is under way; it does not come back any more."""
+        """End all running attempts; `wait` does not return them any more."""
         ...
 
 
 class SerialExecutor:
-    """Carries out one attempt at a time, here and now."""
+    """Runs one attempt at a time, in this process."""
 
     def __init__(self, execute: Callable[[Case, Run, int], Attempt]) -> None:
         self._execute = execute
         self._next: tuple[Case, Run, int] | None = None
 
     def has_room(self, case: Case) -> bool:
-        """Return whether nothing is under way (see Executor)."""
+        """Return whether no attempt is running (see Executor)."""
         return self._next is None
 
     def start(self, case: Case, run: Run, number: int) -> None:
-        """Begin an attempt (see Executor); it is carried out in `wait`."""
+        """Begin an attempt (see Executor); `wait` runs it."""
         self._next = (case, run, number)
 
     def adopt(self, begun: Sequence[tuple[Case, Run, int]]) -> Collection[Run]:
-        """Return none: what this machine ran ended with the session that ran it (see Executor)."""
+        """Return none: attempts on this machine end with the session that ran them (see Executor)."""
         return ()
 
     def wait(self) -> Sequence[Attempt]:
-        """Carry out the attempt that was begun (see Executor)."""
+        """Run the attempt that was begun (see Executor)."""
         if self._next is None:
             return ()
         try:
@@ -62,15 +66,14 @@ class SerialExecutor:
             self._next = None
 
     def abandon(self) -> None:
-        """Forget the attempt; what it had started ended with `wait` (see Executor)."""
+        """Forget the attempt; the processes that it started have ended with `wait` (see Executor)."""
         self._next = None
 
 
 class PlatformExecutors:
-    """One executor for each platform's backend, of which only one has anything under way at a time.
+    """Delegates to one executor for each platform's backend; only one of them runs attempts at a time.
 
-    Runs of two backends may share nodes that neither knows the other to use, and benchmarks must not
-    disturb each other.
+    Two backends may use the same nodes without knowing of each other. Benchmarks must not disturb each other.
     """
 
     def __init__(self, by_platform: Mapping[str, Executor]) -> None:
@@ -78,7 +81,7 @@ class PlatformExecutors:
         self._under_way: dict[str, int] = dict.fromkeys(self._names(), 0)
 
     def has_room(self, case: Case) -> bool:
-        """Return whether the case's executor has room and no other one is at work (see Executor)."""
+        """Return whether the case's executor has room and no other executor runs attempts (see Executor)."""
         own = self._name(case)
         is_alone = all(count == 0 for name, count in self._under_way.items() if name != own)
         return is_alone and self._by_platform[case.platform].has_room(case)
@@ -89,7 +92,7 @@ class PlatformExecutors:
         self._under_way[self._name(case)] += 1
 
     def adopt(self, begun: Sequence[tuple[Case, Run, int]]) -> Collection[Run]:
-        """Let each executor take over what is its own (see Executor)."""
+        """Let each executor take over the attempts of its own platforms (see Executor)."""
         adopted: list[Run] = []
         for name in self._under_way:
             found = self._by_platform[name].adopt([one for one in begun if self._name(one[0]) == name])
@@ -98,7 +101,7 @@ class PlatformExecutors:
         return adopted
 
     def wait(self) -> Sequence[Attempt]:
-        """Wait for the executors that are at work (see Executor)."""
+        """Wait for the executors that run attempts (see Executor)."""
         ended: list[Attempt] = []
         for name, count in self._under_way.items():
             if count:
@@ -108,13 +111,13 @@ class PlatformExecutors:
         return ended
 
     def abandon(self) -> None:
-        """End everything that is under way (see Executor)."""
+        """End all running attempts (see Executor)."""
         for name in self._under_way:
             self._by_platform[name].abandon()
             self._under_way[name] = 0
 
     def _names(self) -> list[str]:
-        """Return the first platform of each executor, by which the executor is known here."""
+        """Return the first platform of each executor; it serves as the executor's name here."""
         first = {id(executor): name for name, executor in reversed(self._by_platform.items())}
         return list(first.values())
 

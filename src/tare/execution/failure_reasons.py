@@ -1,9 +1,10 @@
-"""Why a run failed, in the program's own words: out of both streams, and what ranks wrote into files.
+"""Find the reason why a run failed in its output: standard output, standard error, and files of ranks.
 
-Launchers frame what a program says (Open MPI's and PRRTE's blocks between dashes, Hydra's banner, srun's and
-slurmstepd's lines), report its signals, and repeat it for each rank. The frame is left out; where the program
-said nothing, it tells which rank ended and how. The first error is told, since others follow from it. Of a
-Python traceback, it is the last line.
+Launchers print text around a program's output: Open MPI's and PRRTE's blocks between dashes, Hydra's banner,
+srun's and slurmstepd's lines. They also report signals, and repeat messages for each rank. That text is left
+out. If the program itself printed nothing, the launcher's text still tells which rank ended and how.
+
+The reason is the first error, because later errors follow from it. Of a Python traceback it is the last line.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from tare.execution.launcher_output import (
 from tare.execution.tracebacks import exception_of, is_traceback, without_ignored
 
 _MOST = 300
-"""Characters of a reason that are a program's."""
+"""How many characters of a program's output a reason quotes at most."""
 _END = 60
-"""Those of them that are of its end, where it is cut."""
+"""How many of these characters come from the end of the text, if it is cut."""
 _HEAD, _TAIL = 64 << 10, 256 << 10
-"""Bytes of an output's beginning and end that are looked through."""
+"""How many bytes of an output are read from its beginning and from its end."""
 
 _STRONG = re.compile(
     r"""(?<![\w.-])(?:[A-Za-z_.]*Error|ERROR|[A-Za-z_.]*Exception)\b(?!\s*[=(]?\s*0\b)(?:[:!]|\s(?!=))
@@ -69,20 +70,20 @@ _OF_NO_WEIGHT = re.compile(
       | \bassuming\b | \busing\ default | \b(?:falling|fall)\ back\b | :\ Success$""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""What a line says that has an error's words, and after which its program went on."""
+"""Words of a line that reads like an error although the program continued after it."""
 _OF_SYSTEM = re.compile(
     r"""\b(?:No\ space\ left\ on\ device|Disk\ quota\ exceeded|Read-only\ file\ system|Too\ many\ open\ files
       |Cannot\ allocate\ memory|Input/output\ error|Stale\ (?:NFS\ )?file\ handle|Permission\ denied
       |No\ such\ file\ or\ directory|Connection\ (?:refused|reset\ by\ peer|timed\ out))\b""",
     re.VERBOSE,
 )
-"""Errors of the system that some programs only warn of, before they end over what follows from them."""
+"""Operating system errors that some programs print as a warning, before a later error ends them."""
 _WARNED = re.compile(
     r"""^\W*warning\b.{0,40}?\b(?:unable\ to|cannot|can't|could\ ?n(?:o|')t|failed\ to)\s
       +(?:create|open|read|write|access|find|load|connect|allocate)\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""What a program warned of, went on, and ended over what follows from it."""
+"""Warnings of a failed operation, after which a program continues until a later error ends it."""
 _NUMBER = r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eEdD]))(?:[eEdD][-+]?\d+)?"
 _FIGURE = re.compile(
     rf"""^(?!\W*(?:\S+:\s)?(?i:error|fatal\ error)\s*[:!]\s*[A-Za-z])  # unlike: ERROR: negative rho = -1.0
@@ -95,15 +96,15 @@ _FIGURE = re.compile(
       \s*(?:%|\w{{1,4}})?[\s,;.)]*$""",
     re.VERBOSE,
 )
-"""An error that was computed, with its value: what programs print when all is well."""
+"""A computed error, such as a residual, with its value: programs print these when all is well."""
 _BUT = re.compile(r"\b(?:did not|negative|diverg\w+|nan)\b", re.IGNORECASE)
 _BARE = re.compile(r"^\W*(?:ERROR|Error|error)\W*\d+\W*$")
 _LAST = 20
-"""In how many of the last lines of an output words are looked for that may mean anything further up."""
+"""How many of the last lines of an output are searched for weak error words (`_WEAK`)."""
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])|[\ufeff\ufffd]+(?=\w)")
-"""Colours and the like of terminals (ECMA-48), and marks of byte order."""
+"""Terminal escape sequences such as colours (ECMA-48), and byte order marks."""
 _OF_RANK = re.compile(r"^(?:\[rank ?\d+\]:|\[\d+,\d+\]<std\w+>:) ?", re.MULTILINE)
-"""What PyTorch's and Open MPI's launchers put before each line of a rank."""
+"""The prefix that PyTorch's and Open MPI's launchers put before each line of a rank."""
 _OF_GROMACS = frozenset(
     f"{head}:"
     for head in (
@@ -114,9 +115,9 @@ _OF_GROMACS = frozenset(
         "Internal error (bug)", "Communication error (possible bug)", "Range checking error (possible bug)",
     )
 )  # fmt: skip
-"""See src/gromacs/utility/errorcodes.cpp."""
+"""The heads of GROMACS' error messages (src/gromacs/utility/errorcodes.cpp)."""
 _ASIDE = re.compile(r"^(?:Function|MPI rank|Program|Source file|From [\w:]+|in file)\b|^[-=*#%!|+~]{4,}$")
-"""What programs put between an error's head and its text: where in their own source it arose."""
+"""Lines between an error's head and its text: the place in the program's source, or a rule."""
 _BOX = re.compile(r"^[!|*#%]+\s+(.*?)(?:\s*[!|*#%]+)?$")
 _HEAD_ALONE = re.compile(r"^\W*(?:FATAL )?(?:ERROR|Error|error)\W*$")
 _THROWN = "terminate called"
@@ -125,9 +126,10 @@ _STACK = re.compile(r"^\(?\w+\)?\(\d*\)\.*: ?(.*)")
 
 
 def reason_of(work: Path, outputs: Iterable[str]) -> str:
-    """Return why the program failed that wrote `outputs`, files of `work` in order of their weight.
+    """Return why the program failed, from its `outputs`: files in the folder `work`, most important first.
 
-    Empty where they say nothing. What is no error, but the last that was said, is told as that.
+    Empty if the files are empty. If they hold no error, the reason is the last line, introduced as the last
+    that was printed.
     """
     texts = [_read(work / name) for name in outputs]
     said = [_said(text) for text in texts]
@@ -136,7 +138,7 @@ def reason_of(work: Path, outputs: Iterable[str]) -> str:
     if found := _error(texts, said):
         is_consequence = "ssertion" in found and warned and not _OF_SYSTEM.search(found)
         return _cut(f"{warned}; {found}" if is_consequence else found)
-    # who aborts says why before; what another signal ends does not come to it
+    # a program that aborts has printed why; a program that another signal ends prints nothing about it
     if frame is not None and frame.is_signal and frame.code != signal.SIGABRT:
         return _cut(frame.sentence)
     tails = [[line for line in lines[-_LAST:] if not _OF_NO_WEIGHT.search(line)] for lines in said]
@@ -149,7 +151,7 @@ def reason_of(work: Path, outputs: Iterable[str]) -> str:
 
 
 def error_of(work: Path, outputs: Iterable[str]) -> str:
-    """Return the first error that a program told of in so many words; empty where it did not."""
+    """Return the first explicit error in a program's output; empty if there is none."""
     texts = [_read(work / name) for name in outputs]
     return _cut(_error(texts, [_said(text) for text in texts]))
 
@@ -159,7 +161,10 @@ def _said(text: str) -> list[str]:
 
 
 def _last(frame: LauncherFrame | None, said: list[list[str]]) -> str:
-    """Return how a rank ended and the last that was printed, which stands alone where it is of errors."""
+    """Return how a rank ended and the last line printed.
+
+    If no rank's end is known, and the last line that matters is on the first stream, return that line alone.
+    """
     printed = [[line.strip() for line in lines if line.strip()] for lines in said]
     lasts = [(number, lines[-1]) for number, lines in enumerate(printed) if lines]
     weighty = [one for one in lasts if not _is_harmless(one[1]) and not _OF_NO_WEIGHT.search(one[1])]
@@ -177,21 +182,21 @@ def _last(frame: LauncherFrame | None, said: list[list[str]]) -> str:
 
 
 def _system(lines: list[str]) -> str:
-    """Return the first error of the system that is told of; empty where there is none that matters."""
+    """Return the first operating system error in `lines`; empty if there is none that matters."""
     told = (line for line in lines if _OF_SYSTEM.search(line) and not _OF_NO_WEIGHT.search(line))
     return next((_without_rank(line) for line in told), "")
 
 
 def _warning(said: list[list[str]]) -> str:
-    """Return the first warning of something that could not be done; empty where there is none."""
+    """Return the first warning of a failed operation; empty if there is none."""
     told = (line for lines in said for line in lines if _WARNED.search(line))
     return next((_without_rank(line) for line in told if not _OF_NO_WEIGHT.search(line)), "")
 
 
 def abort_of(work: Path, outputs: Iterable[str]) -> str:
-    """Return which rank ended badly as its launcher tells, whatever the launcher's own exit code.
+    """Return the reason if the launcher's output reports a failed rank; empty if it reports none.
 
-    Empty where it tells nothing. mpirun ends with 0 after MPI_Abort with 0.
+    The launcher's exit code does not matter: mpirun exits with 0 after MPI_Abort with 0.
     """
     names = list(outputs)
     frame = frame_of([_read(work / name) for name in names])
@@ -205,7 +210,7 @@ def _error(texts: list[str], said: list[list[str]]) -> str:
 
 
 def _first(pattern: re.Pattern[str], said: Iterable[list[str]]) -> str:
-    """Return the first error in what was said on one stream after the other."""
+    """Return the first error in the output, one stream after the other."""
     for lines in said:
         for number, line in enumerate(lines):
             if is_traceback(line):
@@ -216,7 +221,7 @@ def _first(pattern: re.Pattern[str], said: Iterable[list[str]]) -> str:
 
 
 def _is_harmless(line: str) -> bool:
-    """Return whether a line that has an error's words tells of none."""
+    """Return whether a line with the words of an error reports no error."""
     if _HARMLESS.search(line):
         return True
     others = re.sub(r"(?i)errors?", "", line)
@@ -225,7 +230,7 @@ def _is_harmless(line: str) -> bool:
 
 
 def _whole(lines: list[str], number: int) -> str:
-    """Return an error with what belongs to it: indented lines below it, and what follows a colon."""
+    """Return an error with the lines that belong to it: indented lines below, and lines after a colon."""
     head = _without_rank(lines[number])
     if head in _OF_GROMACS:
         return _of_gromacs(lines[number:])
@@ -234,7 +239,7 @@ def _whole(lines: list[str], number: int) -> str:
     if _THROWN in head:
         return _of_thrown(head, lines[number + 1 : number + 12])
     parts = [head]
-    is_foam = "FOAM FATAL" in head or "FATAL CALLED" in head  # of OpenFOAM and of WRF
+    is_foam = "FOAM FATAL" in head or "FATAL CALLED" in head  # OpenFOAM and WRF
     for line in lines[number + 1 : number + 12]:
         part = _without_rank(line)
         is_open = parts[-1].endswith(":") or (is_foam and len(parts) < 3) or _HEAD_ALONE.match(parts[-1])
@@ -249,7 +254,7 @@ def _whole(lines: list[str], number: int) -> str:
 
 
 def _of_gromacs(lines: list[str]) -> str:
-    """Return GROMACS' error, which may stand among the same lines of another rank."""
+    """Return GROMACS' error message, which may be mixed with the same lines of another rank."""
     parts: list[str] = []
     for line in lines[:30]:
         part = line.strip()
@@ -266,7 +271,7 @@ def _of_gromacs(lines: list[str]) -> str:
 
 
 def _of_stack(head: str, below: list[str]) -> str:
-    """Return MPICH's error with the deepest line of its stack that says something."""
+    """Return MPICH's error with the deepest line of its error stack that has a text."""
     depth = ""
     for line in below:
         match = _STACK.match(line.strip())
@@ -278,7 +283,7 @@ def _of_stack(head: str, below: list[str]) -> str:
 
 
 def _of_thrown(head: str, below: list[str]) -> str:
-    """Return C++'s exception, which may stand among the same words of other ranks."""
+    """Return the message of a C++ exception, which may be mixed with the same message of other ranks."""
     head = f"{_THROWN}{head.rpartition(_THROWN)[2]}"
     for line in below:
         for what in line.split("what():")[1:]:
@@ -288,16 +293,17 @@ def _of_thrown(head: str, below: list[str]) -> str:
 
 
 def _without_rank(line: str) -> str:
-    """Return a line without the rank that some programs and MPIs put before it, and out of its box."""
+    """Return a line without its rank prefix and without the box characters around it."""
     line = re.sub(r"^\[\d+\](?:\s|$)|^Abort\(-?\d+\)[^:]*: ", "", line.strip())
     match = _BOX.match(line)
     return match[1] if match else line
 
 
 def _opening(block: str) -> str:
-    """Return the first paragraph of a launcher's message, and what it announces.
+    """Return the first paragraph of a launcher's message.
 
-    Of a long one it is the first sentence, with what stands below as ``Component: nonsense``.
+    If it ends with a colon, the next paragraph is added. If it is long, and facts such as
+    ``Component: nonsense`` follow, return its first sentence with these facts.
     """
     first, _, rest = block.partition("\n\n")
     if first.rstrip().endswith(":"):
@@ -316,7 +322,7 @@ def _cut(text: str) -> str:
 
 
 def _read(path: Path) -> str:
-    """Return the beginning and the end of a file; nothing where it cannot be read."""
+    """Return the beginning and the end of a file as text; empty if it cannot be read."""
     try:
         with SafeFolder(path.parent, path.name).reader() as file:
             size = file.seek(0, os.SEEK_END)
@@ -334,9 +340,10 @@ def _read(path: Path) -> str:
 
 
 def outputs_of(work: Path, stdout: str, stderr: str, output: str) -> Iterator[str]:
-    """Yield the files in which a program may have said why it failed: errors first.
+    """Yield the names of files that may hold the reason of a failure, standard error first.
 
-    `output` is the workload's own; of one that each rank has (``rsl.error.0000``), those of all ranks.
+    `output` is the workload's own output file. If each rank has one (``rsl.error.0000``), the files of up to
+    1024 ranks are included.
     """
     yield stderr
     yield stdout

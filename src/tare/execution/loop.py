@@ -1,4 +1,8 @@
-"""Pass over the blocks of a plan until every run has its answer; go on where an earlier session ended."""
+"""Run a plan block by block until every run has a result, resuming where an earlier session ended.
+
+Takes a plan, an executor, and the attempts of earlier sessions from the journal. Records every block and
+every attempt in the journal, and reports progress after each attempt.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +31,10 @@ _MOST_FAULTS_IN_A_ROW = 3
 
 
 class Log(Protocol):
-    """Where the loop records what happens, before it goes on."""
+    """The record of events (the journal). The loop writes each event to it before it continues."""
 
     def block_began(self, block: int, order: list[str], again: list[str]) -> None:
-        """Record that a pass over a block begins, with the order of its runs, and which it makes again."""
+        """Record that a pass over a block begins: its cases in order, and the cases that it repeats."""
         ...
 
     def attempt_began(self, case: str, block: int, attempt: int, at: float) -> None:
@@ -38,15 +42,15 @@ class Log(Protocol):
         ...
 
     def attempt_ended(self, attempt: Attempt) -> None:
-        """Record durably what came of an attempt."""
+        """Record the result of an attempt durably."""
         ...
 
 
 class Rule(Protocol):
-    """Says which cases need another block, once the least number of blocks has been run."""
+    """The stopping rule: which cases need another block after the minimum number of blocks."""
 
     def add(self, attempt: Attempt) -> None:
-        """Take in a measured run that came out well."""
+        """Add a measured attempt that succeeded."""
         ...
 
     def wanted(self) -> set[str]:
@@ -55,7 +59,11 @@ class Rule(Protocol):
 
 
 class LoopState(msgspec.Struct, frozen=True):
-    """How far a campaign is, after an attempt or before one; `eta_s` is None until it can be told."""
+    """The progress of a campaign, before or after an attempt.
+
+    `eta_s` is the remaining time in seconds, None until it can be estimated. `last` is the attempt that has
+    just ended, None when one is about to begin.
+    """
 
     n_done: int
     n_runs: int
@@ -68,15 +76,19 @@ class LoopState(msgspec.Struct, frozen=True):
 class Loop:
     """The state machine over blocks, runs and attempts.
 
-    `executor` carries attempts out. `rule` says which cases go on beyond the least number of blocks; without
-    one, all do, to the most. `history` holds the attempts of earlier sessions, `begun` those of them
-    that have no end on record. What is run next follows from the plan and the attempts so far alone, so
-    an interruption changes nothing. `session` numbers the present session: what an earlier one has run is not
-    run again, unless what is left has nothing else to be compared with that ran beside it (see Outstanding).
-    `passes` are the passes that were begun so far, with what they were to run once more. `on_left` is told
-    what is left to be run when it begins, and the case of each warm-up run before it; `on_stopped` of a
-    program of which no more runs begin, since all failed in the same way, or it could not be started
-    (`started`, see Stopped).
+    The next run depends only on the plan and on the attempts so far. So an interruption changes nothing.
+
+    - `executor` runs the attempts.
+    - `rule` says which cases continue after the minimum number of blocks. Without a rule, all cases continue
+      to the maximum.
+    - `history` holds the attempts of earlier sessions. `begun` holds the attempts whose end is not recorded.
+    - `orders` gives the cases of each block that has begun, in their order.
+    - `session` is the number of this session. A run that an earlier session finished is repeated only if a
+      remaining run has no other partner to be compared with in the same session (see Outstanding).
+    - `passes` are the passes that have begun so far, each with the cases that it was to repeat.
+    - `on_left` is called at the start with the remaining runs and with the case of each warm-up run.
+    - `on_stopped` is called with a sentence when no more runs of a program begin. The reason is that all its
+      runs failed in the same way, or that it could not be started (see Stopped, which also takes `started`).
     """
 
     def __init__(
@@ -129,22 +141,24 @@ class Loop:
             self._take(run, attempt, is_settled=attempt.is_settled and not is_tried_again)
 
     def left(self) -> list[Passing]:
-        """Return what is left to be run, block by block, of the blocks that are planned so far."""
+        """Return the remaining runs of the blocks that are planned so far, block by block."""
         blocks = range(1, max([self.plan.repeats.min, *self._orders]) + 1)
         found = (self._outstanding.of_block(block, self._order(block)) for block in blocks)
         return [one for one in found if one.order]
 
     def run(self) -> None:
-        """Run everything that is still to be run.
+        """Run everything that remains.
 
-        Raises what the executor and the log raise; what is under way is then ended, and lost.
+        Raises what the executor and the log raise. Attempts that are still running are then ended, and their
+        results are lost.
         """
         try:
             self._adopt()
             for block, cases in self._blocks():
                 if not self._launch(block, self._begin(block, cases)):
                     break
-                # Warm-up ends before what is measured begins; precision is known when all have landed.
+                # Warm-up runs end before measured runs begin. Precision is known only when all runs have
+                # ended.
                 if block == 0 or block >= self.plan.repeats.min:
                     self._land_all()
             self._land_all()
@@ -157,7 +171,7 @@ class Loop:
             self._executor.abandon()
 
     def _adopt(self) -> None:
-        """Take over what an earlier session began and can still end; record the rest as lost."""
+        """Take over attempts of an earlier session that can still end; record the others as lost."""
         begun = {Run(one.block, one.case): one for one in self._begun if one.case in self._cases}
         adopted = self._executor.adopt(
             [(self._cases[run.case], run, one.attempt) for run, one in begun.items()]
@@ -174,11 +188,12 @@ class Loop:
                 self._log.attempt_ended(one)
 
     def _blocks(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield warm-up passes (0 and below), the blocks of the plan, then what precision asks for.
+        """Yield each block with its cases in order.
 
-        Each with the order of its cases. A session that goes on is warm enough for the passes it has had;
-        a new one warms up the cases that it is going to run. A block beyond the least number begins only
-        where the whole of it fits into the budget: half a block compares nothing.
+        Warm-up passes (block 0 and below) come first, then the blocks of the plan, then the blocks that the
+        precision needs. A new session warms up the cases that it will run. A continued session that has run
+        measured blocks needs no warm-up. A block after the minimum number begins only if the whole block fits
+        into the budget, because half a block compares nothing.
         """
         repeats = self.plan.repeats
         cold = self.cold()
@@ -209,7 +224,7 @@ class Loop:
         return self._spent.has_room([case])
 
     def may_go_on(self) -> bool:
-        """Return whether precision may ask for more than what is left by now."""
+        """Return whether the stopping rule may still add runs to those that remain now."""
         repeats = self.plan.repeats
         if self._rule is None or repeats.max == repeats.min:
             return repeats.max > max([repeats.min, *self._orders])
@@ -221,7 +236,10 @@ class Loop:
         return {case for case in self._cases for block in blocks if case not in self._orders.get(block, [])}
 
     def cold(self) -> set[str]:
-        """Return the cases that this session is going to run, unless it is warm, or has no room for any."""
+        """Return the cases that need warm-up runs: those that this session will run.
+
+        Empty if the session has already run measured blocks, or if no case fits into the budget.
+        """
         if self._is_warm or not self.plan.warmup:
             return set()
         cases = {case for passing in self.left() for case in passing.order}
@@ -230,7 +248,7 @@ class Loop:
         return cases if any(self._spent.has_room([case]) for case in cases) else set()
 
     def _order(self, block: int) -> list[str]:
-        """Return the cases of a block in its order: all, or of one beyond the least those that it has."""
+        """Return the cases of a block in order: all, or after the minimum only those that belong to it."""
         order = [case.id for case in self.plan.order(block)]
         if block <= self.plan.repeats.min:
             return order
@@ -238,12 +256,12 @@ class Loop:
         return [case for case in order if case in known]
 
     def _joining(self) -> set[str]:
-        """Return the cases added later that precision asks for, with what they are held against."""
+        """Return the later-added cases that the stopping rule wants, and the cases compared with them."""
         joining = self._late & self._wanted() if self._late else set()
         return joining | {one for one, other in self._compared if other in joining}
 
     def _begin(self, block: int, cases: list[str]) -> list[str]:
-        """Return what is to be run of a block, in its order, which is recorded before any of it begins."""
+        """Return the runs of a block that remain, in order; record the order before any of them begins."""
         is_new = block not in self._orders
         passing = self._outstanding.of_block(block, cases)
         self._orders[block] = list(dict.fromkeys([*self._orders.get(block, []), *cases]))
@@ -265,10 +283,10 @@ class Loop:
         return {case.id for case in self.plan.cases} if self._rule is None else self._rule.wanted()
 
     def _launch(self, block: int, order: Sequence[str]) -> bool:
-        """Begin the runs of a block that have no answer yet; return False where the budget ends it."""
+        """Begin the runs of a block that have no result yet; return False if the budget stops the block."""
         for case in order:
             run = Run(block, case)
-            while run in self._under_way:  # of an earlier session, and needed once more
+            while run in self._under_way:  # an attempt of an earlier session; the run is needed once more
                 self._land()
             if self._outstanding.is_answered_now(run):
                 continue
@@ -281,14 +299,14 @@ class Loop:
         return True
 
     def _is_stopped(self, run: Run) -> bool:
-        """Return whether a run would only fail as all of its program did, and say so once."""
+        """Return whether no more runs of this run's program begin, since all failed alike; report it once."""
         for said in self._stopped.news([self._cases[run.case]]):
             _LOG.warning("a program is stopped", extra=fields(why=said))
             self._on_stopped(said)
         return run not in self._n_tries and self._stopped.is_stopped(self._cases[run.case])
 
     def _start(self, run: Run) -> None:
-        """Begin an attempt of `run` as soon as there is room for it."""
+        """Begin an attempt of `run` as soon as the executor has room for it."""
         case = self._cases[run.case]
         while not self._executor.has_room(case):
             self._land()
@@ -307,7 +325,7 @@ class Loop:
             self._land()
 
     def _land(self) -> None:
-        """Wait for attempts that end, and record them; try again what the infrastructure has failed."""
+        """Wait for attempts to end and record them; retry those that failed for infrastructure reasons."""
         for attempt in self._executor.wait():
             run = Run(attempt.block, attempt.case)
             del self._under_way[run]
@@ -325,7 +343,7 @@ class Loop:
             self._count_fault(attempt)
 
     def _count_fault(self, attempt: Attempt) -> None:
-        """Raise BackendError when the infrastructure has failed one run after the other too often."""
+        """Raise BackendError when too many runs in a row failed for infrastructure reasons."""
         self._faults_in_a_row = 0 if attempt.is_settled else self._faults_in_a_row + 1
         if self._faults_in_a_row >= _MOST_FAULTS_IN_A_ROW:
             raise BackendError(
@@ -334,7 +352,7 @@ class Loop:
             )
 
     def _take(self, run: Run, attempt: Attempt, *, is_settled: bool) -> None:
-        """Take in what came of an attempt, now or in an earlier session."""
+        """Add the result of an attempt, of this or an earlier session, to the state of the loop."""
         self._spent.add(attempt, is_settled=is_settled)
         self._outstanding.take(attempt, is_settled=is_settled)
         self._stopped.take(attempt, is_settled=is_settled)
@@ -349,7 +367,7 @@ class Loop:
 
 
 def _late(cases: Collection[str], history: Sequence[Attempt]) -> set[str]:
-    """Return the cases that the first session did not run: they were added later, or it ended before."""
+    """Return the cases that the first session did not run: added later, or the session ended before them."""
     sessions = [one.session for one in history]
     first = {one.case for one in history if one.session == min(sessions)}
     return set(cases) - first if first else set()
@@ -368,7 +386,7 @@ def _interrupted(run: Run, number: int, session: int, at: float) -> Attempt:
 
 
 def _tell_end(attempt: Attempt, *, is_tried_again: bool) -> None:
-    """Log how an attempt ended, and whose fault it was if it did not come out well."""
+    """Log how an attempt ended and, if it did not succeed, whether program or infrastructure caused that."""
     is_done = attempt.state is State.DONE
     whose = {True: "infrastructure", False: "program" if attempt.state is State.FAILED else None}
     _LOG.log(

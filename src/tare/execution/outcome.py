@@ -1,4 +1,8 @@
-"""Judge what an attempt left behind: done, failed or invalid, and why."""
+"""Judge an attempt after it ended: done, failed or invalid, and why.
+
+The checks are, in order: clocks, exit code and signals, parsed figures, network, rank placement, and
+processes that outlived the ranks. They read the exit status and the files in the attempt's folder.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,7 @@ _FATAL = (
 
 
 class Outcome(NamedTuple):
-    """How an attempt came out, before its numbers are kept."""
+    """The state of a judged attempt, with the reason and the name of the check that failed."""
 
     state: State
     reason: str = ""
@@ -53,7 +57,7 @@ class Outcome(NamedTuple):
 
 
 class TrafficSeen(NamedTuple):
-    """What carried the data between nodes: the evidence, its strength, and the MPI's own words."""
+    """The network that carried the data: the evidence, its strength, and the transport that MPI reported."""
 
     evidence: str = ""
     proof: Proof | None = None
@@ -61,7 +65,7 @@ class TrafficSeen(NamedTuple):
 
 
 class ProgramOutput(NamedTuple):
-    """What the libraries said of the transport, what comes of it, and whether it names the case's network."""
+    """The transport that the libraries reported, the outcome, and whether it confirms the case's network."""
 
     chosen: str
     outcome: Outcome
@@ -69,7 +73,7 @@ class ProgramOutput(NamedTuple):
 
 
 class StagesEnd(NamedTuple):
-    """How the last stage that ran ended; `lacking` says what it should have made and did not."""
+    """How the last stage that ran ended; `lacking` names the product that it should have made and did not."""
 
     exit: Exit
     stdout: str
@@ -87,9 +91,9 @@ def judge(
     timeout_s: float,
     hostnames: Collection[str] = (),
 ) -> Attempt:
-    """Return `attempt` with its state and, where it is done, what was measured in the folder `work`.
+    """Return `attempt` with its state and, if it is done, the measurements from the folder `work`.
 
-    `hostnames` are what its hosts call themselves; empty where that is not known.
+    `timeout_s` is the time-out in seconds. `hostnames` are the host names of its nodes, empty if unknown.
     """
     workload = composer.workloads[case.workload]
     attempt = msgspec.structs.replace(attempt, elapsed_s=end.exit.elapsed_s)
@@ -126,17 +130,17 @@ def judge(
 
 
 _LEAST_SHARE = 0.001
-"""Of the time of a run: what a clock was set by less changes no figure that it gives."""
+"""A clock change smaller than this share of the run's time does not change its figures noticeably."""
 
 
 _N_TOLD = 5
-"""As many processes are named in a reason."""
+"""How many processes a reason names at most."""
 
 
 def judge_clocks(attempt: Attempt) -> Outcome | None:
-    """Return why a run cannot count that was timed by clocks which did not only pass; None where they did.
+    """Return a failure if a clock was set, or the machine was suspended, during the run; else None.
 
-    It says nothing of the program, whether that came out well or not: it failed for its infrastructure.
+    This is an infrastructure failure, whether the program succeeded or not.
     """
     reason, took_s = "", attempt.elapsed_s
     if took_s < 0:
@@ -159,7 +163,7 @@ def parse_output(workload: Workload, work: Path) -> Parsed:
     """Return what the workload's parser finds in its output file; a missing file is a problem."""
     folder, _, name = workload.output.rpartition("/")
     place = SafeFolder(work, *([folder] if folder else []))
-    # Some programs put the date into the name of their report.
+    # The name may be a pattern, since some programs put the date into the name of their report.
     found = place.files(name)[-1] if place.files(name) else place / name
     try:
         with os.fdopen(found.open(), encoding="utf-8", errors="replace") as lines:
@@ -177,7 +181,7 @@ def parse_file(workload: Workload, path: Path) -> Parsed:
 
 
 _PARSE_S, _PARSE_BYTES_PER_S = 60.0, 1e6
-"""What a parser may take: a minute, and longer the longer its file. Most read 10 to 50 MB a second."""
+"""The time limit of a parser: one minute, plus one second per MB. Most parsers read 10 to 50 MB a second."""
 
 
 def _parse(workload: Workload, lines: TextIO) -> Parsed:
@@ -196,14 +200,14 @@ def _parse(workload: Workload, lines: TextIO) -> Parsed:
 def _parsed(workload: Workload, lines: Iterable[str]) -> Parsed:
     try:
         return workload.parse(lines)
-    except Exception as error:  # a plug-in's parser may do anything; the run is on record all the same
+    except Exception as error:  # a plug-in's parser may raise anything; the run must be recorded nevertheless
         return Parsed(problems=(f"the parser of {workload.name} broke: {type(error).__name__}: {error}",))
 
 
 def judge_exit(end: StagesEnd, timeout_s: float, work: Path, output: str = "") -> Outcome | None:
-    """Return why the programs failed, or None when all of them ended well.
+    """Return why the programs failed, or None if all of them succeeded.
 
-    `output` is the file that the workload writes its figures to, and perhaps why there are none.
+    `output` is the file to which the workload writes its figures. It may also hold the error message.
     """
     ended = end.exit
     where = f"stage {end.stage} " if end.stage else ""
@@ -232,9 +236,10 @@ def judge_exit(end: StagesEnd, timeout_s: float, work: Path, output: str = "") -
 
 
 def judge_survivors(outcome: Outcome, ended: Exit) -> Outcome:
-    """Return `outcome`, or that a run does not count, since processes outlived its ranks.
+    """Return `outcome`, or make the run invalid if processes outlived its ranks.
 
-    What could not be ended ran beside it; what held its launcher up was ended, but the run took longer by it.
+    Lingerers delayed the launcher's exit and were then ended: the run took longer because of them. Survivors
+    could not be ended and may disturb this and other runs.
     """
     if ended.lingerers:
         what = f"its ranks had ended, but not {_named(ended.lingerers)}: left behind, it held the launcher up"
@@ -252,14 +257,14 @@ def _named(processes: Sequence[str]) -> str:
 
 
 def _spoilt(outcome: Outcome, what: str, check: str) -> Outcome:
-    """Return that a run does not count for `what`; of one that does not count already, the reason with it."""
+    """Return a done outcome as invalid because of `what`; append `what` to the reason of any other."""
     if outcome.state is State.DONE:
         return Outcome(State.INVALID, what, check=check)
     return outcome._replace(reason=f"{outcome.reason}; {what}")
 
 
 def judge_figures(workload: Workload, parsed: Parsed) -> Outcome:
-    """Return whether what was read counts, and if not, why."""
+    """Return whether the parsed output is complete and has figures, and if not, why."""
     if parsed.problems:
         return Outcome(State.INVALID, "; ".join(parsed.problems[:3]), check="output")
     if not parsed.is_complete:
@@ -270,7 +275,7 @@ def judge_figures(workload: Workload, parsed: Parsed) -> Outcome:
 
 
 def _quoted(outcome: Outcome, work: Path, names: Sequence[str]) -> Outcome:
-    """Return `outcome` with the error that a program told of which ended with 0 and printed no figures."""
+    """Return `outcome` with the error that the program printed, if it exited with 0 but gave no figures."""
     error = error_of(work, names) if outcome.check in {"output", "complete"} else ""
     if not error or error in outcome.reason:
         return outcome
@@ -280,7 +285,7 @@ def _quoted(outcome: Outcome, work: Path, names: Sequence[str]) -> Outcome:
 def judge_network(
     attempt: Attempt, case: Case, composer: Composer, work: Path, parsed: Parsed
 ) -> tuple[TrafficSeen, Outcome]:
-    """Return what carried the data between nodes, and whether it is the network of the case."""
+    """Return which network carried the data between nodes, and whether it is the network of the case."""
     site, layout = composer.site, composer.widest(case)
     words = judge_words(case, composer, work)
     network = site.networks[case.network or ""]
@@ -306,18 +311,18 @@ def judge_network(
 
 
 def _is_udp(case: Case, parsed: Parsed) -> bool:
-    """Return whether a run sent datagrams, by what it was asked for or by what it printed."""
+    """Return whether a run used UDP, according to its parameters or to its output."""
     return "udp" in (case.parameters.get("protocol"), *parsed.printed.get("protocol", ()))
 
 
 def _devices(case: Case, composer: Composer) -> tuple[str, ...]:
-    """Return the RDMA devices that the site names for the network of `case`."""
+    """Return the RDMA devices of the case's network: from the site, or from its MPI variables."""
     network = composer.site.networks[case.network or ""]
     return network.devices or named_devices(composer.own_variables(case))
 
 
 def judge_words(case: Case, composer: Composer, work: Path) -> ProgramOutput:
-    """Return what the libraries said of the transport, and whether that is the network of the case."""
+    """Return the transport that the libraries reported, and whether it matches the network of the case."""
     stages = [
         stage for stage in composer.workloads[case.workload].stages(case) if composer.is_heard(case, stage)
     ]
@@ -339,7 +344,7 @@ def judge_words(case: Case, composer: Composer, work: Path) -> ProgramOutput:
 def judge_ranks(
     case: Case, composer: Composer, work: Path, hostnames: Collection[str] = ()
 ) -> tuple[str, Outcome]:
-    """Return where the ranks said that they were, and whether that is what the case asked for."""
+    """Return the rank placement from the placement reports, and whether it matches the case's layout."""
     site, platform = composer.site, composer.site.platforms[case.platform]
     has_own_names = platform.container is not None and platform.container.network != "host"
     evidence = ""
@@ -361,19 +366,19 @@ def judge_ranks(
 
 
 def _said(work: Path, names: Sequence[str]) -> str:
-    """Return what the program said of its failure in these files, to quote it."""
+    """Return the error that the program printed in these files, with a colon before it; empty if none."""
     reason = reason_of(work, names)
     return f": {reason}" if reason else ""
 
 
 def _is_said(work: Path, names: Sequence[str]) -> bool:
-    """Return whether a program printed anything, or may have where its output is not here."""
+    """Return whether the program printed anything; True also if its output files are not here."""
     sizes = [(work / name).stat().st_size for name in names if (work / name).is_file()]
     return any(sizes) or not sizes
 
 
 def _of_signal(code: int | None) -> str:
-    """Return the signal that shells and launchers tell of by 128 and its number; empty where it is none."""
+    """Return the signal behind an exit code of 128 + N, as shells and launchers set it; empty if none."""
     names = [one.name for one in _FATAL if code == 128 + one]
     return f" (128 + {names[0]})" if names else ""
 
