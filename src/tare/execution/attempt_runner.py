@@ -1,4 +1,7 @@
-"""Run one attempt here and now, stage by stage, and see what it did to the network."""
+"""Run one attempt on hosts that Tare reaches directly, stage by stage.
+
+Reads the network counters before and after the stages, samples telemetry meanwhile, and judges the result.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +35,14 @@ from tare.probes.placement import ranks_folder
 class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
     """Runs attempts of the campaign in `folder`, an absolute path.
 
-    `counters` returns what has crossed each interface of the hosts so far; `environment` the hash of
-    the recorded facts of the hosts that a case uses, `hostnames` what the hosts of an attempt call
-    themselves. `label` prefixes the marks of its processes. `telemetry` watches the hosts meanwhile,
-    and `storage` gives attempts folders of their own on storage paths. `clock` tells when an
-    attempt begins. Ranks try so many times to go before other programs of their nodes.
+    - `storage` gives each attempt a folder of its own on storage paths.
+    - `boost_tries` is how many times a rank tries to raise the priority of its session on its node.
+    - `counters` returns the network counters of the hosts.
+    - `environment` returns the hash of the recorded facts of the hosts of a case.
+    - `label` is the prefix of the job labels of its processes.
+    - `hostnames` returns the host names of an attempt's hosts.
+    - `clock` returns the time at which an attempt begins.
+    - `telemetry` samples the hosts during an attempt.
     """
 
     folder: Path
@@ -53,14 +59,14 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
     telemetry: Telemetry = NoTelemetry()
 
     def execute_on(self, nodes: tuple[str, ...], case: Case, run: Run, number: int) -> Attempt:
-        """Run an attempt on these nodes of the site."""
+        """Run an attempt on `nodes` of the site (see execute)."""
         there = msgspec.structs.replace(self, composer=self.composer.on(nodes))
         return there.execute(case, run, number)
 
     def execute(self, case: Case, run: Run, number: int) -> Attempt:
-        """Run attempt `number` of `run` and return what came of it.
+        """Run attempt `number` of `run` and return its result.
 
-        Raises DiskFull when there is no room for its evidence; the attempt must then not count.
+        Raises DiskFull if the disk has no room for its evidence; the attempt must then not count.
         """
         attempt = Attempt(
             case=case.id,
@@ -96,7 +102,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         return self.composer.signs.text(str(error))
 
     def _owned(self, attempt: Attempt, case: Case, n_killed: int) -> Attempt:
-        """Return a judged attempt as the infrastructure's failure where that is what it was (see owners)."""
+        """Return a judged attempt, as an infrastructure failure if it was one (see fault_owner)."""
         head = self.composer.head(case)
         network = self.composer.site.networks.get(case.network) if case.network else None
         interface = network.interface if network and case.layout.nodes > 1 else None
@@ -107,7 +113,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
 
     @contextmanager
     def _own_storage(self, attempt: Attempt, case: Case) -> Iterator[None]:
-        """Keep a folder of the attempt's own on its storage path, where its programs write to that."""
+        """Provide the attempt's own folder on the storage path, if its programs write there."""
         composer = self.composer
         if not composer.needs_own_storage(case):
             yield
@@ -127,7 +133,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.label}{attempt.case}/{attempt.block}.{attempt.attempt};"
 
     def _carry_out(self, attempt: Attempt, case: Case) -> tuple[Attempt, StagesEnd]:
-        """Run the stages; return the attempt with what was seen of it, and how they ended."""
+        """Run the stages; return the attempt with its traffic and telemetry, and how the stages ended."""
         environment = self.environment(self.composer, case)
         work = self.folder / attempt.folder
         head = self.composer.head(case)
@@ -153,13 +159,13 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         return attempt, end
 
     def _is_here(self, head: str | None) -> bool:
-        """Return whether programs go by the clock of this machine; nodes of a lab do."""
+        """Return whether programs use the clock of this machine; the nodes of a lab do."""
         return head is None or self.composer.site.lab is not None
 
     def _is_whole(self, case: Case, head: str | None) -> bool:
-        """Return whether all of a job descends from the process that starts it.
+        """Return whether all processes of a job descend from the process that starts it.
 
-        Behind ssh nothing does. Podman and docker put containers into control groups of their own.
+        Over ssh none do. Podman and docker put containers into control groups of their own.
         """
         runtime = self.composer.runtime(self.composer.site.platforms[case.platform].runtime)
         return self._is_here(head) and not isinstance(runtime, Engine)
@@ -174,7 +180,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         label: str,
         watched: TelemetryRecord,
     ) -> StagesEnd:
-        """Run the stages in order until one fails; what a stage keeps is not made twice."""
+        """Run the stages in order until one fails; restore the products of a stage that are in the cache."""
         cache = StageCache(self.folder / "cache")
         elapsed_s = 0.0
         for one in stages:
@@ -207,10 +213,11 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def difference(before: Traffic, after: Traffic) -> Traffic:
-    """Return what crossed each interface and port between two readings.
+    """Return the traffic of each interface and port between two readings of the counters.
 
-    What only one reading has came or went meanwhile, as an interface of a container, and is left out. But of
-    a port, and of all interfaces where a reading has none, it could not be read: at least nothing crossed it.
+    An interface that only one reading has appeared or vanished meanwhile, as that of a container, and is left
+    out. But a port that one reading lacks could not be read, and neither could the interfaces if a reading
+    has none at all. Their traffic is unknown: 0 is given as a lower limit.
     """
     return {host: _crossed(before.get(host, {}), after.get(host, {})) for host in {**before, **after}}
 

@@ -1,4 +1,7 @@
-"""From a case to the exact command lines that run it. Pure: starts nothing."""
+"""Build the exact command lines of a case from its workload, platform, network and storage path.
+
+Pure: it starts nothing.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,10 @@ from tare.probes.placement import (
 
 
 class Composer(msgspec.Struct, frozen=True):
-    """What turns cases into commands at one site. `launcher` and `runtime` look one up by its name.
+    """Builds the commands of cases at one site.
 
-    `signs` are what records of these commands have in the place of what the site does not tell.
+    `launcher` and `runtime` look up a plug-in by its name. `signs` are the pseudonyms that replace the names
+    which the site hides, in the records of these commands.
     """
 
     site: Site
@@ -41,8 +45,8 @@ class Composer(msgspec.Struct, frozen=True):
     def hosts(self, case: Case) -> tuple[str, ...]:
         """Return the hosts on which the ranks of `case` start: the site's first nodes, or their pods.
 
-        They are as many as its widest stage takes: a ping-pong uses two nodes, however many there are.
-        None where a batch system chooses them.
+        Their number is that of the case's widest stage: a ping-pong uses two nodes of any site. Empty if a
+        batch system chooses the nodes.
         """
         if self.is_queued(case):
             return ()
@@ -51,11 +55,11 @@ class Composer(msgspec.Struct, frozen=True):
         return tuple(network.host_of(node) for node in nodes) if network else nodes
 
     def on(self, nodes: tuple[str, ...]) -> Composer:
-        """Return what composes for these nodes of the site alone."""
+        """Return a composer that uses only these nodes of the site."""
         return msgspec.structs.replace(self, site=msgspec.structs.replace(self.site, nodes=nodes))
 
     def widest(self, case: Case) -> Layout:
-        """Return the layout of the stage of `case` that takes most nodes."""
+        """Return the layout of the stage of `case` that uses the most nodes."""
         stages = self.workloads[case.workload].stages(case)
         return max((stage.layout or case.layout for stage in stages), key=lambda layout: layout.nodes)
 
@@ -64,7 +68,7 @@ class Composer(msgspec.Struct, frozen=True):
         return self.hosts(case)[0] if self.site.agent and not self.is_queued(case) else None
 
     def is_queued(self, case: Case) -> bool:
-        """Return whether a batch system chooses the nodes of `case`, and when it runs."""
+        """Return whether a batch system chooses the nodes of `case` and the time when it runs."""
         return self.site.platforms[case.platform].is_queued
 
     def compose(
@@ -72,10 +76,10 @@ class Composer(msgspec.Struct, frozen=True):
     ) -> tuple[tuple[Stage, Invocation], ...]:
         """Return each stage of `case` with its command.
 
-        Without `work` the working folder stays ``{work}``; without `owner`, the name of the attempt, the
-        folder of its own on the storage path is shown as ``tare-{run}``.
+        `work` is the working folder; without it, commands contain ``{work}``. `owner` is the name of the
+        attempt; without it, the attempt's own folder on the storage path is ``tare-{run}``.
         """
-        in_pods = self.site.platforms[case.platform].options.pods is not None  # which fill {run} in
+        in_pods = self.site.platforms[case.platform].options.pods is not None  # pods replace {run} themselves
         places = {
             "{storage}": self.own_storage(case, None if in_pods else owner),
             "{storage_path}": self.storage_path(case),
@@ -87,10 +91,10 @@ class Composer(msgspec.Struct, frozen=True):
         )
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the programs of `case`.
+        """Return the stages of `case`.
 
-        A parameter that names ``{storage}`` names an input, which lies on the storage path itself; in a
-        command it is the attempt's own folder there.
+        In a parameter, ``{storage}`` means the storage path itself, because a parameter names an input. In a
+        command, it means the attempt's own folder on the storage path.
         """
         asked = {
             name: value.replace("{storage}", "{storage_path}") if isinstance(value, str) else value
@@ -99,7 +103,7 @@ class Composer(msgspec.Struct, frozen=True):
         return self.workloads[case.workload].stages(msgspec.structs.replace(case, parameters=asked))
 
     def own_storage(self, case: Case, owner: str | None = None) -> str:
-        """Return the folder of the attempt `owner` below the storage path of `case`; empty without one."""
+        """Return the folder of the attempt `owner` on the storage path of `case`; empty without a path."""
         path = self.storage_path(case)
         return f"{path.rstrip('/')}/tare-{owner or '{run}'}" if path else ""
 
@@ -117,17 +121,17 @@ class Composer(msgspec.Struct, frozen=True):
         return with_files(stage, is_heard=self.is_heard(case, stage))
 
     def _own_cpus(self, case: Case, stage: Stage) -> tuple[tuple[int, ...], ...]:
-        """Return the CPUs to which ranks of `stage` are held on each node; none where they are not."""
+        """Return the CPUs to which ranks of `stage` are bound on each node; empty if Tare does not bind."""
         if not stage.is_mpi:
             return ()
         return chosen(stage.layout or case.layout, self.site.platforms[case.platform], self.site)
 
     def is_attested(self, case: Case, stage: Stage) -> bool:
-        """Return whether the ranks of `stage` say where they are when they start."""
+        """Return whether the ranks of `stage` run the placement probe when they start."""
         return self.site.is_attested and is_attested(stage, self.site.platforms[case.platform])
 
     def is_heard(self, case: Case, stage: Stage) -> bool:
-        """Return whether the libraries of `stage` say which transport they chose between nodes."""
+        """Return whether the libraries of `stage` are asked to report their transport between nodes."""
         layout = stage.layout or case.layout
         return (
             self.site.is_heard
@@ -138,7 +142,7 @@ class Composer(msgspec.Struct, frozen=True):
         )
 
     def own_variables(self, case: Case) -> dict[str, str]:
-        """Return what the site itself sets for ranks of `case`: for its network, then for its platform."""
+        """Return the variables that the site sets for ranks of `case`: its network's, then its platform's."""
         platform = self.site.platforms[case.platform]
         network = self.site.networks.get(case.network) if case.network else None
         return (network.options.get(platform.launcher, {}) if network else {}) | platform.env
@@ -155,10 +159,10 @@ class Composer(msgspec.Struct, frozen=True):
         env = {**platform.env, **stage.env}
         if layout.threads > 1:
             env.setdefault("OMP_NUM_THREADS", str(layout.threads))
-        if stage.is_mpi:  # its launcher would add them, and a container must know their names
+        if stage.is_mpi:  # the launcher would add them too, but a container must know their names
             env = self.own_variables(case) | env
         argv = [_fill(word, places) for word in stage.argv]
-        if platform.options.pods is None:  # programs in pods are the image's, which only they can look for
+        if platform.options.pods is None:  # programs in pods belong to the image: only a pod can find them
             argv = _on_path(argv, platform.path)
         program = Invocation(
             argv=tuple(argv), env={name: _fill(value, places) for name, value in env.items()}
@@ -172,7 +176,7 @@ class Composer(msgspec.Struct, frozen=True):
             program = with_placement_probe(program, stage, folder, every=every, own=own)
         if self._own_cpus(case, stage):
             program = bound(program, stage, layout, folder)
-            layout = msgspec.structs.replace(layout, bind=Binding.NONE)  # that is all the binding there is
+            layout = msgspec.structs.replace(layout, bind=Binding.NONE)  # so the launcher must not bind too
         if engine is None:
             program = runtime.wrap(program, platform, folder)
         if stage.is_mpi and not (stage.is_pair and platform.options.pods):  # a pair of pods needs no MPI
@@ -186,7 +190,7 @@ class Composer(msgspec.Struct, frozen=True):
         return engine.enter(program, platform, f"{prefix}{self.hosts(case)[0]}", folder)
 
     def _platform(self, case: Case, stage: Stage) -> Platform:
-        """Return the platform of `case`, in whose containers the storage path is seen if `stage` uses it."""
+        """Return the platform of `case`, with the storage path bound into containers if `stage` uses it."""
         platform = self.site.platforms[case.platform]
         if platform.container is None or not _uses_storage(stage):
             return platform
@@ -226,16 +230,16 @@ class Composer(msgspec.Struct, frozen=True):
 
     @staticmethod
     def _folder(platform: Platform, work: Path | None) -> str:
-        """Return the working folder as programs see it."""
+        """Return the path of the working folder as programs see it."""
         if platform.options.pods is not None:
             return platform.options.pods.work
         return str(work) if work else "{work}"
 
     def _in_pods(self, placement: Placement, case: Case, pods: PodPlacement) -> Placement:
-        """Return where ranks start in pods: by the list of them, or in the one pod that there is.
+        """Return the placement of ranks in pods: by the hostfile of the pods, or in the only pod.
 
-        Start-up goes over the cluster's own network, or over the management of the nodes whose network it is:
-        other networks are no business of the pod that starts the ranks.
+        Start-up traffic uses the cluster's own network. If pods use the network of their host, it uses the
+        management network of the nodes. The pod that starts the ranks need not be on any other network.
         """
         if self.widest(case).nodes == 1:
             return msgspec.structs.replace(placement, is_allocated=False, hosts=("localhost",), management=())
@@ -249,7 +253,7 @@ class Composer(msgspec.Struct, frozen=True):
         )
 
     def _by_hostfile(self, placement: Placement, platform: Platform, folder: str) -> Placement:
-        """Return where ranks start on the nodes of a job whose file lists them (see batch/job.sh)."""
+        """Return the placement of ranks in a job whose hostfile lists its nodes (see batch/job.sh)."""
         if placement.layout.nodes == 1:
             return msgspec.structs.replace(placement, is_allocated=False, hosts=("localhost",), agent=())
         agent = platform.options.agent or self.site.agent
@@ -257,9 +261,9 @@ class Composer(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(placement, is_allocated=False, hostfile=hostfile, agent=agent)
 
     def engine(self, platform: str) -> Engine:
-        """Return what keeps the containers of a platform whose shape is a container a node.
+        """Return the engine that keeps one container on each node for this platform.
 
-        Raises UsageError when its runtime has none that stay.
+        Raises UsageError if its runtime has no such containers, or if a batch system chooses the nodes.
         """
         name = self.site.platforms[platform].runtime
         runtime = self.runtime(name)
@@ -275,19 +279,22 @@ class Composer(msgspec.Struct, frozen=True):
         return runtime
 
     def container_prefix(self, platform: str) -> str:
-        """Return what the names of a platform's containers start with; the host's name follows."""
+        """Return the prefix of the names of a platform's containers; the host's name follows."""
         return f"tare-{self.site.name}-{platform}-".replace("+", "_")
 
     def _first_address(self, case: Case) -> str:
         if self.site.platforms[case.platform].options.pods is not None:
-            return "{address0}"  # of a pod, which gets it when it starts
+            return "{address0}"  # the address of a pod is known only when it starts
         node = self.site.nodes[0]
         if self.is_queued(case):
-            node = "{node0}"  # which the job fills in when it starts, see job.sh
+            node = "{node0}"  # the job replaces it when it starts, see job.sh
         return self.site.networks[case.network].address_of(node) if case.network else node
 
     def _listed_hosts(self, case: Case) -> str:
-        """Return the hosts of `case`, with commas between. Raises UsageError where a batch system chooses."""
+        """Return the hosts of `case`, separated by commas.
+
+        Raises UsageError if a batch system chooses them.
+        """
         if self.is_queued(case):
             raise UsageError(
                 f"{case.workload}: {{hosts}} is not known before a batch system has chosen them; let the "
@@ -314,13 +321,14 @@ class Composer(msgspec.Struct, frozen=True):
 
 
 _WITH_PATH = ("/bin/sh", "-c", 'PATH="$0:$PATH"; exec "$@"')
-"""Puts folders in front of the path of the host where it is called, and becomes the command that follows."""
+"""A command prefix that prepends folders to the host's PATH, and then executes the command that follows."""
 
 
 def _on_path(argv: list[str], folders: Sequence[str]) -> list[str]:
-    """Return `argv` with its program found in `folders`, which are on the path of what it calls by name.
+    """Return `argv` with the full path of its program, if `folders` have it.
 
-    Those are programs of `folders` behind one that starts them, such as env(1), and what a script calls.
+    If the program is a script, or starts another program of `folders` as env(1) does, `folders` are also
+    prepended to its PATH.
     """
     path = ":".join(folders)
     found = shutil.which(argv[0], path=path) if folders else None
@@ -335,7 +343,7 @@ def _is_name(word: str) -> bool:
 
 
 def _is_script(path: str) -> bool:
-    """Return whether an interpreter reads the file at `path`, which may call programs by their names."""
+    """Return whether the file at `path` is a script (starts with ``#!``), which may call other programs."""
     try:
         with open_given(Path(path)) as file:
             return file.read(2) == b"#!"

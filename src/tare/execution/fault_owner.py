@@ -1,6 +1,7 @@
-"""Look at the infrastructure before a run that failed is called its program's fault.
+"""Decide whether the infrastructure or the program caused the failure of a run.
 
-A program cannot tell a link that is down from a peer that is slow: it waits, and is ended by its time-out.
+A program cannot distinguish a link that is down from a slow peer: it waits until the time-out ends it. So,
+after a failure, Tare checks the hosts, the interface of the network, CPU limits, and the storage path.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from tare.core.job import Backend
 from tare.probes.storage_space import lacking, room_script
 
 _LEAST_HELD = 0.25
-"""Of a run's time: what was held back for less had other reasons to come to its time-out."""
+"""The share of a run's time from which on a CPU limit counts as the cause of its time-out."""
 
 _IFF_UP = 0x1  # netdevice(7)
 _CHECKS = {"", "timeout", "exit code", "transport"}
-"""What a link that is down, or a host that is silent, looks like to whoever judges the run."""
+"""The failed checks that a link that is down, or a host that does not answer, can cause."""
 
 _WRITERS_CHECKS = {*_CHECKS, "storage", "stage", "output", "complete"}
-"""What a storage path without room looks like, of a run that writes there."""
+"""The failed checks that a full storage path can cause, in a run that writes there."""
 
 _SCRIPT = """\
 d=/sys/class/net/{interface}
@@ -40,11 +41,12 @@ def owned(
     n_killed: int = 0,
     storage: str = "",
 ) -> Attempt:
-    """Return `attempt` as the infrastructure's failure where its link is down by now, or a host silent.
+    """Return a failed `attempt` as an infrastructure failure if the infrastructure caused it.
 
-    `interface` is that of its network on `hosts`. `n_killed` is how many processes the kernel ended meanwhile
-    since memory ran out, which is told with the failure: the program itself may have taken it. `storage` is
-    the storage path that it wrote to, which is the infrastructure's where it takes no files.
+    That is so if the `interface` of its network is down on one of its `hosts`, a host does not answer, a CPU
+    limit held it back until its time-out, or `storage`, the storage path to which it wrote, takes no files.
+    `n_killed` is how many processes the kernel killed meanwhile for lack of memory. This is only added to the
+    reason, because the program itself may have used the memory.
     """
     if attempt.state not in {State.FAILED, State.INVALID} or attempt.is_infrastructure:
         return attempt
@@ -69,9 +71,9 @@ def owned(
 def owned_by_storage(
     attempt: Attempt, said: Mapping[str | None, str] | Mapping[str, str], storage: str
 ) -> Attempt:
-    """Return `attempt` as the failure of the storage path `storage` where that takes no files.
+    """Return a failed `attempt` as an infrastructure failure if the storage path `storage` takes no files.
 
-    `said` is what each host printed of it (see storage_room).
+    `said` is what the script of `probes.storage_space` printed on each host.
     """
     is_failed = attempt.state in {State.FAILED, State.INVALID} and not attempt.is_infrastructure
     if not is_failed or attempt.check not in _WRITERS_CHECKS:
@@ -95,7 +97,7 @@ def _blamed(attempt: Attempt, fault: str) -> Attempt:
 
 
 def n_oom_kills(record: Path = Path("/proc/vmstat")) -> int:
-    """Return how many processes the kernel has ended for lack of memory since boot (proc(5), oom_kill)."""
+    """Return how many processes the kernel has killed for lack of memory since boot (proc(5), oom_kill)."""
     try:
         rows = (line.split() for line in record.read_text().splitlines())
         return next((int(row[1]) for row in rows if row[0] == "oom_kill"), 0)
@@ -104,7 +106,7 @@ def n_oom_kills(record: Path = Path("/proc/vmstat")) -> int:
 
 
 def _fault(backend: Backend, hosts: Sequence[str | None], interface: str | None) -> str:
-    """Return what is broken by now, as a sentence; empty where nothing is seen to be."""
+    """Return which interface is down, or which host cannot be reached, as a sentence; empty if none."""
     script = _SCRIPT.format(interface=shlex.quote(interface)) if interface else "true"
     try:
         said = backend.ask(hosts, script)
@@ -115,9 +117,9 @@ def _fault(backend: Backend, hosts: Sequence[str | None], interface: str | None)
 
 
 def _throttled(attempt: Attempt) -> str:
-    """Return that a limit of CPU held a run back which came to its time-out; empty where none did for long.
+    """Return a sentence if a CPU limit held a run back for long and the run timed out; else empty.
 
-    It is a limit of what Tare works in on the nodes, such as a container or a slice: none of the run's.
+    The limit is that of the container or slice in which Tare works on the nodes, not one of the run.
     """
     held_s = attempt.telemetry.get("cpu_throttled", 0.0)
     if attempt.check != "timeout" or held_s < max(_LEAST_HELD * attempt.elapsed_s, 1.0):
@@ -126,9 +128,9 @@ def _throttled(attempt: Attempt) -> str:
 
 
 def _is_down(text: str) -> bool:
-    """Return whether flags and carrier, as sysfs has them, are those of an interface that is down."""
+    """Return whether flags and carrier, as sysfs gives them, show that an interface is down."""
     flags, _, carrier = text.strip().partition(" ")
     try:
         return not int(flags, 16) & _IFF_UP or carrier.strip() == "0"
     except ValueError:
-        return False  # there is none of this name, or it could not be read
+        return False  # there is no interface of this name, or it could not be read

@@ -1,8 +1,10 @@
-"""What launchers print around a program's output: Open MPI, PRRTE, Hydra, Intel MPI, srun, ssh.
+"""Recognize what launchers print around a program's output: Open MPI, PRRTE, Hydra, Intel MPI, srun, ssh.
+
+`own_words` yields the program's own lines, `frame_of` tells which rank ended and how, and `start_fault` which
+program could not be started.
 
 Sources: orte/runtime/help-orterun.txt and prte's help-prun.txt, ompi/mpi/help/help-mpi-api.txt, Hydra's
-pm/hydra/mpiexec/uiu.c, Slurm's src/srun and src/slurmd/slurmstepd; and what they printed when programs
-failed.
+pm/hydra/mpiexec/uiu.c, Slurm's src/srun and src/slurmd/slurmstepd; and the output of failed programs.
 """
 
 from __future__ import annotations
@@ -12,12 +14,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 _RULE = re.compile(r"^\s?-{70,}$")
-"""What Open MPI and PRRTE put above and below a message of their own."""
+"""The line of dashes that Open MPI and PRRTE print above and below their own messages."""
 
 _GLUED = re.compile(
     r"(?<=[^-\s])(?=-{74}\n(?:Primary job|MPI_ABORT was|(?:mpi|prte)\S+ (?:detected|noticed)))"
 )
-"""Where a program's last line had no end, so that such a rule stands behind it."""
+"""The position where such a line follows a program's last line without a newline between them."""
 
 _FRAME_BLOCK = re.compile(
     r"""Primary\ job\s+terminated\ normally
@@ -79,7 +81,7 @@ _EXECVE = re.compile(r"Application name:\s+(\S+)\s*\n\s*Error:\s+(.+)")
 _IN_PATH = re.compile(
     r"""exec(?:utable file)?:? [`"](\S+?)[`"]:? (?:executable file )?(not found) in \$PATH"""
 )
-"""Of crun and runc, which start containers."""
+"""The message of crun and runc, which start containers."""
 _COREUTILS = re.compile(
     r"^(?:timeout: failed to run command|env:) [‘'](.+?)[’']: (No such file or directory|Permission denied)$",
     re.MULTILINE,
@@ -95,7 +97,7 @@ _LAUNCHERS_WORD = re.compile(
 
 
 class LauncherFrame(NamedTuple):
-    """How a rank ended, as its launcher tells: with which exit code or signal, where that is certain."""
+    """How a rank ended, as its launcher reports it; `code` is the exit code or signal, None if uncertain."""
 
     sentence: str
     code: int | None = None
@@ -103,12 +105,12 @@ class LauncherFrame(NamedTuple):
 
 
 def is_frame(line: str) -> bool:
-    """Return whether a line is a launcher's, whatever the program."""
+    """Return whether a launcher printed this line."""
     return _FRAME_LINE.search(line) is not None
 
 
 def own_words(text: str) -> Iterator[str]:
-    """Yield the lines of an output that are the program's own; one that several ranks wrote, each time."""
+    """Yield the program's own lines of an output; a line of several ranks is yielded for each of them."""
     call = ""
     for is_message, lines in _parts(text):
         for line in lines if not is_message else ():
@@ -122,7 +124,7 @@ def own_words(text: str) -> Iterator[str]:
 
 
 def blocks_of(text: str) -> Iterator[str]:
-    """Yield the messages of a launcher or an MPI that tell more than how the program ended."""
+    """Yield the messages of a launcher or an MPI that report more than the end of the program."""
     for is_message, lines in _parts(text):
         block = "\n".join(lines).strip("\n")
         if is_message and not _FRAME_BLOCK.search(block):
@@ -130,13 +132,13 @@ def blocks_of(text: str) -> Iterator[str]:
 
 
 def launchers_words(text: str) -> str:
-    """Return the first that Hydra or srun say of a fault of their own."""
+    """Return the first message of Hydra, srun or slurmstepd about a fault of their own; empty if none."""
     match = _LAUNCHERS_WORD.search(text)
     return match[1].strip() if match else ""
 
 
 def start_fault(texts: Iterable[str]) -> str:
-    """Return which program could not be started and why, where the launcher tells."""
+    """Return which program could not be started and why; empty if no launcher reports it."""
     for text in texts:
         if (
             match := _ATTEST.search(text)
@@ -158,7 +160,10 @@ def start_fault(texts: Iterable[str]) -> str:
 
 
 def frame_of(texts: Iterable[str]) -> LauncherFrame | None:
-    """Return which rank ended first and how, as far as the launcher tells; a signal before all else."""
+    """Return which rank failed and how, as far as the launcher reports it; None if it reports nothing.
+
+    A signal takes precedence over an exit code, except the signals by which launchers end the other ranks.
+    """
     ends = [end for text in texts for end in (*_signals(text), *_exits(text))]
     kills = [end for end in ends if end.is_signal]
     # a launcher kills the other ranks (9), or asks them to end (15), when one has failed
@@ -173,7 +178,7 @@ def _signals(text: str) -> Iterator[LauncherFrame]:
     for rank, node, how, number, name in _INTEL.findall(text):
         if (
             how.startswith("KILLED") and number == "9"
-        ):  # which Intel MPI says of all ranks but the first to end
+        ):  # Intel MPI prints this for all ranks but the first to end
             yield LauncherFrame(
                 f"rank {rank} on {node} ended by signal 9 ({name}), perhaps since another had ended"
             )
@@ -184,7 +189,7 @@ def _signals(text: str) -> Iterator[LauncherFrame]:
     place = _HYDRA.search(text)
     for name, number in _EXIT_STRING.findall(text):
         end = _signalled(f"a rank on {place[1]}" if place else "a rank", name, number)
-        # Hydra's cleanup ends the ranks that are left by these, and it may tell of one of those
+        # Hydra ends the remaining ranks with these signals, and may report one of those ranks
         yield (
             LauncherFrame(f"{end.sentence}, perhaps since another had ended")
             if number in {"9", "15"}
@@ -219,9 +224,10 @@ def _exits(text: str) -> Iterator[LauncherFrame]:
 
 
 def _parts(text: str) -> Iterator[tuple[bool, list[str]]]:
-    """Yield the lines of an output in parts: messages between two rules of dashes, and what is between those.
+    """Yield the lines of an output in parts, each with whether it is a launcher's message.
 
-    What ranks print while a launcher prints stands among the two; a rule without a partner bounds nothing.
+    A message is the text between two lines of dashes. It may contain lines that ranks print at the same time.
+    A line of dashes without a second one is an ordinary line.
     """
     own: list[str] = []
     lines = _GLUED.sub("\n", text).splitlines()

@@ -1,4 +1,8 @@
-"""Prove that ranks were where, and bound as, their layout asked, by what each said when it started."""
+"""Check the placement of ranks against the layout that was asked for.
+
+Each rank writes a file when it starts (see probes.placement): its host, its rank number, its CPUs. This
+module reads these files and compares number of ranks, threads, nodes and CPU binding with the layout.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +18,20 @@ from tare.core.safe_folder import SafeFolder
 from tare.core.units import whole_number
 from tare.probes.placement import ASKED
 
-_LOOKS, _PAUSE_S = 5, 0.5  # a file of another node may be seen late on a shared file system (nfs(5))
+_LOOKS, _PAUSE_S = 5, 0.5  # a file from another node may appear late on a shared file system (nfs(5))
 _MOST_NAMED = 5
 
-_MOST_BYTES = 1024 * 1024  # of what a rank says of itself
+_MOST_BYTES = 1024 * 1024  # of the file that one rank writes
 
 
 class RankPlacement(NamedTuple):
-    """What one rank said: its host, its number and the size of its world, and the CPUs it may run on.
+    """What one rank reported: host, rank number, number of ranks, and the CPUs on which it may run.
 
-    `threads` is how many OpenMP is told to start in it; None where it is told nothing. `sockets` are
-    those of the first and last of each range of its CPUs, none where the host does not tell. `pod_node` is
-    the node of the pod that the host is; empty where it is none. `autogroup` is the nice value of its session
-    among those of its node (sched(7)); None where there are no autogroups. `boot` is the id of the boot of
-    its kernel: hosts that have the same are one machine, as nodes of the lab; empty where it is not told.
+    `threads` is the value of OMP_NUM_THREADS, None if it is not set. `sockets` are the sockets of the first
+    and last CPU of each range of its CPUs, empty if the host does not tell. If the host is a pod, `pod_node`
+    is the node of that pod, else empty. `autogroup` is the nice value of the rank's session (sched(7)), None
+    if the kernel has no autogroups. `boot` is the boot id of the kernel (random(4)), empty if unknown. Hosts
+    with the same boot id are one machine, as the nodes of the lab are.
     """
 
     host: str
@@ -42,22 +46,22 @@ class RankPlacement(NamedTuple):
 
     @property
     def node(self) -> str:
-        """Return what has the CPUs."""
+        """Return the node that has the CPUs: that of the pod, or the host itself."""
         return self.pod_node or self.host
 
     @property
     def machine(self) -> str:
-        """Return what has the CPUs, whatever it is called."""
+        """Return the identity of the machine that has the CPUs: its boot id, or else its node's name."""
         return self.boot or self.node
 
     @property
     def place(self) -> tuple[str, str]:
-        """Return its host, told apart from one of another node that has the same name."""
+        """Return node and host, which distinguish two hosts with the same name on different nodes."""
         return self.node, self.host
 
 
 class PlacementReport(NamedTuple):
-    """What all ranks said: the evidence, and the fault where it is not what was asked for."""
+    """The result of the check: the evidence as text, and the fault if the placement is not as asked for."""
 
     evidence: str = ""
     fault: str | None = None
@@ -71,11 +75,11 @@ def check_placement(
     has_own_names: bool = False,
     hostnames: Collection[str] = (),
 ) -> PlacementReport:
-    """Judge the ranks of one stage by what is in `folder`; no evidence where there is none.
+    """Check the ranks of one stage, whose files are in `folder`; no evidence if there are none.
 
-    `slots` is how many ranks have a core each on a node; with more, they share cores as they must.
-    `has_own_names` says that each container has a name of its own, which says nothing about its node.
-    `hostnames` are what the hosts on which ranks may start call themselves; empty where that is not known.
+    `slots` is how many ranks can have a core of their own on a node. With more ranks, sharing cores is no
+    fault. `has_own_names` says that each container has its own host name, which says nothing about its node.
+    `hostnames` are the host names of the nodes on which ranks may start, empty if unknown.
     """
     seats = read_seats(folder, layout.ranks)
     if not seats:
@@ -89,7 +93,7 @@ def check_placement(
 
 
 def read_seats(folder: Path, n_expected: int) -> list[RankPlacement]:
-    """Return what the ranks said, looking again where some of `n_expected` are missing."""
+    """Return the reported placement of all ranks; read again if fewer than `n_expected` have reported."""
     place = SafeFolder(folder)
     for look in range(_LOOKS):
         seats = [_read_seat(one) for one in place.files("*.*") if one.name != ASKED]
@@ -97,7 +101,7 @@ def read_seats(folder: Path, n_expected: int) -> list[RankPlacement]:
             break
         (place / ASKED).replace(
             b"", is_synced=False
-        )  # a change of our own makes NFS forget what it knows of the folder
+        )  # writing a file makes the NFS client drop its cache of the folder
         time.sleep(_PAUSE_S)
     return sorted(seats, key=lambda one: (-1 if one.rank is None else one.rank, one.host))
 
@@ -111,7 +115,7 @@ def _read_seat(one: SafeFolder) -> RankPlacement:
         rank=_whole(told.get("rank")),
         size=_whole(told.get("size")),
         cpus=parse_cpus(cpus),
-        threads=_whole(told.get("threads", "").partition(",")[0]),  # of the outermost of nested regions
+        threads=_whole(told.get("threads", "").partition(",")[0]),  # the first is for the outermost level
         sockets=frozenset(
             number for one in told.get("sockets", "").split() if (number := whole_number(one)) is not None
         ),
@@ -131,7 +135,7 @@ def _signed(text: str | None) -> int | None:
 
 
 def _unequal(seats: Sequence[RankPlacement]) -> str | None:
-    """Return the fault where some ranks go before other programs of their node, and others do not."""
+    """Return the fault if the sessions of ranks have different autogroup nice values (priorities)."""
     first = next((one for one in seats if one.autogroup is not None), None)
     for one in seats:
         if first is not None and one.autogroup not in {None, first.autogroup}:
@@ -180,7 +184,7 @@ def _wrong_nodes(seats: Sequence[RankPlacement], layout: Layout) -> str | None:
 
 
 def _elsewhere(seats: Sequence[RankPlacement], hostnames: Collection[str]) -> str | None:
-    """Return the fault where a rank is on another host than those that were watched, and asked for facts."""
+    """Return the fault if a rank is on a host that is not among the attempt's hosts."""
     for one in seats if hostnames else ():
         if one.host not in hostnames:
             return f"rank {one.rank} lies on {one.host}; the run was given {', '.join(sorted(hostnames))}"
@@ -188,13 +192,13 @@ def _elsewhere(seats: Sequence[RankPlacement], hostnames: Collection[str]) -> st
 
 
 def _bound_unasked(seats: Sequence[RankPlacement], layout: Layout) -> str | None:
-    """Return the fault where ranks were to share what a host lets them have, and do not."""
+    """Return the fault if ranks of one host are bound to different CPUs although no binding was asked for."""
     pair = _apart(seats, lambda one: one.place) if layout.binding is Binding.NONE else ""
     return f"{pair}; the layout asks for no binding" if pair else None
 
 
 def _apart(seats: Sequence[RankPlacement], group: Callable[[RankPlacement], object]) -> str:
-    """Return which two ranks of one `group` are bound each to CPUs of its own; empty where none are."""
+    """Return, as text, two ranks of one `group` that are bound to different CPUs; empty if there are none."""
     first: dict[object, RankPlacement] = {}
     for one in seats:
         other = first.setdefault(group(one), one)
@@ -220,7 +224,10 @@ def _wrong_binding(seats: Sequence[RankPlacement], layout: Layout) -> str | None
 
 
 def _wrong_sockets(seats: Sequence[RankPlacement]) -> str | None:
-    """Return the fault where a rank has CPUs of several sockets, or others of one than another rank on it."""
+    """Return the fault if a rank is not bound to one whole socket.
+
+    Either it has CPUs of several sockets, or two ranks of one socket have different CPUs.
+    """
     for one in seats:
         if len(one.sockets) > 1:
             return (
@@ -260,7 +267,7 @@ def _evidence(seats: Sequence[RankPlacement]) -> str:
 
 
 def _shares(seats: Sequence[RankPlacement]) -> str:
-    """Return which CPUs each of the nodes has that are one machine; empty where they are not."""
+    """Return the CPUs of each node if all nodes are one machine; empty if they are several machines."""
     cpus: dict[str, frozenset[int]] = {}
     for one in seats:
         cpus[one.node] = cpus.get(one.node, frozenset()) | one.cpus
@@ -274,7 +281,7 @@ def _shares(seats: Sequence[RankPlacement]) -> str:
 
 
 def _nodes(seats: Sequence[RankPlacement]) -> Counter[str]:
-    """Return how many ranks lie on each node."""
+    """Return the number of ranks on each node."""
     return Counter(one.node for one in seats)
 
 
@@ -287,7 +294,7 @@ def _n_cpus(seat: RankPlacement) -> int:
 
 
 def _range(counts: Iterable[int], noun: str) -> str:
-    """Return ``1 CPU``, or ``1 to 4 CPUs`` where they differ."""
+    """Return a text such as ``1 CPU``, or ``1 to 4 CPUs`` if the counts differ."""
     found = sorted(set(counts))
     text = f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
     return f"{text} {noun}" if found == [1] else f"{text} {noun}s"

@@ -1,4 +1,4 @@
-"""Lay out an attempt's folder: its exact commands, its input files, and what earlier runs have kept."""
+"""Prepare an attempt's folder: its exact commands and input files; afterwards, keep its products."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ from tare.probes.placement import BOOST, ranks_folder
 
 _LOG = log.of("staging")
 
-_LEAST_ROOM = 64 * 1024  # bytes; with less, an output may be cut short without anybody noticing
-_LEAST_INODES = 64  # an attempt's folder, its command, outputs, and what ranks and programs write
+_LEAST_ROOM = 64 * 1024  # bytes; with less, an output may be cut short unnoticed
+_LEAST_INODES = 64  # an attempt's folder, its command, its outputs, and the files of ranks and programs
 
 
 class StagedFolder(NamedTuple):
-    """A stage of an attempt: its command, the key under which its products are kept, and its outputs."""
+    """A stage of an attempt: its command, the cache key of its products, and its output files.
+
+    `key` is None if its products are not cached.
+    """
 
     stage: Stage
     invocation: Invocation
@@ -47,10 +50,11 @@ def stage_all(
     *,
     boost_tries: int = 0,
 ) -> tuple[StagedFolder, ...]:
-    """Make the folder `work` with the input files of all stages, and ``command.json``; return the stages.
+    """Make the folder `work` with the input files of all stages and ``command.json``; return the stages.
 
-    `owner` names the attempt's own folder on its storage path. Its ranks try so many times
-    to go before other programs of their nodes.
+    `head` is the host that runs the launcher, None for this machine. `owner` is a part of the name of the
+    attempt's own folder on its storage path. `boost_tries` is how many times its ranks try to raise the
+    priority of their session.
     """
     folder = SafeFolder(work.parents[2], *work.parts[-3:])
     folder.make_folder(is_fresh=True)
@@ -88,7 +92,7 @@ def _input(folder: SafeFolder, name: str, workload: str) -> SafeFolder:
 def compose_stages(
     composer: Composer, case: Case, work: Path, owner: str | None = None
 ) -> tuple[StagedFolder, ...]:
-    """Return the stages of `case`; the output of the last one, which is measured, has no prefix."""
+    """Return the stages of `case`; the output files of the last one, which is measured, have no prefix."""
     composed = composer.compose(case, work, owner)
     keys = stage_keys(composer, case) if len(composed) > 1 else (None,)
     return tuple(
@@ -98,7 +102,7 @@ def compose_stages(
 
 
 def keep(cache: StageCache, staged: StagedFolder, work: Path) -> str:
-    """Keep what a stage made, if it is to be kept; return what it did not make, if anything."""
+    """Cache the products of a stage if it has a key; return the missing product as text, empty if none."""
     if staged.key is None:
         return ""
     try:
@@ -109,21 +113,21 @@ def keep(cache: StageCache, staged: StagedFolder, work: Path) -> str:
 
 
 def require_room(folder: Path) -> None:
-    """Raise DiskFull unless the file system of `folder` has room for one more attempt's evidence."""
+    """Raise DiskFull unless the file system of `folder` has room for the evidence of one more attempt."""
     try:
         room = os.statvfs(folder)
     except OSError as error:
         raise CampaignError.from_os(folder, error) from error
     if room.f_bavail * room.f_frsize < _LEAST_ROOM:
         raise DiskFull(folder, "room left on this file system")
-    if room.f_files and room.f_favail < _LEAST_INODES:  # some, such as Btrfs, have no number of them
+    if room.f_files and room.f_favail < _LEAST_INODES:  # f_files is 0 on some file systems, such as Btrfs
         raise DiskFull(folder, f"room for files: {room.f_favail} inodes are left on this file system")
 
 
 def settle_outputs(staged: StagedFolder, work: Path) -> None:
-    """Part what the libraries of a stage that ended said from what its program did.
+    """Split a finished stage's stderr into the MPI libraries' messages and the program's own output.
 
-    A program that took the rights to its folders away harms no more than what it wrote.
+    First restore the access rights of its folders, which a program may have removed.
     """
     SafeFolder(work.parents[2], *work.parts[-3:]).restore_rights()
     gather(work, staged.stage.name, staged.stdout, staged.stderr)
@@ -131,7 +135,7 @@ def settle_outputs(staged: StagedFolder, work: Path) -> None:
 
 
 def _drop_if_empty(path: Path) -> None:
-    """Remove an output that nobody wrote to."""
+    """Remove an output file if it is empty."""
     place = SafeFolder(path.parent, path.name)
     if place.is_file() and place.status().st_size == 0:
         place.remove()

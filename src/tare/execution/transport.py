@@ -1,4 +1,8 @@
-"""Prove that the network which a case asked for really carried its data, and say how strong the proof is."""
+"""Check that the network of a case carried its data, and say how strong the proof is.
+
+The evidence is the byte and packet counters of the interfaces and RDMA ports of each host, read before and
+after the run, and what the MPI itself reported about its transport.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +21,17 @@ from tare.execution.network_interfaces import OVER_SOCKETS, chosen_ports, is_por
 _START_BYTES = 256 * 1024
 _START_BYTES_A_RANK = 16 * 1024
 _UNKNOWN = "which of them carried the data is not known"
-_NOISE_BYTES = 1024  # of what keeps a network up, both ways, while a run takes its seconds
-_HEADER_BYTES = 40  # of IPv4 and TCP without options, in each packet (RFC 791, RFC 9293)
+_NOISE_BYTES = 1024  # background traffic of a network, both ways, during a run of some seconds
+_HEADER_BYTES = 40  # IPv4 and TCP headers of each packet, without options (RFC 791, RFC 9293)
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """What must have crossed the network of each node for a run to be true.
+    """The least traffic that must have crossed the network of each node for the figures to be true.
 
-    `payload_bytes` is the least that its figures need, None where they do not tell; `n_messages` how many
-    messages it came in at least that no packet can share. Where it `is_answered`, as all that TCP carries,
-    something comes back from each node; datagrams may go one way only. The rest is what is known of the run.
+    `payload_bytes` is the minimum payload that the figures imply, None if they imply none. `n_messages` is
+    the minimum number of messages that cannot share a packet. `is_answered` says that each node also sends
+    something back, as with TCP; UDP datagrams may go one way only. `n_ranks` and `n_nodes` are the size of
+    the run.
     """
 
     payload_bytes: int | None = None
@@ -37,18 +42,18 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def start_bytes(self) -> int:
-        """Return what the start of the ranks cannot exceed on any node: daemons, addresses, outputs.
+        """Return an upper limit, in bytes, of the start-up traffic of any node: daemons, addresses, outputs.
 
-        In the lab one interface of a node carried, both ways together, at most 191 KiB for the start of 8
-        ranks on two nodes and a barrier, and 575 KiB for 16 on four: MPICH over UCX; Open MPI and Intel MPI
-        took less (three runs of each). All addresses, some hundred bytes a rank, go to each node, and the
-        first one may send all of them.
+        Measured in the lab, on one interface of a node, both ways together, with a barrier: at most 191 KiB
+        for 8 ranks on two nodes, and 575 KiB for 16 ranks on four nodes. This was MPICH over UCX; Open MPI
+        and Intel MPI took less (three runs of each). Every node receives all addresses, some hundred bytes a
+        rank, and the first node may send all of them.
         """
         return _START_BYTES + self.n_ranks * (_START_BYTES_A_RANK + 2048 * self.n_nodes)
 
 
 class TransportVerdict(NamedTuple):
-    """What the byte counters say: the evidence, its strength, and the fault where they disprove the run."""
+    """The result of the check: the evidence, its strength, and the fault if the counters disprove the run."""
 
     evidence: str
     proof: Proof | None = None
@@ -56,7 +61,10 @@ class TransportVerdict(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What was seen on one host: the bytes that `name` carried, and why that alone proves nothing."""
+    """What one host shows: the bytes that `name` carried, None if unknown.
+
+    `doubt` says why the bytes alone prove nothing. `fault` says why they disprove the run.
+    """
 
     name: str
     n_bytes: int | None
@@ -74,13 +82,14 @@ def prove(
     devices: Collection[str] = (),
     is_said: bool = False,
 ) -> TransportVerdict:
-    """Judge one attempt by what crossed the interfaces and RDMA ports of each of its `hosts`.
+    """Judge one attempt by the `traffic` on the interfaces and RDMA ports of each of its `hosts`.
 
-    What carries the data must have carried what the run `needs`, both ways, and more than any other interface
-    but loopback, on each host. It is the interface, or where the provider goes past the kernel the ports of
-    its adapter, or `devices` where the site names them. `management` may have carried as much as a start
-    does. `is_said` says that the MPI itself names this network: then what other interfaces carried, and what
-    no counter tells, is no fault.
+    On each host, the network must have carried what the run `needs`, both ways, and more than any other
+    interface except loopback. The network is its interface, or, if the provider bypasses the kernel, the
+    ports of its adapter; if the site names `devices`, it is these.
+
+    Interfaces of `management` may in addition have carried the start-up traffic. `is_said` says that the MPI
+    itself reported this network. Then traffic on other interfaces, and missing counters, are no fault.
     """
     seen = {}
     for host in hosts:
@@ -108,7 +117,7 @@ def _evidence(seen: Sequence[_Seen], needs: Needs) -> str:
 
 
 class _Look:
-    """One look at what crossed one host."""
+    """The check of the counters of one host."""
 
     def __init__(
         self,
@@ -125,7 +134,7 @@ class _Look:
         self.ports = chosen_ports(network, counters, devices)
 
     def see(self) -> _Seen:
-        """Return what was seen: of interfaces, or of ports where the provider goes past the kernel."""
+        """Return the result for the interface, or for the ports if the provider bypasses the kernel."""
         interface = self.network.interface
         if self.network.provider in OVER_SOCKETS:
             return self._interface()
@@ -159,7 +168,7 @@ class _Look:
         if carried == 0 and any(self.counters[one].is_unknown for one in self.ports):
             return self._unread(self.ports)
         if carried == 0 or (self.is_said and needed is not None and carried < needed):
-            # Some adapters count nothing for their virtual functions; and rails share what the MPI sends.
+            # Some adapters do not count their virtual functions, and several rails share the MPI's data.
             if around := self._through_the_kernel():
                 return _Seen(name, carried, fault=around)
             said = "counted nothing" if carried == 0 else f"counted only {format_bytes(carried)}"
@@ -169,7 +178,7 @@ class _Look:
         return self._beside(self.ports, carried)
 
     def _unread(self, chosen: Sequence[str]) -> _Seen:
-        """Return that what was `chosen` could not be read twice, next to what others carried."""
+        """Return the result if the counters of `chosen` could not be read both before and after the run."""
         name = " and ".join(chosen)
         doubt = f"what {name} on {self.host} counted could not be read"
         rival, most = self._busiest(chosen)
@@ -183,7 +192,7 @@ class _Look:
         return _Seen("", None, f"{self.host} tells no counters of an adapter for {self.network.provider}")
 
     def _through_the_kernel(self) -> str | None:
-        """Return the fault where an interface carried the data that was to go past the kernel."""
+        """Return the fault if an interface carried data that should have bypassed the kernel."""
         name, most = max(
             (
                 (one, own_bytes(self.counters, one))
@@ -213,7 +222,7 @@ class _Look:
         )
 
     def _one_way(self, name: str) -> str | None:
-        """Return the fault where nothing came back: each packet of TCP is acknowledged."""
+        """Return the fault if one direction carried next to nothing: TCP acknowledges its packets."""
         counters = self.counters[name]
         if counters.is_least is True or not self.needs.is_answered:
             return None
@@ -230,7 +239,7 @@ class _Look:
         return None
 
     def _beside(self, chosen: Sequence[str], carried: int) -> _Seen:
-        """Return what was seen of what carried enough, next to what the others did."""
+        """Return the result for a network that carried enough, compared with the other interfaces."""
         name = " and ".join(chosen)
         rival, most = self._busiest(chosen)
         start = self.needs.start_bytes
@@ -252,16 +261,16 @@ class _Look:
         return _Seen(name, carried)
 
     def _cure(self, rival: str) -> str:
-        """Return what decides between what was chosen and an interface that carried as much."""
+        """Return advice that decides between the network and another interface that carried as much."""
         is_start = rival not in self.management and not is_port(rival)
         start = f"; if {rival} carries start-up traffic, name it in management" if is_start else ""
         return f"; where the MPI can say what it takes, let it (attest: true){start}"
 
     def _undecided(self, chosen: Sequence[str], carried: int) -> str | None:
-        """Return the fault where little was needed, and another interface carried that much, too.
+        """Return the fault if the run needed little and another interface carried as much.
 
-        Each of them may have carried the data, or the start of the ranks. Data that nothing answers, as
-        broadcasts, are neither.
+        Each of the two may have carried the data or the start-up traffic. Traffic in one direction only, such
+        as broadcasts, is neither.
         """
         if self.is_said or self.network.provider not in OVER_SOCKETS:
             return None
@@ -276,7 +285,7 @@ class _Look:
         return None
 
     def _needed(self) -> int | None:
-        """Return what TCP needs for the payload, headers of messages included."""
+        """Return the bytes that TCP needs for the payload and the headers of its messages."""
         needed = self.needs.payload_bytes
         return None if needed is None else needed + _HEADER_BYTES * self.needs.n_messages
 
