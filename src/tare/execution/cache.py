@@ -1,8 +1,8 @@
-"""Keep what a stage made, so that cases which need the same do not make it again.
+"""Cache the products of stages, so that cases with the same stage do not run it again.
 
-The key holds everything that the result depends on: the commands and files of the stage and of those before
-it, its rank layout, the platform, and the content of the inputs and of the programs, as this machine has
-them. The network is no part of it: a mesh is the same whatever carried its halo.
+The cache key is a hash of everything on which the products depend: the commands and files of the stage and of
+earlier stages, the rank layout, the platform, and the content of the inputs and programs on this machine. The
+network is not part of the key, since a mesh, for example, does not depend on it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class StageCache(msgspec.Struct, frozen=True):
-    """The kept products of stages, below `folder`, each under its key."""
+    """The cached products of stages: one folder for each key, in `folder`."""
 
     folder: Path
 
     def restore(self, key: str, work: Path) -> bool:
-        """Copy what is kept under `key` into `work`; return whether there was anything.
+        """Copy the products under `key` into `work`; return whether the cache has them.
 
-        It is copied, since later stages may write into it.
+        They are copied, not linked, because later stages may write to them.
         """
         kept = self.folder / key
         if not kept.is_dir():
@@ -42,9 +42,9 @@ class StageCache(msgspec.Struct, frozen=True):
         return True
 
     def keep(self, key: str, stage: Stage, work: Path) -> None:
-        """Keep the products of `stage` from `work`, with its output; all of them or none.
+        """Cache the products and outputs of `stage` from `work`: all of them or none.
 
-        Raises FileNotFoundError when the stage did not make what it should have.
+        Raises FileNotFoundError if the stage did not make one of its products.
         """
         self.folder.mkdir(exist_ok=True)
         draft = Path(tempfile.mkdtemp(dir=self.folder, prefix=".draft-"))
@@ -56,14 +56,14 @@ class StageCache(msgspec.Struct, frozen=True):
         except BaseException as error:
             shutil.rmtree(draft, ignore_errors=True)
             is_kept = isinstance(error, OSError) and error.errno in {errno.EEXIST, errno.ENOTEMPTY}
-            if not is_kept:  # by another attempt, at the same time
+            if not is_kept:  # another attempt may have cached them at the same time
                 raise
 
 
 def stage_keys(composer: Composer, case: Case) -> tuple[str | None, ...]:
-    """Return the key of each stage of `case`; None for a stage that keeps nothing, and for the last one.
+    """Return the cache key of each stage of `case`; None for a stage without products and for the last one.
 
-    The last stage is the one that is measured.
+    The last stage is measured, so it always runs.
     """
     platform = composer.site.platforms[case.platform]
     stages = composer.workloads[case.workload].stages(case)
@@ -80,10 +80,10 @@ def stage_keys(composer: Composer, case: Case) -> tuple[str | None, ...]:
 
 
 def _programs(stage: Stage, platform: Platform) -> Iterator[str]:
-    """Yield the files of the programs that a stage calls: after an update, they may make another thing.
+    """Yield the files of the programs that a stage calls: after an update, the products may differ.
 
-    Those of a container are its image's, which the platform names; one that a stage before made follows
-    from that stage.
+    Programs in a container are not yielded, since the platform names their image. Nor is a program that an
+    earlier stage made, since it depends on that stage.
     """
     if platform.runtime != "native":
         return
@@ -111,7 +111,7 @@ def _copy(path: Path, target: Path) -> None:
 
 
 def _content(path: Path) -> Iterator[bytes]:
-    """Yield the content of a file, or of all files of a folder with their names; nothing if there is none."""
+    """Yield the content of a file, or the names and contents of all files of a folder; nothing if absent."""
     if path.is_dir():
         for inner in sorted(path.rglob("*")):
             if inner.is_file():

@@ -1,4 +1,4 @@
-"""Carry out several attempts at a time, each on nodes of its own."""
+"""Run several attempts at a time, each on its own nodes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from tare.core.attempt import Attempt
 from tare.core.case import Case, Run
 
 Execute = Callable[[tuple[str, ...], Case, Run, int], Attempt]
-"""Carries out an attempt of a run on the nodes that it is given."""
+"""Runs an attempt of a run on the given nodes."""
 
-_LOOK_AGAIN_S = 0.5  # a stage that began while everything was being ended
+_LOOK_AGAIN_S = 0.5  # a stage may have begun while the others were being ended
 
 
 class ConcurrentExecutor:
-    """Carries out at most `jobs` attempts at a time (see Executor), no two of them on one of `nodes`.
+    """Runs at most `jobs` attempts at a time (see Executor); no two of them share one of `nodes`.
 
-    `width` is how many nodes a case takes; it gets the first that are free. `end_all` ends what attempts
-    have started, from another thread than theirs.
+    `execute` runs one attempt. `width` returns how many nodes a case needs; it gets the first free ones.
+    `end_all` ends the processes of all attempts; it is called from another thread than theirs.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class ConcurrentExecutor:
         self._under_way: dict[Future[Attempt], tuple[str, ...]] = {}
 
     def has_room(self, case: Case) -> bool:
-        """Return whether there are nodes for it (see Executor)."""
+        """Return whether enough nodes are free for the case (see Executor)."""
         if not self._under_way:
             return True
         return len(self._under_way) < self._jobs and len(self._free()) >= self._width(case)
@@ -49,11 +49,14 @@ class ConcurrentExecutor:
         self._under_way[self._threads.submit(self._execute, nodes, case, run, number)] = nodes
 
     def adopt(self, begun: Sequence[tuple[Case, Run, int]]) -> Collection[Run]:
-        """Return none: what this machine ran ended with the session that ran it (see Executor)."""
+        """Return none: attempts on this machine end with the session that ran them (see Executor)."""
         return ()
 
     def wait(self) -> Sequence[Attempt]:
-        """Wait for the next that end (see Executor). Raises what one raised, when no other has come out."""
+        """Wait for the next attempts to end (see Executor).
+
+        Raises the exception of an attempt only if no other attempt has returned a result.
+        """
         ended, _ = wait(self._under_way, return_when=FIRST_COMPLETED)
         came_out = {one for one in ended if one.exception() is None}
         for one in came_out or ended:
@@ -61,7 +64,7 @@ class ConcurrentExecutor:
         return [one.result() for one in came_out or ended]
 
     def abandon(self) -> None:
-        """End everything that is under way (see Executor)."""
+        """End all running attempts (see Executor)."""
         left = {one for one in self._under_way if not one.cancel()}
         while left:
             self._end_all()

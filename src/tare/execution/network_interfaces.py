@@ -1,4 +1,7 @@
-"""What carries a network's data on a host: interfaces that lie on others, and ports of RDMA adapters."""
+"""Find what carries a network's data on a host: its interface, lower interfaces, or ports of RDMA adapters.
+
+An interface may be stacked on lower ones: a VLAN on a bond, a bond on two cards.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ from tare.core.job import Counters, own_counters
 from tare.core.site import Network
 
 OVER_SOCKETS = frozenset({"tcp", "sockets", "net", "udp"})
-"""Providers whose data go through the kernel, so that network interfaces count them (fi_provider(7))."""
+"""Providers whose data pass through the kernel, so that network interfaces count them (fi_provider(7))."""
 
 _DRIVERS = {"efa": "efa", "cxi": "cxi", "psm2": "hfi1", "opx": "hfi1", "psm": "ib_qib"}
-"""Drivers of adapters that only these providers reach, and the providers that reach no others."""
+"""Providers that can use only one kind of adapter, each with the driver of that adapter."""
 
 _LOOPBACK = "lo"
 
@@ -19,15 +22,16 @@ _Host = Mapping[str, Counters]
 
 
 def is_port(name: str) -> bool:
-    """Return whether `name` is that of a port, as mlx5_0:1; no interface has a colon in its own."""
+    """Return whether `name` is that of a port, such as mlx5_0:1; names of interfaces have no colon."""
     return ":" in name
 
 
 def chosen_ports(network: Network, counters: _Host, devices: Collection[str]) -> tuple[str, ...]:
-    """Return the ports whose counters are known that must carry the data of `network`.
+    """Return the ports that must carry the data of `network`, of those whose counters are known.
 
-    Those of `devices`, each with or without its port, where there are some. Else those of its interface, or
-    of what that lies on. Else all that its provider reaches.
+    If `devices` are given, each with or without its port, these are the ports of `devices`. Otherwise they
+    are the ports behind its interface, or behind the interfaces below it. If there are none, they are all
+    ports that its provider can use.
     """
     ports = [name for name in counters if is_port(name)]
     if devices:
@@ -49,15 +53,15 @@ def _reaches(provider: str, driver: str) -> bool:
 
 
 def own_bytes(counters: _Host, name: str) -> int:
-    """Return what crossed `name` itself, both ways, without what it carried for interfaces that lie on it."""
+    """Return the bytes of `name` itself, both ways, without those of the interfaces stacked on it."""
     return own_counters(counters, name).total_bytes
 
 
 def others(counters: _Host, chosen: Sequence[str]) -> dict[str, Counters]:
-    """Return what the other interfaces and ports carried, without loopback and the kin of `chosen`.
+    """Return the counters of the other interfaces and ports, without loopback and the relatives of `chosen`.
 
-    Those are what it lies on, and the bond or bridge that it belongs to. Of interfaces that lie on others
-    only the uppermost counts, so that no data count twice.
+    The relatives are the interfaces below `chosen`, and the bond or bridge to which it belongs. Of stacked
+    interfaces, only the uppermost counts the data, so that no data are counted twice.
     """
     kin = {_LOOPBACK, *chosen}
     for name in chosen:
@@ -71,7 +75,7 @@ def others(counters: _Host, chosen: Sequence[str]) -> dict[str, Counters]:
 
 
 def _beneath(counters: _Host, name: str) -> list[str]:
-    """Return all that `name` lies on, at any depth."""
+    """Return all interfaces below `name`, at any depth."""
     found: list[str] = []
     ahead = [name]
     while ahead:

@@ -1,4 +1,4 @@
-"""A folder of each attempt's own on its storage path: who gives it, and what it is called."""
+"""The folder that each attempt has on its storage path: the protocol that provides it, and its name."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from tare.core.attempt import Attempt
 
 
 class OwnStorage(Protocol):
-    """Gives attempts folders of their own on storage paths, and takes them back."""
+    """Makes the folders of attempts on storage paths, and removes them afterwards."""
 
     def own(
         self, folder: str, hosts: Sequence[str | None], label: str, *, is_open: bool
     ) -> AbstractContextManager[None]:
-        """Keep `folder`, which was not there before, on each of `hosts` while this is entered.
+        """Return a context in which the new folder `folder` exists on each of `hosts`.
 
-        Everybody may write to it where it `is_open`. `label` is that of the attempt's processes. Raises
-        StorageError where it cannot be made, BackendError where a host cannot be reached.
+        If `is_open`, everybody may write to it. `label` is the job label of the attempt's processes. Raises
+        StorageError if the folder cannot be made, BackendError if a host cannot be reached.
         """
         ...
 
 
 def owner_of(label: str, attempt: Attempt) -> str:
-    """Return the name of an attempt among all that may use a storage path.
+    """Return a name of the attempt that is unique among all users of a storage path.
 
-    `label` is that of the session of `tare run` (see backends.sessions), which no other process of
-    this machine has, now or later; with the machine's name it is hashed.
+    It contains a hash of this machine's name and of `label`. `label` is that of the session of `tare run`
+    (see plugins.backends.sessions), which no other process of this machine ever has.
     """
     whose = hashlib.blake2b(f"{socket.gethostname()}:{label}".encode(), digest_size=6).hexdigest()
     return f"{whose}-{attempt.case}-{attempt.block}.{attempt.attempt}"

@@ -1,4 +1,4 @@
-"""Count the packets of the network of a case by size, beside whatever else watches its attempts."""
+"""Count the packets on the network of a case by size, in addition to the telemetry of its attempts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from tare.execution.compose import Composer
 from tare.execution.telemetry import Telemetry, TelemetryRecord
 
 Count = Callable[[Mapping[str | None, str]], AbstractContextManager[dict[str | None, str]]]
-"""Counts on the interface of each host while entered; what each said is in the mapping at the end."""
+"""Counts packets on the interface of each host while entered; the mapping then has each host's answer."""
 
 
 class CountingPackets(msgspec.Struct, frozen=True):
-    """Counts where `settings` ask for it; `telemetry` watches as ever, and `keep` stores what was said."""
+    """Telemetry that also counts packets where `settings` ask for it.
+
+    `telemetry` samples the nodes, `count` counts packets, and `keep` stores the answers of the hosts.
+    """
 
     settings: TelemetryOptions
     telemetry: Telemetry
@@ -27,7 +30,7 @@ class CountingPackets(msgspec.Struct, frozen=True):
 
     @contextmanager
     def watch(self, composer: Composer, case: Case, work: Path) -> Iterator[TelemetryRecord]:
-        """Watch, and count (see runner.telemetry.Telemetry)."""
+        """Sample the hosts of `case`, and count packets on its network (see Telemetry)."""
         with self.telemetry.watch(composer, case, work) as watched:
             if case.network is None or not self.settings.counts_packets(case.platform):
                 yield watched

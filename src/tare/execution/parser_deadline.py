@@ -1,8 +1,8 @@
-"""Bound what a parser may take: the time-out of a run covers its programs alone.
+"""Limit the time of a parser; the time-out of a run covers only its programs.
 
-A regular expression may need time that grows exponentially with a line, as ``(a+)+$`` does. Python's engine
-looks for signals while it matches, so that an interval timer ends it (setitimer(2)); as signals come to the
-main thread only, other threads let a forked child parse.
+The time of a regular expression can grow exponentially with the length of a line, as that of ``(a+)+$`` does.
+Python's engine checks for signals while it matches, so an interval timer can end it (setitimer(2)). Signals
+reach only the main thread. In other threads, a forked child runs the parser.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 
 class OutOfTime(BaseException):
-    """What was to end within its limit did not; no Exception, which a parser may catch."""
+    """The parser exceeded its time limit. Not an Exception, because a parser may catch those."""
 
 
 def within(limit_s: float, work: Callable[[], Result]) -> Result:
@@ -45,7 +45,7 @@ def _timed(limit_s: float, work: Callable[[], Result]) -> Result:
 
 
 def _in_child(limit_s: float, work: Callable[[], Result]) -> Result:
-    """Let a child do the work, which cannot hold this process up, and take its result from a pipe."""
+    """Do the work in a child process, which cannot block this one, and read its result from a pipe."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -69,7 +69,7 @@ def _in_child(limit_s: float, work: Callable[[], Result]) -> Result:
 
 
 def _read_all(descriptor: int, deadline: float) -> bytes:
-    """Return all that comes before the end of a pipe; nothing where that is not there by the deadline."""
+    """Return the bytes of a pipe up to its end; empty if the end does not come before the deadline."""
     poll, pieces = select.poll(), list[bytes]()
     poll.register(descriptor, select.POLLIN)
     while poll.poll(max(deadline - time.monotonic(), 0) * 1000):

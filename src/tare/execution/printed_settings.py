@@ -1,4 +1,4 @@
-"""Hold what a program printed of itself against what was asked of it, or told of it."""
+"""Compare the settings that a program printed with the settings that were asked for or stated by the user."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _NOUNS = {
 }
 _MOST_SHOWN = 5
 _ORDINALS = {"run": "runs", "test": "tests", "report": "reports", "iteration": "iterations"}
-"""Coordinates that only number the parts of an output, and the coordinate that says how many there are."""
+"""Coordinates that only number the parts of an output, and the coordinate that gives their count."""
 
 
 def asked_of(workload: Workload, case: Case) -> dict[str, Scalar]:
-    """Return what the command line of `case` asks of the program that is measured.
+    """Return the settings that the command line of `case` asks of the measured program.
 
-    Nodes are left out: programs count host names, and where ranks were is attested by the ranks themselves
-    (see runner.placement).
+    The number of nodes is left out: programs count host names, and the placement reports of the ranks prove
+    where they were (see execution.placement).
     """
     stage = workload.stages(case)[-1]
     layout = stage.layout or case.layout
@@ -35,9 +35,10 @@ def asked_of(workload: Workload, case: Case) -> dict[str, Scalar]:
 
 
 def contradictions(workload: Workload, parsed: Parsed, expected: Settings, verb: str) -> Iterator[str]:
-    """Yield a sentence for each fact that `expected` knows otherwise; `verb` says how: "asked for", "told".
+    """Yield a sentence for each printed setting that differs from `expected`.
 
-    What is expected to be nothing (0, or an empty text) is left to the program by whoever asked.
+    `verb` says where the expected value comes from: "asked for" or "told". An expected value of 0, or an
+    empty text, leaves the choice to the program and is not compared.
     """
     sizes = {one.name for one in workload.parameters if one.kind is ParameterKind.BYTES}
     for name, values in parsed.printed.items():
@@ -58,10 +59,10 @@ def held(workload: Workload, parsed: Parsed, expected: Settings, verb: str) -> P
 
 
 def anchored(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Return `measurements` so that what only has a number is never paired with what has it by chance.
+    """Return `measurements` with the count of numbered parts as a further coordinate.
 
-    The third run of five is not the third of three: where an output numbers its parts, their count becomes a
-    coordinate beside the number, and only outputs with as many parts are paired.
+    The third run of five must not be paired with the third run of three. So, where an output numbers its
+    parts, their count becomes a coordinate, and only outputs with equally many parts are paired.
     """
     counts: dict[str, set[Scalar]] = {}
     for one in measurements:
@@ -102,5 +103,5 @@ def _value(name: str, value: Scalar, sizes: set[str]) -> str:
 
 
 def _cure(name: str, values: Sequence[Scalar]) -> str:
-    """Return what helps where each process of an MPI program found itself alone."""
+    """Return advice if each process of an MPI program ran as an MPI program of one rank; else empty."""
     return "; build it with the launcher's MPI" if name == "ranks" and 1 in values else ""

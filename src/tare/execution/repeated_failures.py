@@ -1,7 +1,8 @@
-"""Programs that fail each time in the same way: after a whole block of that, no more of their runs begin.
+"""Find programs that fail in the same way every time, so that no more of their runs begin.
 
-Of one that could not even be started, the first run tells enough: it is the rehearsal of what is looked for
-nowhere else, as in containers, in pods and under Slurm.
+A program is stopped after all its runs in a whole block failed alike. A program that could not be started is
+stopped after one run. This replaces the rehearsal where Tare does not look for programs before the first run:
+in containers, in pods and under Slurm.
 """
 
 from __future__ import annotations
@@ -13,20 +14,21 @@ from tare.core.attempt import Attempt, State
 from tare.core.case import Case
 
 _LEAST = 2
-"""How many runs must have failed alike: one may be an accident."""
+"""How many runs must have failed alike; a single failure may be an accident."""
 _NUMBERS = re.compile(r"0x[0-9a-f]+|\d+|\b[\w.-]*\d[\w.-]*\b")
-"""What differs between failures of one kind: ranks, hosts, addresses, process ids."""
+"""The parts of a reason that differ between failures of one kind: ranks, hosts, addresses, process ids."""
 
 Program = tuple[str, str]
 """A workload and a platform."""
 
 
 class Stopped:
-    """The programs of which no more runs begin, by what became of their runs so far.
+    """The programs of which no more runs begin, according to the results of their runs so far.
 
-    Only runs that settled as failed count, and only where no run of the program ever did anything else.
-    `started` names what each case starts, by its id: where one of these could not be started, no case that
-    starts the same begins. Empty, such runs are failures as others.
+    Only settled failures count, and only if no measured run of the program ended in another state. `started`
+    gives the programs that each case starts, by case id. If one of these could not be started, no case of
+    this workload and platform that starts it begins. If `started` is empty, such runs count as other failures
+    do.
     """
 
     def __init__(self, cases: Mapping[str, Case], started: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -39,7 +41,7 @@ class Stopped:
         self._told: set[Program] = set()
 
     def take(self, attempt: Attempt, *, is_settled: bool) -> None:
-        """Take in what came of an attempt."""
+        """Add the result of an attempt."""
         case = self._cases.get(attempt.case)
         if case is None or not is_settled:
             return
@@ -56,7 +58,10 @@ class Stopped:
         self._reasons.setdefault(program, []).append(attempt.reason)
 
     def is_stopped(self, case: Case) -> bool:
-        """Return whether every run of the program of `case` failed alike, in a whole block at least."""
+        """Return whether no more runs of `case` begin.
+
+        Its program could not be started, or all its runs failed alike in at least one whole block.
+        """
         program = (case.workload, case.platform)
         reasons = self._reasons.get(program, [])
         if self._lacking(case):
@@ -67,13 +72,13 @@ class Stopped:
         return any(own <= failed for failed in self._failed[program].values())
 
     def _lacking(self, case: Case) -> str:
-        """Return why what `case` starts could not be started before; empty where that is not known."""
+        """Return why a program of `case` could not be started earlier; empty if that did not happen."""
         program = (case.workload, case.platform)
         found = self._unstarted.get(program, {}) if program not in self._alive else {}
         return next((found[name] for name in self._started.get(case.id, ()) if name in found), "")
 
     def news(self, cases: Iterable[Case]) -> list[str]:
-        """Return a sentence for each program of `cases` that is stopped and was not told yet."""
+        """Return a sentence for each stopped program of `cases` that was not reported yet."""
         said = []
         for case in cases:
             program = (case.workload, case.platform)

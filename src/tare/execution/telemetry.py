@@ -1,4 +1,4 @@
-"""Watch the nodes of an attempt while its stages run, and make figures of what was seen."""
+"""Sample the nodes of an attempt while its stages run, and compute figures from the samples."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from tare.execution.compose import Composer
 
 
 class TelemetryRecord(Protocol):
-    """One attempt that is watched, or is not."""
+    """The telemetry of one attempt, which may be empty."""
 
     def stage(self, name: str) -> AbstractContextManager[None]:
-        """Be entered while a stage runs."""
+        """Return a context that is entered while the stage `name` runs."""
         ...
 
     def follow(self, host: str | None, group: Path | None) -> None:
-        """Watch the control group of a stage, which lies on `host`, too; None when it is about to go."""
+        """Also sample the control group of a stage on `host`; None before the group is removed."""
         ...
 
     def figures(self) -> dict[str, float]:
-        """Return what its nodes did (see model.telemetry.FIGURES), when it is over."""
+        """Return the figures of its nodes, by name, after the attempt has ended."""
         ...
 
 
 class Telemetry(Protocol):
-    """Watches attempts."""
+    """Samples attempts."""
 
     def watch(self, composer: Composer, case: Case, work: Path) -> AbstractContextManager[TelemetryRecord]:
-        """Watch the hosts of `case` while entered, into the folder `work`."""
+        """Return a context that samples the hosts of `case` while entered, into the folder `work`."""
         ...
 
 
 class NoTelemetry:
-    """Watches nothing; also an attempt that is not watched."""
+    """Samples nothing; it is also the record of an attempt that is not sampled."""
 
     @contextmanager
     def watch(self, composer: Composer, case: Case, work: Path) -> Iterator[TelemetryRecord]:
@@ -50,19 +50,19 @@ class NoTelemetry:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Do nothing (see Watched)."""
+        """Do nothing (see TelemetryRecord)."""
         yield
 
     def follow(self, host: str | None, group: Path | None) -> None:
-        """Do nothing (see Watched)."""
+        """Do nothing (see TelemetryRecord)."""
 
     def figures(self) -> dict[str, float]:
-        """Return nothing (see Watched)."""
+        """Return no figures (see TelemetryRecord)."""
         return {}
 
 
 class SampledTelemetry:
-    """Watches as `settings` say, through `watcher`; `settle` makes figures of recordings."""
+    """Samples attempts as `settings` ask for, by `watcher`; `settle` computes figures from its recordings."""
 
     def __init__(self, settings: Settings, watcher: TelemetrySource, settle: Settle) -> None:
         self._settings = settings
@@ -71,7 +71,7 @@ class SampledTelemetry:
 
     @contextmanager
     def watch(self, composer: Composer, case: Case, work: Path) -> Iterator[TelemetryRecord]:
-        """Watch the hosts where ranks start, and the nodes beneath them where these are others."""
+        """Sample the hosts on which ranks start, and their nodes if these are other hosts (see Telemetry)."""
         period_s = self._settings.period_of(case.platform)
         if period_s is None:
             yield NoTelemetry()
@@ -88,7 +88,7 @@ class SampledTelemetry:
 
 
 class _WatchedAttempt:
-    """An attempt that is watched; `ranks` are the hosts of its ranks, all where they are none."""
+    """The record of an attempt that is sampled; `ranks` are the hosts of its ranks, empty for all hosts."""
 
     def __init__(
         self, watch: TelemetrySession, span: Span, ranks: frozenset[str], work: Path, settle: Settle
@@ -103,20 +103,20 @@ class _WatchedAttempt:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Note when a stage begins and ends (see Watched)."""
+        """Record when a stage begins and ends (see TelemetryRecord)."""
         if self._epochs:
             self._watch.mark(name)
         began_at = self._clock()
         yield
         self._epochs.append(Epoch(name, began_at, self._clock()))
-        self._watch.mark(end_mark(name))  # what comes after, as outputs that are kept, is no part of it
+        self._watch.mark(end_mark(name))  # later work, such as caching its products, is no part of it
 
     def follow(self, host: str | None, group: Path | None) -> None:
-        """Have the sampler on `host` read that group, too (see Watched)."""
+        """Make the sampler on `host` read this control group too (see TelemetryRecord)."""
         self._watch.follow(host, group)
 
     def figures(self) -> dict[str, float]:
-        """Store what was recorded, and return the figures (see Watched)."""
+        """Store the recordings, and return the figures (see TelemetryRecord)."""
         hosts = {name: self._placed(name, host) for name, host in self._watch.hosts().items()}
         span = msgspec.structs.replace(self._span, hosts=hosts, epochs=tuple(self._epochs))
         return dict(self._settle(self._work, span))

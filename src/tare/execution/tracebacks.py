@@ -1,4 +1,4 @@
-"""What Python's tracebacks end with: of one rank, of a chain of exceptions, of a group, of a thread."""
+"""Find the exception at the end of a Python traceback: of one rank, a chain, a group, or a thread."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 _BEGIN = re.compile(r"^[\s+]*(Exception Group )?Traceback \(most recent call last\):$")
 _NESTED = re.compile(r"^(?:\s*[|+](?:-[-+ \d]*$)?)+ ?")
-"""What Python puts before the lines of a group of exceptions."""
+"""The prefix that Python puts before the lines of an exception group."""
 _IGNORED = "Exception ignored in"
 _IN_THREAD = re.compile(r"^Exception in thread .*:$")
 
@@ -18,7 +18,10 @@ def is_traceback(line: str) -> bool:
 
 
 def exception_of(lines: Sequence[str], begin: int) -> str:
-    """Return the exception that the traceback at `begin` ends with: of a chain the last, of a group all."""
+    """Return the exception at the end of the traceback that starts at line `begin`.
+
+    Of a chain of exceptions, return the last; of a group, all.
+    """
     match = _BEGIN.match(lines[begin])
     if match is not None and match[1]:
         return "; ".join(_group(lines[begin + 1 :])) or lines[begin].strip()
@@ -28,7 +31,7 @@ def exception_of(lines: Sequence[str], begin: int) -> str:
     for line in lines[begin + 1 :]:
         if is_traceback(line):
             if last and not is_chained:
-                break  # another rank's
+                break  # the traceback of another rank
             is_inside, is_chained = True, False
         elif is_inside and line.strip() and not line[0].isspace():
             last, is_inside = line.strip(), False
@@ -38,7 +41,7 @@ def exception_of(lines: Sequence[str], begin: int) -> str:
 
 
 def _group(below: Sequence[str]) -> Iterator[str]:
-    """Yield a group of exceptions, and each that it holds."""
+    """Yield an exception group and each exception in it."""
     for line in below:
         if not (match := _NESTED.match(line)):
             return
@@ -48,7 +51,7 @@ def _group(below: Sequence[str]) -> Iterator[str]:
 
 
 def without_ignored(lines: Sequence[str]) -> list[str]:
-    """Return the lines without exceptions that ended nothing, and without what names a thread's."""
+    """Return the lines without ignored exceptions and without the heads of tracebacks of threads."""
     kept: list[str] = []
     is_ignored = False
     for line in lines:
@@ -58,5 +61,5 @@ def without_ignored(lines: Sequence[str]) -> list[str]:
             if not _IN_THREAD.match(line):
                 kept.append(line)
         elif line.strip() and not line[0].isspace() and not is_traceback(line):
-            is_ignored = False  # its last line
+            is_ignored = False  # this is the last line of the ignored exception
     return kept

@@ -1,1 +1,1 @@
-"""Scripts that the nodes of a run start, and how what they print is read. Pure: other packages start them."""
+"""Shell scripts that run on the nodes, and the readers of their output. Pure: other packages start them."""

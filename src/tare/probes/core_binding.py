@@ -1,4 +1,4 @@
-"""Give ranks CPUs of their own nodes, where the nodes share one machine as in the lab. Pure."""
+"""Bind ranks to the CPUs of their own node if several nodes share one machine, as in the lab. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tare.core.site import Platform, Site
 from tare.core.workload import Stage
 
 SCRIPT = "bind.sh"
-"""The file in an attempt's folder that each rank goes through before any other."""
+"""The script in an attempt's folder that each rank runs before the placement probe and the program."""
 
 
 def chosen(layout: Layout, platform: Platform, site: Site) -> tuple[tuple[int, ...], ...]:
-    """Return the CPUs to which ranks of each node are held, node by node; none where they are not.
+    """Return the CPUs to which Tare binds the ranks of each node, node by node; empty if it does not.
 
-    Ranks on one node are left to their launcher, and so are those whose nodes a batch system chooses.
+    The launcher binds the ranks of a case on one node, and those whose nodes a batch system chooses.
     """
     if layout.nodes == 1 or platform.launcher == "none" or platform.is_queued:
         return ()
@@ -28,16 +28,16 @@ def chosen(layout: Layout, platform: Platform, site: Site) -> tuple[tuple[int, .
 
 
 def with_script(stage: Stage, hosts: Sequence[str], cpus: Sequence[Sequence[int]]) -> Stage:
-    """Return `stage` with the script, and the file that tells it the CPUs of each of `hosts`."""
+    """Return `stage` with the script, and with the file that lists the CPUs of each of `hosts`."""
     text = with_rank(Path(__file__).with_name("bind.sh").read_text())
     told = "".join(f"{host} {' '.join(map(str, own))}\n" for host, own in zip(hosts, cpus, strict=False))
     return msgspec.structs.replace(stage, files={**stage.files, SCRIPT: text, _file(stage): told})
 
 
 def bound(program: Invocation, stage: Stage, layout: Layout, folder: str) -> Invocation:
-    """Return `program` behind the script, with the working folder `folder`.
+    """Return the command that runs the script, which then executes `program`; `folder` is the working folder.
 
-    A rank gets a CPU for each of its threads where the layout binds to cores, else all of its node's.
+    If the layout binds to cores, a rank gets one CPU for each of its threads, else all CPUs of its node.
     """
     each = layout.threads if layout.binding is Binding.CORE else 0
     words = (f"{folder}/{_file(stage)}", str(layout.ranks_per_node), str(each))

@@ -1,7 +1,8 @@
-"""Let every rank say where it is before it becomes its program. Pure.
+"""The placement probe: a script that every rank runs first, which writes where the rank is. Pure.
 
-A launcher may ignore what it does not understand; what ranks found when they started is what was measured.
-Libraries are asked, too, which transport they chose between nodes: by launchers, each in its MPI's own way.
+The script then executes the program in the same process. Launchers may ignore options that they do not
+understand, so only the ranks themselves know where they ran. MPI libraries are also asked to report the
+transport between nodes: launchers set the variables for this, each for its MPI.
 """
 
 from __future__ import annotations
@@ -19,44 +20,48 @@ from tare.core.transport_reports import asking
 from tare.core.workload import Stage
 
 SCRIPT = "attest.sh"
-"""The file in an attempt's folder that each rank goes through: some 2 ms, before the program starts."""
+"""The script in an attempt's folder that each rank runs before the program; it takes about 2 ms."""
 
 ASKED = "asked"
-"""The file that makes the folder of the ranks' words."""
+"""An empty file that makes the folder of the reports exist, and shows that reports were asked for."""
 
 BOOST = "boost"
-"""The file by which ranks let their session go before others on their node, where the user may (sched(7))."""
+"""A file that makes ranks raise the priority of their session on the node, if the user may (sched(7))."""
 
 MAX_REPORTS = 128
-"""With more ranks, only some of their libraries are asked: each says some hundred lines while it starts."""
+"""With more ranks, only some of them report their transport: each prints some hundred lines at its start."""
 
 
 def sampling_stride(n_ranks: int) -> int:
-    """Return of how many ranks one is asked, the first, so that they say no more than MAX_REPORTS would.
+    """Return the sampling stride: one rank in this many, the first, reports its transport.
 
-    Open MPI says lines for each of its peers: k ranks of n say k · n. One in so many is on all nodes alike.
+    The stride is chosen so that the reports are not longer than those of MAX_REPORTS ranks among themselves.
+    Open MPI prints lines for each peer: k ranks of n print k · n. The sample is spread evenly over all nodes.
     """
     return 1 if n_ranks <= MAX_REPORTS else math.ceil((n_ranks / MAX_REPORTS) ** 2)
 
 
 def reports_folder(stage: str) -> str:
-    """Return the folder, in an attempt's, into which libraries write what they chose."""
+    """Return the subfolder of an attempt's folder into which libraries write their transport reports."""
     return f"transport/{stage}"
 
 
 def ranks_folder(stage: Stage) -> str:
-    """Return the folder, in an attempt's, in which the ranks of a stage say where they are."""
+    """Return the subfolder of an attempt's folder into which the ranks of a stage write their placement."""
     return f"ranks/{stage.name}"
 
 
 def is_attested(stage: Stage, platform: Platform) -> bool:
-    """Return whether ranks of `stage` can say it: an MPI starts them, which a pair of pods does without."""
+    """Return whether the ranks of `stage` can run the probe: only if an MPI launcher starts them.
+
+    A pair of pods needs no launcher.
+    """
     is_pair_of_pods = stage.is_pair and platform.options.pods is not None
     return stage.is_mpi and platform.launcher != "none" and not is_pair_of_pods
 
 
 def with_files(stage: Stage, *, is_heard: bool = False) -> Stage:
-    """Return `stage` with the files that attested ranks need, and libraries where they are asked."""
+    """Return `stage` with the files of the probe, and with those for transport reports if `is_heard`."""
     text = with_rank(Path(__file__).with_name("attest.sh").read_text())
     files = {**stage.files, SCRIPT: text, f"{ranks_folder(stage)}/{ASKED}": ""}
     if is_heard:
@@ -67,10 +72,10 @@ def with_files(stage: Stage, *, is_heard: bool = False) -> Stage:
 def with_placement_probe(
     program: Invocation, stage: Stage, folder: str, *, every: int = 1, own: Container[str] = ()
 ) -> Invocation:
-    """Return `program` behind the script, with the working folder `folder`.
+    """Return the command that runs the script, which then executes `program`; `folder` is the working folder.
 
-    Of `every` so many ranks one leaves its libraries asked; the others take that back, but for what the
-    site's `own` variables ask.
+    `every` is the sampling stride: one rank in this many keeps the variables that ask its libraries to
+    report. The others unset them, except those that the site sets itself (`own`).
     """
     said = f"{folder}/{ranks_folder(stage)}"
     asked = " ".join([str(every), *(name for name in asking() if name not in own)]) if every > 1 else "all"

@@ -18,14 +18,14 @@ BEGIN_RECORD = "record() { printf '\\036%s\\036' \"$1\"; }\n"
 
 
 def print_file(path: str) -> str:
-    """Return a shell command that prints a file as a record, an empty one where it cannot be read."""
+    """Return a shell command that prints a file as a record, empty if the file cannot be read."""
     return f"printf '\\036%s\\036' {shlex.quote(path)}; cat {shlex.quote(path)} 2>/dev/null;"
 
 
 def read_records(text: str) -> dict[str, str]:
-    """Return what a script printed, by the name of the record; an empty record is none.
+    """Return the texts of the records that a script printed, by name; empty records are left out.
 
-    What stands before the first record is left out, and so is a last one that was cut inside its name.
+    Text before the first record is ignored, and so is a last record that was cut inside its name.
     """
     parts = text.split(SEPARATOR)[1:]
     return {name: content for name, content in zip(parts[::2], parts[1::2], strict=False) if content}

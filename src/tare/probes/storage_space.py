@@ -1,8 +1,8 @@
-"""Look whether a storage path still takes files, once a run that wrote there has failed.
+"""Check whether a storage path still takes files, after a run that wrote there has failed.
 
-The run's own folder is gone by then: what has no room now was filled by others, or is broken. A file of
-1 MiB is written and removed again, since no figure of df(1) tells of quotas, of a file system that has become
-read-only, or of a server that is away.
+The run's own folder is already removed then. So, if there is no room, others filled the path, or it is
+broken. The script writes a file of 1 MiB and removes it, because df(1) does not show quotas, a file system
+that has become read-only, or an unreachable server.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _ERRORS = re.compile(
     r"|Stale (?:NFS )?file handle|Transport endpoint is not connected|Connection timed out|Host is down"
     r"|Too many links|Structure needs cleaning)"
 )
-"""errno(3) of what a file system lacks, in the C locale; missing rights are the site file's fault."""
+"""Messages of errno(3), in the C locale, of a faulty file system; missing rights are a site file error."""
 _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|\bENOSPC\b|\bEDQUOT\b")
 _MOST_SHARE = 0.05
-"""A file system with no more left than this share of it was full already, whatever the run wrote."""
+"""A file system with at most this share free was already full, independently of the run."""
 
 _SCRIPT = """\
 export LC_ALL=C; p={path}
@@ -34,15 +34,14 @@ echo "inodes $(df -Pi -- "$p" 2>/dev/null | tail -n 1)"
 
 
 def room_script(path: str) -> str:
-    """Return the shell script that looks whether the storage path `path` takes a file."""
+    """Return the shell script that checks whether the storage path `path` takes a file."""
     return _SCRIPT.format(path=shlex.quote(path))
 
 
 def lacking(said: str, reason: str) -> str:
-    """Return what a storage path lacks by what `room_script` printed; empty where nothing is seen to be.
+    """Return the fault of a storage path as text, from the output of `room_script`; empty if there is none.
 
-    `reason` is why the run failed: of one that found no room, the path is to blame also where it is all but
-    full.
+    `reason` is why the run failed. If the run found no room, a path that is all but full is a fault too.
     """
     if found := _ERRORS.search(said):
         return f"takes no file of 1 MiB: {found[0]}"

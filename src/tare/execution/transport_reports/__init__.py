@@ -1,4 +1,5 @@
-"""What MPI libraries themselves say of the transport that they chose, in their own verbose words.
+"""Read the transport reports of MPI libraries: the verbose log lines that name the transport they chose.
 
-One library a file: each reads a line by itself, for ranks write theirs amid each other's.
+There is one module for each library (see `libraries`). Each module parses single lines, because the lines of
+several ranks are mixed.
 """

@@ -1,4 +1,4 @@
-"""Gather what libraries said while a stage ran, and take it out of what the program itself said."""
+"""Collect the transport reports of a finished stage, and remove them from the program's own output."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tare.core.transport_reports import libraries
 from tare.execution.transport_reports.report import TransportReport
 from tare.probes.placement import ASKED, reports_folder
 
-_MOST_LINES_OF_OUTPUT = 1000  # of standard output, where Intel MPI speaks before the program does
+_MOST_LINES_OF_OUTPUT = 1000  # lines of standard output, to which Intel MPI writes before the program does
 
 
 def gather(work: Path, stage: str, stdout: str, stderr: str) -> None:
-    """Keep the telling lines of `stage` in ``transport/STAGE.txt``, and the rest out of its standard error.
+    """Write the transport reports of `stage` to ``transport/STAGE.txt``; remove chatter from its stderr.
 
-    A line that says what an earlier one has said is dropped. What libraries complain of stays in, or comes
-    to, standard error. Nothing is done where no library was asked.
+    A line that repeats an earlier report is dropped. Errors and warnings of libraries stay in standard error;
+    those in files of their own are appended to it. Nothing is done if no library was asked to report.
     """
     folder = work / reports_folder(stage)
     if not SafeFolder(folder, ASKED).exists():
@@ -43,7 +43,7 @@ def gather(work: Path, stage: str, stdout: str, stderr: str) -> None:
 
 
 def read_words(work: Path, stage: str) -> tuple[TransportReport, ...]:
-    """Return what was gathered of `stage`; nothing where no library said anything."""
+    """Return the transport reports of `stage`; empty if no library reported anything."""
     return tuple(word for words, _ in _telling(_lines(_path(work, stage))) for word in words)
 
 
@@ -53,7 +53,7 @@ def _path(work: Path, stage: str) -> Path:
 
 
 def _telling(lines: Iterable[str]) -> Iterator[tuple[tuple[TransportReport, ...], str]]:
-    """Yield each line that tells something, after what it tells."""
+    """Yield, for each line with transport reports, the reports and the line."""
     for line in lines:
         words = tuple(word for library in libraries().values() for word in library.tell(line))
         if words:
@@ -65,7 +65,7 @@ def _is_chatter(line: str) -> bool:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a file, whatever bytes they hold; none of a file that is not there."""
+    """Yield the lines of a file, also of one that is not UTF-8; none if there is no such file."""
     try:
         descriptor = SafeFolder(path.parent, path.name).open()
     except OSError:
@@ -75,7 +75,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _keep_out(stderr: Path, complaints: Iterable[str]) -> None:
-    """Write standard error anew, without chatter and with `complaints` that libraries wrote elsewhere."""
+    """Rewrite standard error without chatter, and append the `complaints` from the libraries' own files."""
     rest = SafeFolder(stderr.parent, f"{stderr.name}.rest")
     with os.fdopen(rest.create(), "w", errors="surrogateescape") as file:
         file.writelines(line for line in _lines(stderr) if not _is_chatter(line))

@@ -1,4 +1,4 @@
-"""One thing that a library said of its transport."""
+"""One transport report: what one log line of an MPI library says about its transport."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import msgspec
 
 
 class TransportReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A transport, an interface that carries it, or both, as a library on `host` named them.
+    """A transport, an interface that carries it, or both, as a library on `host` reported them.
 
-    `is_local` says that it is between ranks of one node. `address` joins the two lines by which libfabric
-    tells an interface: one that is only `offered`, and one that the address was chosen.
+    `is_local` says that the transport connects ranks of one node. libfabric reports an interface in two
+    lines, which `address` joins: one line offers an interface with its address (`is_offered`), and another
+    says that the address was chosen.
     """
 
     library: str

@@ -1,4 +1,4 @@
-"""Hold what libraries said of their transport against the network that was asked for."""
+"""Compare the transport reports of libraries with the network that was asked for."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tare.execution.transport_reports.report import TransportReport
 
 _NAMING = ("UCX_NET_DEVICES", "FI_CXI_DEVICE_NAME", "FI_EFA_IFACE", "FI_VERBS_DEVICE_NAME", "PSM3_NIC")
 _UCX = frozenset({"verbs", "ucx", "mlx"})
-"""Providers that reach InfiniBand and RoCE, through UCX or themselves."""
+"""Providers that use InfiniBand and RoCE, through UCX or directly."""
 
 
 def describe(words: Collection[TransportReport]) -> str:
-    """Return what the libraries said, such as ``UCX: tcp over eth0``; empty where they said nothing."""
+    """Return the reports as text, such as ``UCX: tcp over eth0``; empty if no transport was reported."""
     told = []
     for library in dict.fromkeys(one.library for one in words):
         mine = [one for one in words if one.library == library]
@@ -32,11 +32,12 @@ def contradiction(
     devices: Collection[str] = (),
     are_all_asked: bool = True,
 ) -> str | None:
-    """Return why what the libraries said is not `network`, or None: it is, or they said too little.
+    """Return why the reports contradict `network`; None if they do not, or say too little.
 
-    Between nodes. The interface is compared where sockets carry the data. RDMA devices have names of their
-    own, such as mlx5_0:1, and are compared with `devices` where the site names some. Unless `are_all_asked`,
-    those that were not may have taken the way between nodes.
+    Only transports between nodes are compared. The interface is compared if sockets carry the data. RDMA
+    devices have names of their own, such as mlx5_0:1; they are compared with `devices` if the site names
+    some. `are_all_asked` says that all ranks were asked to report. Otherwise the absence of a transport
+    between nodes is no contradiction.
     """
     for library in dict.fromkeys(one.library for one in words):
         mine = [one for one in words if one.library == library]
@@ -65,9 +66,9 @@ def contradiction(
 
 
 def confirms(network: Network, words: Collection[TransportReport], *, devices: Collection[str] = ()) -> bool:
-    """Return whether the libraries themselves named `network`: its transport, and over sockets its interface.
+    """Return whether the libraries reported `network`: its transport, and over sockets its interface.
 
-    Nothing that they said may contradict it.
+    No report may contradict it.
     """
     if contradiction(network, words, devices=devices, are_all_asked=False) is not None:
         return False
@@ -78,9 +79,9 @@ def confirms(network: Network, words: Collection[TransportReport], *, devices: C
 
 
 def named_devices(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the devices, each with or without its port, that `variables` name to UCX and to libfabric.
+    """Return the devices, each with or without its port, that `variables` select for UCX or libfabric.
 
-    Empty where they name none, or those to leave out (ucx_info -cf, fi_cxi(7), fi_efa(7), fi_verbs(7)).
+    Empty if they select none, all, or devices to exclude (ucx_info -cf, fi_cxi(7), fi_efa(7), fi_verbs(7)).
     """
     told = next((variables[name] for name in _NAMING if variables.get(name)), "")
     named = tuple(one.strip() for one in told.split(",") if one.strip())
@@ -100,7 +101,7 @@ def _is_way(way: str, provider: str) -> bool:
 
 
 def _interfaces(words: Collection[TransportReport]) -> Iterator[str]:
-    """Yield the interfaces that were taken; of those that libfabric was offered, the chosen ones."""
+    """Yield the interfaces that are used; of those that libfabric was offered, only the chosen ones."""
     chosen = {one.address for one in words if one.address and not one.is_offered}
     for one in words:
         if one.interface and not one.is_local and (not one.is_offered or one.address in chosen):

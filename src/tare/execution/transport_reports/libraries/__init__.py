@@ -1,7 +1,11 @@
-"""What MPI libraries say of their transport: one library a file, and the folder is the list.
+"""Parsers of the transport reports of MPI libraries: one module for each library.
 
-Each has `LIBRARY`, its name; `ASKED_BY`, the variables without which it says nothing, which launchers set;
-``tell(line)``, which yields a Word for each thing that a line says; and ``is_chatter(line)``, whether the
-line is there only because the library was asked. Other packages register such a module under the group
-``tare.transport_reports``.
+All modules in this folder are used. Each has:
+
+- `LIBRARY`: the name of the library.
+- `ASKED_BY`: the environment variables without which it reports nothing. Launchers set them.
+- ``tell(line)``: yields a TransportReport for each fact in a line.
+- ``is_chatter(line)``: whether the line was printed only because the library was asked to report.
+
+Other packages register such a module under the group ``tare.transport_reports``.
 """

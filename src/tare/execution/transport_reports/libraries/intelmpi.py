@@ -1,4 +1,7 @@
-"""Intel MPI with I_MPI_DEBUG, which writes to the program's own output: read where a site sets it."""
+"""Reports of Intel MPI with I_MPI_DEBUG.
+
+They go to the program's standard output. So Tare does not ask for them, and reads them only if a site does.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ ASKED_BY: tuple[str, ...] = ()
 
 _LINE = re.compile(r"\[\d+\] MPI startup\(\): (?P<text>.*)")
 _PROVIDER = re.compile(r"libfabric provider: (?P<provider>[^\s;]+)")
-# The table under "Rank    Thread id  Pin nic"; that of cores has a fourth column.
+# A row of the table "Rank    Thread id  Pin nic"; the table of cores has a fourth column.
 _CARD = re.compile(r"\d+ +\d+ +(?P<interface>[A-Za-z]\S*)\s*$")
 
 
 def tell(line: str) -> Iterator[TransportReport]:
-    """Yield what `line` says of a provider or of a card, if anything."""
+    """Yield the provider or the network card that `line` names, if any."""
     said = _LINE.match(line)
     if said is None:
         return
@@ -28,5 +31,5 @@ def tell(line: str) -> Iterator[TransportReport]:
 
 
 def is_chatter(line: str) -> bool:
-    """Return False: what a site asked for itself stays where it is."""
+    """Return False: the lines that a site itself asked for stay in the output."""
     return False

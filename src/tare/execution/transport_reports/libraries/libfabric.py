@@ -1,4 +1,4 @@
-"""libfabric with FI_LOG_LEVEL=info: its lines are ``libfabric:pid:…:function():line<level> words``."""
+"""Reports of libfabric with FI_LOG_LEVEL=info: lines ``libfabric:pid:…:function():line<level> words``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ LIBRARY = "libfabric"
 ASKED_BY: tuple[str, ...] = ("FI_LOG_LEVEL",)
 
 _LINE = re.compile(r"libfabric:\d+:.*?\w+\(\):\d+<(?P<level>\w+)> (?P<text>.*)")
-# src/fabric.c says which provider's fabric is opened (not in version 1.17, which then tells too little);
-# prov/util/src/util_attr.c which address it takes.
+# src/fabric.c logs the provider whose fabric is opened (not in version 1.17, whose log is then not enough);
+# prov/util/src/util_attr.c logs the address that it chooses.
 _USING = re.compile(r"Using (?P<provider>\S+) provider\b")
 _OFFERED = re.compile(r"Available addr: (?P<address>\S+), iface name: (?P<interface>[^\s,]+)")
 _CHOSEN = re.compile(r"Chosen addr for using: (?P<address>[^\s,]+)")
@@ -21,7 +21,7 @@ _MERELY_TOLD = frozenset({"info", "trace", "debug"})
 
 
 def tell(line: str) -> Iterator[TransportReport]:
-    """Yield what `line` says of a provider or of an interface, if anything."""
+    """Yield the provider or the interface that `line` names, if any."""
     said = _LINE.match(line)
     if said is None:
         return
@@ -38,6 +38,6 @@ def tell(line: str) -> Iterator[TransportReport]:
 
 
 def is_chatter(line: str) -> bool:
-    """Return whether `line` is there only because libfabric was asked to be verbose."""
+    """Return whether `line` was printed only because libfabric was asked to be verbose."""
     said = _LINE.match(line)
     return said is not None and said["level"] in _MERELY_TOLD

@@ -1,4 +1,4 @@
-"""Open MPI 4 and 5 with `btl_base_verbose` 20: opal_output(3)'s lines, as ``[host:pid] words``."""
+"""Reports of Open MPI 4 and 5 with `btl_base_verbose` 20: opal_output(3)'s lines ``[host:pid] words``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ LIBRARY = "Open MPI"
 ASKED_BY: tuple[str, ...] = ("OMPI_MCA_btl_base_verbose",)
 
 _LINE = re.compile(r"\[(?P<host>[^\s:\]]+):\d+\] (?P<text>.*)")
-# opal/mca/btl, ompi/mca/bml/r2: which module sends to a peer, named when the first message goes there.
+# opal/mca/btl, ompi/mca/bml/r2: the module that sends to a peer, logged with the first message to it.
 _USING = re.compile(r"mca: bml: Using (?P<btl>\w+) btl for send to \S+ on node (?P<peer>\S+)")
-# opal/mca/btl/tcp: version 4 says the first, version 5 the second at this verbosity.
+# opal/mca/btl/tcp: at this verbosity, version 4 prints the first form, version 5 the second.
 _INTERFACE = re.compile(r"btl: ?tcp: (?:Using interface: (?P<v4>\S+)|0x[0-9a-f]+: if (?P<v5>\S+) kidx )")
 _CHATTER = re.compile(
     r"mca: base: (?:components_(?:register|open)|close): "
@@ -23,13 +23,13 @@ _CHATTER = re.compile(
     r"|now connected|connect\(\) to \S+ completed|Searching for |Found match|Match incoming connection)"
 )
 _EXCLUDED = "sppp"
-"""What version 4 says that it uses where it goes through its list of exclusions, which holds this name."""
+"""An entry of version 4's list of excluded interfaces, which it logs as if it used that interface."""
 
 _WITHIN_NODE = frozenset({"self", "vader", "sm", "smcuda"})
 
 
 def tell(line: str) -> Iterator[TransportReport]:
-    """Yield what `line` says of a transport, if anything."""
+    """Yield the transport or the interface that `line` names, if any."""
     said = _LINE.match(line)
     if said is None:
         return
@@ -43,7 +43,7 @@ def tell(line: str) -> Iterator[TransportReport]:
 
 
 def is_chatter(line: str) -> bool:
-    """Return whether `line` is there only because Open MPI was asked to be verbose."""
+    """Return whether `line` was printed only because Open MPI was asked to be verbose."""
     said = _LINE.match(line)
     return said is not None and _CHATTER.match(said["text"]) is not None
 

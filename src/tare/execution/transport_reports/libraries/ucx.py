@@ -1,4 +1,4 @@
-"""UCX with UCX_LOG_LEVEL=info: the lanes of each configuration of endpoints, as ``tag(tcp/eth0)``."""
+"""Reports of UCX with UCX_LOG_LEVEL=info: the lanes of each endpoint configuration, ``tag(tcp/eth0)``."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def tell(line: str) -> Iterator[TransportReport]:
 
 
 def is_chatter(line: str) -> bool:
-    """Return whether `line` is there only because UCX was asked to be verbose."""
+    """Return whether `line` was printed only because UCX was asked to be verbose."""
     said = _LINE.match(line)
     return said is not None and said["level"] in _MERELY_TOLD
 
 
 def _lanes(text: str) -> Iterator[tuple[str, str]]:
-    """Yield transport and device of each lane."""
+    """Yield the transport and the device of each lane."""
     for lane in _LANE.findall(text):
         for one in lane.split():
             transport, _, device = one.partition("/")
