@@ -1,1 +1,1 @@
-"""Wire the parts together: from a study file to what carries its plan out."""
+"""Wire the parts together: from a study file to a plan, and to the executors that run it."""

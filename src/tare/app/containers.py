@@ -1,4 +1,8 @@
-"""Wire up the containers of a plan's platforms: those that stay, and what is left of others."""
+"""Start and remove the containers of a plan's platforms.
+
+Some platforms keep one container on each node during the session. Containers that ended sessions left are
+removed.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +21,17 @@ from tare.plugins.collectors.images import container_facts, sources_of
 
 @contextmanager
 def containers(folder: Path, loaded: Loaded, env: Mapping[str, str], label: str) -> Iterator[None]:
-    """Bring up the containers that stay, for the plan's cases; first and last, remove what else there is.
+    """Keep the containers that the plan's platforms need on each node while entered.
 
-    `label` is the mark of this session.
+    First and last, remove the containers of this campaign that are left from this or an ended session.
+    `label` is the label of this session.
     """
     composer = loaded.composer
     used = dict.fromkeys(case.platform for case in loaded.plan.cases)
     campaign, _, _ = label.partition(":")
 
     def is_of_campaign(other: str) -> bool:
-        """Return whether a container is of this session, or of one before it, which is gone."""
+        """Return whether a container belongs to this session or to an earlier one that has ended."""
         return other.startswith(label) or is_gone(other, campaign)
 
     with ExitStack() as stack:
@@ -56,7 +61,7 @@ def containers(folder: Path, loaded: Loaded, env: Mapping[str, str], label: str)
 def read_nesting(
     composer: Composer, name: str, host: str | None, backend: Backend, env: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return what the containers of the platform `name` are, and made of, as `host` has it."""
+    """Return the facts of the containers of the platform `name`, such as their image, as found on `host`."""
     platform = composer.site.platforms[name]
     if platform.container is None:
         return {}
@@ -70,7 +75,7 @@ def read_nesting(
 
 
 def _hosts(loaded: Loaded, platform: str) -> dict[str, Host]:
-    """Return where the cases of a platform start ranks, by the names that an MPI knows."""
+    """Return the hosts on which the cases of a platform start ranks, by the names that the MPI uses."""
     composer = loaded.composer
     names = sorted(
         {host for case in loaded.plan.cases if case.platform == platform for host in composer.hosts(case)}
@@ -80,7 +85,7 @@ def _hosts(loaded: Loaded, platform: str) -> dict[str, Host]:
 
 
 def _seen_by_all(folder: Path, loaded: Loaded, engine: Engine, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the paths that every container must see: evidence, storage, and the way to other hosts."""
+    """Return the paths that every container must see: evidence, storage, and the agent for other hosts."""
     site = loaded.composer.site
     storage = [site.storage[case.storage] for case in loaded.plan.cases if case.storage is not None]
     agents = [word for word in site.agent[:1] if word.startswith("/")]

@@ -1,4 +1,4 @@
-"""Wire up what carries a plan out: the lab, the backends of its platforms, and their executors."""
+"""Create the executors that run a plan: start the lab, and open the backends of its platforms."""
 
 from __future__ import annotations
 
@@ -40,16 +40,18 @@ from tare.probes.traffic import traffic_script
 from tare.storage.campaign import store_environment
 
 OnWait = Callable[[Attempt, str], None]
-"""Is told what an attempt waits for, and of an empty reason when it goes on."""
+"""Called with the reason why an attempt waits, and with an empty reason when it continues."""
 
 
 class RunOptions(NamedTuple):
-    """How runs are carried out, as options of `tare run` say.
+    """How runs are executed, according to the options of `tare run`.
 
-    Of the runs that no batch system queues, at most `jobs` go on at a time. Their own folders on storage
-    paths stay where it `keeps_storage`. Programs go before others of their node where it `boosts`, as far as
-    the user may have that, and no batch system starts them. Before the first run it is looked whether the
-    `rehearsed` cases can start.
+    - `jobs`: at most this many runs at a time, except runs in a batch system.
+    - `keeps_storage`: whether the runs' own folders on storage paths are kept.
+    - `boosts`: whether programs get a higher priority than others on their nodes. The user needs the right to
+      do this, and programs that a batch system starts do not get it.
+    - `is_rehearsing`: whether Tare checks before the first run that programs can start.
+    - `rehearsed`: the cases that are checked.
     """
 
     jobs: int = 1
@@ -66,9 +68,10 @@ NOT_ALLOWED = "none: this user may not"
 
 
 def boost_told(site: Site, manner: RunOptions) -> str:
-    """Return whether programs go before others of their nodes; empty where each node must be asked.
+    """Return, as recorded in the environment, whether programs have priority on their nodes.
 
-    Nodes of the lab are this machine. Behind ssh it is the ranks that an MPI starts.
+    Empty if each node must be asked: over ssh, the ranks that an MPI starts raise their priority themselves.
+    Nodes of the lab are this machine.
     """
     from tare.plugins.backends.priority import may_boost
 
@@ -80,9 +83,9 @@ def boost_told(site: Site, manner: RunOptions) -> str:
 
 
 def boost_tries(site: Site, boost: str) -> int:
-    """Return how often a rank tries to let its session go before others, by what `boost_told` says.
+    """Return how often a rank tries to raise the priority of its session; `boost` is from `boost_told`.
 
-    In the lab ranks have no right of their own: they wait until it is done for them, with 0.1 s in between.
+    In the lab, ranks lack the right to do this. They wait until Tare does it, 0.1 s between two tries.
     """
     if boost == BOOSTED:
         return 30 if site.lab else 1
@@ -97,10 +100,10 @@ def make_executor(
     manner: RunOptions = DEFAULT,
     on_wait: OnWait = lambda attempt, reason: None,
 ) -> Iterator[Executor]:
-    """Bring up what the plan's runs need (the lab, where the site is one) and yield who carries them out.
+    """Start what the plan's runs need, such as the lab, and yield the executor that runs them.
 
-    `lab` is the environment of one that is up already. `on_wait` is told what an attempt in a batch system
-    waits for, and of an empty reason when it goes on.
+    `lab` is the environment of a lab that is already up. `on_wait` is called with the reason why an attempt
+    in a batch system waits, and with an empty reason when it continues.
     """
     platforms = loaded.composer.site.platforms
     used = dict.fromkeys(case.platform for case in loaded.plan.cases)
@@ -117,14 +120,14 @@ def make_executor(
 
 
 def campaign_mark(folder: Path) -> str:
-    """Return what the processes and jobs of the campaign in `folder` are known by."""
+    """Return the hash that identifies the processes and jobs of the campaign in `folder`."""
     return hashlib.blake2b(str(folder.resolve()).encode(), digest_size=6).hexdigest()
 
 
 def require_independent(loaded: Loaded, manner: RunOptions) -> None:
-    """Raise UsageError where runs at the same time, if there are to be any, would disturb each other.
+    """Raise UsageError if several runs at a time are asked for and would disturb each other.
 
-    So they would where nodes are not machines of their own, or containers are on the first ones alone.
+    This is so if the nodes share one machine, or if a platform keeps one container on each node.
     """
     site = loaded.composer.site
     if manner.jobs == 1:
@@ -149,7 +152,7 @@ def _crew(
     manner: RunOptions,
     on_wait: OnWait,
 ) -> AbstractContextManager[Executor]:
-    """Return what carries out the runs of the platforms of one backend."""
+    """Return a context that yields the executor for the platforms of one backend."""
     if isinstance(plugin, BatchBackend):
         return _queued(plugin, folder, loaded, env, manner, on_wait)
     if isinstance(plugin, DirectBackend):
@@ -158,7 +161,7 @@ def _crew(
 
 
 def _session(plugin: BackendPlugin[Any], folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Session:
-    """Return what `plugin` is told of a session that begins."""
+    """Return the description of this session for `plugin`, the backend."""
     from tare.plugins.backends.sessions import new_session
 
     site = loaded.composer.site
@@ -181,7 +184,7 @@ def _session(plugin: BackendPlugin[Any], folder: Path, loaded: Loaded, env: Mapp
 def _direct(
     plugin: DirectBackend[Any], folder: Path, loaded: Loaded, env: Mapping[str, str], manner: RunOptions
 ) -> Iterator[Executor]:
-    """Yield a executor that works on hosts that Tare names, and leaves no process behind."""
+    """Yield an executor that runs attempts on hosts that Tare chooses, and ends all their processes."""
     from tare.plugins.backends.own_storage import OwnStorage
     from tare.plugins.backends.packet_counting import PacketCounters
     from tare.plugins.backends.watching import Samplers
@@ -258,7 +261,7 @@ def _queued(
     manner: RunOptions,
     on_wait: OnWait,
 ) -> Iterator[Executor]:
-    """Yield a executor that works through the queue of a batch system."""
+    """Yield an executor that runs attempts as jobs of a batch system."""
     from tare.plugins.collectors.sampler import settle
 
     session = _session(plugin, folder, loaded, env)
@@ -288,7 +291,7 @@ def _queued(
 
 
 def _lay_sampler(folder: Path) -> Path:
-    """Put the sampler into the campaign's folder, which a batch system brings to its nodes."""
+    """Write the telemetry sampler into the campaign's folder, from where a batch system's nodes get it."""
     from tare.plugins.collectors.sampler import program
 
     sampler = folder.resolve() / "telemetry-sampler.py"
@@ -298,9 +301,10 @@ def _lay_sampler(folder: Path) -> Path:
 
 @contextmanager
 def lab_env(site: Site, platforms: Sequence[Platform], hosts: Sequence[str]) -> Iterator[Mapping[str, str]]:
-    """Yield the environment through which the agent finds the lab: the one that is up, or one of our own.
+    """Yield the environment variables by which the agent finds the lab; empty if the site is no lab.
 
-    It gains what `platforms` need of it; docker on `hosts` alone.
+    A lab that is up and matches the site is used. Otherwise one is started, and ended afterwards. Services
+    that `platforms` need are added to it; docker only on `hosts`.
     """
     spec = site.lab
     if spec is None:
@@ -323,7 +327,7 @@ def lab_env(site: Site, platforms: Sequence[Platform], hosts: Sequence[str]) -> 
 
 
 def _hosts_of(loaded: Loaded) -> list[str]:
-    """Return where docker starts ranks: the hosts of its cases, or any where a batch system chooses."""
+    """Return the hosts on which docker may start ranks: those of its cases, all if a batch system chooses."""
     composer = loaded.composer
     cases = [case for case in loaded.plan.cases if composer.site.platforms[case.platform].runtime == "docker"]
     return sorted({host for case in cases for host in composer.hosts(case) or composer.site.nodes})
@@ -344,7 +348,10 @@ def _counters(backend: Backend) -> Callable[[Sequence[str | None]], Traffic]:
 def _environment(
     folder: Path, loaded: Loaded, backend: Backend, env: Mapping[str, str], boost: str
 ) -> Callable[[Composer, Case], str]:
-    """Return what records the facts of a case's hosts; each is asked once a session for each platform."""
+    """Return a function that records the facts of a case's hosts and returns their hash.
+
+    Each host is asked once in a session for each platform.
+    """
     one_at_a_time = Lock()
     known: dict[tuple[tuple[str, ...], str], str] = {}
     answers: dict[tuple[str, str], Mapping[str, str]] = {}
@@ -378,10 +385,11 @@ def _record(
     told: Mapping[str, Mapping[str, str]] | None = None,
     boost: str = "none: a batch system starts the ranks",
 ) -> str:
-    """Record the facts of a case's nodes, of its platform and of its containers; return their hash.
+    """Record the facts of a case's nodes, platform and containers; return their hash.
 
-    `told` are facts that somebody else knows of the nodes, such as the cluster that they are in; `boost` is
-    whether programs go before others there, which the node itself knows where it is empty.
+    `files` are the answers of the nodes. `told` are facts about nodes from another source, such as their
+    cluster. `boost` says whether programs have priority on the nodes; if it is empty, the node's own answer
+    counts.
     """
     facts: Environment = {node: collect_facts(found) for node, found in files.items()}
     for name, more in (told or {}).items():

@@ -1,4 +1,4 @@
-"""Wire up the counting of packets: what goes to the nodes, and where its answers are kept."""
+"""Set up packet counting: the counter that runs on the nodes, and the storage of its answers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tare.plugins.collectors import packets
 def counting_packets(
     settings: TelemetryOptions, telemetry: Telemetry, counters: PacketCounters, cure: str
 ) -> CountingPackets:
-    """Return `telemetry` with a count of packets beside it, where `settings` ask for one.
+    """Return `telemetry` that also counts packets where `settings` ask for it.
 
-    `cure` says how those who start runs get what counting needs.
+    `cure` tells the user how to get the rights that counting needs.
     """
 
     def count(interfaces: Mapping[str | None, str]) -> AbstractContextManager[dict[str | None, str]]:
@@ -32,7 +32,7 @@ def counting_packets(
 
 
 def lay_counter(folder: Path, settings: TelemetryOptions) -> Path | None:
-    """Put the counter, where one is wanted, into the campaign's folder, which nodes see or are brought."""
+    """Write the packet counter into the campaign's folder, from where nodes get it; None if not wanted."""
     if not settings.is_counting_packets:
         return None
     counter = folder.resolve() / "packet-counter.py"
@@ -41,5 +41,5 @@ def lay_counter(folder: Path, settings: TelemetryOptions) -> Path | None:
 
 
 def gathering(cure: str) -> Callable[[Path, Collection[str]], None]:
-    """Return what keeps the answers of counters on nodes (see runner.batch.BatchSetup)."""
+    """Return a function that stores the answers of counters on nodes (see execution.batch.BatchSetup)."""
     return lambda folder, hosts: packets.gather(folder, hosts, cure)

@@ -1,4 +1,4 @@
-"""Attempts as they would be submitted: what `plan --show` prints, and what doctors of backends look at."""
+"""Build the tasks of attempts as they would be submitted, for `plan --show` and the checks of `doctor`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from tare.plugins.backend_registry import backend
 
 
 def job_script(loaded: Loaded, case: Case) -> str:
-    """Return what a batch system gets for an attempt of `case`; ``{work}`` stands for its folder."""
+    """Return the job script of an attempt of `case`, in which ``{work}`` stands for its folder.
+
+    Raises UsageError if its backend is no batch system.
+    """
     plugin = backend(loaded.composer.site.platforms[case.platform].backend)
     if not isinstance(plugin, BatchBackend):
         raise UsageError(f"backend {plugin.name} queues nothing")

@@ -1,4 +1,4 @@
-"""Wire the parts together: from a study file to a plan, and to when it is done."""
+"""Load a study file or a campaign folder: read study and site, make the plan, and check its commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SITE = "site.yaml"
 
 
 class Loaded(NamedTuple):
-    """A study that was read and planned, and the texts that it was read from, by their frozen names."""
+    """A study with its plan and composer, and the texts of its files by their names in a campaign."""
 
     study: Study
     plan: Plan
@@ -41,17 +41,18 @@ class Loaded(NamedTuple):
     texts: dict[str, str]
 
     def signed(self, signs: Pseudonyms) -> Loaded:
-        """Return the same with `signs` in the records of what it runs."""
+        """Return a copy that uses the pseudonyms `signs` in the records of its commands."""
         return self._replace(composer=msgspec.structs.replace(self.composer, signs=signs))
 
 
 def load(
     path: Path, n_blocks: int | None = None, site_file: Path | None = None, like: Path | None = None
 ) -> Loaded:
-    """Read and plan the study at `path`, or the frozen one of the campaign folder `path`.
+    """Read and plan the study at `path`: a study file, or a campaign folder with its frozen study.
 
-    `n_blocks` overrides the study's repeats, `site_file` its site. Where there is a campaign `like` it, cases
-    are made by the rules of that. Raises FileFaults with every fault of its files.
+    `n_blocks` overrides the study's repeats, `site_file` its site. If there is a campaign in the folder
+    `like`, cases are made by the rules of that campaign's version. Raises FileFaults with all faults of the
+    files.
     """
     study_path, site_path = path, site_file
     if path.is_dir():
@@ -81,7 +82,7 @@ def load(
 
 
 def require_frozen(folder: Path) -> None:
-    """Raise CampaignError unless the study and the site in a campaign folder are files, and no links."""
+    """Raise CampaignError unless the study and the site in a campaign folder are files, not links."""
     for name in (STUDY, SITE):
         try:
             if SafeFolder(folder, name).exists():
@@ -91,7 +92,7 @@ def require_frozen(folder: Path) -> None:
 
 
 def _require_plugins(source: SiteSource) -> None:
-    """Raise FileFaults where a platform of the site names a plug-in that is not there."""
+    """Raise FileFaults if a platform of the site names a launcher or runtime that is not installed."""
     faults = []
     for name, platform in source.site.platforms.items():
         for kind, find in (("launcher", registry.launcher), ("runtime", registry.runtime)):
@@ -104,7 +105,7 @@ def _require_plugins(source: SiteSource) -> None:
 
 
 def _require_commands(plan: Plan, study: Study, composer: Composer, path: Path) -> None:
-    """Raise FileFaults where no command line can be made of a case, before anything is run."""
+    """Raise FileFaults if the command line of a case cannot be built."""
     faults: dict[str, Fault] = {}
     alike = {
         (one.platform, one.workload, one.network, one.storage is None, one.layout): one for one in plan.cases
@@ -124,7 +125,7 @@ def _require_commands(plan: Plan, study: Study, composer: Composer, path: Path) 
 
 
 def _named_at(study: Study, case: Case) -> Origin | None:
-    """Return where the study names the platform of `case`, or else its workload."""
+    """Return the place in the study that names the platform of `case`, or else its workload, or the site."""
     levels = [*(level for factor in study.factors for level in factor.levels), *study.cases]
     for name, value in (("platform", case.platform), ("workload", case.workload)):
         for level in levels:
@@ -136,14 +137,14 @@ def _named_at(study: Study, case: Case) -> Origin | None:
 
 
 def _edition(folder: Path) -> Edition:
-    """Return the rules by which a campaign in `folder` was begun, or else those of today."""
+    """Return the edition of the rules with which the campaign in `folder` was begun; else the current one."""
     from tare.storage.campaign import is_campaign, read_plan
 
     return read_plan(folder).edition if is_campaign(folder) else Edition.USED
 
 
 def with_agent(site: Site) -> Site:
-    """Return `site` with the agent of the lab, where it is one."""
+    """Return `site`, with the agent of the lab if the site is a lab."""
     if site.lab is None:
         return site
     from tare import lab
@@ -152,7 +153,7 @@ def with_agent(site: Site) -> Site:
 
 
 def stopping_rule(plan: Plan) -> Rule | None:
-    """Return what says which cases go on beyond the least number of blocks; None where all do."""
+    """Return the rule that says which cases continue after the minimum of blocks; None if all do."""
     if plan.repeats.until is None:
         return None
     from tare.analysis.stopping import StoppingRule

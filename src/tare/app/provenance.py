@@ -1,4 +1,4 @@
-"""Wire up what is asked of nodes about themselves, and about what a plan runs on them."""
+"""Ask nodes for facts about themselves, and about the programs that a plan runs on them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from tare.storage.campaign import read_environment
 
 
 def subject_of(loaded: Loaded, name: str) -> Subject:
-    """Return what the plan runs on nodes through the platform `name`.
+    """Return what the plan runs on nodes through the platform `name`: its MPI, programs and libraries.
 
-    What a container holds, its host cannot tell: the programs, or all of the MPI where containers stay.
+    A host cannot tell what is inside a container. So the programs are left out if they run in containers, and
+    everything is left out if the platform keeps a container on each node.
     """
     composer = loaded.composer
     platform = composer.site.platforms[name]
@@ -42,7 +43,7 @@ def subject_of(loaded: Loaded, name: str) -> Subject:
 
 
 def fact_scripts(loaded: Loaded) -> Callable[[Platform], str]:
-    """Return what makes the script that asks a node about itself and a platform of the site."""
+    """Return a function that builds the script which asks a node for facts about itself and a platform."""
 
     def script(platform: Platform) -> str:
         platforms = loaded.composer.site.platforms
@@ -53,7 +54,7 @@ def fact_scripts(loaded: Loaded) -> Callable[[Platform], str]:
 
 
 def hostnames_of(folder: Path, attempt: Attempt) -> Collection[str]:
-    """Return what the hosts of `attempt` call themselves; nothing unless each of them was asked."""
+    """Return the host names of the hosts of `attempt`; empty unless all of them are known."""
     if attempt.environment is None:
         return ()
     facts = read_environment(folder, attempt.environment)
@@ -64,7 +65,7 @@ def hostnames_of(folder: Path, attempt: Attempt) -> Collection[str]:
 def ask_facts(
     backend: Backend, hosts: Sequence[str | None], loaded: Loaded, platform: str
 ) -> Mapping[str | None, Mapping[str, str]]:
-    """Return what each host answers about itself and a platform. Raises BackendError."""
+    """Return the answer of each host about itself and a platform. Raises BackendError."""
     script = facts_script(subject_of(loaded, platform))
     return {host: read_records(said) for host, said in backend.ask(hosts, script).items()}
 

@@ -1,9 +1,11 @@
-"""Before the first run: can each program start on each platform, and write and read where it must?
+"""Check before the first run that each program can start, and can read and write where it must.
 
-Nothing is measured: every host is asked whether it finds the programs and their libraries, the first one
-whether the inputs are there, and all whether they see one file on a storage path that ranks of several nodes
-share. What is found is kept in ``rehearsal.json``. Programs in containers, in pods and under Slurm are not
-looked for: only where they start is known what they see.
+Nothing is measured. Every host is asked whether it finds the programs and their libraries. The first host is
+asked whether the inputs exist. If ranks of several nodes share a storage path, all hosts are asked whether
+they see the same folder there. The results are kept in ``rehearsal.json``.
+
+Programs in containers, in pods and under Slurm are not checked, because what they see is known only where
+they start.
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ _MOST_LIBRARIES = 3
 
 
 class RehearsalResult(msgspec.Struct, frozen=True):
-    """What was looked for, for which workload and platform, on which hosts, and why it would not do.
+    """The result of one check: `subject` of a workload and platform, on these hosts.
 
-    One that `is_note` may yet do. `storage` is the name of the storage path that it is about, if it is.
+    `fault` is empty if all is well. A result that `is_note` may still work, and does not stop the campaign.
+    `storage` is the name of the storage path that was checked, empty for other checks.
     """
 
     workload: str
@@ -47,15 +50,15 @@ class RehearsalResult(msgspec.Struct, frozen=True):
 
 
 def rehearse(folder: Path, loaded: Loaded, ask: Ask, cases: Sequence[Case]) -> None:
-    """Look whether `cases` can start, and keep what was found; raise UsageError with all that cannot.
+    """Check whether `cases` can start, and write the results to ``rehearsal.json``.
 
-    What may yet do is told on standard error.
+    Notes are printed on standard error. Raises UsageError with all faults.
     """
     composer = loaded.composer
     looked_at = [case for case in cases if _is_looked_at(composer, case)]
     found = [*_programs(composer, looked_at, ask), *_inputs(composer, looked_at, ask)]
     found += _storage_paths(composer, looked_at, ask)
-    hide = composer.signs.text  # what hosts, and the programs there, have said
+    hide = composer.signs.text  # hosts and their programs may have printed names that the site hides
     found = [msgspec.structs.replace(one, fault=hide(one.fault), cure=hide(one.cure)) for one in found]
     (folder / RECORD).write_bytes(
         msgspec.json.format(msgspec.json.encode({"at": time.time(), "findings": found}))
@@ -79,7 +82,7 @@ def _is_looked_at(composer: Composer, case: Case) -> bool:
 
 
 def _told(one: RehearsalResult, folder: Path, loaded: Loaded) -> str:
-    """Return a finding as a line: where in the study it comes from, what is wrong, and the cure."""
+    """Return a result as a line: its place in the study or site file, the fault, and the cure."""
     file, name = (SITE, one.storage) if one.storage else (STUDY, one.workload)
     place = _place_of(loaded.texts.get(file, ""), name, below="storage:" if one.storage else "")
     where = f"{folder / file}:{place}: " if place else ""
@@ -88,7 +91,10 @@ def _told(one: RehearsalResult, folder: Path, loaded: Loaded) -> str:
 
 
 def _place_of(text: str, name: str, below: str = "") -> str:
-    """Return the first line and column that name a workload, or what is `below` a key, if any do."""
+    """Return the first line and column of `text` that name `name`, after the key `below` if given.
+
+    Empty if there is none.
+    """
     pattern = re.compile(rf"(?<![\w./-]){re.escape(name)}(?![\w.-])")
     is_below = not below
     for number, line in enumerate(text.splitlines(), 1):
@@ -104,9 +110,9 @@ def _hosts(composer: Composer, case: Case) -> list[str | None]:
 
 
 def _programs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[RehearsalResult]:
-    """Yield each program that cases start on a platform, and whether its hosts find it and its libraries."""
+    """Yield a result for each program of the cases: whether its hosts find it and its libraries."""
     wanted: dict[tuple[str, str], tuple[Case, dict[str | None, None]]] = {}
-    led = set()  # programs whose launcher, or stage, may yet name folders of libraries
+    led = set()  # programs whose launcher or stage may still add library folders
     for case in cases:
         hosts = _hosts(composer, case)
         for stage, invocation in composer.compose(case):
@@ -116,7 +122,7 @@ def _programs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[R
                 led |= {(case.platform, name) for name in (stage.argv[0], *stage.programs, *starter)}
             names = [(name, ranks_on) for name in (stage.argv[0], *stage.programs)]
             if Path(invocation.argv[0]).name != stage.argv[0]:
-                names += [(invocation.argv[0], hosts[:1])]  # what starts the ranks
+                names += [(invocation.argv[0], hosts[:1])]  # the command that starts the ranks
             for name, on in names:
                 if "{" not in name and (os.sep not in name or name.startswith("/")):
                     wanted.setdefault((case.platform, name), (case, {}))[1].update(dict.fromkeys(on))
@@ -128,16 +134,16 @@ def _programs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[R
 _KERNEL = (
     "of() { od -An -v -tx1 -j$2 -N$3 \"$1\" | tr -d ' \\n'; }; "
     'case $(of "$found" 0 4) in '
-    # e_machine of ELF(5), held against that of what runs here
+    # e_machine of ELF(5), compared with that of the running shell
     '7f454c46) [ "$(of "$found" 18 2)" = "$(of /proc/self/exe 18 2)" ] || echo foreign ;; '
     '2321*) read -r line <"$found"; line=${line#??}; set -- $line; '
     '[ -e "$1" ] || echo "interpreter $1" ;; esac 2>/dev/null; '
 )
-"""What says why the kernel would not start the program `found`: its processor, or a script's interpreter."""
+"""Shell code that prints why the kernel cannot start the program `found`: processor type or interpreter."""
 
 
 def _script(name: str, platform: Platform) -> str:
-    """Return what looks for a program, as its platform does, and for what its loader does not find."""
+    """Return a shell script that looks for a program on its platform's PATH, and for missing libraries."""
     prefix = platform.prefix
     path = [*platform.path, *([f"{prefix}/bin"] if prefix else []), platform.env.get("PATH", "")]
     libraries = [platform.env.get("LD_LIBRARY_PATH", ""), f"{prefix}/lib" if prefix else ""]
@@ -148,12 +154,15 @@ def _script(name: str, platform: Platform) -> str:
         f"'') case {quoted} in /*) [ ! -e {quoted} ] || echo denied ;; esac; echo missing ;; "
         '/*) [ -x "$found" ] || echo denied; echo "found $found"; '
         f'{_KERNEL}ldd "$found" 2>/dev/null | grep "not found" ;; '
-        '*) echo "found $found" ;; esac; true'  # a builtin of the shell
+        '*) echo "found $found" ;; esac; true'  # this case is a builtin of the shell
     )
 
 
 def _extended(variable: str, folders: Sequence[str]) -> str:
-    """Return what puts folders before what a variable holds; an empty one would be the working folder."""
+    """Return shell code that prepends folders to a variable such as PATH.
+
+    It adds no empty entry, since that would mean the working folder.
+    """
     own = ":".join(filter(None, folders))
     if not own:
         return ""
@@ -204,7 +213,7 @@ def _finding(case: Case, name: str, said: Mapping[str | None, str], *, is_led: b
 
 
 def _inputs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[RehearsalResult]:
-    """Yield the inputs of cases, and whether they are there."""
+    """Yield a result for each input of the cases: whether it exists."""
     asked: set[tuple[str | None, str]] = set()
     for case in cases:
         host = _hosts(composer, case)[0]
@@ -220,7 +229,7 @@ def _inputs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[Reh
 
 
 def _storage_paths(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[RehearsalResult]:
-    """Yield the storage paths that cases write to, and whether they will do."""
+    """Yield a result for each storage path to which cases write: whether it works."""
     asked = set()
     for case in cases:
         if composer.needs_own_storage(case):
@@ -235,7 +244,7 @@ def _storage_paths(composer: Composer, cases: Sequence[Case], ask: Ask) -> Itera
 def _storage(
     composer: Composer, case: Case, hosts: list[str | None], ask: Ask, *, is_shared: bool
 ) -> RehearsalResult:
-    """Try to write to a storage path, and look whether other hosts see it where ranks share files."""
+    """Make a folder on a storage path; if ranks share files, check that the other hosts see it."""
     path = composer.storage_path(case)
     folder = f"{path.rstrip('/')}/tare-rehearsal-{socket.gethostname()}-{os.getpid()}-{time.monotonic_ns()}"
     quoted = shlex.quote(folder)

@@ -1,4 +1,4 @@
-"""What a session would still run of a campaign; starts nothing."""
+"""Compute what the next session of a campaign would still run. It starts nothing."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tare.storage.journal import read_events
 
 
 class RemainingOfCase(msgspec.Struct, frozen=True):
-    """How many runs of a case are left, and how many that have come out are made once more.
+    """The remaining runs of a case: `left` have no result yet, `again` have one and are repeated.
 
-    Of the latter `parted` are made since a long time lay within their block.
+    Of the latter, `parted` are repeated because a long time separated the runs of their block.
     """
 
     id: str
@@ -34,12 +34,16 @@ class RemainingOfCase(msgspec.Struct, frozen=True):
 
 
 class Remaining(msgspec.Struct, frozen=True, kw_only=True):
-    """What session `session` of a campaign would run, as far as it is planned by now.
+    """The runs that session `session` of a campaign would make, as far as they are planned now.
 
-    `elapsed_s` is what the runs are expected to take one after the other, by the medians of earlier runs;
-    `n_guessed` cases never ran, and are taken as the median of the others. It is None where none ever ran.
-    `is_least` says that precision may ask for more blocks; `needs_extend` that the run takes --extend;
-    `is_budget_spent` that the budget has no room for the next of these runs.
+    - `left`, `again`, `parted`: numbers of runs, as for a case (see RemainingOfCase). `warmup`: of warm-up
+      runs.
+    - `elapsed_s`: the expected time in seconds, one run after the other, from the medians of earlier runs.
+      None if no case ever ran.
+    - `n_guessed`: the number of cases that never ran; the median of the other cases stands for their time.
+    - `is_least`: the stopping rule may add blocks.
+    - `needs_extend`: the session needs --extend.
+    - `is_budget_spent`: the budget has no room for the next run.
     """
 
     session: int
@@ -56,9 +60,9 @@ class Remaining(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rest_of(folder: Path, loaded: planning.Loaded, *, is_retrying_failed: bool = False) -> Remaining:
-    """Return what 'tare run' would still run of the campaign in `folder`, perhaps with --retry-failed.
+    """Return what 'tare run' would still run of the campaign in `folder`.
 
-    Raises UsageError where that holds another campaign.
+    `is_retrying_failed` stands for --retry-failed. Raises UsageError if the folder holds another campaign.
     """
     plan, old = loaded.plan, read_plan(folder)
     needs_extend = is_extension(folder, loaded)
@@ -117,12 +121,12 @@ def _medians(attempts: Sequence[Attempt]) -> dict[str, float]:
 
 
 def _run_nothing(case: Case, run: Run, number: int) -> Attempt:
-    """Stand in for what carries runs out: a loop that is only asked what is left starts none."""
+    """Fail: a loop that is only asked what remains starts no run."""
     raise NotImplementedError
 
 
 class _NoLog:
-    """The log of a loop that is only asked."""
+    """The log of a loop that runs nothing."""
 
     def block_began(self, block: int, order: list[str], again: list[str]) -> None:
         """Record nothing."""

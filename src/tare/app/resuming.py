@@ -1,4 +1,4 @@
-"""What a session goes on with, and what of it is run once more; told before it begins."""
+"""Decide whether a session continues the previous one, and describe the runs that it repeats."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from tare.storage.sessions import is_prompt
 
 
 def goes_on(plan: Plan, past: RecordedCampaign, now: float) -> bool:
-    """Return whether a plain `tare run` at `now` goes on with the session on record.
+    """Return whether a plain `tare run` at time `now` continues the last recorded session.
 
-    It does where that ended a moment ago in the block that comes next, so that no other runs in between.
+    It does if that session ended a moment ago, in the block that is run next. Then nothing else runs in
+    between.
     """
     if not past.n_sessions or past.last_block is None or not is_prompt(past.last_at, now):
         return False
@@ -30,7 +31,7 @@ def goes_on(plan: Plan, past: RecordedCampaign, now: float) -> bool:
 
 
 def _has_parted(plan: Plan, past: RecordedCampaign) -> bool:
-    """Return whether pairs were parted, which only another session can run again."""
+    """Return whether a long time separates the runs of some pairs; only another session can repeat these."""
     left = _outstanding(plan, past, past.n_sessions + 1)
     return any(left.of_block(block, _order(plan, past, block)).parted for block in past.orders)
 
@@ -38,9 +39,10 @@ def _has_parted(plan: Plan, past: RecordedCampaign) -> bool:
 def what_is_run_again(
     left: Sequence[Passing], warmup: Sequence[str], attempts: Sequence[Attempt]
 ) -> Iterator[str]:
-    """Yield what is run once more though it has its answer, why, and how long that takes; mostly nothing.
+    """Yield a sentence on the runs that are repeated although they have a result: which, why, and how long.
 
-    `warmup` holds the case of each warm-up run that the session has besides.
+    In most sessions it yields nothing. `left` are the remaining runs, block by block. `warmup` has the case
+    of each warm-up run of the session. `attempts` are the earlier attempts.
     """
     again = [case for passing in left for case in passing.again]
     if not again:
@@ -62,7 +64,7 @@ def what_is_run_again(
 
 
 def _took(cases: Sequence[str], attempts: Sequence[Attempt]) -> str:
-    """Return how long runs of `cases` take by the medians of earlier ones; empty where some never ran."""
+    """Return how long runs of `cases` take, from the medians of earlier runs; empty if no case ever ran."""
     by_case: dict[str, list[float]] = {}
     for one in attempts:
         if one.state is State.DONE:
@@ -83,7 +85,7 @@ def _warm_ups(count: int) -> str:
 
 
 def _outstanding(plan: Plan, past: RecordedCampaign, session: int) -> Outstanding:
-    """Return what is left; what has no end on record counts as under way."""
+    """Return the remaining runs; attempts without a recorded end count as running."""
     left = Outstanding(plan, session, past.passes)
     for one in past.attempts:
         left.take(one, is_settled=one.is_settled)

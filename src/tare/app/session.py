@@ -1,4 +1,4 @@
-"""One session of a campaign: hold its journal, freeze its plan, and run what is still to be run."""
+"""Run one session of a campaign: lock its journal, freeze its plan, and run what remains."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ from tare.terminal.output import echo, leave_dead_terminal
 _LOG = log.of("session")
 
 Display = AbstractContextManager[Callable[[LoopState], None]]
-"""Shows how far a campaign is, while it is entered."""
+"""Shows the progress of a campaign while entered."""
 
 
 def blocks_begun_with(folder: Path, loaded: wiring.Loaded) -> int | None:
-    """Return how many blocks a campaign was begun with by `--blocks`, so that going on needs no other.
+    """Return the number of blocks if the campaign was begun with `--blocks`, so that a resume can reuse it.
 
-    None where the study itself says how many.
+    None if the number comes from the study itself.
     """
     if not is_campaign(folder):
         return None
@@ -81,12 +81,11 @@ def carry_out(
     manner: RunOptions = DEFAULT,
     log_level: int = logging.INFO,
 ) -> Campaign:
-    """Run in `folder` what of the plan has not been run yet, and return the campaign.
+    """Run the part of the plan that remains in `folder`, and return the campaign.
 
-    It keeps a log of what is done, down to `log_level`.
-
-    Raises UsageError when the folder holds another campaign, or one that may only be extended. An
-    interrupt ends the command with 130, after what it ran has been ended and recorded.
+    Writes the campaign's log, down to `log_level`. Raises UsageError if the folder holds another campaign, or
+    one that `is_extending` must allow to extend. An interrupt ends all running attempts, records them, and
+    exits with 130.
     """
     require_independent(loaded, manner)
     _require_installed(loaded)
@@ -115,9 +114,9 @@ def carry_out(
 
 
 def _require_installed(loaded: wiring.Loaded) -> None:
-    """Raise LabError where an MPI or a root file system of ours is not there, before all its runs fail."""
+    """Raise LabError if an MPI or a root file system that Tare itself installs is missing."""
     site = loaded.composer.site
-    if site.lab is None and site.agent:  # its nodes have files of their own
+    if site.lab is None and site.agent:  # its nodes have their own file systems
         return
     from tare.lab.mpi import require_installed
     from tare.lab.rootfs import require_built
@@ -178,7 +177,7 @@ def _run(
 
 
 def _started(loaded: wiring.Loaded) -> dict[str, tuple[str, ...]]:
-    """Return the programs that each case of the plan starts, by its id."""
+    """Return the programs that each case of the plan starts, by case id."""
     workloads = loaded.composer.workloads
     return {
         case.id: tuple(stage.argv[0] for stage in workloads[case.workload].stages(case))
@@ -187,7 +186,7 @@ def _started(loaded: wiring.Loaded) -> dict[str, tuple[str, ...]]:
 
 
 def _rehearsing(manner: RunOptions, loaded: wiring.Loaded, attempts: Sequence[Attempt]) -> RunOptions:
-    """Return `manner` with the cases that never ran yet; none where no rehearsal is wished."""
+    """Return `manner` with the cases to rehearse: those that never succeeded; none without rehearsal."""
     known = {one.case for one in attempts if one.state is State.DONE}
     new = tuple(case for case in loaded.plan.cases if case.id not in known)
     return manner._replace(rehearsed=new if manner.is_rehearsing else ())
@@ -196,13 +195,16 @@ def _rehearsing(manner: RunOptions, loaded: wiring.Loaded, attempts: Sequence[At
 def tell_what_is_run_again(
     left: Sequence[Passing], warmup: Sequence[str], attempts: Sequence[Attempt]
 ) -> None:
-    """Say what is run once more though it has its answer, why, and how long that takes; mostly nothing."""
+    """Print which runs are repeated although they have a result, why, and how long that takes.
+
+    In most sessions this prints nothing.
+    """
     for line in what_is_run_again(left, warmup, attempts):
         echo(line)
 
 
 class _JournalLog:
-    """The loop's log, kept in the journal: what ended is synced, what began need not be."""
+    """The loop's log, written to the journal: ends of attempts are synced to disk, beginnings need not be."""
 
     def __init__(self, journal: Journal, folder: Path) -> None:
         self._journal = journal
@@ -233,7 +235,7 @@ class _JournalLog:
 
 
 class _Waits:
-    """Records what attempts wait for, and says it once for all that wait for the same."""
+    """Records why attempts wait, and prints a reason once even if several attempts wait for it."""
 
     def __init__(self, log: _JournalLog) -> None:
         self._log = log
@@ -250,14 +252,14 @@ _MOST_CHANGES = 5
 
 
 def _with_changes(message: str, changes: Sequence[str]) -> str:
-    """Return `message` with what changed since the campaign was begun, a line each."""
+    """Return `message`, followed by one line for each change since the campaign was begun."""
     rest = len(changes) - _MOST_CHANGES
     more = [f"and {rest} more"] if rest > 0 else []
     return "\n  ".join((message, *map(redact_text, changes[:_MOST_CHANGES]), *more))
 
 
 def _changes(folder: Path, loaded: wiring.Loaded, old: Plan) -> list[str]:
-    """Return what changed in the files of the study, or else in what is made of them."""
+    """Return what changed in the study and site files; if nothing did, what changed in the cases."""
     found = []
     for name, text in loaded.texts.items():
         if SafeFolder(folder, name).is_file():
@@ -267,7 +269,7 @@ def _changes(folder: Path, loaded: wiring.Loaded, old: Plan) -> list[str]:
 
 
 def _changed_cases(old: Plan, new: Plan) -> Iterator[str]:
-    """Yield how the first case that is lost differs from the new case that is most like it."""
+    """Yield how the first case that is no longer planned differs from the most similar new case."""
     known, kept = {case.id for case in new.cases}, {case.id for case in old.cases}
     lost = [case for case in old.cases if case.id not in known]
     gained = [case for case in new.cases if case.id not in kept]
@@ -283,13 +285,13 @@ def _changed_cases(old: Plan, new: Plan) -> Iterator[str]:
 
 
 def _facts(case: Case) -> dict[str, str]:
-    """Return all that tells a case apart but the definition of its workload."""
+    """Return everything that identifies a case except the definition of its workload."""
     rows = {**case.settings, "bind": case.layout.bind}
     return {name: str(value) for name, value in rows.items()}
 
 
 def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> None:
-    """Raise UsageError unless `new` is `old`, or may extend it."""
+    """Raise UsageError unless `new` equals `old`, or extends it and `is_extending` is true."""
     lost = {case.id for case in old.cases} - {case.id for case in new.cases}
     if lost:
         shown = PseudonymousView(NO_SIGNS).plan(old)
@@ -315,13 +317,13 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
         repeats=old.repeats,
         varied=old.varied,
         foms=old.foms,
-        scaling=old.scaling,  # how results are read, not how they are made
-        telemetry=old.telemetry,  # how it is watched, which changes nothing of what is run
-        sizes=old.sizes,  # how settings are shown
+        scaling=old.scaling,  # used only in the analysis
+        telemetry=old.telemetry,  # sampling does not change what is run
+        sizes=old.sizes,  # used only to show settings
         links=old.links,
         peaks=old.peaks,
         kinds=old.kinds,
-        derived=old.derived,  # how cases are held against each other
+        derived=old.derived,  # used only to compare cases
         together=old.together,
         sending=old.sending,
         notes=old.notes,
@@ -332,9 +334,9 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
 
 
 def is_extension(folder: Path, loaded: wiring.Loaded) -> bool:
-    """Return whether going on in `folder` takes --extend.
+    """Return whether resuming in `folder` needs --extend.
 
-    Raises UsageError where the folder holds another campaign.
+    Raises UsageError if the folder holds another campaign.
     """
     old = read_plan(folder)
     _require_same(old, loaded.plan, folder, is_extending=True)
@@ -353,9 +355,9 @@ def _extent(plan: Plan) -> str:
 
 @contextmanager
 def _terminated_like_interrupted(arguments: str) -> Iterator[None]:
-    """Let other signals clean up as Ctrl-C does, and say with which `arguments` to go on.
+    """Handle other signals as Ctrl-C, and print the command with `arguments` that resumes the campaign.
 
-    What whoever started this had ignored, such as nohup(1), stays ignored.
+    Signals that the parent process ignores, as nohup(1) does, stay ignored.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
