@@ -1,4 +1,4 @@
-"""`tare compare --against`: a campaign against published results."""
+"""`tare compare --against`: compare a campaign with published results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _PREFIX = "published:"
 
 
 def read_against(text: str) -> Campaign:
-    """Return what ``published:NAME`` or ``published:NAME/SERIES`` names. Raises UsageError."""
+    """Return the results of ``published:NAME`` or ``published:NAME/SERIES`` as a campaign.
+
+    Raises UsageError if there are none.
+    """
     from tare.published import as_campaign, read_publication
 
     if not text.startswith(_PREFIX):
@@ -26,7 +29,7 @@ def read_against(text: str) -> Campaign:
 
 
 def print_against(ours: Campaign, theirs: Campaign, found: Sequence[Comparison], text: str) -> None:
-    """Print one row a figure that both have, and what stands between the two."""
+    """Print one row for each figure that both have, and the settings that differ."""
     if not found:
         from tare.analysis.other_campaign import apart
 
@@ -68,7 +71,7 @@ def _words(settings: Settings, varied: Sequence[str]) -> str:
 
 
 def _differing(found: Sequence[Comparison], shown: set[str]) -> str:
-    """Return the settings that differ and that no row shows: ``nodes (published 8, here 2)``."""
+    """Return the settings that differ and that no row shows, such as ``nodes (published 8, here 2)``."""
     pairs = {
         f"{name} (published {value}, here {one.contender[name]})": None
         for one in found

@@ -1,4 +1,4 @@
-"""`--mean`, which mean of the runs of a side, or their median, stands in a ratio."""
+"""The option `--mean`: which mean of the runs, or their median, ratios are formed of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tare published --claims`: what the published figures say of the claims made with them."""
+"""`tare published --claims`: whether the published figures support the claims made with them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tare.terminal.output import echo, print_table
 
 
 def print_claims(found: Sequence[ClaimFinding]) -> None:
-    """Print each claim with its verdict, and beneath it the numbers and what they rest on."""
+    """Print each claim with its verdict, and below it the numbers with their runs and verdicts."""
     for finding in found:
         claim = finding.claim
         echo(f"{claim.id}  {finding.verdict.sign} {finding.verdict}: {claim.claim} ({claim.article})")

@@ -1,4 +1,4 @@
-"""Comparisons as a table at the terminal, and what its columns mean."""
+"""Print comparisons as a table, and explain its columns."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _TOGETHER = {
     Correction.NONE: "Each of {n} comparisons is judged by itself: where nothing differs {alpha} of 100 are "
     "called worse or better.",
 }
-"""How sure verdicts of one family are together."""
+"""The error rate of all verdicts of one family, as a sentence."""
 
 
 def _print_nothing(campaign: Campaign, reference: Settings) -> None:
-    """Say why there is no row: nothing ran, or nothing is like the reference."""
+    """Print why there is no row: nothing was measured, or no case has a reference."""
     from tare.cli.without_reference import alone_sentences
 
     plan = msgspec.structs.replace(campaign.plan, reference=reference or campaign.plan.reference)
@@ -43,7 +43,7 @@ _MOST_ALONE = 10
 def print_comparisons(
     campaign: Campaign, found: Sequence[Comparison], reference: Settings, margin: float | None = None
 ) -> None:
-    """Print one row a comparison, and what its columns mean."""
+    """Print one row for each comparison, and explain the columns."""
     from tare.report.words.changes import legend
     from tare.report.words.numbers import is_manifold
     from tare.report.words.pairing import cure, doubt, over_words
@@ -103,7 +103,7 @@ def print_comparisons(
 
 
 _LEVELS = ("reference", "measured")
-"""Columns of what both sides measured, in the unit of the figure; a mean over sizes has none."""
+"""Columns with the values of both sides, in the unit of the figure; a mean over sizes has no unit."""
 
 
 def _levels(one: Comparison) -> tuple[str, str]:
@@ -119,7 +119,7 @@ def _figure(one: Comparison) -> str:
 
 
 def _promises(found: Sequence[Comparison]) -> Iterator[str]:
-    """Yield what holds of all verdicts of each family of rows that has several."""
+    """Yield sentences on the error rates of families with several rows, and on repeated looks and means."""
     from tare.report.words.mean_cost import averaged_words, misasked_words
 
     for correction, size, confidence in dict.fromkeys(
@@ -148,7 +148,7 @@ def _promises(found: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _assumptions(found: Sequence[Comparison]) -> Iterator[str]:
-    """Yield what few blocks take for granted, and cannot show."""
+    """Yield the assumptions that a comparison of few blocks makes and cannot check."""
     from tare.report.words.assumed import assumed_words, footnote
 
     yield from filter(None, (assumed_words([one for one in found if one.is_paired]), footnote(found)))
@@ -159,7 +159,7 @@ def _contender(settings: Settings, reference: Settings, plan: Plan) -> str:
 
 
 def _telling(found: Iterable[Comparison], leave_out: Settings) -> list[str]:
-    """Return the names that tell rows apart: not those that the workload or a name before them implies."""
+    """Return the settings that distinguish rows, without those that the workload or earlier ones imply."""
     places = [one.at for one in found]
     names = dict.fromkeys(name for at in places for name in at if name not in leave_out)
     telling = ["workload"]
@@ -174,9 +174,9 @@ def _telling(found: Iterable[Comparison], leave_out: Settings) -> list[str]:
 
 
 def format_ratio(one: Comparison) -> str:
-    """Return the change of a figure, as the report tells it: ``+68 % [61, 75]``.
+    """Return the change of a figure as the report shows it, such as ``+68 % [61, 75]``.
 
-    Beyond tenfold it is the ratio itself: ``161 × [155, 167]``.
+    If the change is more than tenfold, it is the ratio: ``161 × [155, 167]``.
     """
     from tare.report.words.changes import change
 
@@ -184,7 +184,7 @@ def format_ratio(one: Comparison) -> str:
 
 
 def verdict_words(one: Comparison) -> str:
-    """Return a verdict as people read it, with what would decide it and its note."""
+    """Return the text of a verdict, with its note and with what would decide an undecided one."""
     from tare.report.words.assumed import assumed_mark
     from tare.report.words.mean_cost import beside_words
     from tare.report.words.pairing import APART, UNCROSSED, verdict_mark

@@ -1,4 +1,4 @@
-"""What else differed between sides that were compared, below a comparison and in its JSON."""
+"""Print what else differed between the compared sides, below a comparison and in its JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST = 5
 
 
 def print_confounders(campaign: Campaign, reference: Settings | None) -> None:
-    """Print what differed between the sides besides what was varied, if anything did."""
+    """Print the facts that differed between the sides besides what was varied, if there are any."""
     found = confounders(campaign, reference)
     if not found:
         return

@@ -1,4 +1,4 @@
-"""Ask an HTTP server that may want to know who asks; what it is told is never printed."""
+"""Query an HTTP server that may need a user and password or a token, which are never printed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _TIMEOUT_S = 60
 
 
 class Server:
-    """An HTTP server. `base` is its address without the user and password that the one given may hold.
+    """An HTTP server. `base` is its address without user and password, which `address` may contain.
 
-    `token_file` holds a bearer token. Raises UsageError.
+    `token_file` holds a bearer token. Raises UsageError if the address or the file cannot be read.
     """
 
     def __init__(self, address: str, token_file: Path | None) -> None:
@@ -33,13 +33,16 @@ class Server:
             self._authorization = f"Basic {base64.b64encode(told.encode()).decode()}"
 
     def get(self, url: str) -> bytes:
-        """Return the body of an answer, also of one that says in JSON why it is none. Raises UsageError."""
+        """Return the body of the answer, also of an error that the server explains in JSON.
+
+        Raises UsageError for other errors.
+        """
         import http.client
         import urllib.error
         import urllib.request
 
         request = urllib.request.Request(url)  # noqa: S310  # http or https, as the caller has checked
-        if self._authorization:  # not for those to whom the server may send us on
+        if self._authorization:  # not sent to other servers after a redirect
             request.add_unredirected_header("Authorization", self._authorization)
         shown = url.partition("?")[0]
         try:

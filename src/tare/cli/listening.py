@@ -1,4 +1,4 @@
-"""What commands that listen on a port have in common: where, to whom, and for which campaigns."""
+"""The options that commands which listen on a port have in common: folders, port, host and token."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def listening_options(port: int) -> Callable[[_Function], _Function]:
-    """Return what adds the folders to serve, --port (`port` by default), --host and --token-file."""
+    """Return a decorator that adds the folders to serve, --port (default `port`), --host and --token-file."""
     parameters = (
         click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIR..."),
         click.option(
@@ -52,7 +52,7 @@ def listening_options(port: int) -> Callable[[_Function], _Function]:
 
 
 def require_folders(folders: tuple[Path, ...]) -> None:
-    """Raise UsageError unless each of `folders` is there."""
+    """Raise UsageError unless each of `folders` exists."""
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder}: no such folder; name a campaign or a folder of campaigns")

@@ -1,4 +1,4 @@
-"""A campaign's log as people read it, and as JSON (``tare status --log``)."""
+"""Print a campaign's log as text or as JSON (``tare status --log``)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def moment(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """Return ``30min`` (before now) or ``2026-11-23T14:00`` (here) in Unix time, for click."""
+    """Return ``30min`` (before now) or ``2026-11-23T14:00`` (local time) as Unix time, for click."""
     if value is None:
         return None
     try:
@@ -61,7 +61,7 @@ def print_log(folder: Path, since: float, level: str, *, as_json: bool) -> None:
 
 
 def line_of(entry: Entry, *, has_date: bool = False) -> str:
-    """Return an entry of the log as one line for people, with its time here."""
+    """Return an entry of the log as one line of text, in local time."""
     clock = time.localtime(entry.at)
     when = time.strftime("%Y-%m-%d %H:%M:%S" if has_date else "%H:%M:%S", clock)
     values = " ".join(f"{name}={_quoted(value)}" for name, value in entry.fields.items() if value is not None)

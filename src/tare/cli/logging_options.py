@@ -1,4 +1,4 @@
-"""The options `-v`, `-vv` and `--log FILE` of commands that send others: where the log goes."""
+"""The options `-v`, `-vv` and `--log FILE`: where commands that start programs write the log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def log_options(command: _Command) -> _Command:
-    """Add `-v` and `--log` to a command, which need not know of them."""
+    """Add `-v` and `--log` to a command; its function gets no parameters for them."""
     verbose = click.option(
         "-v",
         "--verbose",
@@ -45,7 +45,7 @@ def is_very_verbose(context: click.Context) -> bool:
 
 
 def _tell(context: click.Context, parameter: click.Parameter, n_asked: int) -> None:
-    """Print the log on standard error, above the bar where there is one."""
+    """Print the log on standard error, above the progress bar if there is one."""
     if not n_asked:
         return
     from tare.storage.log import Entry, EntryHandler, add_handler, remove_handler
@@ -54,7 +54,7 @@ def _tell(context: click.Context, parameter: click.Parameter, n_asked: int) -> N
     stderr = sys.stderr
 
     class Lines(EntryHandler):
-        """Prints entries; a bar at the terminal has sys.stderr replaced, and prints them above itself."""
+        """Prints entries; a bar at the terminal replaces sys.stderr, and prints them above itself."""
 
         def write(self, entry: Entry) -> None:
             echo_to(sys.stderr if stderr.isatty() else stderr, line_of(entry))

@@ -1,4 +1,4 @@
-"""The `tare` command: finds the sub-command's file and turns errors into exit codes."""
+"""The `tare` command: imports the module of the sub-command, runs it, and turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ COMMANDS = {
     "schema": "Print the JSON Schema of study and site files, for editors.",
     "doctor": "Say what is missing on this machine, why it matters and how to get it.",
 }
-"""Name to one line of help, so that `tare --help` need not import the commands."""
+"""The commands, each with one line of help, so that `tare --help` need not import them."""
 
 _MODULES = {"import": "import_"}
-"""Modules that cannot have the name of their command, which is a keyword."""
+"""Modules whose command has the name of a Python keyword, so that they need another name."""
 
 _GARBAGE = (100_000, 50, 50)
-"""How seldom Python looks for cycles: what a campaign of a million values is read into stays until the end,
-and looking through it again and again took three quarters of the time to read it."""
+"""Thresholds of Python's garbage collector, higher than the default. The objects of a campaign of a million
+values live until the end; searching them for cycles repeatedly took three quarters of the reading time."""
 
 _EPILOG = """\b
 Exit codes:
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gc.set_threshold(*_GARBAGE)
     try:
         sys.exit(_run(arguments))
-    except KeyboardInterrupt:  # while modules were imported, or an error was told
+    except KeyboardInterrupt:  # while modules were imported, or an error was printed
         print("tare: interrupted", file=sys.stderr)
         sys.exit(130)
 
@@ -98,7 +98,7 @@ def _run(arguments: list[str]) -> int:
         echo("tare: interrupted", err=True)
         return 130
     except BrokenPipeError:
-        sys.stdout = None  # the reader has gone; do not complain again at exit
+        sys.stdout = None  # the reader has ended; this avoids a second error at exit
         return 0
 
 
@@ -114,12 +114,12 @@ def _show_defect_of_thread(ended: threading.ExceptHookArgs) -> None:
 
 
 def _colour() -> bool | None:
-    """Return False where nothing may be coloured; None leaves it to click, which asks if it is a terminal."""
+    """Return False if colour is refused; None lets click decide, which checks for a terminal."""
     return False if colour.is_refused() else None
 
 
 def make_group() -> click.Group:
-    """Return the command line as click sees it; the reference is written from it."""
+    """Return the command line as a click group; the reference documentation is generated from it."""
     import click
 
     class Commands(click.Group):

@@ -1,4 +1,4 @@
-"""Start two ranks on two nodes with a platform of a site, and see that they are two ranks of one program."""
+"""Check a platform of a site: start two ranks on two nodes, and check that they are ranks of one program."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _PROGRAMS = {
     "tare.p2p": "{tare.p2p: {max_bytes: 1MiB, iterations: 20, time_s: 0.05}}",
     "imb.pingpong": "{imb.pingpong: {max_bytes: 1MiB}}",
 }
-"""What can tell two ranks from one that was started twice: ours, or what is there where no mpicc is."""
+"""Workloads that distinguish two ranks from one rank started twice: Tare's own, or IMB if that is missing."""
 
 
 def check_platform(source: SiteSource, name: str, env: Mapping[str, str], folder: Path) -> Finding:
-    """Return whether the platform starts two ranks that reach each other, by which MPI and transport."""
+    """Return whether the platform starts two ranks that reach each other, with the MPI and transport."""
     platform = source.site.platforms[name]
     if platform.launcher == "none":
         return _without_mpi(source.site, name)
@@ -78,7 +78,7 @@ def _without_mpi(site: Site, name: str) -> Finding:
 
 
 def _try(source: SiteSource, name: str, workload: str, env: Mapping[str, str], folder: Path) -> Attempt:
-    """Run the workload once, as a campaign would, in `folder`."""
+    """Run the workload once in `folder`, as a campaign does."""
     site = source.site
     nodes = min(2, len(site.nodes))
     network = f"network: {next(iter(site.networks))}" if site.networks else ""
@@ -99,13 +99,13 @@ def _try(source: SiteSource, name: str, workload: str, env: Mapping[str, str], f
 
 
 def check_backend(source: SiteSource, site: Site, name: str, env: Mapping[str, str]) -> Iterable[Finding]:
-    """Return what the backend of a platform finds, before any rank is started; `site` has its agent."""
+    """Return the findings of a platform's backend, before any rank is started; `site` has its agent."""
     context = CheckContext(site=site, name=name, env=env, folder=Path.cwd(), plan=partial(plan_tasks, source))
     return backend(site.platforms[name].backend).check(context)
 
 
 def plan_tasks(source: SiteSource, study: Mapping[str, object]) -> list[PlannedTask]:
-    """Plan `study`, given as its file would be, at a site; return its tasks, one a case."""
+    """Plan `study`, which has the structure of a study file, at a site; return one task for each case."""
     with tempfile.TemporaryDirectory(prefix="tare-doctor.") as folder:
         Path(folder, wiring.STUDY).write_text(yaml.safe_dump(dict(study)))
         Path(folder, wiring.SITE).write_text(source.text)
@@ -126,7 +126,7 @@ def _run_one(executor: Executor, loaded: wiring.Loaded) -> Attempt:
 
 
 def _is_missing(attempt: Attempt) -> bool:
-    """Return whether a program was not there, rather than wrong."""
+    """Return whether a program was not found (exit code 126 or 127)."""
     return attempt.state is State.FAILED and attempt.exit_code in {126, 127}
 
 
@@ -144,7 +144,7 @@ def _judge(name: str, platform: Platform, attempt: Attempt, folder: Path) -> Fin
 
 
 def _mpi(output: Path) -> str:
-    """Return the version of the MPI, as the first program or the Intel MPI Benchmarks tell it."""
+    """Return the version of the MPI, as Tare's own program or the Intel MPI Benchmarks print it."""
     for line in output.read_text(errors="replace").splitlines():
         if line.startswith('{"tare":"header"'):
             version = str(json.loads(line)["mpi"])
@@ -155,7 +155,7 @@ def _mpi(output: Path) -> str:
 
 
 def _words_of_program(folder: Path) -> str:
-    """Return why our program refused to run, which is told among the words of launchers."""
+    """Return the error line of Tare's own program, without the launcher's lines; empty if there is none."""
     if not (folder / "stderr").exists():
         return ""
     lines = (folder / "stderr").read_text(errors="replace").splitlines()

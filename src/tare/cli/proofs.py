@@ -1,4 +1,4 @@
-"""What is not known of the networks that are compared, below a comparison and in its JSON."""
+"""Print which compared networks are not proven to have carried data, below a comparison and in its JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST = 5
 
 
 def print_uncrossed(campaign: Campaign, reference: Settings | None) -> None:
-    """Print where nothing crossed a network that is compared, and where it is not proven, if anywhere."""
+    """Print the cases whose compared network carried nothing, or is not proven; nothing if there are none."""
     from tare.report.variants import lay_out
 
     found = uncrossed(campaign, reference)

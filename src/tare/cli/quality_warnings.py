@@ -1,4 +1,4 @@
-"""What speaks against the numbers of a campaign, below its comparisons and in their JSON."""
+"""Print the quality warnings of a campaign, below its comparisons and in their JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tare.terminal.output import echo
 
 
 def print_doubts(campaign: Campaign) -> None:
-    """Print a line for each doubt that touches an answer, and one for the runs that lie far off."""
+    """Print a line for each serious quality warning, and one with the number of outlying runs."""
     from tare.report.variants import lay_out
     from tare.report.words.quality_warnings import finding, imprecision_words
     from tare.report.words.session_changes import changes_words

@@ -1,4 +1,4 @@
-"""`--redact`, what is replaced by signs wherever a campaign is shown."""
+"""The option `--redact`: names that pseudonyms replace wherever a campaign is shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 
 def checked(context: click.Context, parameter: click.Parameter, entries: tuple[str, ...]) -> tuple[str, ...]:
-    """Return words and patterns that can be used, for click."""
+    """Return `entries` if all of them are valid words or patterns, for click; raises BadParameter."""
     if not entries:
         return entries
     from tare.core.pseudonyms import MOST_ENTRIES, fault_of

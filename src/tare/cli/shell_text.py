@@ -1,6 +1,7 @@
-"""Print a command as text for sh(1) that starts exactly this command, and shows a terminal nothing hidden.
+"""Write a command as text for sh(1) that runs exactly this command.
 
-What is not printable stands as octal codes of printf(1): neither a terminal nor a reader is misled.
+Characters that are not printable become octal codes of printf(1). So the text hides nothing from its reader,
+and cannot steer a terminal.
 """
 
 from __future__ import annotations
@@ -23,28 +24,28 @@ _OF_SHELLS = (
     "pushd pwd read readarray readonly return select set shift shopt source suspend test then time "
     "times trap true type typeset ulimit umask unalias unset until wait while { }"
 )
-"""What sh(1), be it dash or bash, takes for a word of its own rather than for a program."""
+"""Words that sh(1), dash or bash, interprets itself instead of starting a program."""
 
 _KEPT_BY_SHELLS = (
     "BASHOPTS BASHPID BASH_ENV BASH_VERSINFO ENV EUID FUNCNAME GROUPS HISTCMD IFS LINENO OLDPWD "
     "OPTIND PATH PPID PWD RANDOM SECONDS SHELLOPTS SHLVL UID _"
 )
-"""Variables that shells set, check or protect themselves: env(1) hands them on as they are."""
+"""Variables that shells set, check or protect themselves; env(1) passes them on unchanged."""
 
 
 def comment(text: str) -> str:
-    """Return `text` as one line that a shell passes over."""
+    """Return `text` as a comment line of a shell script."""
     return f"# {_escaped(text)}"
 
 
 def command(invocation: Invocation) -> str:
-    """Return text that starts `invocation`, a variable a line. Raises ValueError for a NUL."""
+    """Return text that runs `invocation`, with one line for each variable. Raises ValueError for a NUL."""
     first, *others = invocation.argv
     words = [f"{_name(name)}={quote(value)}" for name, value in invocation.env.items()]
     is_plain = all(
         _VARIABLE.fullmatch(name) and name not in _KEPT_BY_SHELLS.split() for name in invocation.env
     )
-    if "=" in first or first.startswith("-"):  # which env(1) would take for a variable, or for an option
+    if "=" in first or first.startswith("-"):  # env(1) would take it for a variable or an option
         called = ["sh", "-c", quote('"$0" "$@"'), quote(first)]
     else:
         called = [quote(first)]
@@ -56,7 +57,7 @@ def command(invocation: Invocation) -> str:
 
 
 def files(contents: Mapping[str, str]) -> Iterator[str]:
-    """Yield text that writes files into the working folder, byte for byte, with the folders they lie in."""
+    """Yield text that writes files into the working folder, byte for byte, and makes their folders."""
     for name, content in contents.items():
         path = posixpath.normpath(name)
         folder = posixpath.dirname(path)
@@ -71,7 +72,7 @@ def files(contents: Mapping[str, str]) -> Iterator[str]:
 
 
 def quote(text: str) -> str:
-    """Return `text` as one word of the shell. Raises ValueError for a NUL, which no argument can hold."""
+    """Return `text` as one word of the shell. Raises ValueError for a NUL, which no argument can contain."""
     if "\0" in text:
         raise ValueError("no argument can hold a NUL character")
     if not _hides(text):
@@ -93,7 +94,7 @@ def _codes(text: str) -> str:
 
 
 def _hides(text: str) -> bool:
-    """Return whether `text` has what a terminal does not show as itself."""
+    """Return whether `text` has characters, other than newlines, that are not printable."""
     return not text.replace("\n", "").isprintable()
 
 
@@ -102,7 +103,7 @@ def _escaped(text: str) -> str:
 
 
 def _unlike(word: str, lines: Sequence[str]) -> str:
-    """Return `word`, with a number behind it where a line is the same."""
+    """Return `word`, with a number appended if one of `lines` equals it."""
     taken, number, end = frozenset(lines), 1, word
     while end in taken:
         number += 1

@@ -1,4 +1,4 @@
-"""Look at a site before anything is measured there: its hosts, clocks, folders and networks."""
+"""Check a site before anything is measured there: its hosts, clocks, folders and networks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SEEN = "seen"
 
 
 class Situation(NamedTuple):
-    """What the checks go by: the site, where its folders of campaigns lie, and the way to its hosts."""
+    """The input of the checks: the site, the folder for its campaigns, and the backend to ask its hosts."""
 
     site: Site
     folder: Path
@@ -29,7 +29,7 @@ class Situation(NamedTuple):
 
 
 def check_hosts(situation: Situation) -> Iterator[Finding]:
-    """Yield what is found on every host where ranks may start without a batch system."""
+    """Yield the findings on every host on which ranks may start without a batch system."""
     site = situation.site
     networks = {} if not _starts_ranks(site) else site.networks
     places: dict[str | None, list[tuple[str, Network]]] = {node: [] for node in site.nodes}
@@ -62,12 +62,12 @@ def _ask(backend: Backend, host: str | None, script: str) -> tuple[str, float]:
 
 
 def _starts_ranks(site: Site) -> bool:
-    """Return whether a platform starts ranks on hosts that Tare names: no batch system chooses them."""
+    """Return whether a platform starts ranks on hosts that Tare chooses, not a batch system."""
     return any(not platform.is_queued for platform in site.platforms.values())
 
 
 def _script(site: Site, folder: Path, networks: Sequence[tuple[str, Network]]) -> str:
-    """Return what prints the clock, then a line for each fault of the host."""
+    """Return a shell script that prints the host's clock, and then one line for each fault of the host."""
     addresses = {network.address_of(node): name for name, network in networks for node in site.nodes}
     lines = ["date +clock\\ %s.%N"]
     if site.staging is not None:
@@ -81,7 +81,7 @@ def _script(site: Site, folder: Path, networks: Sequence[tuple[str, Network]]) -
     ]
     lines += [
         f"grep -q {shlex.quote(f'^ *{network.interface}:')} /proc/net/dev || echo 'interface {name}'"
-        for name, network in networks  # whose names are made of letters, digits and dashes
+        for name, network in networks  # their names consist of letters, digits and dashes
     ]
     lines += [
         f"getent hosts {shlex.quote(address)} >/dev/null || echo {shlex.quote(f'address {name} {address}')}"
@@ -91,9 +91,9 @@ def _script(site: Site, folder: Path, networks: Sequence[tuple[str, Network]]) -
 
 
 def _clock_offset(said: str, began: float, ended: float) -> float:
-    """Return how far the host's clock is off ours at least, in seconds; 0 where it may be right.
+    """Return by how much the host's clock is wrong at least, in seconds; 0 if it may be right.
 
-    It was read between `began` and `ended` of our clock.
+    `said` is the output of the host. Its clock was read between `began` and `ended` of this machine's clock.
     """
     words = said.partition("\n")[0].split()
     clock = float(words[1]) if len(words) == 2 and words[0] == "clock" else began
@@ -101,7 +101,7 @@ def _clock_offset(said: str, began: float, ended: float) -> float:
 
 
 def _judge(site: Site, answers: Mapping[str | None, tuple[str, float]], folder: Path) -> Iterator[Finding]:
-    """Yield what was found, on all hosts together where all is well."""
+    """Yield the findings from the answers of the hosts; one that is met covers all hosts."""
     if not answers:
         return
     faults: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What the user tells of output that is there already: ``--set max_bytes=64KiB``."""
+"""Read the settings that the user states for existing output, such as ``--set max_bytes=64KiB``."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def setting_reader(workload: Workload) -> ReadSetting:
-    """Return what reads a setting of `workload`: its name and text to a value."""
+    """Return a function that converts the name and text of a setting of `workload` to its value."""
     from tare.config import setting_from_text
 
     return lambda name, text: setting_from_text(name, text, workload.parameters)
 
 
 def setting_texts(texts: Sequence[str], option: str) -> dict[str, str]:
-    """Return the names and texts that options such as ``--set nodes=2`` tell."""
+    """Return the names and value texts of options such as ``--set nodes=2``. Raises UsageError."""
     settings: dict[str, str] = {}
     for text in texts:
         name, sign, value = text.partition("=")
@@ -36,7 +36,7 @@ def setting_texts(texts: Sequence[str], option: str) -> dict[str, str]:
 
 
 def read_settings(texts: Sequence[str], read: ReadSetting, option: str) -> dict[str, Scalar]:
-    """Return the settings that options such as ``--set nodes=2`` make."""
+    """Return the settings, with their values, of options such as ``--set nodes=2``. Raises UsageError."""
     settings: dict[str, Scalar] = {}
     for name, value in setting_texts(texts, option).items():
         try:
@@ -47,11 +47,11 @@ def read_settings(texts: Sequence[str], read: ReadSetting, option: str) -> dict[
 
 
 def expecting(workload: Workload, case: Case) -> Workload:
-    """Return the workload as it must judge the output of `case`, of which only some settings are told.
+    """Return the workload that judges the output of `case`, of which the user stated only some settings.
 
-    Where a parameter is told, such as the largest message, the output is held against it, and against the
-    defaults of the others. Without one it is judged by itself; so it is where what is expected follows
-    from ranks that nobody told.
+    If a parameter is stated that matters, such as the largest message, the output is compared with it, and
+    with the defaults of the other parameters. Otherwise the output is judged by itself. It is also judged by
+    itself if the expectation depends on the number of ranks, and nobody stated that.
     """
     told = case.parameters
     defaults = {one.name: one.default for one in workload.parameters if one.default is not None}
@@ -62,7 +62,7 @@ def expecting(workload: Workload, case: Case) -> Workload:
     sure = workload.expecting(asked)
     names = [one.name for one in workload.parameters if one.name in told]
     if all(sure == workload.expecting(_otherwise(asked, name)) for name in names):
-        return workload  # what it expects follows from a command of Tare's own, not from what is told
+        return workload  # its expectation depends on Tare's own command, not on the stated settings
     other = msgspec.structs.replace(asked, layout=Layout(nodes=2, ranks=2))
     if "ranks" in case.unknown and sure != workload.expecting(other):
         return workload
@@ -79,7 +79,7 @@ def _otherwise(case: Case, name: str) -> Case:
 
 
 def held_against(workload: Workload, case: Case, parsed: Parsed) -> Parsed:
-    """Return `parsed` with a problem where the program printed something else than was told of it."""
+    """Return `parsed` with a problem for each printed setting that contradicts a stated one."""
     from tare.execution.printed_settings import held
 
     told = case.settings

@@ -1,4 +1,4 @@
-"""Say which cases are held against nothing, because no reference is like them in all other settings."""
+"""Find the cases that are compared with nothing, since no reference has the same other settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tare.core.plan import Plan
 
 
 def alone_sentences(plan: Plan) -> list[str]:
-    """Return a sentence for each such case: what the nearest reference has otherwise, and the cure."""
+    """Return a sentence for each such case: how the nearest reference differs from it, and the cure."""
     from tare.analysis.pairs import without_reference
 
     sentences = []

@@ -1,4 +1,4 @@
-"""Whether a user wants colour at all; it is asked before anything else of the command line is imported."""
+"""Find out whether the user refuses colour; importable before the rest of the command line."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from collections.abc import Mapping
 
 
 def is_refused(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether a terminal must stay plain: NO_COLOR (https://no-color.org), or one that is dumb."""
+    """Return whether output must have no colour: NO_COLOR is set (https://no-color.org), or TERM is dumb."""
     return bool(environment.get("NO_COLOR")) or environment.get("TERM") == "dumb"

@@ -1,7 +1,8 @@
-"""How commands print: JSON contracts for machines, colour only for people at a terminal.
+"""Print the output of commands: lines, tables and errors for people, JSON for machines.
 
-Everything that a command prints goes through here, since names, reasons, hosts and versions come from
-campaigns and programs of others: nothing of them steers a terminal, reorders a line or forges one.
+Everything that a command prints goes through this module. Names, reasons, hosts and versions may come from
+campaigns and programs of others. So control characters in them are made visible: they cannot steer a
+terminal, reorder a line or forge one. Colour is used only at a terminal.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tare.core.visible_text import visible_json, visible_line
 from tare.terminal import colour
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, a documented contract.")
-"""The `--json` flag that every command with a result has."""
+"""The `--json` flag of every command with a result."""
 
 
 class Painted(str):
@@ -41,28 +42,29 @@ class Painted(str):
 
 
 def echo(*lines: str, err: bool = False, fg: str | None = None, bold: bool = False) -> None:
-    """Print each of `lines` as one line, an empty one if there is none, with nothing hidden in it.
+    """Print each of `lines` as one line, or one empty line if there are none.
 
-    Colour and weight are for terminals; a line within a line is shown as a sign, never as a line.
+    Control characters are made visible, and a line break within a line too. `fg` and `bold` have an effect
+    only at a terminal. `err` prints on standard error.
     """
     shown = [visible_line(line) for line in lines or ("",)]
     _put([click.style(line, fg=fg, bold=bold or None) for line in shown] if fg or bold else shown, err=err)
 
 
 def echo_to(stream: IO[str], line: str) -> None:
-    """Print one line on `stream`, with nothing hidden in it. Raises OSError as writing does."""
+    """Print one line on `stream`, with control characters made visible. Raises OSError as writing does."""
     stream.write(f"{visible_line(line)}\n")
     stream.flush()
 
 
 def echo_error(error: TareError) -> None:
-    """Print `error`: what it tells in further lines stands below it, so that no name in it forges a line."""
+    """Print `error` on standard error: the faults of files a line each, or the lines of another error."""
     first, *others = [str(one) for one in error.faults] if isinstance(error, FileFaults) else _told(error)
     echo(f"tare: {first}", *others, err=True, fg="red")
 
 
 def _told(error: TareError) -> list[str]:
-    """Return the lines of an error, without secrets where programs such as ssh may have said it."""
+    """Return the lines of an error; secrets are removed if a program such as ssh may have printed it."""
     text = str(error)
     if isinstance(error, InfrastructureError) and not isinstance(error, CampaignError):
         from tare.core.redaction import redact_text
@@ -73,7 +75,7 @@ def _told(error: TareError) -> list[str]:
 
 
 def _put(lines: Iterable[str], *, err: bool = False) -> None:
-    """Print lines that are harmless and coloured already."""
+    """Print lines whose control characters are already visible and whose colours are already set."""
     click.echo("\n".join(lines), err=err, color=False if colour.is_refused() else None)
 
 
@@ -92,11 +94,14 @@ def _seen(text: bytes) -> bytes:
 
 
 _PIECE = 1000
-"""How many entries of a long list are printed at once."""
+"""How many entries of a long list are printed in one write."""
 
 
 def print_long_json(schema: str, name: str, items: Iterable[object], body: Mapping[str, Any]) -> None:
-    """Print as `print_json` does, with a list `name` first, of which few `items` are held at a time."""
+    """Print as `print_json` does, with the list `items` first, as the key `name`.
+
+    Only few items are held in memory at a time, except at a terminal.
+    """
     if sys.stdout.isatty():
         print_json(schema, {name: list(items), **body})
         return
@@ -110,14 +115,14 @@ def print_long_json(schema: str, name: str, items: Iterable[object], body: Mappi
 
 
 def has_colour(stream: IO[str]) -> bool:
-    """Return whether `stream` is a terminal whose user wants colour."""
+    """Return whether `stream` is a terminal and its user does not refuse colour."""
     return stream.isatty() and not colour.is_refused()
 
 
 def leave_dead_terminal() -> None:
-    """Print nowhere from now on where the terminal has closed, as writing to it is an error (tty_ioctl(4)).
+    """Send further output to /dev/null if the terminal has closed, since writing to it fails (tty_ioctl(4)).
 
-    What ignores that its terminal closes, as after a shell's ``disown``, goes on without it.
+    So a command continues without its terminal if it ignores the hang-up, as after a shell's ``disown``.
     """
     for descriptor in (1, 2):
         try:
@@ -131,7 +136,7 @@ def leave_dead_terminal() -> None:
 
 @contextmanager
 def at_work(what: str) -> Iterator[None]:
-    """Show at a terminal, while entered, that `what` goes on; a pipe or a log gets nothing of it."""
+    """Show `what` with a spinner while entered, if standard error is a terminal; else print nothing."""
     if not has_colour(sys.stderr):
         yield
         return
@@ -144,9 +149,9 @@ def at_work(what: str) -> Iterator[None]:
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: frozenset[str] = frozenset()
 ) -> None:
-    """Print aligned columns; those named in `numeric` are set flush right.
+    """Print aligned columns; those named in `numeric` are aligned to the right.
 
-    `rows` are gone through twice, so that there may be many; an iterator will not do.
+    `rows` are iterated twice instead of being held in memory. So they must not be an iterator.
     """
     columns = [_cell(name) for name in columns]
     widths = [len(name) for name in columns]
@@ -180,5 +185,5 @@ def _aligned(cell: str, width: int, is_flush_right: bool) -> str:
 
 
 def plain(text: str) -> str:
-    """Return `text`, written for a page, without the no-break spaces that a terminal has no use for."""
+    """Return `text`, which was written for a web page, with normal spaces instead of no-break spaces."""
     return text.replace("\u202f", " ").replace("\u00a0", " ")

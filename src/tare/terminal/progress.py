@@ -1,4 +1,4 @@
-"""Show how far a campaign is: a live bar at a terminal, one plain line a run elsewhere."""
+"""Show the progress of a campaign: a live bar at a terminal, elsewhere one plain line for each attempt."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PlainProgress:
         sys.stdout.flush()
 
     def __call__(self, progress: LoopState) -> None:
-        """Print what `progress` tells, when it tells of an attempt that has ended."""
+        """Print a line if `progress` reports the end of an attempt."""
         if progress.last is None:
             return
         leave_dead_terminal()
@@ -44,12 +44,12 @@ class PlainProgress:
         case = _case(progress, self._plan)
         try:
             echo(f"{count} {_block(progress)}  {case}  {_outcome(progress.last)}{_eta(progress)}")
-        except BrokenPipeError:  # as in `tare run … | head`: the reader has gone, the campaign goes on
+        except BrokenPipeError:  # as in `tare run … | head`: the reader has ended, the campaign continues
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class LiveProgress:
-    """A bar with the run under way, its place among all, and the time that is left."""
+    """A bar with the current run, the number of finished runs, and the remaining time."""
 
     def __init__(self, plan: Plan) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
@@ -76,7 +76,7 @@ class LiveProgress:
         self._bar.stop()
 
     def __call__(self, progress: LoopState) -> None:
-        """Move the bar; an attempt that did not come out well also leaves a line above it."""
+        """Move the bar; for an attempt that is not done, also print a line above the bar."""
         from rich.markup import escape
 
         leave_dead_terminal()
@@ -102,7 +102,7 @@ def make_progress(plan: Plan) -> PlainProgress | LiveProgress:
 
 
 def _case(progress: LoopState, plan: Plan) -> str:
-    """Return the case of the run under way as `plan` has it, which may show less of it than is run."""
+    """Return the description of the current case by `plan`, which may hide names with pseudonyms."""
     return plan.describe(plan.cases_by_id.get(progress.case.id, progress.case))
 
 

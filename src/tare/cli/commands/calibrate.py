@@ -1,4 +1,4 @@
-"""`tare calibrate`: the reference against itself, to know what this place can tell."""
+"""`tare calibrate`: compare the reference with itself (an A/A study), to learn how reliable results are."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _load(study: Path | None, site: str | None, blocks: int | None) -> wiring.Lo
 
 @contextlib.contextmanager
 def _bundled(site: str | None) -> Iterator[Path]:
-    """Yield the file of the study that Tare brings along for `site`, or for what this machine can do."""
+    """Yield the file of Tare's own study for `site`; without a site, the one that this machine can run."""
     from tare.lab.mpi import is_installed, mpi_folder
 
     is_local = site == "local" if site else not is_installed("intelmpi", mpi_folder())
@@ -91,7 +91,7 @@ def _bundled(site: str | None) -> Iterator[Path]:
 
 
 def _as_twins(loaded: wiring.Loaded) -> wiring.Loaded:
-    """Return an A/A study of `loaded`, with the text from which the campaign can go on."""
+    """Return the A/A study of `loaded`, with the text of the study file that the campaign keeps."""
     if loaded.study.twins:
         return loaded
     text = config.with_twins(loaded.texts[wiring.STUDY], wiring.STUDY)
@@ -107,7 +107,7 @@ def _default_folder(study: str) -> Path:
 
 
 class _Quiet:
-    """Shows nothing, where standard output is for JSON."""
+    """A progress display that shows nothing, because standard output is for JSON."""
 
     def __enter__(self) -> Callable[[LoopState], None]:
         return lambda progress: None

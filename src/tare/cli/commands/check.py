@@ -1,4 +1,4 @@
-"""`tare check`: rules that a campaign must keep, for CI pipelines."""
+"""`tare check`: check the rules that a campaign must keep, for CI pipelines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Exit codes:
 
 
 class _Wishes(NamedTuple):
-    """What the options and the rules file want, the options first."""
+    """The settings of a check, from the options and the rules file; options take precedence."""
 
     rules: list[Rule]
     undecided: Undecided

@@ -1,4 +1,4 @@
-"""`tare clean`: what dead campaigns left behind on this machine, in queues and in clusters."""
+"""`tare clean`: remove what dead campaigns left on this machine, in queues and in clusters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ _AGAIN = "try again when its hosts answer, or look whose it is by now"
 
 
 class _Leftover(NamedTuple):
-    """Something of Tare's: what `verb` is done to, what is known of whose it was, and how it is done."""
+    """Something that a session of Tare left: a process, container, job or folder.
+
+    `verb` is what is done to it, such as remove. `what` describes it. `verdict` is the fate of the session
+    that owns it. `end` does it, and returns whether that succeeded.
+    """
 
     verb: str
     what: str
@@ -110,7 +114,10 @@ def command(dry_run: bool, site: str | None, before_boot: bool, old_marks: bool,
 
 
 def _find(judge_one: _Judge, site: str | None) -> Iterator[_Leftover]:
-    """Yield what there is, each kind when those before it have ended: containers go with their processes."""
+    """Yield all leftovers, kind by kind.
+
+    A kind is looked for only after the kinds before it were ended: containers vanish with their processes.
+    """
     yield from _processes(judge_one)
     yield from _groups(judge_one)
     yield from _of_backends(judge_one, site)
@@ -126,7 +133,7 @@ def _processes(judge_one: _Judge) -> Iterator[_Leftover]:
 
 
 def _end_process(pid: int, label: str, uid: int) -> bool:
-    """End all that a process's job has of this user, so that nothing of it starts anew."""
+    """End all processes of this user that belong to the job of a process, so that none starts again."""
     process_labels.end_marked(label, uid=uid)
     return process_labels.label_of(pid) != label
 
@@ -146,9 +153,9 @@ def _end_group(group: control_groups.ControlGroup) -> bool:
 
 
 def _of_backends(judge_one: _Judge, site: str | None) -> Iterator[_Leftover]:
-    """Yield what campaigns have in queues and clusters, as each installed backend finds it.
+    """Yield what campaigns have in queues and clusters, as found by each installed backend.
 
-    What several sessions have a part in is dead only if all of them are.
+    A leftover of several sessions is dead only if all of them are dead.
     """
     from tare import config
 
@@ -168,7 +175,7 @@ def _of_backends(judge_one: _Judge, site: str | None) -> Iterator[_Leftover]:
 
 
 def _of_campaign(judge_one: _Judge, mark: str, folder: str) -> SessionFate:
-    """Judge what the session of `mark` has submitted; another one of its campaign may have adopted it."""
+    """Judge what the session `mark` has submitted; another session of its campaign may have taken it over."""
     told = parse(mark)
     is_held = hold_of(Path(folder, JOURNAL)) if folder else None
     if is_held:
@@ -185,7 +192,7 @@ def _of_campaign(judge_one: _Judge, mark: str, folder: str) -> SessionFate:
 
 
 def usable_backends() -> list[BackendPlugin[Any]]:
-    """Return the installed backends; say of each that cannot be used that nothing of it is looked for."""
+    """Return the installed backends that can be used; print an error for each of the others."""
     found = []
     for name in backend_names():
         try:
@@ -204,7 +211,7 @@ def _end_in_backend(one: Leftover) -> bool:
 
 
 def _containers(judge_one: _Judge) -> Iterator[_Leftover]:
-    """Yield containers of this machine's engines, and of the lab's."""
+    """Yield the containers of the engines of this machine and of the lab."""
     for name, places in _engine_places().items():
         engine, platform = registry.runtime(name), Platform(runtime=name, container=ContainerOptions())
         if shutil.which(name) is None or not isinstance(engine, Engine):
@@ -237,7 +244,10 @@ def _own_storage(judge_one: _Judge) -> Iterator[_Leftover]:
 
 
 def _engine_places() -> dict[str, list[tuple[Host, dict[str, str]]]]:
-    """Return where each engine keeps containers: the lab has one podman for all hosts, and a docker each."""
+    """Return the hosts on which each engine keeps containers.
+
+    The lab has one podman for all hosts, and one docker for each host.
+    """
     here = (Host(None, ()), dict(os.environ))
     running = lab.find()
     if running is None:

@@ -1,4 +1,4 @@
-"""`tare compare`: every contender against its reference, with intervals and verdicts."""
+"""`tare compare`: compare every contender with its reference, with intervals and verdicts."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _compare_against(
 
 
 def print_further(rows: Sequence[Comparison], found: Sequence[Comparison]) -> None:
-    """Print which figures were measured beside those in `rows`, and what became of them."""
+    """Print which other figures than those in `rows` were measured, and their results."""
     from tare.report.words.further import figure_key, further_words
 
     if told := further_words(found, {figure_key(one) for one in rows}):
@@ -162,7 +162,10 @@ def print_further(rows: Sequence[Comparison], found: Sequence[Comparison]) -> No
 
 
 def read_reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar] | None:
-    """Return the settings that `texts` name, each value as the cases have it; None to keep the study's."""
+    """Return the settings that `texts` name, with the values of the cases; None to keep the study's.
+
+    Raises UsageError if a text is not KEY=VALUE, or if neither `texts` nor the study names a reference.
+    """
     plan = campaign.plan
     if not texts:
         if not plan.reference:
@@ -182,7 +185,7 @@ def read_reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar
 
 
 def require_known(foms: Sequence[str], campaign: Campaign) -> None:
-    """Raise UsageError, with what there is to choose from, unless the campaign has all of `foms`."""
+    """Raise UsageError, with the figures to choose from, unless the campaign has all of `foms`."""
     measured = {series.fom for attempt in campaign.attempts for series in attempt.series}
     measured |= {series.fom for attempt in campaign.attempts for series in attempt.telemetry_series}
     known = {fom.name for foms in campaign.plan.foms.values() for fom in foms} | measured

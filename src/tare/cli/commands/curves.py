@@ -1,4 +1,4 @@
-"""`tare curves`: Hockney's line, crossovers and saturation."""
+"""`tare curves`: show Hockney's line, crossovers and saturation."""
 
 from __future__ import annotations
 

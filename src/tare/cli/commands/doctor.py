@@ -1,4 +1,4 @@
-"""`tare doctor`: what is missing on this machine or at a site, why it matters and how to get it."""
+"""`tare doctor`: report what is missing on this machine or at a site, why it matters and how to get it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _state(is_met: bool, is_needed: bool) -> str:
 
 
 def _check_site(name: str, platforms: tuple[str, ...], *, as_json: bool) -> None:
-    """Print each finding as it comes: a platform may take its time in a queue."""
+    """Print each finding as soon as it is there, because a platform may wait in a queue."""
     words = {True: "ok", False: "FAULT", None: "unknown"}
     findings = []
     for raw in _find(name, platforms):
@@ -102,7 +102,7 @@ def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
     if unknown:
         raise click.UsageError(f"{name} has no platform {unknown[0]!r}; it has {', '.join(site.platforms)}")
     platforms = {one: site.platforms[one] for one in chosen or site.platforms}
-    network = next(iter(site.networks.values()), None)  # with which platforms are tried
+    network = next(iter(site.networks.values()), None)  # the network with which platforms are checked
     hosts = [network.host_of(node) if network else node for node in site.nodes[:2]]
     with lab_env(site, list(platforms.values()), hosts) as env:
         if any(platform.options.pods is None for platform in platforms.values()):

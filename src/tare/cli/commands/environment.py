@@ -1,4 +1,4 @@
-"""`tare environment`: what the nodes of a campaign were, and how two of them differ."""
+"""`tare environment`: show the facts of a campaign's nodes, and how two nodes or campaigns differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tare.core.errors import UsageError
 from tare.core.values import is_written
 from tare.terminal.output import echo, json_option, print_json, print_table
 
-_WIDEST = 60  # characters of a value in a table; the JSON has all
+_WIDEST = 60  # characters of a value in a table; the JSON has the whole value
 
 
 @click.group()
@@ -90,7 +90,7 @@ def _row(one: Difference) -> tuple[str, str, str]:
 
 
 def _apart(left: str, right: str) -> tuple[str, str]:
-    """Return two long texts from a little before where they begin to differ."""
+    """Return the parts of two long texts that begin a little before their first difference."""
     same = next((n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), 0)
     start = max(same - _WIDEST // 3, 0)
     return _cut(left, start), _cut(right, start)
@@ -102,7 +102,7 @@ def _cut(text: str, start: int) -> str:
 
 
 def _hosts(where: str) -> dict[str, list[dict[str, str]]]:
-    """Return the facts of the hosts that ``DIR[:WHICH]`` names, a list for each, since facts may change."""
+    """Return the facts of the hosts that ``DIR[:WHICH]`` names; a list for each host, as facts may change."""
     from tare.storage.pseudonymous import read_shown
 
     folder, which = _parted(where)
@@ -118,7 +118,7 @@ def _hosts(where: str) -> dict[str, list[dict[str, str]]]:
 
 
 def _parted(where: str) -> tuple[str, str]:
-    """Return the folder and what of it is asked for, of which either may hold a colon."""
+    """Split ``DIR[:WHICH]`` into the folder and WHICH; both may contain colons."""
     from tare.storage.campaign import is_campaign
 
     words = where.split(":")
@@ -131,7 +131,7 @@ def _parted(where: str) -> tuple[str, str]:
 
 
 def _choice(campaign: Campaign, settings: Mapping[str, str]) -> str:
-    """Return what could be asked for instead: values of the settings, or settings and hosts."""
+    """Return what the user can name instead: values of the settings, or settings and hosts."""
     plan = campaign.plan
     known = sorted({host for one in campaign.environments.values() for host in one})
     if not known:

@@ -1,4 +1,4 @@
-"""`tare export`: every measurement as one tidy row."""
+"""`tare export`: write every measurement as one tidy row."""
 
 from __future__ import annotations
 

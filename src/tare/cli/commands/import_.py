@@ -1,4 +1,4 @@
-"""`tare import`: existing output becomes a campaign."""
+"""`tare import`: make a campaign of existing output."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _MOST_LISTED = 20
 _MOST_VALUES = 8
 _MANY = 200
-"""As many files take about a second to read."""
+"""The number of files from which on a progress bar is shown; reading so many takes about a second."""
 _CURE_OF_END = "; if it was to end there, tell that: --set max_bytes=SIZE, or {max_bytes} in --pattern"
 
 
@@ -130,7 +130,7 @@ def command(
 
 @contextmanager
 def watched(candidates: Sequence[Candidate], *, is_terminal: bool) -> Iterator[Iterable[Candidate]]:
-    """Give `candidates` to be gone through, with a bar on standard error for many at a terminal."""
+    """Yield `candidates` for iteration; at a terminal, many of them get a progress bar on standard error."""
     if not is_terminal or len(candidates) < _MANY:
         yield candidates
         return
@@ -146,7 +146,7 @@ def _candidates(
     table: Path | None,
     common: Sequence[str],
 ) -> tuple[list[Candidate], list[Refused]]:
-    """Return the files that tell their settings, and those that cannot be used."""
+    """Return the files whose settings are known, and those that cannot be used."""
     from tare.storage.candidates import Naming
     from tare.storage.factors import read_factors
     from tare.storage.pattern import read_pattern
@@ -168,7 +168,7 @@ def _candidates(
 
 
 def _existing(folder: Path) -> Campaign | None:
-    """Return the imported campaign in `folder`; None where there is none yet."""
+    """Return the imported campaign in `folder`; None if there is none yet."""
     from tare.storage.campaign import is_campaign, read_campaign
 
     if not folder.exists():
@@ -184,7 +184,7 @@ def _existing(folder: Path) -> Campaign | None:
 
 
 def _judge(workload: Workload) -> Callable[[Path, Case], ReadFile]:
-    """Return what reads a file and judges it as a run of Tare's own would be."""
+    """Return a function that reads a file and judges it like the output of a run of Tare."""
     from tare.execution.outcome import judge_figures, parse_file
     from tare.execution.printed_settings import anchored
     from tare.storage.import_files import ReadFile
@@ -205,7 +205,7 @@ def _judge(workload: Workload) -> Callable[[Path, Case], ReadFile]:
 
 
 def _require_something(found: Import, refused: Sequence[Refused], existing: Campaign | None) -> None:
-    """Raise UsageError unless there is a figure, or a campaign already that the files speak of."""
+    """Raise UsageError unless a file has figures, or the files belong to a campaign that already exists."""
     if existing is not None and (found.runs or found.n_known or any(one.is_fault for one in refused)):
         return
     if any(run.attempt.state is State.DONE for run in found.runs):
@@ -218,7 +218,7 @@ def _require_something(found: Import, refused: Sequence[Refused], existing: Camp
 
 
 def _sending(existing: Campaign | None, workload: Workload) -> tuple[str, ...] | None:
-    """Return the workloads that send messages, as far as that is known of those that were there before."""
+    """Return the workloads that send messages; None if that is unknown for an existing campaign."""
     known = existing.plan.sending if existing else ()
     if known is None or not workload.needs_transport:
         return known
@@ -295,7 +295,7 @@ def _summaries(found: Import) -> list[Summary]:
 
 
 def _print_understood(found: Import, kinds: Mapping[str, ParameterKind]) -> None:
-    """Print what is known of the files, and where from, before any of it is written."""
+    """Print the settings of the files and their sources, before anything is written."""
     rows = [
         (one.setting, str(one.origin), _values(one.values, kinds.get(one.setting)), str(one.n_files))
         for one in _summaries(found)

@@ -1,4 +1,4 @@
-"""`tare lab`: HPC in a box. Build, enter and remove a cluster on this machine."""
+"""`tare lab`: build, enter and remove a cluster on this machine."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _body(lab: Lab | None) -> dict[str, object]:
 
 
 def _print_hosts(lab: Lab) -> None:
-    """Print a row a host, a column a network: the address, and the interface that has it."""
+    """Print one row for each host and one column for each network: the address and its interface."""
     topology = lab.topology
     networks = [fabric.network or "management" for fabric in topology.fabrics]
     rows = []

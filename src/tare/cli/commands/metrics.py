@@ -1,4 +1,4 @@
-"""`tare metrics`: campaigns as metrics for Prometheus."""
+"""`tare metrics`: serve campaigns as metrics for Prometheus."""
 
 from __future__ import annotations
 

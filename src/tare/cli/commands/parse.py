@@ -1,4 +1,4 @@
-"""`tare parse`: figures of merit out of output that is there already."""
+"""`tare parse`: read figures of merit from existing output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LAYOUT = ("nodes", "ranks", "ranks_per_node", "threads")
 
 
 class Completeness(enum.StrEnum):
-    """Whether a file holds everything that the program was asked for, the surest answer first."""
+    """Whether a file has everything that the program was asked for, worst answer first."""
 
     NO = "not complete"
     UNTOLD = "not told by this format"
@@ -102,7 +102,7 @@ def command(
 
 
 def known_workloads(study: Path | None) -> Mapping[str, Workload]:
-    """Return every workload by name, with those that the file or campaign `study` declares."""
+    """Return all workloads by name, including those that the study file or campaign `study` declares."""
     from tare.plugins import registry
 
     if study is None:
@@ -116,7 +116,7 @@ def known_workloads(study: Path | None) -> Mapping[str, Workload]:
 
 
 class _Figure(msgspec.Struct, frozen=True, gc=False):
-    """A measurement as JSON has it: a log may hold millions."""
+    """A measurement as in the JSON output; not tracked by the garbage collector, as there may be millions."""
 
     file: str
     fom: str
@@ -126,7 +126,7 @@ class _Figure(msgspec.Struct, frozen=True, gc=False):
 
 
 def _told(workload: Workload, texts: Sequence[str]) -> Case | None:
-    """Return the case of which `texts` say that it was asked for; None where they say nothing."""
+    """Return the case with the settings that `texts` state; None if there are none."""
     if not texts:
         return None
     from tare.storage.imports import make_case
@@ -142,7 +142,7 @@ def _told(workload: Workload, texts: Sequence[str]) -> Case | None:
 
 
 def _parse(workload: Workload, name: str) -> Parsed:
-    """Return what is in one file. It is read as a stream; bytes that are not UTF-8 are replaced."""
+    """Return the parsed content of one file, read as a stream; bytes that are not UTF-8 are replaced."""
     if name == _STDIN:
         return workload.parse(io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace"))
     try:
@@ -156,7 +156,7 @@ def _parse(workload: Workload, name: str) -> Parsed:
 
 
 def _body(read: Sequence[_File]) -> dict[str, object]:
-    """Return the JSON body but for the figures. The problems of several files carry their names."""
+    """Return the JSON body without the figures; with several files, problems have the file's name."""
     is_one = len(read) == 1
     return {
         "complete": all(file.parsed.is_complete for file in read),
@@ -198,7 +198,7 @@ def _print(read: Sequence[_File]) -> None:
 
 
 class _Table:
-    """The figures as rows of text, made as they are asked for: a log may hold many."""
+    """The figures as rows of text, made one at a time, because a log may have many."""
 
     def __init__(self, read: Sequence[_File]) -> None:
         self._read = read
@@ -207,7 +207,7 @@ class _Table:
 
     @property
     def columns(self) -> list[str]:
-        """Return the heads of the columns; files are named where there are several."""
+        """Return the column heads; there is a column for the file if there are several files."""
         return [*["file"][: len(self._read) - 1], "fom", *self.coordinates, "value", "unit"]
 
     def __iter__(self) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""`tare plan`: what would run, in which order, by which exact command."""
+"""`tare plan`: show what would run, in which order, and by which exact commands."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def command(
 
 
 def _print_rest(rest: Remaining, plan: Plan, folder: Path, study: Path, options: Sequence[str]) -> None:
-    """Print what a session would still run, case by case, how long that takes, and the command."""
+    """Print what a session would still run, case by case, how long that takes, and the command for it."""
     if not rest.cases:
         more = "; precision may ask for more blocks" if rest.is_least else ""
         echo("", f"{folder}: nothing is left of what is planned so far{more}")
@@ -195,7 +195,7 @@ def _print_cost(plan: Plan, cost: Cost, like: Path | None) -> None:
 
 
 _NEARLY = 1.01
-"""What a batch system takes is told from one hundredth of what programs take on."""
+"""Time outside programs is mentioned only if it adds more than one hundredth to the time of programs."""
 
 
 def _hours(amount: Amount) -> str:
@@ -248,7 +248,7 @@ def _print_commands(loaded: wiring.Loaded, signs: Pseudonyms | None) -> None:
 
 
 def told_of(plan: Plan) -> Iterator[str]:
-    """Yield what a user should know of how the cases of `plan` came about, line by line."""
+    """Yield lines on how the cases of `plan` were made: notes, left-out cases, default binding."""
     for note in plan.notes:
         yield f"note: {note}"
     for one in plan.left_out:
@@ -262,7 +262,7 @@ def told_of(plan: Plan) -> Iterator[str]:
 
 
 def summary(plan: Plan) -> str:
-    """Return one line on how much `plan` is: ``12 cases × 7 blocks = 84 runs``."""
+    """Return one line on the size of `plan`, such as ``12 cases × 7 blocks = 84 runs``."""
     repeats = plan.repeats
     cases = f"{len(plan.cases)} case{'s' if len(plan.cases) != 1 else ''}"
     text = f"{cases} × {repeats.min} block{'s' if repeats.min != 1 else ''} = {plan.n_runs} runs"

@@ -1,4 +1,4 @@
-"""`tare published`: results that others published, as data."""
+"""`tare published`: list and print results that others published."""
 
 from __future__ import annotations
 

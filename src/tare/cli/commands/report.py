@@ -1,4 +1,4 @@
-"""`tare report`: one offline page that answers the study's question, its charts, and tables for text."""
+"""`tare report`: write the report as one offline page, with charts, and with tables for other texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tare run`: carry out a plan, go on with one, or extend one."""
+"""`tare run`: run a study, or resume or extend a campaign."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _MOST_RUNS_UNASKED = 10_000
 
 _PID = re.compile(r"\[\d+\]")
-"""As programs write it behind their name; it would make each failure one of its own."""
+"""A process id after a program's name, as in ``ssh[4711]``; it would make equal reasons differ."""
 
 _NO_NETWORK = (
     "Packets are counted on a case's network, and no case has one: none will be counted; "
@@ -48,13 +48,13 @@ _NO_NETWORK = (
 
 
 class Period(NamedTuple):
-    """The seconds between samples that an option asks for; None for not at all."""
+    """The seconds between samples that an option asks for; `period_s` is None for no samples."""
 
     period_s: float | None
 
 
 def telemetry_period(context: click.Context, parameter: click.Parameter, value: str | None) -> Period | None:
-    """Return ``1s`` or ``off`` as a period, for click; None where nothing is said."""
+    """Return ``1s`` or ``off`` as a period, for click; None if the option is not given."""
     if value is None:
         return None
     if value == "off":
@@ -181,7 +181,10 @@ def command(
 
 
 def _require_meant(plan: Plan, folder: Path, *, is_meant: bool) -> None:
-    """Raise UsageError where a new campaign would have more runs than anybody begins by mistake."""
+    """Raise UsageError if a new campaign has very many runs and the user has not confirmed that.
+
+    `is_meant` says that the user has; at a terminal, the user is asked.
+    """
     from tare.storage.campaign import is_campaign
 
     if is_meant or plan.n_runs <= _MOST_RUNS_UNASKED or is_campaign(folder):
@@ -193,7 +196,7 @@ def _require_meant(plan: Plan, folder: Path, *, is_meant: bool) -> None:
 
 
 def _watched_otherwise(plan: Plan, period: Period | None, packets: bool | None) -> Plan:
-    """Return `plan` with its nodes watched as options ask; None is no wish."""
+    """Return `plan` with the telemetry that options ask for; None keeps the study's setting."""
     watching = plan.telemetry
     if period is not None:
         watching = msgspec.structs.replace(watching, period_s=period.period_s)

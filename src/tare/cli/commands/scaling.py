@@ -1,4 +1,4 @@
-"""`tare scaling`: what more nodes, ranks or threads gain, and up to where."""
+"""`tare scaling`: show speedup and efficiency with more nodes, ranks or threads."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def command(folder: Path, p_ref: float | None, foms: tuple[str, ...], as_json: b
 
 
 def _groups(found: Sequence[ScalingCurve]) -> list[list[ScalingCurve]]:
-    """Return the curves that go into one table: one workload, figure of merit and kind of scaling."""
+    """Return the curves grouped by table: one table for each workload, figure and kind of scaling."""
     groups: dict[tuple[object, ...], list[ScalingCurve]] = {}
     for curve in found:
         key = (curve.workload, curve.fom, curve.unit, curve.kind, curve.along, curve.held)

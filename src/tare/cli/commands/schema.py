@@ -1,4 +1,4 @@
-"""`tare schema`: the JSON Schema of study and site files."""
+"""`tare schema`: print the JSON Schema of study and site files."""
 
 from __future__ import annotations
 

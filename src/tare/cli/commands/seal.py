@@ -1,4 +1,4 @@
-"""`tare seal`: sign a campaign, so that others can tell that it is untouched."""
+"""`tare seal`: sign a campaign, so that others can verify that it is unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tare serve`: a live page of campaigns."""
+"""`tare serve`: show campaigns on a live web page."""
 
 from __future__ import annotations
 

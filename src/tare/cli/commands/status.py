@@ -1,4 +1,4 @@
-"""`tare status`: what became of every planned run."""
+"""`tare status`: show the state of every planned run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tare.core.units import format_seconds
 from tare.terminal.output import echo, json_option, print_json, print_table
 
 _VAGUE = 10.0
-"""Of an interval, half: what is not known better is not told to the last digit."""
+"""The half width of an interval, as a share, above which its exact width is not printed."""
 
 if TYPE_CHECKING:
     from tare.analysis.accounting import Accounting, PlannedRun
@@ -83,7 +83,7 @@ def command(
 
 
 def _print_runs(campaign: Campaign, shown: Sequence[PlannedRun]) -> None:
-    """Print runs as a table, with the session of the last attempt of each where there are several."""
+    """Print runs as a table; if there are several sessions, with the session of each run's last attempt."""
     cases, has_sessions = campaign.cases, len(campaign.sessions) > 1
     rows = [
         (
@@ -99,7 +99,7 @@ def _print_runs(campaign: Campaign, shown: Sequence[PlannedRun]) -> None:
 
 
 def _session_lines(campaign: Campaign) -> Iterator[str]:
-    """Yield the sessions, where there are several: when each began, and what came out well in it."""
+    """Yield a line for each session if there are several: when it began, and how many runs it has done."""
     for one in campaign.sessions if len(campaign.sessions) > 1 else ():
         began = datetime.fromtimestamp(one.began_at, UTC)
         n_done = sum(attempt.session == one.number for attempt in campaign.measured())
@@ -108,7 +108,7 @@ def _session_lines(campaign: Campaign) -> Iterator[str]:
 
 
 def _span_lines(campaign: Campaign) -> Iterator[str]:
-    """Yield how much time went into queues, starts and ends, where runs were in a batch system."""
+    """Yield the time spent in queues, in starting and in ending runs, if they ran in a batch system."""
     spent = spans_of(campaign.attempts)
     if spent.besides_s > 0:
         yield (
@@ -119,22 +119,22 @@ def _span_lines(campaign: Campaign) -> Iterator[str]:
 
 
 def summary_line(campaign: Campaign, found: Accounting) -> str:
-    """Return one line of counts, such as ``demo at lab: 82 of 84 runs done, 2 invalid``."""
+    """Return one line with the counts of states, such as ``demo at lab: 82 of 84 runs done, 2 invalid``."""
     rest = [f"{n} {state}" for state, n in found.others.items()]
     text = f"{campaign.plan.study} at {campaign.plan.site}: {found.n_done} of {found.n_planned} runs done"
     return ", ".join([text, *rest])
 
 
 def is_all_done(found: Accounting, end: StopReason) -> bool:
-    """Return whether every run came out well, but for those for which no budget is left."""
+    """Return whether every run is done, except those for which no budget is left."""
     n_fine = found.n_done + (found.counts[State.PENDING] if end.is_budget_spent else 0)
     return n_fine == found.n_planned
 
 
 def ending_lines(campaign: Campaign, end: StopReason, *, most: int | None = None) -> list[str]:
-    """Return what kept the campaign from going on, and which cases are not known well enough.
+    """Return lines on why the campaign stopped, and on the cases that are not known precisely enough.
 
-    At most `most` of these are named.
+    At most `most` of these cases are named, None for all.
     """
     lines = []
     repeats = campaign.plan.repeats
@@ -154,7 +154,7 @@ def ending_lines(campaign: Campaign, end: StopReason, *, most: int | None = None
 
 
 def percent(share: float) -> str:
-    """Return a share as people write it: ``2 %``, ``0.5 %``."""
+    """Return a share as a percentage, such as ``2 %`` or ``0.5 %``."""
     return f"{share * 100:.2g} %" if share < 0.995 else f"{share * 100:.0f} %"
 
 

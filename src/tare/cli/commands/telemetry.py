@@ -1,4 +1,4 @@
-"""`tare telemetry`: what each run took, and what a site records of its nodes anyway."""
+"""`tare telemetry`: show the resources that each run used, and import what a site records of its nodes."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _read_file(path: Path, interface: str | None, utc_offset_s: float) -> list[R
 
 
 def _known(host: str, campaign: Campaign) -> str:
-    """Return the name that the campaign has for a host, with its domain or without."""
+    """Return the campaign's name for a host, which may be with or without its domain."""
     known = {name for one in campaign.attempts for name in one.hosts}
     short = host.partition(".")[0]
     alike = [name for name in known if name.partition(".")[0] == short]
@@ -168,7 +168,7 @@ def _known(host: str, campaign: Campaign) -> str:
 def _ask_prometheus(
     campaign: Campaign, server: Server, queries: Sequence[str], step_s: float, host_label: str
 ) -> list[Reading]:
-    """Return what Prometheus says of each query, from the first run to the last."""
+    """Return the answers of Prometheus to all queries, for the time from the first run to the last."""
     from tare.plugins.collectors.prometheus import RefusedQuery, range_urls, read_range
     from tare.storage.telemetry import epoch_of
 
@@ -190,13 +190,13 @@ def _ask_prometheus(
 
 
 def _strangers(campaign: Campaign, readings: Sequence[Reading]) -> list[str]:
-    """Return hosts that were read of and that no run used, as far as these are known."""
+    """Return the hosts of `readings` that no run used; empty if the campaign's hosts are unknown."""
     known = campaign.hosts
     return sorted({one.host for one in readings} - known) if known else []
 
 
 def _keep(campaign: Campaign, readings: Sequence[Reading]) -> tuple[Means, int]:
-    """Keep what lies in each run; return its means, and how many points that were in all."""
+    """Store the readings that lie within runs; return their means by run, and the total number of points."""
     from tare.storage.telemetry import cut, epoch_of, keep, keep_means
 
     means: Means = {}

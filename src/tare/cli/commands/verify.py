@@ -1,4 +1,4 @@
-"""`tare verify`: whether a campaign is what was written, and what was signed."""
+"""`tare verify`: check that a campaign is unchanged since it was written, and since it was signed."""
 
 from __future__ import annotations
 

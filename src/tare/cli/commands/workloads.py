@@ -46,13 +46,13 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def _choose(name: str | None, known: Workloads) -> list[Workload]:
-    """Return all, the one of that very name, or those of that family; raises UsageError for no such name."""
+    """Return all workloads, the one named `name`, or those of that family. Raises UsageError if none is."""
     if name is None:
         return list(known.values())
     if name in known:
         return [known[name]]
     members = [one for one in known.values() if _family(one) == name]
-    return members or [known[name]]  # which says why there is none
+    return members or [known[name]]  # raises the error that says why there is none
 
 
 def _family(workload: Workload) -> str:
@@ -60,7 +60,7 @@ def _family(workload: Workload) -> str:
 
 
 def _list(workloads: Iterable[Workload]) -> None:
-    """Print a line for each workload, families apart from each other."""
+    """Print a line for each workload, with an empty line between families."""
     rows: list[tuple[str, str]] = []
     for _, members in groupby(sorted(workloads, key=_family), key=_family):
         rows += [("", "")] if rows else []
@@ -111,7 +111,7 @@ def _head(text: str) -> None:
 
 
 def _kind(parameter: Parameter) -> str:
-    """Return what may be written for a parameter."""
+    """Return the values that a parameter may have, as text."""
     if parameter.choices:
         return "one of " + ", ".join(map(str, parameter.choices))
     least = "" if parameter.minimum is None else f", {parameter.minimum:g} or more"
@@ -119,7 +119,7 @@ def _kind(parameter: Parameter) -> str:
 
 
 def _default(parameter: Parameter) -> str:
-    """Return the default as a study would write it."""
+    """Return the default of a parameter as it is written in a study file."""
     value = parameter.default
     if value is None:
         return "(must be set)"
@@ -133,7 +133,7 @@ def _default(parameter: Parameter) -> str:
 
 
 def _example_commands(workload: Workload) -> list[str]:
-    """Return its commands with every default; none where a parameter has none, for they would be made up."""
+    """Return the workload's commands with all defaults; empty if a parameter has no default."""
     parameters: dict[str, Scalar] = {}
     for one in workload.parameters:
         if one.default is None:
