@@ -25,7 +25,7 @@ def job_script(loaded: Loaded, case: Case) -> str:
 
 
 def planned_task(loaded: Loaded, case: Case) -> PlannedTask:
-    """Return an attempt of `case` as it would be submitted."""
+    """Return the task of an attempt of `case` as it would be submitted, with its input files."""
     task = make_task(loaded.composer, case, f"tare-{case.id}", Path("{work}"), loaded.plan.timeout_s)
     stages = loaded.composer.workloads[case.workload].stages(case)
     inputs = {name: text for stage in stages for name, text in stage.files.items()}

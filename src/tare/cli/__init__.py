@@ -1,1 +1,1 @@
-"""The command line: `tare` and what its commands share."""
+"""The command line: the `tare` command, and the code that its sub-commands share."""

@@ -18,7 +18,7 @@ from tare.core.job import Backend
 from tare.probes.storage_space import lacking, room_script
 
 _LEAST_HELD = 0.25
-"""The share of a run's time from which on a CPU limit counts as the cause of its time-out."""
+"""A CPU limit that held threads back for less than this share of a run's time did not cause its time-out."""
 
 _IFF_UP = 0x1  # netdevice(7)
 _CHECKS = {"", "timeout", "exit code", "transport"}

@@ -157,8 +157,7 @@ class Loop:
             for block, cases in self._blocks():
                 if not self._launch(block, self._begin(block, cases)):
                     break
-                # Warm-up runs end before measured runs begin. Precision is known only when all runs have
-                # ended.
+                # Warm-up runs end before measured runs begin. Precision is known when all runs have ended.
                 if block == 0 or block >= self.plan.repeats.min:
                     self._land_all()
             self._land_all()

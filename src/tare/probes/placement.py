@@ -33,7 +33,7 @@ MAX_REPORTS = 128
 
 
 def sampling_stride(n_ranks: int) -> int:
-    """Return the sampling stride: one rank in this many, the first, reports its transport.
+    """Return the sampling stride: the first of each group of this many ranks reports its transport.
 
     The stride is chosen so that the reports are not longer than those of MAX_REPORTS ranks among themselves.
     Open MPI prints lines for each peer: k ranks of n print k · n. The sample is spread evenly over all nodes.

@@ -1,4 +1,4 @@
-r"""Records: how a shell script on a node prints several texts, each with its name, on one output. Pure.
+r"""Records: the format in which a shell script on a node prints several named texts on one output. Pure.
 
 A record is ASCII's record separator, the name, the separator again, and the text up to the next record::
 

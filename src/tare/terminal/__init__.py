@@ -1,1 +1,1 @@
-"""How commands print: for people at a terminal, for pipes, and as JSON for machines."""
+"""Print the output of commands: at a terminal, to pipes, and as JSON."""

@@ -22,7 +22,7 @@ _COLOUR = {State.DONE: "green", State.INVALID: "yellow"}
 
 
 class PlainProgress:
-    """One line for each attempt that ended, for logs and pipes."""
+    """A progress display for logs and pipes: one line for each attempt that ended."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -97,7 +97,7 @@ class LiveProgress:
 
 
 def make_progress(plan: Plan) -> PlainProgress | LiveProgress:
-    """Return the display that suits standard output."""
+    """Return a live bar if standard output is a terminal with colour, else the plain display."""
     return LiveProgress(plan) if has_colour(sys.stdout) else PlainProgress(plan)
 
 

@@ -1,1 +1,1 @@
-"""One command a file, each thin: parse, call, print."""
+"""The sub-commands of `tare`, one module each: it parses the options, calls other packages, and prints."""

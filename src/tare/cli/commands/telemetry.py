@@ -34,7 +34,7 @@ _SHOWN = {
     "run_memory_pressure": "waits for memory",
     "run_io_pressure": "waits for I/O",
 }
-"""The columns of `show`, by the name of their figure."""
+"""The columns of `tare telemetry show`: the name of the figure, and the head of its column."""
 
 
 @command.command("show")
