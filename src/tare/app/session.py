@@ -84,8 +84,8 @@ def carry_out(
     """Run the part of the plan that remains in `folder`, and return the campaign.
 
     Writes the campaign's log, down to `log_level`. Raises UsageError if the folder holds another campaign, or
-    one that `is_extending` must allow to extend. An interrupt ends all running attempts, records them, and
-    exits with 130.
+    if the study now extends the campaign and `is_extending` is false. An interrupt ends all running attempts,
+    records them, and exits with 130.
     """
     require_independent(loaded, manner)
     _require_installed(loaded)
