@@ -1,4 +1,11 @@
-"""From a study and a site to a plan: every case, checked and named by a hash of its content. Pure."""
+"""Make a plan from a study and a site: every case, checked and named by a hash of its content.
+
+`make_plan` takes the study, the site and the workloads by name. It returns a `Plan`, or raises FileFaults
+with every fault. It starts and opens nothing::
+
+    plan = make_plan(study, site, workloads)
+    plan.order(1)  # the cases of block 1, in their random order
+"""
 
 from __future__ import annotations
 
@@ -24,7 +31,7 @@ from tare.plan.writing import Writer
 __all__ = ["TWINS", "identified", "lay_out", "make_plan", "twinned", "varied_settings"]
 
 TWINS = ("a", "b")
-"""What tells the two sides of an A/A study apart."""
+"""The names of the two sides of an A/A study."""
 
 _DERIVABLE = (*LAYOUT_SETTINGS, "bind")
 
@@ -34,8 +41,9 @@ def make_plan(
 ) -> Plan:
     """Return the plan of `study` at `site`: each case once, in the order of the study's factors.
 
-    `edition` are the rules by which cases are made; a campaign goes on by those of its own. Raises FileFaults
-    with every distinct reason for which a case cannot be, at the place in the study that made it.
+    `edition` selects the rules by which cases are made; a campaign keeps the edition that it began with.
+    Raises FileFaults with every distinct reason why a case is impossible, at the place in the study that
+    causes it.
     """
     gathering = Gathering(study, site, workloads, edition)
     for combination in combinations(study):
@@ -102,7 +110,10 @@ def _plan(gathering: Gathering) -> Plan:
 
 
 def _judged(plan: Plan, gathering: Gathering) -> Plan:
-    """Return `plan` with its notes. Raises FileFaults where levels make no difference, or no reference is."""
+    """Return `plan` with its notes.
+
+    Raises FileFaults where levels make no difference or no case is compared.
+    """
     study, writer = gathering.study, Writer(plan.kinds)
     _raise_any(gathering.merging.repeated(writer))
     faults, notes = gathering.merging.judge(writer)
@@ -133,7 +144,7 @@ def _sizes(kinds: Mapping[str, Mapping[str, ParameterKind]]) -> tuple[str, ...]:
 
 
 def _together(study: Study) -> tuple[tuple[str, ...], ...]:
-    """Return the settings that the levels of one factor make together, of those that make several."""
+    """Return, for each factor whose levels set several settings, those settings; the workload is left out."""
     groups = (
         tuple(dict.fromkeys(name for level in factor.levels for name in level.settings))
         for factor in all_factors(study)
@@ -143,9 +154,9 @@ def _together(study: Study) -> tuple[tuple[str, ...], ...]:
 
 
 def twinned(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
-    """Return the A/A plan of `plan`: each of its reference cases twice, alike in all but the name.
+    """Return the A/A plan of `plan`: each of its reference cases twice, with nothing but the name different.
 
-    Whatever is found between the two is no difference between platforms.
+    A difference that is found between the two is therefore not a difference between platforms.
     """
     references = [case for case in plan.cases if plan.is_reference(case)] or plan.cases
     cases = tuple(

@@ -10,11 +10,15 @@ from tare.core.study import Factor, Level, Study
 from tare.core.values import Scalar, Settings
 
 CASES = "cases"
-"""How the list of cases is called among the factors."""
+"""The name of the list of cases, where it is treated as one more factor."""
 
 
 class Combination(NamedTuple):
-    """One level of every factor, by number, and their settings: the most special place has the last word."""
+    """One level of every factor, and the settings that they make together.
+
+    `numbers` are the indices of the levels in their factors. Where several levels make a setting, the most
+    special factor wins (see `speciality`).
+    """
 
     settings: dict[str, Scalar]
     levels: tuple[Level, ...]
@@ -22,12 +26,12 @@ class Combination(NamedTuple):
 
 
 def all_factors(study: Study) -> tuple[Factor, ...]:
-    """Return the factors of `study`, the list of its cases as the last one."""
+    """Return the factors of `study`; the list of its cases, if it has one, is the last factor."""
     return (*study.factors, Factor(CASES, study.cases)) if study.cases else study.factors
 
 
 def combinations(study: Study) -> Iterator[Combination]:
-    """Yield the combinations of `study`, the last factor's levels fastest."""
+    """Yield the combinations of `study`; the levels of the last factor change fastest."""
     factors = all_factors(study)
     ranking = sorted(range(len(factors)), key=lambda index: speciality(factors[index]))
     for numbers in itertools.product(*(range(len(factor.levels)) for factor in factors)):
@@ -39,7 +43,10 @@ def combinations(study: Study) -> Iterator[Combination]:
 
 
 def _merge(settings: dict[str, Scalar], special: Settings) -> None:
-    """Let a more special place have the last word; so few ranks of its own take fewer nodes, too."""
+    """Add the settings of a more special level, which override those that are there.
+
+    A level that sets `ranks` but not `nodes` also lowers `nodes` to the number of ranks.
+    """
     ranks, nodes = special.get("ranks"), settings.get("nodes")
     settings.update(special)
     if ranks is not None and nodes is not None and "nodes" not in special:
@@ -47,7 +54,7 @@ def _merge(settings: dict[str, Scalar], special: Settings) -> None:
 
 
 def speciality(factor: Factor) -> int:
-    """Return how special a factor is: of two that make the same setting, that of the larger number wins."""
+    """Return how special a factor is: where two factors make the same setting, the larger number wins."""
     if factor.name == "workload":
         return 3
     if factor.name == CASES:

@@ -1,4 +1,4 @@
-"""What makes two cases one: the content that a case's id is a hash of. Pure."""
+"""The content of a case, of which the case's id is a hash: cases with equal content are one case. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def identified(case: Case, digest: str | None) -> Case:
-    """Return `case` with the id that follows from its content; `digest` is that of its workload."""
+    """Return `case` with the id that follows from its content; `digest` is the digest of its workload."""
     content: tuple[object, ...] = (
         case.workload,
         digest,
@@ -26,7 +26,7 @@ def identified(case: Case, digest: str | None) -> Case:
         msgspec.structs.replace(case.layout, bind=case.layout.binding),
         case.parameters,
     )
-    if case.twin is not None:  # a case that has none keeps the id that it has in every older campaign
+    if case.twin is not None:  # a case without a twin keeps the id that it has in older campaigns
         content += (case.twin,)
     if case.unknown:
         content += (case.unknown,)
@@ -34,7 +34,7 @@ def identified(case: Case, digest: str | None) -> Case:
 
 
 def varied_settings(cases: Iterable[Case]) -> tuple[str, ...]:
-    """Return the settings that vary between `cases`; parameters count within their workload."""
+    """Return the settings that vary between `cases`; a parameter is compared within its workload only."""
     rows: dict[str, list[dict[str, Scalar]]] = {}
     for case in cases:
         rows.setdefault(case.workload, []).append(case.settings)
@@ -50,7 +50,7 @@ def varied_settings(cases: Iterable[Case]) -> tuple[str, ...]:
 
 
 def place(setting: str) -> tuple[int, str]:
-    """Return where a setting stands among a case's: design settings in their order, then parameters."""
+    """Return the sort key of a setting: design settings first, in their order, then parameters by name."""
     if setting in DESIGN_SETTINGS:
         return DESIGN_SETTINGS.index(setting), ""
     return len(DESIGN_SETTINGS), setting

@@ -1,4 +1,4 @@
-"""Whether anything crosses the networks that a study varies. Pure."""
+"""Check that data crosses the networks that a study varies. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tare.plan.gathering import fault_at
 def crossing_faults(
     plan: Plan, study: Study, workloads: Mapping[str, Workload]
 ) -> tuple[list[Fault], list[Fault]]:
-    """Return the fault that nothing crosses the networks that vary, and the note on cases for which it is so.
+    """Return a fault where no case sends data over the varied networks, or a note where only some do.
 
-    What ranks of one node send each other crosses none. Cases of workloads whose data are not what ranks send
-    each other, such as those of storage, are no concern of this.
+    Ranks on one node send each other nothing over a network. Only workloads whose data are what ranks send
+    each other are checked; storage workloads, for example, are not.
     """
     sending = [case for case in plan.cases if workloads[case.workload].needs_transport]
     alone = [case for case in sending if case.layout.nodes == 1]

@@ -1,4 +1,4 @@
-"""The cases of a study, gathered from its combinations, with every fault at the place that made it. Pure."""
+"""Make the cases of a study from its combinations, and record every fault where the study causes it. Pure."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _MOST_FAULTS = 50
 
 
 class Gathering:
-    """The cases gathered so far, by id, and the faults, each once.
+    """The cases made so far, by id, and the faults, each once.
 
-    `asked` holds by workload the layout's settings that some combination asks for; `determined` those of
-    them that the workload itself decides.
+    `asked` holds, by workload, the layout settings that some combination asks for. `determined` holds those
+    of them that the workload itself decides.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Gathering:
         self._dropped: Counter[str] = Counter()
 
     def add(self, combination: Combination) -> None:
-        """Add the case of `combination`, unless the study leaves it out or it cannot be."""
+        """Add the case of `combination`, unless the study leaves it out or it is impossible."""
         asked = self._asked(combination)
         if asked is None or self._is_left_out(asked, is_bound="bind" in combination.settings):
             return
@@ -93,14 +93,14 @@ class Gathering:
     def varied(self) -> tuple[str, ...]:
         """Return the settings that vary, design settings first.
 
-        A parameter counts within its workload: that two workloads differ in it tells nothing.
+        A parameter is compared within its workload only: a difference between two workloads means nothing.
         """
         firsts = self._first.values()
         across = {name for name in DESIGN_SETTINGS if len({row.get(name) for row in firsts}) > 1}
         return tuple(sorted(self._varied | across, key=place))
 
     def nothing_left(self) -> Fault:
-        """Return the fault that no case is left, at the condition that left out most of them."""
+        """Return the fault that no case is left, at the condition that leaves out most combinations."""
         if not self._dropped:
             return self._fault(None, "no case is left; loosen 'where' or 'exclude'")
         (text, count), *_ = self._dropped.most_common(1)
@@ -117,7 +117,7 @@ class Gathering:
         return self._fault(origin, message)
 
     def _asked(self, combination: Combination) -> Case | None:
-        """Return the case as the study asks for it; None, with a fault, where it cannot be."""
+        """Return the case as the study asks for it; None, with a fault recorded, where it is impossible."""
         settings = combination.settings
         name = settings.get("workload")
         if not isinstance(name, str) or name not in self._parameters:
@@ -130,7 +130,10 @@ class Gathering:
         return self._case(self.workloads[name], settings, layout, combination)
 
     def _running(self, asked: Case, combination: Combination) -> Case | None:
-        """Return the case with the layout in which it runs; None, with a fault, where it cannot be bound."""
+        """Return the case with the layout in which it runs.
+
+        Returns None, with a fault recorded, where it cannot be bound or cannot use its storage path.
+        """
         if self.edition is Edition.ASKED:
             return asked
         wish = Binding(str(combination.settings["bind"])) if "bind" in combination.settings else None
@@ -187,7 +190,7 @@ class Gathering:
         return parameter.default if told is None else told
 
     def _is_left_out(self, case: Case, *, is_bound: bool = True) -> bool:
-        """Return whether a condition leaves out `case`; unless it `is_bound`, none may speak of that."""
+        """Return whether a condition leaves out `case`; conditions see its binding only if it `is_bound`."""
         if not self.study.where and not self.study.exclude:
             return False
         row = {name: value for name, value in case.settings.items() if is_bound or name != "bind"}
@@ -216,7 +219,7 @@ class Gathering:
             self.faults.setdefault((message, origin), self._fault(origin, message))
 
     def _culprit(self, message: str, combination: Combination, names: frozenset[str]) -> Origin | None:
-        """Return where the study makes a setting that `message` speaks of: the place with the last word."""
+        """Return where the study sets a setting that `message` names: the place that takes effect."""
         factors = all_factors(self.study)
         ranked = sorted(
             zip(factors, combination.levels, strict=True), key=lambda one: speciality(one[0]), reverse=True
@@ -244,13 +247,13 @@ def fault_at(study: Study, origin: Origin | None, message: str) -> Fault:
 
 
 def _spoken_of(message: str, settings: Settings) -> frozenset[str]:
-    """Return the settings that `message` names; those of a layout go together with its words."""
+    """Return those of `settings` that `message` names."""
     words = set(re.findall(r"[A-Za-z_]+", message))
     return frozenset(name for name in settings if name in words)
 
 
 def _used_workloads(study: Study, workloads: Mapping[str, Workload]) -> Iterator[tuple[str, Workload]]:
-    """Yield only the workloads that the study names: the others need not even be imported."""
+    """Yield only the workloads that the study names, so that the others need not be imported."""
     levels: Iterable[Level] = itertools.chain(study.cases, *(factor.levels for factor in study.factors))
     names = {level.settings.get("workload") for level in levels} | {study.common.get("workload")}
     for name in names:

@@ -1,4 +1,4 @@
-"""From what a study asks for to the layout that runs: ranks on nodes, threads and binding. Pure."""
+"""Derive the layout that runs from what a study asks for: ranks on nodes, threads and binding. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tare.probes.core_binding import chosen
 
 _MEMORY = "/dev/shm"  # noqa: S108
 LAYOUT_SETTINGS = ("nodes", "ranks", "ranks_per_node", "threads")
-"""The numbers that make a layout; `bind` is the rest of it."""
+"""The settings of a layout that are numbers; `bind` is its fifth setting."""
 
 
 def lay_out(
@@ -26,7 +26,7 @@ def lay_out(
 ) -> Layout | str:
     """Return the layout that two of nodes, ranks and ranks per node make, or why they make none.
 
-    Without `bind` it is not known to what its ranks are bound.
+    Without `bind`, the binding of the layout is unknown (None).
     """
     n_nodes, n_ranks, per_node = (
         None if value is None else int(value) for value in (nodes, ranks, ranks_per_node)
@@ -48,7 +48,7 @@ def lay_out(
 
 
 def layout_at(settings: Settings, site: Site) -> Layout | str:
-    """Return the layout that `settings` ask for at `site`, not bound yet, or why there is none."""
+    """Return the layout that `settings` ask for at `site`, without a binding yet, or why there is none."""
     nodes, ranks, ranks_per_node, threads = (settings.get(name) for name in LAYOUT_SETTINGS)
     layout = lay_out(nodes, ranks, ranks_per_node, threads)
     n_nodes = 0 if isinstance(layout, str) else layout.nodes
@@ -58,7 +58,7 @@ def layout_at(settings: Settings, site: Site) -> Layout | str:
 
 
 def used_layout(stages: tuple[Stage, ...], asked: Layout) -> tuple[Layout, Stage]:
-    """Return the layout of the stage that takes most nodes and ranks of `stages`, and that stage.
+    """Return the stage of `stages` that takes most nodes and ranks, with its layout.
 
     A stage without a layout of its own starts in `asked` where an MPI starts it, else as one process.
     """
@@ -73,11 +73,12 @@ def _layout_of(stage: Stage, asked: Layout) -> Layout:
 
 
 def binding(asked: Binding | None, layout: Layout, stage: Stage, platform: Platform, site: Site) -> Binding:
-    """Return what the ranks of `stage` are bound to: what is `asked`, or else what suits `layout`.
+    """Return the binding of the ranks of `stage`: `asked` if given, else what suits `layout`.
 
-    That is `core` where an MPI starts ranks whose threads fit the cores that are known, and they can be bound
-    (see `bind_fault`); else `none`. Programs with threads that the layout does not count, such as services,
-    are left free, and so are pods, which do not know which cores of their node other pods have.
+    The default is `core` where an MPI starts the ranks, their threads fit the known cores, and the ranks can
+    be bound (see `bind_fault`); else it is `none`. It is also `none` for programs with threads that the
+    layout does not count, such as services. Pods are not bound by default either: a pod does not know which
+    cores of its node other pods have.
     """
     if not stage.is_mpi or platform.launcher == "none":
         return Binding.NONE
@@ -90,7 +91,7 @@ def binding(asked: Binding | None, layout: Layout, stage: Stage, platform: Platf
 
 
 def fits(layout: Layout, site: Site) -> bool:
-    """Return whether each thread of `layout` has a core of its own, as far as the site tells."""
+    """Return whether each thread of `layout` has a core of its own, according to the site."""
     return layout.ranks_per_node * layout.threads <= site.slots(layout.nodes)
 
 
@@ -119,9 +120,10 @@ def bind_fault(bind: Binding, layout: Layout, platform: Platform, site: Site) ->
 
 
 def storage_fault(case: Case, layout: Layout, stages: Sequence[Stage], site: Site) -> str | None:
-    """Return why `case` cannot run on its storage path, with the cure; None where it may.
+    """Return why `case` cannot run on its storage path, with the cure; None where it can.
 
-    Ranks on several nodes cannot share files in shared memory, which is each node's own (shm_overview(7)).
+    Ranks on several nodes cannot share files in shared memory, because each node has its own
+    (shm_overview(7)).
     """
     path = PurePosixPath(site.storage.get(case.storage or "", ""))
     if layout.nodes == 1 or not path.is_relative_to(_MEMORY) or not any(one.shares_storage for one in stages):
@@ -134,12 +136,12 @@ def storage_fault(case: Case, layout: Layout, stages: Sequence[Stage], site: Sit
 
 
 def asked_names(settings: Settings) -> frozenset[str]:
-    """Return which of a layout's settings are asked for."""
+    """Return the settings of a layout that `settings` ask for."""
     return frozenset(name for name in (*LAYOUT_SETTINGS, "bind") if name in settings)
 
 
 def difference(asked: Case, used: Case, names: frozenset[str]) -> dict[str, tuple[Scalar, Scalar]]:
-    """Return those of the settings `names` that are not what was asked, each with both values."""
+    """Return those of the settings `names` whose used value is not the asked one: (asked, used) by name."""
     before, after = asked.settings, used.settings
     return {
         name: (before[name], after[name])

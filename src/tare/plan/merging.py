@@ -1,4 +1,7 @@
-"""Levels of a factor that make the same case, and why: what a study asks to vary must vary. Pure."""
+"""Find levels of a factor that make the same case, and say why. Pure.
+
+What a study asks to vary must vary: a factor whose levels all make the same cases is a fault.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,18 @@ _MOST_NAMED = 8
 
 
 class _Row(NamedTuple):
-    """A combination that is not left out, and the case that it became."""
+    """A combination that is not left out, and the case that it makes."""
 
     numbers: tuple[int, ...]
     case: Case
 
 
 class _Merged(NamedTuple):
-    """Levels of factor number `factor` that are one case for `workload`, in `n_merged` of `n_contexts`."""
+    """Levels of factor number `factor` that make one case for `workload`.
+
+    A context is one choice of levels of all other factors. The levels make one case in `n_merged` of the
+    `n_contexts` in which several of them are present.
+    """
 
     workload: str
     factor: int
@@ -35,12 +42,12 @@ class _Merged(NamedTuple):
 
     @property
     def is_everywhere(self) -> bool:
-        """Return whether they are one case whatever the other factors are."""
+        """Return whether the levels make one case for all levels of the other factors."""
         return self.n_merged == self.n_contexts
 
 
 class Merging:
-    """The combinations of a study and their cases, of which some may be the same."""
+    """The combinations of a study and their cases; several combinations may make the same case."""
 
     def __init__(self, study: Study) -> None:
         self._study = study
@@ -52,7 +59,7 @@ class Merging:
     def add(
         self, combination: Combination, case: Case, differing: Mapping[str, tuple[Scalar, Scalar]]
     ) -> None:
-        """Take in a combination, its case, and those of its layout's settings that are not as asked."""
+        """Add a combination, its case, and the layout settings whose used value is not the asked one."""
         row = _Row(combination.numbers, case)
         self._rows.setdefault(case.workload, []).append(row)
         for name, (asked, _) in differing.items():
@@ -60,7 +67,7 @@ class Merging:
             self._example.setdefault(case.workload, row)
 
     def repeated(self, writer: Writer) -> Iterator[Fault]:
-        """Yield a fault for each level that is there twice."""
+        """Yield a fault for each level that the study lists twice."""
         for factor in self._factors:
             seen: dict[frozenset[tuple[str, Scalar]], int] = {}
             for number, level in enumerate(factor.levels):
@@ -70,7 +77,7 @@ class Merging:
                     yield _at(self._study, level.origin, f"{text} is there twice; remove one of the two")
 
     def judge(self, writer: Writer) -> tuple[list[Fault], list[Fault]]:
-        """Return the faults and the notes: factors that vary nothing, and levels that are one case."""
+        """Return faults for the factors that vary nothing, and notes on other levels that make one case."""
         found = [merged for workload in self._rows for merged in self._merged(workload)]
         idle = {number for number in {one.factor for one in found} if self._is_idle(number, found)}
         faults = []
@@ -86,7 +93,7 @@ class Merging:
         return faults, notes
 
     def _is_idle(self, factor: int, found: Iterable[_Merged]) -> bool:
-        """Return whether all levels of a factor are one case, for every workload."""
+        """Return whether all levels of a factor make one case, for every workload."""
         everywhere = {one.workload: one for one in found if one.factor == factor and one.is_everywhere}
         for workload, rows in self._rows.items():
             present = {row.numbers[factor] for row in rows}
@@ -144,7 +151,7 @@ class Merging:
         return bool(names) and all(name in (*LAYOUT_SETTINGS, "bind") for name in names)
 
     def _overriding(self, one: _Merged, name: str) -> Level | None:
-        """Return the more special level that makes setting `name` in the merged combinations."""
+        """Return the more special level that overrides setting `name` in the merged combinations."""
         own = speciality(self._factors[one.factor])
         for index, number in enumerate(one.example.numbers):
             factor = self._factors[index]

@@ -1,4 +1,4 @@
-"""Whether the reference of a study is there, and who has none. Pure."""
+"""Check that the reference of a study exists, and which cases have no reference. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ _MOST_NAMED = 3
 
 
 def reference_faults(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]:
-    """Return the fault that no case is the reference, or none has one, and the note on cases without one."""
+    """Return the faults and the notes about the reference.
+
+    It is a fault that no case is the reference, or that no case has one. Cases without a reference, where
+    others have one, are a note.
+    """
     if not plan.reference:
         return [], []
     origin = study.origins.get("reference")
@@ -50,7 +54,7 @@ def reference_faults(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]
 
 
 def across_workloads(plan: Plan) -> Iterator[str]:
-    """Yield what is compared where workloads differ: figures of the same name and unit."""
+    """Yield what is compared between different workloads: figures of the same name and unit."""
     for name, common, others in plan.across_workloads():
         rest = f"; {', '.join(others)} of one alone cannot be compared" if others else ""
         yield (

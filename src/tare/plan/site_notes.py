@@ -1,4 +1,4 @@
-"""What a user should know of how cases meet their site: shared cores, and options that reach nobody. Pure."""
+"""Notes on a plan and its site: cores that threads share, and network options that reach no rank. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tare.core.site import Site
 from tare.plan.layouts import fits
 
 _ANY_MPI = "srun"
-"""The launcher that starts the ranks of any MPI, and so knows none by name."""
+"""The launcher that starts the ranks of any MPI, and so does not read the options of a certain MPI."""
 
 
 def site_notes(cases: Sequence[Case], site: Site) -> Iterator[str]:
-    """Yield a sentence on cases with more threads than cores, and one on each network's unused options."""
+    """Yield a note on cases with more threads than cores, and one for each network with unused options."""
     if site.slots_per_node > 1 and site.shared_cores is None:
         yield from _crowded(cases, site)
     for platform, network in sorted({(one.platform, one.network or "") for one in cases}):

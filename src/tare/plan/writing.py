@@ -1,4 +1,4 @@
-"""Levels as a study writes them, for sentences about a plan. Pure."""
+"""Write levels as a study writes them, for sentences about a plan. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tare.core.workload import ParameterKind, written
 
 
 class Writer:
-    """Writes settings in their units; `kinds` tells by workload of what kind its parameters are."""
+    """Writes settings with their units; `kinds` holds the kinds of the parameters by workload."""
 
     def __init__(self, kinds: Mapping[str, Mapping[str, ParameterKind]]) -> None:
         found: dict[str, set[ParameterKind]] = {}
@@ -24,13 +24,13 @@ class Writer:
         return written(value, self._kinds.get(name))
 
     def level(self, level: Level) -> str:
-        """Return a level with what it sets: its name, or ``nodes=2``."""
+        """Return a level's name or, without one, its settings: ``nodes=2``."""
         if level.name:
             return level.name
         return " ".join(f"{name}={self.setting(name, value)}" for name, value in level.settings.items())
 
     def value(self, factor: Factor, level: Level) -> str:
-        """Return a level of `factor` without the name that both share: ``2``."""
+        """Return a level without its setting's name where that is the factor's own name: ``2``."""
         if level.name is None and tuple(level.settings) == (factor.name,):
             return self.setting(factor.name, level.settings[factor.name])
         return self.level(level)

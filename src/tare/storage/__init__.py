@@ -1,1 +1,1 @@
-"""The campaign folder: an append-only journal is the truth; frames and exports derive from it."""
+"""The campaign folder: an append-only journal is the record, and frames and exports are derived from it."""

@@ -1,4 +1,11 @@
-"""Make, read and freeze campaign folders."""
+"""Make, read and freeze campaign folders.
+
+`freeze` writes the plan and the files of a campaign. `read_campaign` returns all that the folder holds as a
+`Campaign`, also while the campaign runs::
+
+    campaign = read_campaign(folder)
+    campaign.measured()  # the attempts that count
+"""
 
 from __future__ import annotations
 
@@ -46,7 +53,7 @@ def is_campaign(folder: Path) -> bool:
 
 
 def open_journal(folder: Path) -> Journal:
-    """Make `folder` unless it is there, and hold its journal against every other process."""
+    """Make `folder` if it does not exist, and lock its journal against all other processes."""
     try:
         SafeFolder(folder).make_folder()
         return Journal(folder / JOURNAL)
@@ -68,7 +75,7 @@ def freeze(folder: Path, plan: Plan, texts: dict[str, str]) -> None:
 
 
 def read_plan(folder: Path) -> Plan:
-    """Return the frozen plan of the campaign in `folder`. Raises NoCampaign where none was ever there."""
+    """Return the frozen plan of the campaign in `folder`. Raises NoCampaign if it never held a campaign."""
     try:
         plan = read_json(SafeFolder(folder, PLAN), Plan, "restore it from a copy")
     except OSError as error:
@@ -88,16 +95,16 @@ def _require_few(folder: Path, plan: Plan) -> None:
 
 
 def read_campaign(folder: Path) -> Campaign:
-    """Return the campaign in `folder` as far as it has come, also while it runs.
+    """Return the campaign in `folder` up to now, also while it runs.
 
-    An attempt that began and did not end is RUNNING in a live campaign, and LOST otherwise.
-    Raises CampaignError when the folder holds no campaign or is damaged.
+    An attempt that began and did not end is RUNNING while a live process runs the campaign, and LOST
+    otherwise. Raises CampaignError when the folder holds no campaign or is damaged.
     """
     plan = read_plan(folder)
     is_running = is_held(folder / JOURNAL)
     events = read_events(folder / JOURNAL) if SafeFolder(folder, JOURNAL).exists() else ()
     if _unknown_case(plan, events) is not None:
-        plan = read_plan(folder)  # a session that has just begun made it longer
+        plan = read_plan(folder)  # a session that has just begun may have added cases to it
     if (unknown := _unknown_case(plan, events)) is not None:
         raise CampaignError(
             f"{folder / JOURNAL}: tells of the case {unknown}, which {PLAN} does not have; restore both from "
@@ -119,7 +126,7 @@ def read_campaign(folder: Path) -> Campaign:
 
 
 def _unknown_case(plan: Plan, events: tuple[Event, ...]) -> str | None:
-    """Return a case that runs are told of and that the plan does not have; None where there is none."""
+    """Return a case that the journal names and the plan does not have; None where there is none."""
     told = {event.case for event in events if isinstance(event, AttemptBegan | AttemptWaits)}
     told |= {event.attempt.case for event in events if isinstance(event, AttemptEnded)}
     told |= {case for event in events if isinstance(event, BlockBegan) for case in event.order}
@@ -127,11 +134,11 @@ def _unknown_case(plan: Plan, events: tuple[Event, ...]) -> str | None:
 
 
 class RecordedCampaign(NamedTuple):
-    """What a journal tells to a process that goes on with it.
+    """What a process that continues a campaign needs to know from its journal.
 
-    `begun` are the attempts that have no end on record, `passes` holds the cases that each pass was to run
-    once more. `last_at` is when the last attempt ended or began, and `last_block` the block of the last that
-    began, None before the first.
+    `begun` are the attempts without a recorded end. `passes` holds, by pass, the cases that the pass was to
+    run once more. `last_at` is when the last attempt ended or began. `last_block` is the block of the attempt
+    that began last. Both are None before the first attempt.
     """
 
     attempts: tuple[Attempt, ...]
@@ -144,7 +151,7 @@ class RecordedCampaign(NamedTuple):
 
 
 def read_past(events: Iterable[Event]) -> RecordedCampaign:
-    """Return what `events` tell to a process that goes on."""
+    """Return what a process that continues the campaign needs to know from `events`."""
     state = JournalState(events)
     attempts = with_passes(state.current_attempts(is_running=False))
     return RecordedCampaign(
@@ -159,7 +166,7 @@ def read_past(events: Iterable[Event]) -> RecordedCampaign:
 
 
 def untold(place: SafeFolder, attempts: Iterable[Attempt]) -> Iterator[str]:
-    """Yield the folders of attempts in the campaign `place` that no line of the journal tells of."""
+    """Yield the folders of attempts in the campaign `place` that no line of the journal names."""
     known = {one.folder for one in attempts}
     for case in (place / "attempts").folders():
         for one in case.folders():
@@ -169,9 +176,10 @@ def untold(place: SafeFolder, attempts: Iterable[Attempt]) -> Iterator[str]:
 
 
 def with_untold(past: RecordedCampaign, folder: Path, plan: Plan) -> RecordedCampaign:
-    """Return `past` with the attempts of the plan that only their folders tell of, as begun and not ended.
+    """Return `past` plus the attempts of the plan that only a folder shows, as begun and not ended.
 
-    That an attempt begins is not synced: when a machine loses its power, the line may go and the folder stay.
+    The line that says that an attempt began is not synced: when a machine loses power, the line may be lost
+    while the folder stays.
     """
     cases = {case.id for case in plan.cases}
     found = []
@@ -205,7 +213,7 @@ def store_environment(folder: Path, environment: Environment) -> str:
 
 
 def read_environment(folder: Path, name: str) -> Environment:
-    """Return what `store_environment` has written under this hash. Raises CampaignError."""
+    """Return the environment that `store_environment` wrote under this hash. Raises CampaignError."""
     place = SafeFolder(folder, ENVIRONMENTS, f"{name}.json")
     try:
         return read_json(place, Environment, "delete it: figures do not depend on it")

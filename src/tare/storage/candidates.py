@@ -1,4 +1,4 @@
-"""What each file to import says of its settings: in its path, in a table, or for all of them."""
+"""Find the settings of each file to import: from its path, from a table, or given for all files."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from tare.storage.pattern import Pattern
 from tare.storage.trees import PACKED, Refused, is_packed_name, printable
 
 ORDERING = ("repeat", "block", "started", "date")
-"""Names that order the repeats, and are no settings unless the workload has a parameter of that name."""
+"""Names that order the repeats. They are not settings, unless the workload has a parameter of that name."""
 _LEAST_SIZE = 512
-"""A bare number below this is hardly the size of a block in bytes."""
+"""A bare number below this is unlikely to be the size of a block in bytes."""
 
 _REPEAT = re.compile(r"[1-9][0-9]{0,8}")
 _BRACES = re.compile(r"[{}]")
 _DATE = re.compile(r"[0-9][0-9T:._+Z -]*")
-"""Dates, times and seconds since 1970, whole or in part: no words."""
+"""Matches dates, times and seconds since 1970, whole or in part, but no words."""
 
 ReadSetting = Callable[[str, str], Scalar]
-"""Returns the value of a setting, by name, from its text. Raises ValueError with the cure."""
+"""Takes a setting's name and text, and returns its value. Raises ValueError with the cure."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A file to import, its typed settings with their origins, and what orders it among its repeats.
+    """A file to import: its typed settings, where each came from, and what orders it among its repeats.
 
-    `block` is the number of the repeat, where it is told.
+    `block` is the number of the repeat, where it is given.
     """
 
     path: Path
@@ -44,9 +44,9 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Naming(msgspec.Struct, frozen=True, kw_only=True):
-    """Where settings are told: `common` ones hold for every file. Each name may come from one place only.
+    """The sources of settings: `common` ones for every file, a `pattern` for paths, and a `table`.
 
-    `common` are texts, as they were written.
+    A name may come from one source only. `common` holds texts as the user wrote them.
     """
 
     common: Mapping[str, str] = {}
@@ -54,14 +54,14 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
     table: FactorTable | None = None
     read: ReadSetting
     parameters: frozenset[str] = frozenset()
-    """Those of the workload: a name of one of them is a setting, even where it else orders repeats."""
+    """The workload's parameters: each is a setting, even where its name otherwise orders repeats."""
 
     @property
     def _ordering(self) -> frozenset[str]:
         return frozenset(ORDERING) - self.parameters
 
     def require_clear(self) -> None:
-        """Raise UsageError where a name comes from two places, or is none of a setting."""
+        """Raise UsageError where a name comes from two sources or cannot be a setting."""
         places = {
             "--set": tuple(self.common),
             "--pattern": self.pattern.names if self.pattern else (),
@@ -80,10 +80,10 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
                 raise UsageError(f"{{{one}}} and {{{other}}} mean the same here; leave one out")
 
     def candidates(self, files: Iterable[Path]) -> tuple[list[Candidate], list[Refused]]:
-        """Return the files whose settings are told, and those that do not match.
+        """Return the files whose settings are given, and those that are refused.
 
-        Raises UsageError where what is common to all cannot be read, and FileFaults with every such cell
-        of the table.
+        Raises UsageError where a common setting cannot be read, and FileFaults with every cell of the table
+        that cannot be read.
         """
         common = self._common()
         found: list[Candidate] = []
@@ -129,7 +129,7 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
         return found, refused
 
     def _common(self) -> dict[str, Scalar]:
-        """Return the settings that are told for all files; raises UsageError with the cure."""
+        """Return the settings that are given for all files; raises UsageError with the cure."""
         settings, reasons = self._typed(self.common)
         for name in sorted({"repeat", "block"} & self._ordering & self.common.keys()):
             if not _REPEAT.fullmatch(self.common[name]):
@@ -139,7 +139,7 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
         return settings
 
     def _typed(self, texts: Mapping[str, str]) -> tuple[dict[str, Scalar], dict[str, str]]:
-        """Return the settings that `texts` tell, and why others cannot be read, by name."""
+        """Return the settings in `texts`, and why each of the others cannot be read, by name."""
         settings: dict[str, Scalar] = {}
         reasons: dict[str, str] = {}
         for name, text in texts.items():
@@ -165,7 +165,10 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _date_fault(name: str, text: str) -> str:
-    """Return why a text for the time of a start is none: other words in it may be what tells cases apart."""
+    """Return why a text is not the time of a start; empty if it is one.
+
+    Words in such a text may be another setting, which distinguishes cases.
+    """
     if name not in {"started", "date"} or not text or _DATE.fullmatch(text):
         return ""
     return (
@@ -175,7 +178,7 @@ def _date_fault(name: str, text: str) -> str:
 
 
 def _size_fault(text: str) -> str:
-    """Return why a text for the number of a repeat is none, where it is a size."""
+    """Return why a text is not the number of a repeat, where it is a size instead; else empty."""
     if text.isdecimal() or text[:1].isalpha():
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Write tidy rows as CSV, JSON or Parquet."""
+"""Write the measurements of a campaign as CSV, JSON or Parquet, one row for each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]inf", re.ASCI
 
 
 class Format(enum.StrEnum):
-    """What `tare export` writes."""
+    """The formats that `tare export` writes."""
 
     CSV = "csv"
     JSON = "json"
@@ -32,8 +32,8 @@ class Format(enum.StrEnum):
 def export(campaign: Campaign, form: Format, out: IO[bytes]) -> None:
     """Write every measurement of `campaign` to `out`, which need not be seekable.
 
-    CSV as in RFC 4180, with times as in RFC 3339, and text as `cell` makes it; JSON as one object with
-    one row a line; Parquet compressed with zstd. CSV and JSON are written piece by piece. Raises OSError
+    CSV follows RFC 4180, with times as in RFC 3339 and text as `cell` makes it. JSON is one object with one
+    row on each line. Parquet is compressed with zstd. CSV and JSON are written piece by piece. Raises OSError
     as `out` does.
     """
     frame = tidy(campaign)
@@ -45,15 +45,15 @@ def export(campaign: Campaign, form: Format, out: IO[bytes]) -> None:
         out.write(_parquet(frame))
 
 
-# polars makes text and bytes, and Python writes them: polars' own writers turn a reader that has gone
+# polars makes text and bytes, and Python writes them: polars' own writers turn a closed pipe
 # or a full disk into errors without an errno.
 
 
 def cell(text: str) -> str:
-    """Return text as a cell of a table that no spreadsheet takes for a formula.
+    """Return text as a cell of a table that no spreadsheet reads as a formula.
 
-    What begins as a formula does has an apostrophe before it, unless it is a number. Control characters
-    and those that reorder text are shown as signs: RFC 4180 has none of them.
+    Text that begins like a formula gets an apostrophe in front, unless it is a number. Control characters,
+    and characters that reorder text, are shown as visible characters: RFC 4180 allows neither.
     """
     is_formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
     return f"'{visible_line(text)}" if is_formula else visible_line(text)
@@ -67,7 +67,7 @@ def _write_csv(frame: pl.DataFrame, out: IO[bytes]) -> None:
 
 
 def _with_cells(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return `frame` with its text, also that of its header, as cells."""
+    """Return `frame` with all text, including the header, written as `cell` does."""
     import polars as pl
 
     changed = []

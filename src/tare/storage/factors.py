@@ -1,4 +1,4 @@
-"""A CSV table whose first column names files, and whose other columns are their settings."""
+"""Read a CSV table: its first column names files, and the other columns hold their settings."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tare.core.user_files import read_given
 
 
 class FactorRow(msgspec.Struct, frozen=True):
-    """What the table says of one file; `line` counts from 1."""
+    """One row: the settings of one file. `line` counts from 1."""
 
     line: int
     texts: dict[str, str]
 
 
 class FactorTable(msgspec.Struct, frozen=True):
-    """The table: `rows` by absolute path. An empty cell leaves that setting out."""
+    """The table, with its `rows` by absolute path. An empty cell means that the file has no such setting."""
 
     file: str
     names: tuple[str, ...]
@@ -32,7 +32,7 @@ class FactorTable(msgspec.Struct, frozen=True):
 def read_factors(file: Path) -> FactorTable:
     """Read a table in CSV (RFC 4180), with or without CRLF and byte-order mark.
 
-    Lines that begin with # before the header, and empty lines, are passed over. Paths are relative to the
+    Empty lines are skipped, and so are lines before the header that begin with #. Paths are relative to the
     folder of the table. Raises FileFaults with every fault, by its line.
     """
     lines = _records(file)
@@ -60,7 +60,7 @@ def read_factors(file: Path) -> FactorTable:
 
 
 def _records(file: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the records that are not empty, with the line on which each begins."""
+    """Yield the records that are not empty, each with the number of its first line."""
     try:
         text = read_given(file).decode("utf-8-sig")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A campaign as tidy rows: one a measurement, with everything that is known of it as columns."""
+"""Turn a campaign into tidy rows: one for each measurement, with all that is known of it as columns."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ if TYPE_CHECKING:
     import polars as pl
 
 SCHEMA_VERSION = 1
-"""Goes up when a column changes its name or its meaning; new columns do not count."""
+"""Increases when a column changes its name or its meaning; a new column does not increase it."""
 
 RUN_COLUMNS = ("schema_version", "campaign", "case", "block", "attempt", "session", "state", "started_at")
 VALUE_COLUMNS = ("fom", "unit", "better", "value")
 
 
 class _Rows(msgspec.Struct):
-    """Measurements gathered column by column; `series` is the row of `heads` that each belongs to."""
+    """Measurements gathered column by column.
+
+    Item i of `heads` belongs to `lengths[i]` consecutive `values`. Each list of `coordinates` is as long as
+    `values`.
+    """
 
     heads: list[tuple[Attempt, Series]]
     lengths: list[int]
@@ -34,9 +38,9 @@ class _Rows(msgspec.Struct):
 def tidy(campaign: Campaign) -> pl.DataFrame:
     """Return every measurement of every attempt as one row, in the order of the journal.
 
-    Rows of warm-up blocks (0 and below) and of attempts that do not count are there too, as `block`
-    and `state` say. A setting whose name is that of a run or value column becomes ``setting_…``, a
-    coordinate whose name is taken ``at_…``. A column whose values differ in type is text. Text is
+    Rows of warm-up blocks (0 and below) and of attempts that do not count are included; `block` and `state`
+    show which they are. A setting whose name is that of a run or value column becomes ``setting_…``. A
+    coordinate whose name is taken becomes ``at_…``. A column whose values differ in type is text. Text is
     polars' Categorical, so that a million rows take some hundred megabytes.
     """
     import numpy as np
@@ -69,7 +73,7 @@ def _gather(attempts: Iterable[Attempt]) -> _Rows:
             rows.values.extend(series.values)
             for name, column in series.at.items():
                 known = rows.coordinates.setdefault(name, [])
-                known.extend([None] * (n_before - len(known)))  # series before lacked this coordinate
+                known.extend([None] * (n_before - len(known)))  # earlier series lack this coordinate
                 known.extend(column)
     for known in rows.coordinates.values():
         known.extend([None] * (len(rows.values) - len(known)))
@@ -77,7 +81,7 @@ def _gather(attempts: Iterable[Attempt]) -> _Rows:
 
 
 def _head_columns(campaign: Campaign, heads: Sequence[tuple[Attempt, Series]]) -> list[pl.Series]:
-    """Return one row a series: what its measurements share."""
+    """Return one row for each series: what all of its measurements share."""
     import polars as pl
 
     attempts = [attempt for attempt, _ in heads]
@@ -104,7 +108,7 @@ def _head_columns(campaign: Campaign, heads: Sequence[tuple[Attempt, Series]]) -
 
 
 def _settings(campaign: Campaign) -> pl.DataFrame:
-    """Return one row a case: its id and its settings, in the order in which cases name them."""
+    """Return one row for each case: its id and its settings, in the order in which cases name them."""
     import polars as pl
 
     settings = [case.settings for case in campaign.plan.cases]
@@ -123,9 +127,9 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 def _column(name: str, values: Sequence[Scalar | None]) -> pl.Series:
-    """Return values as one column: of their own type if they have one, numbers as numbers, else text.
+    """Return values as one column: numbers as numbers, truth values as such, everything else as text.
 
-    Whole numbers that 64 bits do not hold are text, so that none is changed.
+    Whole numbers that do not fit into 64 bits become text, so that no value changes.
     """
     import polars as pl
 

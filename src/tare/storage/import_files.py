@@ -1,4 +1,4 @@
-"""Files that were read for an import, before they have their places among its runs."""
+"""The files that an import has read, before each gets its place among the runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tare.storage.trees import printable
 
 
 class ReadFile(NamedTuple):
-    """What a file came to: its figures, or why it does not count."""
+    """The result of reading a file: its figures, or why it does not count."""
 
     state: State
     reason: str = ""
@@ -26,7 +26,7 @@ class ReadFile(NamedTuple):
 
 
 class ReadFiles(NamedTuple):
-    """A file that is new, with what was read of it."""
+    """A new file, with what was read from it."""
 
     case: Case
     candidate: Candidate
@@ -36,15 +36,15 @@ class ReadFiles(NamedTuple):
 
 
 def _told(one: ReadFiles) -> tuple[object, ...]:
-    """Return the settings that were told of a file, in a fixed order."""
+    """Return the settings that the user gave for a file, in a fixed order."""
     return tuple(sorted((name, str(value)) for name, value in one.candidate.settings.items()))
 
 
 def joined(sifted: Sequence[ReadFiles]) -> Iterator[ReadFiles]:
-    """Yield the files, of which those without a figure join the runs that are told the same.
+    """Yield the files; a file without figures joins the case of files with the same given settings.
 
-    What broke off before it printed its ranks is a run of the case that the others are of, where these
-    are of one case; it gives no figure, so that nothing is made up.
+    A program that broke off before it printed its ranks belongs to the case of those other files, if they are
+    all of one case. It still has no figures, so nothing is invented.
     """
     told: dict[tuple[object, ...], dict[str, ReadFiles]] = defaultdict(dict)
     for one in sifted:
@@ -61,7 +61,7 @@ def joined(sifted: Sequence[ReadFiles]) -> Iterator[ReadFiles]:
 
 
 def unparted(sifted: Sequence[ReadFiles]) -> Iterator[str]:
-    """Yield a remark for each case with files in several folders, where no path or table told settings."""
+    """Yield a remark for each case with files in several folders, if no path or table gave settings."""
     told = {Origin.PATTERN, Origin.TABLE}
     folders: dict[str, dict[Path, None]] = defaultdict(dict)
     for one in sifted:

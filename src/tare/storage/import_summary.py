@@ -1,4 +1,4 @@
-"""What is known of a file to import, and where each thing is known from."""
+"""What is known about a file to import, and where each setting comes from."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tare.core.values import Scalar, Settings
 from tare.storage.trees import natural
 
 _NO_SETTINGS = frozenset({"mtu", "processors", "connection", "thread_mpi_ranks"})
-"""What programs print that follows from the platform or from other settings: no setting of its own."""
+"""Values that programs print and that follow from the platform or other settings: these are not settings."""
 
 
 class Origin(enum.StrEnum):
-    """Where a setting is known from."""
+    """Where a setting comes from."""
 
     SET = "told by --set"
     PATTERN = "told by the path"
@@ -37,10 +37,11 @@ class Understood(NamedTuple):
 def understand(
     told: Settings, origins: Mapping[str, Origin], printed: Mapping[str, tuple[Scalar, ...]]
 ) -> Understood:
-    """Return the settings of a file: what was told, what its program printed, and what follows from both.
+    """Return the settings of a file: those given, those its program printed, and those that follow from both.
 
-    A fact with several values is none of the whole file: its figures carry it as a coordinate. Of nodes,
-    ranks and ranks per node two give the third, where it comes out even. Nothing else is made up.
+    A printed name with several values is not a setting of the whole file: its figures carry it as a
+    coordinate. Two of nodes, ranks and ranks per node give the third, where the division has no remainder.
+    Nothing else is invented.
     """
     settings, found = dict(told), dict(origins)
     for name, values in printed.items():
@@ -53,7 +54,7 @@ def understand(
 
 
 def _following(settings: Settings) -> Iterable[tuple[str, int]]:
-    """Yield the third of nodes, ranks and ranks per node, where two of them are known and give it."""
+    """Yield the third of nodes, ranks and ranks per node, where two are known and determine it."""
     nodes, ranks, per_node = (settings.get(name) for name in ("nodes", "ranks", "ranks_per_node"))
     if isinstance(nodes, int) and isinstance(ranks, int) and per_node is None:
         yield from [("ranks_per_node", ranks // nodes)] if nodes and ranks and ranks % nodes == 0 else []
@@ -64,7 +65,7 @@ def _following(settings: Settings) -> Iterable[tuple[str, int]]:
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A setting over all files that have it from one origin: its distinct values, and how many files."""
+    """A setting that comes from one origin in several files: its distinct values, and the number of files."""
 
     setting: str
     origin: Origin
@@ -73,7 +74,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def summarised(files: Iterable[Understood]) -> list[Summary]:
-    """Return every setting with its origin and values, those of the layout first; unknown ones, too."""
+    """Return every setting, also unknown ones, with its origin and values; layout settings come first."""
     values: dict[tuple[str, Origin], dict[Scalar, None]] = {}
     counts: dict[tuple[str, Origin], int] = {}
     for one in files:

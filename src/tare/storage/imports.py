@@ -1,4 +1,4 @@
-"""Existing output becomes a campaign: files to cases, blocks and attempts, with the evidence beside them."""
+"""Import existing output as a campaign: files become cases, blocks and attempts, and stay as evidence."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ from tare.storage.sessions import with_passes
 from tare.storage.trees import PACKED, Refused, is_packed, natural, printable
 
 NO_PLATFORM = "unknown"
-"""The platform of imported runs of which none is told."""
+"""The platform of imported runs for which no platform is given."""
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """A file as an attempt. `evidence` is its name among the evidence, `argv` the command that imports it.
+    """A file as an attempt.
 
-    `is_linked` lets the evidence be a hard link to the file.
+    `evidence` is the file's name in the attempt's folder. `argv` is the command that imports it. `is_linked`
+    allows the evidence to be a hard link to the file.
     """
 
     path: Path
@@ -53,7 +54,7 @@ class Imported(msgspec.Struct, frozen=True):
 
 
 class Import(msgspec.Struct, frozen=True, kw_only=True):
-    """What an import comes to. `n_known` files were imported before; `remarks` are for people to judge."""
+    """The result of an import. `n_known` files were imported before; `remarks` are for people to judge."""
 
     runs: tuple[Imported, ...]
     refused: tuple[Refused, ...]
@@ -62,7 +63,7 @@ class Import(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Record(msgspec.Struct, frozen=True):
-    """What command.json holds of an imported attempt: the keys of one that was run, and its source."""
+    """The content of command.json of an imported attempt: the same keys as for a run one, and its source."""
 
     stage: str
     host: str | None
@@ -78,10 +79,10 @@ class _Placed(NamedTuple):
 
 
 class Importer(msgspec.Struct, frozen=True, kw_only=True):
-    """Turns files into attempts of one workload, beside those that a campaign has already.
+    """Turns files into attempts of one workload, in addition to those that a campaign has already.
 
-    `judge` reads one file and holds it against what was told, and raises OSError where that cannot be;
-    `digest` and `output` are the workload's. `keeps_equal` takes files of equal content as repeats.
+    `judge` reads one file and compares it with the given settings; it raises OSError where the file cannot be
+    read. `digest` and `output` are the workload's. `keeps_equal` counts files of equal content as repeats.
     """
 
     workload: str
@@ -92,7 +93,10 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
     keeps_equal: bool = False
 
     def gather(self, candidates: Iterable[Candidate]) -> Import:
-        """Return what `candidates` come to: each an attempt, known already, or refused. Writes nothing."""
+        """Return the result for `candidates`: each is an attempt, known already, or refused.
+
+        Writes nothing.
+        """
         refused: list[Refused] = []
         remarks: list[str] = []
         sifted, n_known = self._sift(candidates, refused, remarks)
@@ -102,7 +106,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
     def _sift(
         self, candidates: Iterable[Candidate], refused: list[Refused], remarks: list[str]
     ) -> tuple[list[ReadFiles], int]:
-        """Return the files that are new, and how many are known; what contradicts goes to `refused`."""
+        """Return the new files, and the number of known ones; contradictory files go to `refused`."""
         by_path = {one.source.path: one for one in self.existing if one.source}
         by_content: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for one in by_path.values():
@@ -133,7 +137,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
         return sifted, n_known
 
     def _readable(self, candidates: Iterable[Candidate], refused: list[Refused]) -> list[ReadFiles]:
-        """Return what the files say; those that say nothing go to `refused`."""
+        """Return what was read from the files; those that cannot be read go to `refused`."""
         found = []
         for candidate in candidates:
             name = printable(candidate.path)
@@ -145,7 +149,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def _read(self, candidate: Candidate, name: str) -> ReadFiles | str:
-        """Return what a file says and its case, or why it makes none."""
+        """Return what was read from a file, with its case, or why it makes none."""
         told = make_case(self.workload, self.digest, candidate.settings)
         if isinstance(told, str):
             return told
@@ -158,7 +162,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
             return f"cannot be read: {error.strerror}"
         understood = understand(candidate.settings, candidate.origins, judged.printed)
         case = make_case(self.workload, self.digest, understood.settings)
-        if isinstance(case, str) and judged.state is State.INVALID:  # it says so itself, with both values
+        if isinstance(case, str) and judged.state is State.INVALID:  # its reason names both values already
             understood = understand(candidate.settings, candidate.origins, {})
             case = make_case(self.workload, self.digest, understood.settings)
         if isinstance(case, str):
@@ -168,14 +172,14 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
     def _copy_of(
         self, case: Case, source: Source, by_content: Mapping[str, Sequence[tuple[str, str]]]
     ) -> str:
-        """Return why a file would count one run twice, if it would."""
+        """Return why a file would count one run twice; empty if it would not."""
         if self.keeps_equal:
             return ""
         known = (path for other, path in by_content.get(source.sha256, ()) if other == case.id)
         return next((f"the same content and settings as {path}: one run is not two" for path in known), "")
 
     def _place(self, sifted: Iterable[ReadFiles], refused: list[Refused]) -> list[_Placed]:
-        """Return the files with their blocks, in the order of blocks and cases."""
+        """Return the files with their blocks, sorted by block."""
         by_case: dict[str, list[ReadFiles]] = defaultdict(list)
         for one in sifted:
             by_case[one.case.id].append(one)
@@ -223,8 +227,9 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
 def make_case(workload: str, digest: str | None, settings: Settings) -> Case | str:
     """Return the case of `settings`, or why they make none.
 
-    Only what is told is set: unlike a planned case, it has no defaults for other parameters. What is not a
-    design setting becomes a parameter. What of its layout is not known is `unknown`.
+    Only given settings are set: unlike a planned case, it has no defaults for other parameters. A setting
+    that is not a design setting becomes a parameter. Layout settings that are not known are listed in
+    `unknown`.
     """
     layout = lay_out(
         settings.get("nodes"),
@@ -254,7 +259,7 @@ def make_case(workload: str, digest: str | None, settings: Settings) -> Case | s
 def extended_plan(
     plan: Plan, cases: Iterable[Case], foms: Mapping[str, tuple[Fom, ...]], reference: Settings, n_blocks: int
 ) -> Plan:
-    """Return `plan` with more cases. Nothing is planned beyond what is there, so no run is ever pending."""
+    """Return `plan` with more cases. It plans no run beyond the existing ones, so none is ever pending."""
     known = {case.id: case for case in (*plan.cases, *cases)}
     return msgspec.structs.replace(
         plan,
@@ -269,7 +274,7 @@ def extended_plan(
 def write_import(folder: Path, plan: Plan, runs: Sequence[Imported], existing: Campaign | None) -> None:
     """Write the campaign in `folder`, or add `runs` to the `existing` one: evidence, plan, then journal.
 
-    What a crash leaves undone is done by the same import. Raises CampaignError.
+    After a crash, the same import completes what is missing. Raises CampaignError.
     """
     with open_journal(folder) as journal:
         recorded = JournalState(journal.events).current_attempts(is_running=False)
@@ -291,7 +296,7 @@ def write_import(folder: Path, plan: Plan, runs: Sequence[Imported], existing: C
 
 
 def _keep_evidence(folder: Path, run: Imported) -> None:
-    """Put the raw file among the evidence, as a hard link where the file system allows it, else a copy."""
+    """Add the raw file to the evidence, as a hard link where the file system allows it, else as a copy."""
     place = SafeFolder(folder, run.attempt.folder)
     target = place / run.evidence
     if not (run.is_linked and _linked(run.path, target)):
@@ -325,13 +330,13 @@ def _order(candidate: Candidate) -> tuple[object, ...]:
 
 
 def _block_number(candidate: Candidate) -> int:
-    """Return the block that a file says it belongs to; 0 where it says none or no whole number."""
+    """Return the number of the block that is given for a file; 0 if it is missing or not a whole number."""
     text = candidate.block or ""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 def _moment(text: str | None) -> float | None:
-    """Return a time as ISO 8601 writes it, or seconds since the epoch; without a zone it is taken as UTC."""
+    """Return a time, in ISO 8601 or in seconds since the epoch, as seconds; without a zone it is UTC."""
     if text is None:
         return None
     if text.isascii() and text.isdigit() and len(text) == 10:
@@ -348,7 +353,7 @@ def _moment(text: str | None) -> float | None:
 
 
 def _evidence_name(output: str, path: Path) -> str:
-    """Return the name under which a run of the workload would have left its output."""
+    """Return the name of the output file that a run of the workload would have written."""
     if "*" not in output:
         return output
     return path.name if path.match(output) and path.name.isprintable() else output.replace("*", "-imported")
