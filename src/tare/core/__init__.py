@@ -1,1 +1,1 @@
-"""The nouns of Tare as frozen types, and the protocols through which its parts meet."""
+"""The types of Tare: frozen values such as Study, Case and Attempt, and protocols between its packages."""

@@ -1,4 +1,4 @@
-"""An attempt: one try at a run, and what came of it."""
+"""An attempt: one try at a run, and its result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tare.core.workload import Better, Measurement
 
 
 class State(enum.StrEnum):
-    """What is known of a planned run. Only DONE runs are measured."""
+    """The state of a planned run. Only DONE runs are measured."""
 
     DONE = "done"
     FAILED = "failed"
@@ -28,7 +28,7 @@ class State(enum.StrEnum):
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The values of one FOM in one attempt, with one list of coordinates for each name in `at`."""
+    """The values of one FOM in one attempt; `at` holds a list of coordinates, one for each value, by name."""
 
     fom: str
     unit: str
@@ -37,7 +37,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     values: list[float] = []
 
     def __post_init__(self) -> None:
-        """Refuse a series, as of a damaged file, whose values do not each have all coordinates."""
+        """Raise ValueError if a list of coordinates is not as long as the values, as in a damaged file."""
         for name, column in self.at.items():
             if len(column) != len(self.values):
                 raise ValueError(f"{len(self.values)} values of {self.fom}, and {len(column)} of {name}")
@@ -70,25 +70,25 @@ def gather_series(measurements: Iterable[Measurement], better: dict[str, Better]
 
 
 Traffic = dict[str, dict[str, Counters]]
-"""What crossed the network during an attempt, by host, and by interface or DEVICE:PORT of an RDMA adapter."""
+"""The network traffic of an attempt, by host, and by interface or DEVICE:PORT of an RDMA adapter."""
 
 
 class Proof(enum.StrEnum):
-    """How strong the proof is that the network which was asked for carried the data between nodes."""
+    """How strong the proof is that the data between nodes crossed the network that was asked for."""
 
     COUNTED = "counted"
-    """Counters of what should carry them show that it did."""
+    """Counters of the network that should carry the data show that it did."""
     SAID = "said"
-    """No counter shows it; the MPI itself names this network."""
+    """No counter shows it, but the MPI library itself names this network."""
     NOT_PROVEN = "not proven"
-    """No counter shows it, and the MPI said nothing."""
+    """No counter shows it, and the MPI library reported nothing."""
 
 
 class Source(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The file that an attempt was imported from: where it lay, and the SHA-256 of its content.
+    """The file that an attempt was imported from: its path, and the SHA-256 of its content.
 
-    `tells_block` says that it told its block itself; else blocks only number the runs of a case. `tells_time`
-    says that it told when it ran; else `started_at` is when the file was written.
+    `tells_block` is true if the file's block is given; otherwise blocks only number the runs of a case.
+    `tells_time` is true if the time of the run is given; otherwise `started_at` is when the file was written.
     """
 
     path: str
@@ -98,25 +98,39 @@ class Source(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came of one try at a run.
+    """The result of one try at a run.
 
-    `reason` says in a sentence why it is not DONE. `retry` says that the infrastructure was to
-    blame and the run may be tried again. `started_at` is seconds since the epoch (time(2)), None where
-    an imported run does not tell. `source` is set for imported runs: Tare did not make those.
-    `transport` and `placement` are the evidence that the network carried the data and that ranks were where
-    they should be; `proof` is how strong the former is, None where there was nothing to prove, or an earlier
-    version of Tare judged it; `chosen` is what the MPI's libraries said of the transport that they chose,
-    empty where they said nothing. `environment` is the hash of the environment that it ran in; `load` the
-    one-minute load average of this machine when it started. `telemetry` holds what its nodes did meanwhile,
-    by the names of model.telemetry.FIGURES; `imported` the means of what somebody else recorded of them,
-    which no journal holds. `session` is the session of `tare run` in which it began, 0 and below if
-    imported, and `part` numbers the parts of a block that something parted, as a night does: with its block
-    they tell what ran beside it. `printed` is what its program said of itself
-    (workload.Parsed). `suspended_s` is for how long the machine of `tare run` was suspended meanwhile, and
-    `clock_set_s` by how much its wall clock was set, forward above 0. `evidence` is the SHA-256 of the list
-    of checksums of what it left behind (store.manifest); empty where there is none. In a batch system it was
-    `queued_s` without nodes, `starting_s` on them before its program began, and `ending_s` after that until
-    its results were home; elsewhere these are 0.
+    - `reason` says in a sentence why it is not DONE.
+    - `is_infrastructure` is true if the infrastructure caused that, so that the run may be tried again.
+    - `started_at` is in seconds since the epoch (time(2)), None where it is unknown, as for some imported
+      runs.
+    - `source` is set for imported runs, which Tare did not start.
+    - `transport` and `placement` are the evidence that the network carried the data, and that ranks were
+      where they should
+    be.
+    - `proof` is the strength of the evidence in `transport`. It is None where there was nothing to prove, or
+      an earlier
+    version of Tare judged it.
+    - `chosen` is what the MPI's libraries report about the transport that they chose, empty where they report
+      nothing.
+    - `environment` is the hash of the environment in which it ran.
+    - `load` is the one-minute load average of this machine when it started.
+    - `telemetry` holds figures of what its nodes did during the run, by the names of
+      core.telemetry_sources.figures.
+    - `imported` holds the means of telemetry that another program recorded; these are not in the journal.
+    - `session` is the session of `tare run` in which it began, 0 and below if imported.
+    - `part` numbers the parts of a block that an interruption divided, such as a night. Session, block and
+      part together
+    identify what ran together with it.
+    - `printed` is what its program printed about itself (core.workload.Parsed).
+    - `suspended_s` is how long the machine of `tare run` was suspended during the attempt.
+    - `clock_set_s` is by how much the wall clock of that machine was set, positive for forward.
+    - `evidence` is the SHA-256 of the list of checksums of its files (storage.manifest), empty where there is
+      no list.
+    - `queued_s`, `starting_s` and `ending_s` are for batch systems, and 0 elsewhere: how long it waited for
+      nodes, how long
+    it had nodes before its program began, and how long it took from the program's end until its results were
+    back.
     """
 
     case: CaseId
@@ -153,24 +167,26 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ending_s: Elapsed = 0.0
 
     def supersedes(self, other: Attempt | None) -> bool:
-        """Return whether it is a later try at a run than `other`, so that it tells what became of the run."""
+        """Return whether it is no earlier a try at a run than `other`, so that it decides the run's state."""
         return other is None or self.attempt >= other.attempt
 
     @property
     def held_s(self) -> float:
-        """Return for how long it had its nodes: until its program began, while that ran, and after it."""
+        """Return for how long it had its nodes: before, during and after its program."""
         return self.starting_s + self.elapsed_s + self.ending_s
 
     @property
     def taken_s(self) -> float:
-        """Return how long it took in all, from its place in a queue to its results."""
+        """Return its whole duration, from entering a queue to having its results."""
         return self.queued_s + self.held_s
 
     @property
     def telemetry_series(self) -> list[Series]:
-        """Return its telemetry as series, each of one value: figures of merit, but none of the workload's.
+        """Return its telemetry as series of one value each.
 
-        As with those, there is none where it is not DONE.
+        These are figures of merit, but not the workload's.
+
+        There are none unless the attempt is DONE, as for the workload's own figures.
         """
         if self.state is not State.DONE:
             return []
@@ -183,7 +199,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def together(self) -> Pass:
-        """Return the pass that it belongs to: what ran beside it has the same."""
+        """Return the pass that it belongs to: attempts with the same pass ran together."""
         return Pass(self.session, self.block, self.part)
 
     @property
@@ -193,16 +209,16 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_settled(self) -> bool:
-        """Return whether its run has its answer: it was not lost, and not failed by the infrastructure."""
+        """Return whether its run has a final result: not lost, and not broken by the infrastructure."""
         return self.state in {State.DONE, State.FAILED, State.INVALID} and not self.is_infrastructure
 
     @property
     def folder(self) -> str:
-        """Return where its evidence lies, relative to the campaign folder."""
+        """Return the folder of its evidence, relative to the campaign folder."""
         return f"attempts/{self.case}/{self.block}.{self.attempt}"
 
 
 def _single(name: str, figure: TelemetryFigure | None, value: float) -> Series:
-    """Return a figure of telemetry as a series of one value; one that nobody here knows has no unit."""
+    """Return a figure of telemetry as a series of one value; an unknown figure has no unit."""
     unit, better = (figure.unit, figure.better) if figure else ("", None)
     return Series(fom=PREFIX + name, unit=unit, better=better, values=[value])

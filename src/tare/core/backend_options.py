@@ -1,4 +1,4 @@
-"""What a platform tells its backend, and what the rest of Tare must know of that."""
+"""The options of a platform for its backend, and what the rest of Tare needs to know about them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import msgspec
 
 
 class PodPlacement(msgspec.Struct, frozen=True, kw_only=True):
-    """How ranks start where each node of a run is a pod: a machine of its own that is made for the run.
+    """How ranks start where each node of a run is a pod, which is made for the run.
 
-    `work` is the working folder in each pod. One of them starts the ranks: over `agent`, called as ssh is, on
-    the pods that the file `hostfile` lists, and over `interface` unless the site says otherwise.
+    `work` is the working folder in each pod. One pod starts the ranks on the pods that the file `hostfile`
+    lists. It uses the command `agent`, called as ssh is, and the network `interface` unless the site gives
+    another.
     """
 
     work: str
@@ -19,9 +20,9 @@ class PodPlacement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BackendOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of a platform's backend. Each backend has a type of its own, which may overrule what is here.
+    """Options of a platform's backend. Each backend has its own subtype, which may override what is here.
 
-    These are the only questions that the rest of Tare asks: it knows no backend by its name.
+    These properties are all that the rest of Tare asks about a backend: it knows no backend by name.
     """
 
     @property
@@ -41,16 +42,17 @@ class BackendOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def allocator(self) -> str:
-        """Return by what name MPIs know the batch system, if they find the nodes of a job by themselves.
+        """Return the name by which MPIs know the batch system, if they find the nodes of a job by themselves.
 
-        That is Hydra's -bootstrap and Open MPI's component: slurm, sge, lsf, pbs. Where it is empty, a job
-        has a file `hostfile` in its working folder, and ranks start on its hosts over `agent`.
+        It is the name for Hydra's -bootstrap and Open MPI's component: slurm, sge, lsf, pbs. Where it is
+        empty, a job has a file `hostfile` in its working folder, and ranks start on the hosts in it over
+        `agent`.
         """
         return ""
 
     @property
     def agent(self) -> tuple[str, ...]:
-        """Return the command that starts another on a node of a job, called as ssh is; empty: the site's."""
+        """Return the command, called as ssh is, that starts another on a node of a job; empty: the site's."""
         return ()
 
     @property
@@ -60,7 +62,7 @@ class BackendOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def pods(self) -> PodPlacement | None:
-        """Return how ranks start in pods; None where they start on the nodes themselves."""
+        """Return how ranks start in pods; None where they start directly on the nodes."""
         return None
 
 

@@ -1,11 +1,12 @@
-"""A backend as a plug-in: its options, its checks, what carries runs out, what it leaves, what `plan` shows.
+"""The interface of backend plug-ins: options, checks, execution, leftovers, and what `plan` shows.
 
 An installed package registers an instance under the entry point group ``tare.backends``:
 
     [project.entry-points."tare.backends"]
     mybatch = "tare_mybatch:BACKEND"
 
-`BatchBackend` is for what queues jobs, `DirectBackend` for what starts programs on hosts that Tare names.
+Derive from `BatchBackend` for a system that queues jobs, and from `DirectBackend` for one that starts
+programs on hosts that Tare names.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ FileT = TypeVar("FileT", bound=msgspec.Struct)
 
 
 class OptionsReader(Protocol):
-    """What options in a site file are checked with. A `path` leads from the options' own key to the value."""
+    """What a backend uses to check its options in a site file.
+
+    A `path` leads from the key of the options to the value.
+    """
 
     @property
     def storage(self) -> Collection[str]:
@@ -37,26 +41,28 @@ class OptionsReader(Protocol):
         ...
 
     def fault(self, message: str, *path: str | int) -> None:
-        """Record that `message`, with its cure, is true of what is written at `path`."""
+        """Record the fault `message`, with its cure, for the value at `path`."""
         ...
 
     def fault_of_platform(self, message: str) -> None:
-        """Record that `message`, with its cure, is true of the whole platform."""
+        """Record the fault `message`, with its cure, for the whole platform."""
         ...
 
     def expand(self, text: str, *path: str | int) -> str:
-        """Return `text` with ``${NAME}`` filled in from the environment."""
+        """Return `text` with each ``${NAME}`` replaced by that environment variable."""
         ...
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backend needs to carry out the runs of the campaign in `folder`, an absolute path.
+    """What a backend needs to execute the runs of the campaign in `folder`, an absolute path.
 
-    `campaign` is the mark by which its processes and jobs are known, `label` that of this session.
-    `platforms` are those of this backend that the plan uses. `env` is what the way to the nodes needs in its
-    environment, besides this process's own. `facts` returns the shell script that tells of a node, for a
-    platform. `hosts` are those on which a DirectBackend starts programs, before others there if the session
-    `boosts` them.
+    - `campaign` is the label by which its processes and jobs are found; `label` is that of this session.
+    - `platforms` are those of this backend that the plan uses.
+    - `env` holds environment variables that reaching the nodes needs, besides this process's own.
+    - `facts` returns, for a platform, the shell script that prints the facts of a node.
+    - `hosts` are those on which a DirectBackend starts programs. They run there at a higher priority than
+      other processes
+    if the session `boosts` them.
     """
 
     folder: Path
@@ -73,7 +79,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt of `case` as it would be submitted; ``{work}`` stands for its folder.
 
-    `facts` is the script that tells of a node. `inputs` are the files that its programs read, by name.
+    `facts` is the script that prints the facts of a node. `inputs` are the files that its programs read, by
+    name.
     """
 
     case: Case
@@ -83,10 +90,10 @@ class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The platform `name` of a site, to be checked; `folder` is where campaigns will lie.
+    """The platform `name` of a site, to be checked; `folder` is where campaigns will be.
 
-    `plan` plans a small study, given as its file would be, and returns its tasks, one a case. `env` is as in
-    Session.
+    `plan` plans a small study, given as the content of a study file, and returns its tasks, one for each
+    case. `env` is as in Session.
     """
 
     site: Site
@@ -102,17 +109,21 @@ class CheckContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Owner(NamedTuple):
-    """Whose something is: the mark of the session that made it, and its campaign's folder. Empty: unknown."""
+    """The owner of something: the label of the session that made it, and its campaign's folder.
+
+    Either is empty where it is unknown.
+    """
 
     mark: str
     folder: str
 
 
 class Leftover(NamedTuple):
-    """Something of campaigns that may be left behind: what `verb` is done to, and by which function.
+    """Something that a campaign may have left behind, such as a job.
 
-    It is dead only if all of its `owners` are. `kept` says why it is to stay though they are. `end` returns
-    whether it is gone, and may raise BackendError.
+    `verb` says what is done to end it, `what` names it, and `end` does it. It is dead only if all of its
+    `owners` are. `kept` says why it stays although they are dead. `end` returns whether it is gone, and may
+    raise BackendError.
     """
 
     verb: str
@@ -123,11 +134,11 @@ class Leftover(NamedTuple):
 
 
 class RunningLab(Protocol):
-    """A lab that is up, as far as backends need it (see lab.Lab)."""
+    """A running lab, as far as backends need it (see lab.Lab)."""
 
     @property
     def folder(self) -> Path:
-        """Return where it lies, the same path inside as outside."""
+        """Return its folder, which has the same path inside and outside."""
         ...
 
     @property
@@ -150,19 +161,19 @@ class RunningLab(Protocol):
         ...
 
     def has_service(self, name: str) -> bool:
-        """Return whether the batch system of this name runs in it."""
+        """Return whether the batch system of this name runs in the lab."""
         ...
 
     def add_service(self, name: str) -> None:
-        """Start the batch system of this name on its nodes, unless it runs already."""
+        """Start the batch system of this name on its nodes, unless it is running."""
         ...
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where `tare clean` looks.
+    """Where `tare clean` looks for leftovers.
 
-    That is what `env` leads to, the `lab` that is up, and a `site` if one is named. `tell` is
-    called with what could not be looked at.
+    It looks at what `env` leads to, at the running `lab`, and at a `site` if one is named. It calls `tell`
+    with what it could not check.
     """
 
     env: Mapping[str, str]
@@ -172,12 +183,16 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BackendPlugin(abc.ABC, Generic[FileT]):
-    """What all backends have. `name` is that of the entry point, and of the options' key in a platform.
+    """The part that all backends have in common.
 
-    `title` is what people call it, `summary` a line for help and documentation. `file_type` is the type of
-    the options as they are written, which is their schema; None where there are none. `runtime` is the one
-    that the backend brings, with the fault of a platform that names another; empty where a platform chooses.
-    `packet_cure` is how those who start runs get the right to count packets.
+    - `name` is that of the entry point, and the key of the options in a platform.
+    - `title` is its name for people, and `summary` a line for help and documentation.
+    - `file_type` is the type of the options as they are written, from which their schema is made; None where
+      there are none.
+    - `runtime` is the runtime that the backend itself provides, and `runtime_fault` the fault of a platform
+      that names
+    another; empty where a platform chooses.
+    - `packet_cure` says how users of the backend get the right to count packets.
     """
 
     name: str
@@ -195,34 +210,34 @@ class BackendPlugin(abc.ABC, Generic[FileT]):
 
     @abc.abstractmethod
     def read_options(self, written: FileT | None, reader: OptionsReader) -> BackendOptions:
-        """Return a platform's options, with every fault of what is `written` told to `reader`."""
+        """Return a platform's options; every fault in what is `written` is recorded with `reader`."""
 
     def check(self, context: CheckContext) -> Iterable[Finding]:
-        """Yield what `tare doctor --site` finds of a platform before any rank is started."""
+        """Yield what `tare doctor --site` finds about a platform before any rank starts."""
         return ()
 
     def leftovers(self, surroundings: Surroundings) -> Iterator[Leftover]:
-        """Yield what campaigns have there, for `tare clean` to judge and to end."""
+        """Yield what campaigns left in this backend; `tare clean` decides what to end."""
         yield from ()
 
     def set_up_lab(self, lab: RunningLab) -> Mapping[str, str]:
-        """Start in `lab` what the backend needs, unless it is there; return further environment variables."""
+        """Start in `lab` what the backend needs, unless it runs; return additional environment variables."""
         return {}
 
 
 class BatchBackend(BackendPlugin[FileT]):
-    """A backend that queues jobs on nodes of its own choice."""
+    """A backend that queues jobs on nodes that the batch system chooses."""
 
     @abc.abstractmethod
     def open(self, session: Session) -> AbstractContextManager[Scheduler]:
-        """Yield what takes the tasks of a session.
+        """Return a context manager for the scheduler of a session's tasks.
 
-        Raises UsageError where its platforms do not go together.
+        Raises UsageError where the session's platforms cannot be combined.
         """
 
     @abc.abstractmethod
     def show(self, planned: PlannedTask) -> str:
-        """Return what would be submitted, as `tare plan --show` prints it."""
+        """Return the text of what would be submitted, as `tare plan --show` prints it."""
 
 
 class DirectBackend(BackendPlugin[FileT]):
@@ -230,4 +245,4 @@ class DirectBackend(BackendPlugin[FileT]):
 
     @abc.abstractmethod
     def open(self, session: Session) -> AbstractContextManager[HostRunner]:
-        """Yield what starts the programs of a session."""
+        """Return a context manager for what starts the programs of a session."""

@@ -1,6 +1,6 @@
-"""Bounds: what the hardware can give at most, and which figures it limits.
+"""Bounds: the most that the hardware can give, and the resources that limit figures.
 
-A speedup says nothing of how good the base is, so a figure is also held against the bound of its resource
+A speedup does not show how good the base is. So a figure is also compared with the bound of its resource
 (Hoefler and Belli 2015, Scientific Benchmarking of Parallel Computing Systems, rule 11).
 """
 
@@ -12,7 +12,7 @@ import msgspec
 
 
 class Resource(enum.StrEnum):
-    """What limits a figure of merit."""
+    """The resource that limits a figure of merit."""
 
     LINK = "link"
     """One direction of the link of one node: a figure of a pair of nodes, or of one node."""
@@ -25,21 +25,21 @@ class Resource(enum.StrEnum):
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
-    """The interface that carries a network, and its rate in one direction where the site tells it."""
+    """The interface that carries a network, and its rate in one direction where the site gives it."""
 
     interface: str
     rate_bits_per_s: float | None = None
 
 
 class Peaks(msgspec.Struct, frozen=True, kw_only=True):
-    """What one node can give at most in a second, where the site tells it."""
+    """The most that one node can give in a second, where the site gives it."""
 
     memory_bytes_per_s: float | None = None
     flops: float | None = None
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that a figure can reach: `value` in the figure's own `unit`, and who tells it."""
+    """The most that a figure can reach: `value` in the figure's own `unit`; `source` says who states it."""
 
     resource: Resource
     value: float

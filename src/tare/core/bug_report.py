@@ -1,6 +1,6 @@
-"""Tell of an exception that nobody foresaw: what it says may come from a campaign or program of others.
+"""Report an unexpected exception, whose text may come from another person's campaign or program.
 
-A traceback is printed raw by Python, with whatever the exception holds. Here nothing in it steers a
+Python prints a traceback unchanged, with all that the exception holds. Here, nothing in it controls a
 terminal, forges a line, or shows what looks like a secret.
 """
 
@@ -16,11 +16,11 @@ from tare.core.redaction import redact_text
 from tare.core.visible_text import visible, visible_line
 
 _MOST_SIGNS, _MOST_LINES = 2000, 400
-"""Of one line, and of a traceback: an exception may hold a whole file, or come from a deep recursion."""
+"""Limits on one line and on a traceback: an exception may hold a whole file, or come from deep recursion."""
 
 
 def traceback_of(error: BaseException) -> str:
-    """Return the traceback of `error`, indented, so that no line of an exception passes for ours."""
+    """Return the traceback of `error`, indented, so that no line of it looks like one of Tare's."""
     text = "".join(traceback.TracebackException.from_exception(error, compact=True).format())
     lines = visible(redact_text(text)).rstrip("\n").split("\n")
     if len(lines) > _MOST_LINES:
@@ -30,7 +30,7 @@ def traceback_of(error: BaseException) -> str:
 
 
 def tell(error: BaseException, words: list[str]) -> str:
-    """Return what a user is told of `error`, met by the command of these `words`: what it is, what to do."""
+    """Return the message about `error`, raised in the command `words`: what happened, and what to do."""
     name = visible_line(_short(words[0])) if words else ""
     return (
         f"tare: this is a defect of Tare, not of what you asked for: 'tare {name}' met a "
@@ -45,7 +45,7 @@ def tell(error: BaseException, words: list[str]) -> str:
 
 
 def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Write what `tell` returns to standard error; in the place of `sys.excepthook`."""
+    """Write what `tell` returns to standard error; it replaces `sys.excepthook`."""
     text = "tare: interrupted" if isinstance(error, KeyboardInterrupt) else _told(error)
     if sys.stderr is not None:
         sys.stderr.write(f"{text}\n")
@@ -54,7 +54,7 @@ def show(kind: type[BaseException], error: BaseException, trace: TracebackType |
 def _told(error: BaseException) -> str:
     try:
         return tell(error, sys.argv[1:])
-    except Exception as second:  # Python would then print all of it raw
+    except Exception as second:  # otherwise Python would print all of it unchanged
         names = f"{type(error).__name__}, and {type(second).__name__} in telling it"
         return f"tare: this is a defect of Tare: {names}"
 

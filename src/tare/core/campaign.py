@@ -1,4 +1,4 @@
-"""A campaign as it is read back from its folder: the plan, and every attempt made so far."""
+"""A campaign as read from its folder: the plan, and every attempt so far."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tare.core.plan import Plan
 from tare.core.pseudonyms import Pseudonyms
 
 Environment = dict[str, dict[str, str]]
-"""Facts by host: what the hosts of an attempt were (kernel, CPU, MPI …)."""
+"""Facts of an attempt's nodes, by host: kernel, CPU, MPI and so on."""
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """One `tare run` of a campaign, with those that went on at once where an interruption had ended it.
+    """One `tare run` of a campaign, with those that continued it at once after an interruption.
 
-    `n_resumed` counts the latter. `blocks` is the most blocks that were planned when it began, 0 where
-    nothing tells; `is_retrying` says that it tried again what had failed.
+    `n_resumed` counts the continuations. `blocks` is the largest number of blocks that was planned when it
+    began, 0 where that is unknown. `is_retrying` is true if it tried failed runs again.
     """
 
     number: int
@@ -34,14 +34,19 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """One execution of a study at a site. `attempts` are in the order in which they ended.
+    """One execution of a study at a site. `attempts` are in the order in which they began.
 
-    `orders` holds the case ids of each block that was begun, in the order of its runs; a block beyond
-    the plan's minimum may pass over fewer cases. `sessions` are those of `tare run`, the first first.
-    `is_running` says that a live process holds the campaign; `is_unpaired` that who reads it asks to have
-    compared, too, what did not run together, and `mean` which mean the ratios are asked of. `altered` holds
-    what is wrong with evidence that is not as it was when its run ended, by the folder of the attempt, where
-    that was looked at. `signs` are those that it is shown with (store.shown).
+    - `orders` holds the case ids of each block that was begun, in the order of its runs. A block beyond the
+      plan's minimum
+    may have fewer cases.
+    - `sessions` are those of `tare run`, earliest first.
+    - `is_running` is true while a live process holds the campaign.
+    - `is_unpaired` is true if the reader asks to compare also what did not run together.
+    - `mean` is the mean that the reader asks for in ratios.
+    - `altered` holds, by attempt folder, what is wrong with evidence that changed after its run ended, where
+      that was
+    checked.
+    - `signs` are the pseudonyms with which it is shown (storage.pseudonymous).
     """
 
     folder: Path
@@ -58,18 +63,18 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def shown_folder(self) -> str:
-        """Return the folder as others may read it."""
+        """Return the folder with pseudonyms, as others may read it."""
         return self.signs.only(str(self.folder))
 
     @property
     def compares_unpaired(self) -> bool:
-        """Return whether to compare what did not run together, too: if asked, or if all was imported."""
+        """Return whether to compare also runs that did not run together: if asked, or if all are imported."""
         measured = self.measured()
         return self.is_unpaired or (bool(measured) and all(one.source is not None for one in measured))
 
     @cached_property
     def memo(self) -> Memo:
-        """Return what was derived from it so far: it does not change."""
+        """Return the cache of what was derived from the campaign, which does not change."""
         return Memo()
 
     @cached_property
@@ -79,12 +84,12 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def hosts(self) -> frozenset[str]:
-        """Return the hosts that runs used, and those that facts are known of."""
+        """Return the hosts that runs used, and those whose facts are known."""
         used = {host for one in self.attempts for host in one.hosts}
         return frozenset(used.union(*self.environments.values()))
 
     def planned(self) -> tuple[Run, ...]:
-        """Return every measured run that is planned so far, block by block."""
+        """Return every measured run planned so far, block by block."""
         runs: list[Run] = []
         for block in range(1, max([self.plan.repeats.min, *self.orders]) + 1):
             begun = self.orders.get(block, [])
@@ -94,7 +99,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def is_imported(self) -> bool:
-        """Return whether any of its runs were imported, so that Tare cannot vouch for how they were made."""
+        """Return whether any run was imported, so that Tare cannot guarantee how it was made."""
         return any(one.source is not None for one in self.attempts)
 
     def measured(self) -> tuple[Attempt, ...]:

@@ -23,9 +23,9 @@ LAYOUT = ("nodes", "ranks", "ranks_per_node", "threads")
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """How ranks lie on nodes. `ranks` are spread block-wise, `ranks_per_node` on each node.
+    """How ranks are placed on nodes: `ranks` in blocks of `ranks_per_node` on each node.
 
-    `bind` is None where it is not known, as of runs that were imported.
+    `bind` is None where the binding is unknown, as for imported runs.
     """
 
     nodes: int = 1
@@ -35,26 +35,26 @@ class Layout(msgspec.Struct, frozen=True):
     bind: Binding | None = Binding.NONE
 
     def pair(self) -> Layout:
-        """Return where two ranks of this layout meet over the network: on two nodes where there are.
+        """Return the layout of two ranks that meet over this layout's network: on two nodes if it has two.
 
-        Each is one thread, however many this layout has.
+        Each rank has one thread, whatever the threads of this layout.
         """
         nodes = min(self.nodes, 2)
         return Layout(nodes=nodes, ranks=2, ranks_per_node=2 // nodes, bind=self.bind)
 
     @property
     def binding(self) -> Binding:
-        """Return what ranks are to be bound to; nothing where that is not known."""
+        """Return what ranks are to be bound to; NONE where that is unknown."""
         return self.bind or Binding.NONE
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell of the matrix. `id` is a hash of everything else but `names`.
+    """One combination of settings. `id` is a hash of everything else except `names`.
 
-    `parameters` are the workload's, complete with defaults, in the units that it declares.
-    `names` are the chart names of the levels that carry one, by factor. `twin` tells the two cases of an
-    A/A study apart, which are the same in all that runs. `unknown` names the settings of the layout of which
-    nothing is known in an imported case: those of `layout` only stand in for them.
+    `parameters` are the workload's, complete with defaults, in the units that it declares. `names` are the
+    chart names of levels that have one, by factor. `twin` distinguishes the two cases of an A/A study, which
+    run exactly the same. `unknown` names the layout settings of an imported case that are not known; their
+    values in `layout` are placeholders.
     """
 
     id: CaseId
@@ -71,7 +71,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def settings(self) -> dict[str, Scalar]:
-        """Return the case as one flat table row, without the settings that it lacks."""
+        """Return the case as one flat row of a table, without the settings that it lacks."""
         layout = self.layout
         row: dict[str, Scalar | None] = {
             "workload": self.workload,
@@ -91,16 +91,17 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Run(msgspec.Struct, frozen=True, order=True):
-    """Repeat `block` of a case. Blocks count from 1; block 0 and below are warm-up passes."""
+    """Repeat number `block` of a case. Blocks count from 1; block 0 and below are warm-up."""
 
     block: Ordinal
     case: CaseId
 
 
 class Pass(NamedTuple):
-    """One pass over the cases of a block: what ran together. Passes sort in the order of time.
+    """One pass over the cases of a block: the attempts that ran together. Passes sort by time.
 
-    `part` tells apart what ran before and after the pass was parted, as by a night (see answers.parting).
+    `part` distinguishes what ran before and after an interruption of the pass, such as a night (see
+    analysis.interrupted_blocks).
     """
 
     session: int

@@ -1,4 +1,4 @@
-"""What `tare doctor` finds."""
+"""The results of `tare doctor`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import msgspec
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What one check found. `is_met` is None where it cannot be told; `cure` is for what is not met."""
+    """The result of one check.
+
+    `is_met` is None where it cannot be determined; `cure` is for a check that fails.
+    """
 
     name: str
     is_met: bool | None

@@ -1,4 +1,4 @@
-"""The clock of the head, against which runs and samples are laid, and what became of clocks during a run."""
+"""Clocks: a steady one, on which runs and samples are placed, and how clocks changed during a run."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import time
 from typing import NamedTuple
 
 LEAST_JUMP_S = 0.01
-"""Two clocks that part by less than this may only have been read one after the other."""
+"""A smaller difference between two clocks may only mean that one was read after the other."""
 
 _TRIES = 3
 
 
 class SteadyClock:
-    """Seconds since the epoch of time(2) as they were known when this was made, and have passed since.
+    """A clock that counts seconds since the epoch (time(2)) steadily from the moment it is made.
 
-    Unlike time.time() it does not jump where somebody, or NTP, sets the clock meanwhile; and unlike a
-    monotonic clock it goes on while the machine is suspended.
+    Unlike time.time(), it does not jump when a person or NTP sets the clock. Unlike CLOCK_MONOTONIC, it
+    continues while the machine is suspended.
     """
 
     def __init__(self) -> None:
         self._ahead_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def __call__(self) -> float:
-        """Return the time."""
+        """Return the present time."""
         return self._ahead_s + time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Clocks(NamedTuple):
-    """What the clocks of clock_gettime(2) show at one moment, in seconds.
+    """The readings of the clocks of clock_gettime(2) at one moment, in seconds.
 
-    `wall` is CLOCK_REALTIME, which is set; `boot` CLOCK_BOOTTIME, which only passes; and `awake`
-    CLOCK_MONOTONIC, which stands while the machine is suspended.
+    `wall` is CLOCK_REALTIME, which can be set. `boot` is CLOCK_BOOTTIME, which cannot. `awake` is
+    CLOCK_MONOTONIC, which stops while the machine is suspended.
     """
 
     wall: float
@@ -39,7 +39,7 @@ class Clocks(NamedTuple):
 
 
 def read_clocks() -> Clocks:
-    """Return what the clocks show; of a few readings the quickest one, since they follow one another."""
+    """Return a reading of the clocks: the quickest of a few, because one clock is read after another."""
     found, least = Clocks(0.0, 0.0, 0.0), float("inf")
     for _ in range(_TRIES):
         began = time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -51,14 +51,14 @@ def read_clocks() -> Clocks:
 
 
 def suspended_s(before: Clocks, after: Clocks) -> float:
-    """Return for how long the machine was suspended between two readings; 0 for what is no suspension."""
+    """Return for how long the machine was suspended between two readings; 0 if it was not."""
     return _jump((after.boot - before.boot) - (after.awake - before.awake))
 
 
 def set_by_s(before: Clocks, after: Clocks) -> float:
-    """Return by how much the wall clock was set between two readings, forward above 0; 0 where it was not.
+    """Return by how much the wall clock was set between two readings, forward above 0; 0 if it was not.
 
-    What NTP slews is not told: all clocks pass more quickly or slowly then, by 0.05 % at the most.
+    Slewing by NTP is not detected: all clocks then run faster or slower, by 0.05 % at most.
     """
     return _jump((after.wall - before.wall) - (after.boot - before.boot))
 

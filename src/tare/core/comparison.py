@@ -1,4 +1,4 @@
-"""Estimates of cases and comparisons between them: what the statistics say."""
+"""Estimates of cases and comparisons between them: the results of the statistics."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from tare.core.workload import Better
 
 
 class Mean(enum.StrEnum):
-    """Which mean of the runs of a side stands in a ratio."""
+    """Which mean a ratio is of."""
 
     GEOMETRIC = "geometric"
-    """Of the ratios of the blocks, which is that of the geometric means of the sides."""
+    """The geometric mean of the blocks' ratios, which is the ratio of the sides' geometric means."""
     ARITHMETIC = "arithmetic"
-    """For what adds up, such as time: what all runs together took."""
+    """For what adds up, such as time: the total over all runs."""
     HARMONIC = "harmonic"
-    """For rates of the same work: all of the work over all of the time."""
+    """For rates of the same work: all of the work divided by all of the time."""
     MEDIAN = "median"
-    """Of the ratios of the blocks: what a typical block says, however far a few lie off."""
+    """The median of the blocks' ratios: a typical block, no matter how far a few others deviate."""
 
 
 class Correction(enum.StrEnum):
-    """What is kept at 1 − confidence when many comparisons are drawn from one campaign."""
+    """What is controlled at 1 − confidence when many comparisons come from one campaign."""
 
     HOLM = "holm"
-    """The chance that any claim of the family is false (Holm 1979, Scand. J. Stat. 6:65)."""
+    """The probability that any claim of the family is false (Holm 1979, Scand. J. Stat. 6:65)."""
     FDR = "fdr"
     """The expected share of false claims among those made (Benjamini and Hochberg 1995, JRSS B 57:289)."""
     NONE = "none"
-    """The chance that a claim is false, of each comparison alone."""
+    """The probability that a claim is false, for each comparison alone."""
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Where one FOM of one case lies: geometric mean over blocks, with its interval.
+    """The estimate of one FOM of one case: geometric mean over blocks, with its interval.
 
-    `low` and `high` are None with fewer than three blocks. `cv` is the coefficient of variation.
-    `note` says when it is an arithmetic mean instead, as for values of zero or less.
+    `low` and `high` are None with fewer than three blocks. `cv` is the coefficient of variation. `note` says
+    if the value is an arithmetic mean instead, as for values of zero or less.
     """
 
     case: str
@@ -59,10 +59,10 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RankEstimate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The Hodges–Lehmann estimate of a ratio, which no single odd block can move far.
+    """The Hodges–Lehmann estimate of a ratio, which no single outlying block can move far.
 
-    `low` and `high` are its exact Wilcoxon signed-rank interval; `confidence` is what they reach, which few
-    blocks hold below what was asked: 0.9375 at most from five.
+    `low` and `high` are its exact Wilcoxon signed-rank interval. `confidence` is the level that the interval
+    reaches; few blocks keep it below what was asked: at most 0.9375 with five blocks.
     """
 
     ratio: float
@@ -72,13 +72,14 @@ class RankEstimate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Paid(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the contender takes of what adds up, over the reference: the ratio of the means that people pay.
+    """The ratio of contender to reference in totals, such as the time or money that all runs together take.
 
-    Of costs, such as times, it is that of the arithmetic means; of rates that of the harmonic means, which is
-    the work over the time (Hoefler and Belli 2015, SC'15, rule 3). `low` and `high` are Fieller's. A slow run
-    moves it as much as it costs. `is_telling` says that it differs from the ratio beside it by more than the
-    margin, or would be judged otherwise. `tail` names what `reference_tail` and `contender_tail` are, in the
-    unit of the figure: the 95th (of rates the 5th) percentile of 20 runs or more, else the worst run.
+    For costs, such as times, it is the ratio of the arithmetic means. For rates it is the ratio of the
+    harmonic means, which is work over time (Hoefler and Belli 2015, SC'15, rule 3). `low` and `high` are
+    Fieller's interval. A slow run moves the ratio by as much as it costs. `is_telling` is true if it differs
+    from the ratio beside it by more than the margin, or would get another verdict. `tail` names what
+    `reference_tail` and `contender_tail` are, in the unit of the figure: the 95th (for rates the 5th)
+    percentile of 20 runs or more, else the worst run.
     """
 
     mean: Mean
@@ -97,26 +98,42 @@ class Paid(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):
-    """How a contender stands to its reference in one thing that was asked: a ratio, and what it lets one say.
+    """The result of comparing a contender with its reference: a ratio, and what may be concluded from it.
 
-    `ratio` is contender / reference, so 1.68 on a latency means 68 % slower. `low` and `high` are None, and
-    the verdict undecided, with fewer than three blocks; `note` says so. They are the interval of this ratio
-    alone, while the verdict is drawn among the `family` that was asked at once, by `correction`.
-
-    `p_value` is that of no difference, and `p_equivalence` that of a difference as large as the margin;
-    the adjusted ones are what the verdict rests on. `detectable` is the least slowing that so many blocks
-    with this noise find in 80 of 100 studies, 0.03 for × 1.03; `more_blocks` how many more would decide an
-    undecided one if its ratio and noise stay, None where no sensible number would. All are None where
-    there is no interval, and `hodges_lehmann` where the blocks are not paired. `is_paired` is False where
-    runs are compared that did not run together; `is_apart` says that both sides were measured, but never
-    together, so that there is no ratio; `is_uncrossed` that nothing crossed the networks in which alone they
-    differ, so that there is none either. `look` counts the times that a verdict could have been read, this
-    one included: blocks that were added after a look share the error that is allowed with those before.
-    `mean` is that of the ratio, and `paid` the ratio of what adds up; None without a direction, and of means
-    over sizes the tails, too. `assumes_independence` says of a verdict from few blocks that it would not be
-    drawn if what a side is like lasted from one block to the next. `planned_blocks` is there while some of
-    them have yet to be run: it is preliminary. `withheld_by` names the elapsed time that got worse where it
-    alone keeps a figure within the margin from being called equivalent.
+    - `ratio` is contender / reference, so 1.68 on a latency means 68 % slower.
+    - `low` and `high` are the interval of this ratio alone. With fewer than three blocks they are None and
+      the verdict is
+    undecided; `note` says so.
+    - The verdict is drawn among the `family` of comparisons that were asked together, with `correction`.
+    - `p_value` is for the hypothesis of no difference, `p_equivalence` for that of a difference as large as
+      the margin. The
+    verdict rests on the adjusted ones.
+    - `detectable` is the smallest slowdown that so many blocks with this noise find in 80 of 100 studies,
+      0.03 for × 1.03.
+    - `more_blocks` is how many more blocks would decide an undecided comparison if its ratio and noise stay;
+      None where no
+    sensible number would.
+    - The p values, `detectable` and `more_blocks` are None where there is no interval, and `hodges_lehmann`
+      where the
+    blocks are not paired.
+    - `is_paired` is False where the compared runs did not run together.
+    - `is_apart` is true if both sides were measured, but never together, so that there is no ratio.
+    - `is_uncrossed` is true if the sides differ only in their networks and no data crossed those, so that
+      there is no ratio
+    either.
+    - `look` counts how often a verdict could have been read, this time included. Blocks added after a look
+      share the
+    allowed error with those before it.
+    - `mean` says which mean the ratio is of, and `paid` is the ratio of totals. `paid` is None without a
+      direction. Means
+    over sizes have no tails in it.
+    - `assumes_independence` is true for a verdict from few blocks that would not be drawn if the state of a
+      side lasted
+    from one block to the next.
+    - `planned_blocks` is set while some of them have not run: the verdict is preliminary.
+    - `withheld_by` names the elapsed time that got worse where that alone prevents the verdict equivalent for
+      a figure
+    within the margin.
     """
 
     n_blocks: int
@@ -147,15 +164,16 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_within(self) -> bool:
-        """Return whether it surely lies within the margin, whether or not it is called equivalent."""
+        """Return whether it certainly lies within the margin, even where its verdict is not equivalent."""
         return self.verdict is Verdict.EQUIVALENT or bool(self.withheld_by)
 
     @property
     def may_miss(self) -> float | None:
-        """Return how common a mode may be that no run met; None without an interval.
+        """Return how frequent a mode may be that no run showed; None without an interval.
 
-        The share q of the runs with (1 − q)ⁿ = 1 − confidence: nearly 3/n at 95 % (Hanley and Lippman-Hand
-        1983, JAMA 249:1743), 45 % of 5 blocks and 14 % of 20. What no run met is in no interval.
+        It is the share q of the runs with (1 − q)ⁿ = 1 − confidence: nearly 3/n at 95 % (Hanley and
+        Lippman-Hand 1983, JAMA 249:1743), 45 % for 5 blocks and 14 % for 20. No interval includes what no run
+        showed.
         """
         if self.low is None or not self.n_blocks:
             return None
@@ -166,13 +184,14 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     def change(self) -> float | None:
         """Return the change of the figure itself: 0.68 for a latency × 1.68, −0.22 for a bandwidth × 0.78.
 
-        Its sign says whether the figure is more or less; what is worse or better is the verdict's to say.
+        Its sign says whether the figure is larger or smaller; the verdict says whether that is better or
+        worse.
         """
         return None if self.ratio is None else self.ratio - 1
 
 
 class ConfidenceLevel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one side of a comparison measured, in the figure's own unit: the mean over its blocks.
+    """The level that one side of a comparison reached, in the figure's own unit: the mean over its blocks.
 
     `low` and `high` are None with fewer than three blocks.
     """
@@ -183,13 +202,14 @@ class ConfidenceLevel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Comparison(Finding, frozen=True, kw_only=True, gc=False):
-    """One FOM of a contender against its reference, paired by block.
+    """One FOM of a contender compared with its reference, paired by block.
 
-    `at` holds the coordinates and the settings that both sides share; `reference` and `contender`
-    the settings in which they differ. Primary ones are quoted; `is_answer` ones answer what is asked.
-    `labels` are the coordinates that tell it from other figures of that name, such as ``operation``. `over`
-    names the coordinates over which it is a mean; such a mean has no level, since it is the value of
-    nothing that ran.
+    - `at` holds the coordinates and the settings that both sides share.
+    - `reference` and `contender` hold the settings in which they differ.
+    - `is_primary` marks those that are quoted, `is_answer` those that answer what is asked.
+    - `labels` are the coordinates that distinguish it from other figures of that name, such as ``operation``.
+    - `over` names the coordinates over which it is a mean. Such a mean has no level, since no run has that
+      value.
     """
 
     fom: str

@@ -1,4 +1,4 @@
-"""Lists of CPUs as Linux prints them: ``0-3,8`` (cpuset(7), List format). Pure."""
+"""Parse lists of CPUs as Linux prints them: ``0-3,8`` (cpuset(7), List format). Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _MOST_CPUS = 1 << 16  # eight times what Linux can be built for (NR_CPUS_RANGE_E
 
 
 def parse_cpus(text: str) -> frozenset[int]:
-    """Return the CPUs that a list names, each once; parts that name none are left out."""
+    """Return the CPUs that a list names, each once; invalid parts are skipped."""
     found: set[int] = set()
     for part in text.strip().split(","):
         first, _, last = part.partition("-")

@@ -1,4 +1,4 @@
-"""How a figure of merit goes with a message size, a number of threads or another number."""
+"""How a figure of merit depends on a message size, a number of threads or another number."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tare.core.workload import Better
 
 
 class HockneyFit(msgspec.Struct, frozen=True, kw_only=True):
-    """Time of a message of m bytes as t0 + m/r∞, or in `refusal` why that was not fitted.
+    """The time of a message of m bytes as t0 + m/r∞; or `refusal` says why that was not fitted.
 
-    `latency` is t0 in `unit`, `bandwidth` r∞ in MB/s, and `half_size` n½ = t0 · r∞, the bytes at which half
-    of that bandwidth is reached (Hockney 1994, Parallel Computing 20:389). `misfit` is the largest
-    relative deviation of a measured time from the line: a change of protocol shows there.
+    `latency` is t0 in `unit`. `bandwidth` is r∞ in MB/s. `half_size` is n½ = t0 · r∞, the bytes at which half
+    of that bandwidth is reached (Hockney 1994, Parallel Computing 20:389). `misfit` is the largest relative
+    deviation of a measured time from the line; a change of protocol shows there.
     """
 
     workload: str
@@ -34,12 +34,13 @@ class HockneyFit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Crossover(msgspec.Struct, frozen=True, kw_only=True):
-    """Where two sides trade places along `along`: `first` is better below `x`, `second` above.
+    """Where the better side changes along `along`: `first` is better below `x`, `second` above.
 
-    `is_certain` says that on both sides of it some point is known to differ in that direction; else there
-    are too few blocks for intervals and only the estimates cross. `x` is interpolated between measured
-    points, linearly in the logarithms; its interval is where the interval of the ratio holds 1. It holds
-    noise only: `between` are the measured points next to it, and how it goes between them is not known.
+    `is_certain` is true if on both sides of `x` some point is known to differ in that direction. Otherwise
+    there are too few blocks for intervals, and only the estimates cross. `x` is interpolated between measured
+    points, linearly in the logarithms. Its interval is where the interval of the ratio contains 1. That
+    interval covers noise only: `between` are the measured points next to `x`, and the course between them is
+    not known.
     """
 
     workload: str
@@ -60,11 +61,11 @@ class Crossover(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Saturation(msgspec.Struct, frozen=True, kw_only=True):
-    """The least `x` along `along` at which a figure is within `margin` of its best, the plateau.
+    """The smallest `x` along `along` at which a figure is within `margin` of its best value, the plateau.
 
-    `certain_x` is the least at which the whole interval of the paired ratio to the best is; None where
-    there is none, which the best itself is not counted as. `best_x` is where the best was measured. It
-    `is_open` where nothing below the last point reaches the margin: what lies beyond is not known.
+    `certain_x` is the smallest at which the whole interval of the paired ratio to the best value is; the best
+    point itself does not count, and it is None where there is no other. `best_x` is where the best value was
+    measured. It `is_open` where only the last point reaches the margin: what lies beyond is not known.
     """
 
     workload: str

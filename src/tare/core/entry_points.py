@@ -1,11 +1,11 @@
 """Find what installed packages register under a group of entry points (importlib.metadata).
 
-Plug-ins of other packages come in here, by name. A group is read once a process:
+Plug-ins of other packages are found here, by name. A group is read once in a process::
 
     >>> installed("tare.launchers")["srun"].value
     'tare.plugins.launchers.srun:Srun'
 
-It stands at the bottom of the layers, so that every seam can ask it; it knows none of them.
+It is in the lowest layer, so that all registries can use it, and it depends on none of them.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def installed(group: str) -> dict[str, EntryPoint]:
     return _by_group()[group]
 
 
-def load(plugin: EntryPoint) -> Any:  # what it is follows from its group
-    """Return what an entry point names. Raises UsageError where it cannot be imported."""
+def load(plugin: EntryPoint) -> Any:  # the type follows from the group
+    """Return the object that an entry point names. Raises UsageError where it cannot be imported."""
     try:
         return plugin.load()
     except Exception as error:  # a plug-in may raise anything
@@ -48,9 +48,9 @@ def load(plugin: EntryPoint) -> Any:  # what it is follows from its group
 
 
 def load_all(group: str, kind: type[_T]) -> dict[str, _T]:
-    """Return what installed packages register under `group`, by name.
+    """Return the objects that installed packages register under `group`, by name.
 
-    Raises UsageError where one cannot be imported, or is no `kind`.
+    Raises UsageError where one cannot be imported or is not a `kind`.
     """
     found: dict[str, _T] = {}
     for name, plugin in sorted(installed(group).items()):
@@ -65,7 +65,7 @@ def load_all(group: str, kind: type[_T]) -> dict[str, _T]:
 def modules(folder: str, group: str) -> dict[str, ModuleType]:
     """Return the modules of the package `folder`, and those that packages register under `group`, by name.
 
-    So one more file in the folder is one more member, and no list is to be kept.
+    So a new file in the folder is a new member, without a list to maintain.
     """
     own = pkgutil.iter_modules(importlib.import_module(folder).__path__)
     found = {one.name: importlib.import_module(f"{folder}.{one.name}") for one in own}
@@ -78,7 +78,7 @@ def kind_of(group: str) -> str:
 
 
 def unusable(plugin: EntryPoint, error: Exception) -> str:
-    """Return what to tell of a plug-in that raises `error`, with the cure."""
+    """Return the message about a plug-in that raises `error`, with the cure."""
     return (
         f"{kind_of(plugin.group)} plug-in {plugin.name} ({plugin.value}) cannot be used: "
         f"{type(error).__name__}: {error}; mend or uninstall the package that it comes from"
@@ -87,6 +87,6 @@ def unusable(plugin: EntryPoint, error: Exception) -> str:
 
 @functools.cache
 def _by_group() -> dict[str, dict[str, EntryPoint]]:
-    """Return the entry points of each group by name: the folders of sys.path are read once a process."""
+    """Return the entry points of each group by name; sys.path is searched once in a process."""
     found = entry_points()
     return {group: {one.name: one for one in found.select(group=group)} for group in GROUPS}

@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 
 NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for bytes that are not the JSON that is asked for: also no UTF-8, or too deep."""
+"""What msgspec raises for bytes that are not the expected JSON, including invalid UTF-8 and deep nesting."""
 
 
 class TareError(Exception):
@@ -34,7 +34,7 @@ class TareError(Exception):
 
 
 class UsageError(TareError):
-    """The command line or an input file asks for something that cannot be."""
+    """The command line or an input file asks for something impossible."""
 
     exit_code = 2
 
@@ -43,8 +43,8 @@ class UsageError(TareError):
 class Fault:
     """One fault of a file: where it is, what is wrong, and the cure.
 
-    `line` and `column` count from 1, as editors do; `path` names the place in the file's own
-    terms, such as ``factors.nodes[2]``.
+    `line` and `column` count from 1, as editors do. `path` names the place in terms of the file, such as
+    ``factors.nodes[2]``.
     """
 
     file: str
@@ -87,7 +87,7 @@ class CampaignError(InfrastructureError):
 
     @classmethod
     def gone(cls, folder: Path) -> CampaignError:
-        """Return what is told where the campaign in `folder` is there no more."""
+        """Return the error for a campaign whose `folder` no longer exists."""
         return CampaignError(
             f"{folder}: the campaign is gone: was it removed, or moved? 'tare run FOLDER' goes on with it "
             "where it is now"
@@ -95,7 +95,7 @@ class CampaignError(InfrastructureError):
 
     @classmethod
     def from_os(cls, folder: Path, error: OSError) -> CampaignError:
-        """Return what `error`, met while writing below `folder`, means to the user."""
+        """Return the Tare error for `error`, an OSError while writing below `folder`."""
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             return DiskFull(folder)
         if error.errno == errno.ENOENT and not folder.exists():
@@ -132,10 +132,10 @@ _LONGEST_NAME, _MOST_NAMES, _MOST_ALIKE = 60, 300, 100
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the name of `known` that `name` was probably meant to be; None where none is like it.
+    """Return the name of `known` that `name` was probably meant to be; None where none is similar.
 
-    Of many names only those that begin alike are looked through, 100 at most: each takes some 10 µs
-    (difflib), and a file may have thousands of names and as many faults.
+    Of many names, only those that begin with the same two characters are compared, at most 100: each
+    comparison takes some 10 µs (difflib), and a file may have thousands of names and as many faults.
     """
     import difflib
 
@@ -146,13 +146,13 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
 
 
 KeyPath = tuple[str | int, ...]
-"""The way from the top of a file to a value: keys, and indices of lists."""
+"""The path from the top of a file to a value: keys, and indices of lists."""
 
 _LONGEST_SHOWN = 60
 
 
 def shown(text: str) -> str:
-    """Return `text` in quotes on one line and of bounded length, whatever it holds."""
+    """Return `text` in quotes, on one line and of bounded length."""
     if len(text) > _LONGEST_SHOWN:
         text = text[:_LONGEST_SHOWN] + "…"
     if text.isprintable() and "'" not in text:

@@ -1,11 +1,11 @@
-"""What Tare's conditions and rules have in common: a text read from left to right, and its logic.
+"""The common base of Tare's conditions and rules: a text read from left to right, and its logic.
 
     or  = and {"or" and}
     and = not {"and" not}
     not = "not" not | term
 
-What a term is, each language says: ``nodes > 2`` in the `where` and `exclude` of a study (config.expression),
-``overhead(network=overlay) > 5 %`` in a rule of `tare check` (answers.rule_parser).
+Each language defines its terms: ``nodes > 2`` in the `where` and `exclude` of a study (config.expression),
+``overhead(network=overlay) > 5 %`` in a rule of `tare check` (analysis.rule_parser).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SPACE = re.compile(r"\s*")
 
 
 class ExpressionError(ValueError):
-    """What is wrong with a text, and at which of its columns, counted from 1."""
+    """A fault in a text, and its column, counted from 1."""
 
     def __init__(self, column: int, message: str) -> None:
         super().__init__(message)
@@ -32,8 +32,8 @@ class ExpressionError(ValueError):
 class Logic(Generic[T]):
     """Reads `text`, from left to right, as terms that are joined by ``or``, ``and`` and ``not``.
 
-    `at` is where it stands, counted from 0. `too_deep` is the cure where brackets, ``not`` and signs stand
-    deeper within each other than anybody means.
+    `at` is the current position, counted from 0. `too_deep` is the cure in the fault for brackets, ``not``
+    and signs that are nested too deep.
     """
 
     too_deep = "split it"
@@ -45,7 +45,7 @@ class Logic(Generic[T]):
         self._depth = 0
 
     def whole(self) -> T:
-        """Return what the whole text means. Raises ExpressionError at its first fault."""
+        """Return the meaning of the whole text. Raises ExpressionError at its first fault."""
         found = self.either()
         self.skip_space()
         if self.at < len(self.text):
@@ -53,11 +53,11 @@ class Logic(Generic[T]):
         return found
 
     def either(self) -> T:
-        """Return what comes next, as far as logic joins it."""
+        """Return the next terms with the logic that joins them."""
         return self._joined("or", self._both)
 
     def nested(self, read: Callable[[], _R]) -> _R:
-        """Return what `read` does, one deeper. Raises ExpressionError where that is too deep."""
+        """Return what `read` returns, one level deeper. Raises ExpressionError where that is too deep."""
         self._depth += 1
         if self._depth > self._DEEPEST:
             raise self.fault(f"nested too deep; {self.too_deep}", self.at)
@@ -79,20 +79,20 @@ class Logic(Generic[T]):
         raise NotImplementedError
 
     def stray(self) -> ExpressionError:
-        """Return the fault of what stands where nothing more may."""
+        """Return the fault of text at a place where nothing more may follow."""
         return self.fault("expected 'and', 'or' or the end of the rule")
 
     @property
     def column(self) -> int:
-        """Return where it stands, counted from 1."""
+        """Return the current column, counted from 1."""
         return self.at + 1
 
     def skip_space(self) -> None:
-        """Go on to what is no space."""
+        """Move to the next character that is not space."""
         self.match(_SPACE)
 
     def match(self, pattern: re.Pattern[str]) -> str:
-        """Return what `pattern` matches here, and go on behind it; empty where it does not."""
+        """Return what `pattern` matches here, and move past it; empty where it does not match."""
         found = pattern.match(self.text, self.at)
         if found is None:
             return ""
@@ -100,7 +100,7 @@ class Logic(Generic[T]):
         return found[0]
 
     def take(self, sign: str) -> bool:
-        """Go on behind `sign` if it comes next, after space; return whether it does."""
+        """Move past `sign` if it comes next, after space; return whether it does."""
         self.skip_space()
         if self.text.startswith(sign, self.at):
             self.at += len(sign)
@@ -108,7 +108,7 @@ class Logic(Generic[T]):
         return False
 
     def take_word(self, word: str) -> bool:
-        """Go on behind `word` if it comes next, and not only as the beginning of another."""
+        """Move past `word` if it comes next as a whole word; return whether it does."""
         self.skip_space()
         end = self.at + len(word)
         if self.text.startswith(word, self.at) and not _is_of_word(self.text[end : end + 1]):
@@ -117,12 +117,12 @@ class Logic(Generic[T]):
         return False
 
     def require(self, sign: str, message: str) -> None:
-        """Go on behind `sign`. Raises ExpressionError with `message` where it does not come next."""
+        """Move past `sign`. Raises ExpressionError with `message` where it does not come next."""
         if not self.take(sign):
             raise self.fault(message)
 
     def fault(self, message: str, column: int | None = None) -> ExpressionError:
-        """Return the error to raise for what is at `column`, or where the reader stands."""
+        """Return the error to raise for the text at `column`, or at the current position."""
         return ExpressionError(self.column if column is None else column, message)
 
     def _both(self) -> T:

@@ -1,6 +1,6 @@
-"""The kinds of value that files hold: one definition for the decoder and for the JSON Schema.
+"""The kinds of values in files: one definition for the decoder and for the JSON Schema.
 
-``x-also`` widens a JSON type in the schema: a fraction may be a number or a text with ``%``.
+``x-also`` allows a second JSON type in the schema: a fraction may be a number, or text with ``%``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Name = Annotated[
         },
     ),
 ]
-"""A name that can be a folder, an argument and a table's cell without harm."""
+"""A name that is safe as a folder, an argument and a cell of a table."""
 
 Count = Annotated[int, Meta(ge=1, examples=[4])]
 

@@ -1,4 +1,4 @@
-"""A number and how surely it is known."""
+"""A number with its interval."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Bounded(msgspec.Struct, frozen=True, gc=False):
-    """A value with its interval. An end that is None is not known: too few blocks, or no such end."""
+    """A value with its interval. An end is None if it is not known (too few blocks) or does not exist."""
 
     value: float
     low: float | None = None

@@ -1,9 +1,15 @@
-"""The journal: one event a line, appended and synced; the truth of a campaign.
+"""The journal of a campaign: one event on each line, appended and synced. It is the record of the campaign.
 
-Each line ends in a checksum of what stands before it, which detects every error of up to 32 bits in a row
-(CRC-32, as of zlib(3)). Version 1 wrote none: its lines are read as they are, up to the first that has one.
-A torn last line, as a crash leaves it, is dropped. Any other line that cannot be read is an error, since it
-means that something else wrote to the file.
+Each line ends in a checksum of what precedes it on the line. The checksum detects every error of up to 32
+bits in a row (CRC-32, as of zlib(3)). Version 1 wrote no checksums: its lines are read without, up to the
+first line that has one. A torn last line, as a crash leaves it, is dropped. Any other line that cannot be
+read is an error, since it means that something else wrote to the file.
+
+`Journal` writes and locks a journal; `read_events` reads one::
+
+    with Journal(path) as journal:
+        journal.append(BlockBegan(1, order))
+    events = read_events(path)
 """
 
 from __future__ import annotations
@@ -31,9 +37,10 @@ VERSION = 2
 class SessionBegan(msgspec.Struct, frozen=True, tag="session", tag_field="event"):
     """A process began to run the campaign; `at` is seconds since the epoch.
 
-    `continues` says that it goes on at once where an interruption ended the one before, in the block that
-    was under way; None in journals of versions before 0.2. `blocks` is the most blocks that were planned
-    then, 0 where nothing tells. `is_retrying` says that it tried again what had failed.
+    `continues` is true if the process continues at once after an interruption, in the block that was under
+    way. It is None in journals of versions before 0.2. `blocks` is the largest number of blocks that was
+    planned at that time, 0 where it is not recorded. `is_retrying` is true if the process tries failed runs
+    again.
     """
 
     at: EpochSeconds
@@ -47,8 +54,8 @@ class SessionBegan(msgspec.Struct, frozen=True, tag="session", tag_field="event"
 class BlockBegan(msgspec.Struct, frozen=True, tag="block", tag_field="event"):
     """A pass over a block began; `order` is the order of its runs, by case id.
 
-    `again` are those of them that have their answer from an earlier session, and run once more so that the
-    others have something that ran beside them.
+    `again` lists the cases of `order` that have a result from an earlier session. They run once more, so that
+    the other runs have something that ran together with them.
     """
 
     block: Ordinal
@@ -57,7 +64,7 @@ class BlockBegan(msgspec.Struct, frozen=True, tag="block", tag_field="event"):
 
 
 class AttemptBegan(msgspec.Struct, frozen=True, tag="started", tag_field="event"):
-    """An attempt began. Without its end it is lost."""
+    """An attempt began. If its end is not recorded, it is lost."""
 
     case: CaseId
     block: Ordinal
@@ -66,7 +73,7 @@ class AttemptBegan(msgspec.Struct, frozen=True, tag="started", tag_field="event"
 
 
 class AttemptWaits(msgspec.Struct, frozen=True, tag="waits", tag_field="event"):
-    """An attempt under way waits for what `reason` says; it goes on where that is empty."""
+    """An attempt under way waits for what `reason` says; an empty `reason` means that it continues."""
 
     case: CaseId
     block: Ordinal
@@ -76,7 +83,7 @@ class AttemptWaits(msgspec.Struct, frozen=True, tag="waits", tag_field="event"):
 
 
 class AttemptEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="event"):
-    """An attempt ended, with everything that is known of it."""
+    """An attempt ended; `attempt` is everything that is known about it."""
 
     attempt: Attempt
 
@@ -84,7 +91,7 @@ class AttemptEnded(msgspec.Struct, frozen=True, tag="ended", tag_field="event"):
 Event = SessionBegan | BlockBegan | AttemptBegan | AttemptWaits | AttemptEnded
 
 MOST_BYTES = 1024 * 1024 * 1024
-"""What is read of a journal: 100,000 runs of a page of figures each take less."""
+"""The largest journal that is read: 100,000 runs with a page of figures each take less."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Event).decode
@@ -92,28 +99,31 @@ _SUM = re.compile(rb',"crc32":"([0-9a-f]{8})"\}$')
 
 
 class DamagedLine(ValueError):
-    """A line of a journal is not what was written."""
+    """A line of a journal is not what was written to it."""
 
 
 def write_line(event: Event) -> bytes:
-    """Return `event` as a line of a journal, with its checksum and its end."""
+    """Return `event` as a line of a journal, with its checksum and newline."""
     body = _encode(event)[:-1]
     return body + b',"crc32":"%08x"}\n' % zlib.crc32(body)
 
 
 def has_sum(line: bytes) -> bool:
-    """Return whether a line of a journal, without its end, has a checksum."""
+    """Return whether a line of a journal, given without its newline, has a checksum."""
     return _SUM.search(line) is not None
 
 
 class LineReader:
-    """Reads the lines of one journal from its first on, each without its end."""
+    """Reads the lines of one journal in order from the first, each without its newline."""
 
     def __init__(self) -> None:
         self._has_sums = False
 
     def read(self, line: bytes) -> Event:
-        """Return the event of the next line. Raises DamagedLine, whose text says what is wrong with it."""
+        """Return the event of the next line.
+
+        Raises DamagedLine, whose text says what is wrong with the line.
+        """
         told = _SUM.search(line)
         if told and int(told[1], 16) != zlib.crc32(line[: told.start()]):
             raise DamagedLine("it is not what its checksum says was written")
@@ -145,20 +155,20 @@ class Journal:
             raise
 
     def append(self, event: Event, *, is_synced: bool = True) -> None:
-        """Append `event`; when `is_synced` it is on the disk when this returns (fdatasync(2)).
+        """Append `event`; when `is_synced`, it is on the disk when this returns (fdatasync(2)).
 
         Raises DiskFull when there is no room; the journal then ends where it did before. Raises CampaignError
-        where the campaign was moved or removed: nothing is written to what is elsewhere now.
+        where the campaign was moved or removed: nothing is then written to its new place.
         """
         if self._is_torn:
             raise CampaignError(f"{self.path}: cannot write: its last line could not be written")
-        if not self.path.exists():  # what is open could still be written, and be another folder's by now
+        if not self.path.exists():  # the open file could be written, but may be another folder's now
             raise CampaignError.gone(self.path.parent)
         end, line = None, write_line(event)
         try:
             end = os.fstat(self._descriptor).st_size
             written = os.write(self._descriptor, line)
-            while written < len(line):  # a full disk takes a part of it first
+            while written < len(line):  # a full disk may take only a part of the line
                 written += os.write(self._descriptor, line[written:])
             if is_synced:
                 os.fdatasync(self._descriptor)
@@ -167,9 +177,10 @@ class Journal:
             raise CampaignError.from_os(self.path.parent, error) from error
 
     def _take_back(self, end: int | None) -> None:
-        """Cut a line off that could not be written, so that it ends at `end`; or else let nothing follow it.
+        """Remove a line that could not be written whole, so that the journal ends at `end`.
 
-        Whoever opens the journal next drops what is torn.
+        Where that fails, no further line is appended. The next process that opens the journal drops the torn
+        line.
         """
         try:
             if end is not None:
@@ -201,19 +212,19 @@ class Journal:
 def read_events(path: Path) -> tuple[Event, ...]:
     """Return the events of the journal at `path`, without a torn last line.
 
-    Raises CampaignError, with the line, when another line cannot be read.
+    Raises CampaignError, which names the line, when any other line cannot be read.
     """
     return _read(path)[0]
 
 
 def _read(path: Path) -> tuple[tuple[Event, ...], int]:
-    """Return the events, and where the last line ends that can be read."""
+    """Return the events, and the offset at which the last readable line ends."""
     try:
         data = _place(path).read(MOST_BYTES)
     except OSError as error:
         raise CampaignError(f"{path}: cannot read: {error.strerror}; is this a campaign folder?") from error
     lines = data.split(b"\n")
-    lines.pop()  # what follows the last newline: nothing, or a torn line
+    lines.pop()  # the part after the last newline: empty, or a torn line
     reader, events, end = LineReader(), list[Event](), 0
     for number, line in enumerate(lines, 1):
         try:
@@ -238,7 +249,7 @@ def is_held(path: Path) -> bool:
 
 
 def hold_of(path: Path) -> bool | None:
-    """Return whether a live process is writing the journal at `path`; None where it cannot be known."""
+    """Return whether a live process is writing the journal at `path`; None where that is unknown."""
     try:
         descriptor = _place(path).open()
     except OSError:
@@ -248,7 +259,7 @@ def hold_of(path: Path) -> bool | None:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
-        except OSError:  # as ENOLCK, of a file system that has no locks
+        except OSError:  # such as ENOLCK, from a file system that has no locks
             return None
     return False
 

@@ -1,6 +1,6 @@
-"""The state of a campaign from the events of its journal: the only place that says what they mean.
+"""Derive the state of a campaign from the events of its journal; no other module interprets events.
 
-Who reads a journal to its end and who follows one that grows take the same steps::
+A program that reads a finished journal and one that follows a growing journal do the same::
 
     state = JournalState()
     for event in read_events(path):
@@ -25,11 +25,12 @@ Key = tuple[str, int, int]
 
 
 class JournalState:
-    """What the events tell that were taken so far.
+    """The state of a campaign after the events taken so far.
 
-    `attempts` are in the order in which they began; one without an end is LOST, and stands in `under_way`
-    with what it waits for. `latest` holds the last attempt of each run. `orders` are the cases of each block
-    that was begun, those of an earlier session first; `passes` those that a pass was to run once more.
+    `attempts` are in the order in which they began. An attempt without an end is LOST, and is also in
+    `under_way`, with what it waits for. `latest` holds the last attempt of each run. `orders` holds the cases
+    of each block that was begun, those of an earlier session first. `passes` holds the cases that each pass
+    was to run once more.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -44,12 +45,12 @@ class JournalState:
 
     @property
     def sessions(self) -> Sequence[Session]:
-        """Return the sessions so far."""
+        """Return the sessions that began so far."""
         return self._sessions.sessions
 
     @property
     def last_at(self) -> float | None:
-        """Return when the last attempt on record ended, or began; None before the first."""
+        """Return when the last recorded attempt ended or began; None before the first."""
         return self._sessions.last_at
 
     @property
@@ -58,7 +59,7 @@ class JournalState:
         return self._sessions.last_block
 
     def take(self, event: Event) -> Run | None:
-        """Take the next event; return the run of which it tells something new, if it is of one."""
+        """Take the next event; return the run that it changes, if it changes one."""
         session = self._sessions.take(event)
         match event:
             case BlockBegan():
@@ -80,14 +81,17 @@ class JournalState:
         return None
 
     def current(self, attempt: Attempt, *, is_running: bool) -> Attempt:
-        """Return an attempt as it is now: one without an end is RUNNING while a live process runs it."""
+        """Return an attempt with its present state.
+
+        Without an end, it is RUNNING while a live process runs it.
+        """
         waits_for = self.under_way.get(key_of(attempt)) if is_running else None
         if waits_for is None:
             return attempt
         return msgspec.structs.replace(attempt, state=State.RUNNING, reason=waits_for)
 
     def current_attempts(self, *, is_running: bool) -> tuple[Attempt, ...]:
-        """Return all attempts as they are now."""
+        """Return all attempts with their present states."""
         if not is_running:
             return tuple(self.attempts.values())
         return tuple(self.current(one, is_running=True) for one in self.attempts.values())
@@ -114,5 +118,5 @@ class JournalState:
 
 
 def key_of(attempt: Attempt) -> Key:
-    """Return what tells an attempt from all others of its campaign."""
+    """Return the key of an attempt, which is unique in its campaign."""
     return attempt.case, attempt.block, attempt.attempt

@@ -1,9 +1,9 @@
-"""The log as lines of JSON: what a record becomes, the file in a campaign's folder, and reading it again.
+"""Write and read logs as lines of JSON.
 
-A campaign keeps what `tare run` did, session after session, in ``log.jsonl``: one object a line, with the
-time (`at`, Unix), `level`, `source`, `message` and `fields`. When the file has grown to 4 MiB it becomes
-``log.1.jsonl``, in the place of the one before. No answer depends on it, and a log that cannot be written
-ends no run.
+A campaign keeps what `tare run` did, session after session, in ``log.jsonl``: one object on each line, with
+the time (`at`, Unix), `level`, `source`, `message` and `fields`. When the file has grown to 4 MiB, it is
+renamed to ``log.1.jsonl``, which replaces the previous file of that name. No result depends on the log, and a
+log that cannot be written ends no run.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ NAME, OLDER = "log.jsonl", "log.1.jsonl"
 MOST_BYTES = 4 * 1024 * 1024
 _MOST_READ = 4 * MOST_BYTES
 _LONGEST, _MOST_WORDS = 1000, 100
-_LOOKED_THROUGH = 20_000  # characters of a long text in which secrets are looked for: far more than are kept
+_LOOKED_THROUGH = 20_000  # characters of a long text that are searched for secrets: far more than are kept
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-"""Names of levels, the lowest first."""
+"""The names of the log levels, lowest first."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -45,14 +45,17 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class EntryHandler(logging.Handler):
-    """Passes records on as entries, without secrets; `signs` are those of the site, once they are known."""
+    """A handler that turns log records into entries without secrets.
+
+    `signs` are the pseudonyms of the site, once they are known.
+    """
 
     def __init__(self, level: int) -> None:
         super().__init__(level)
         self.signs = NO_SIGNS
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write the record. What goes wrong is nobody's concern but the log's."""
+        """Write the record. Errors in writing it are ignored: they must not disturb the run."""
         with contextlib.suppress(OSError, ValueError):
             self.write(entry_of(record, self.signs))
 
@@ -62,7 +65,7 @@ class EntryHandler(logging.Handler):
 
 
 class JsonLines(EntryHandler):
-    """Appends entries to `file`, which has room for `most_bytes`; then `older` takes its place."""
+    """Appends entries to `file`; when it exceeds `most_bytes`, it is renamed to `older`."""
 
     def __init__(
         self, file: SafeFolder, level: int, older: SafeFolder | None = None, most_bytes: int = MOST_BYTES
@@ -77,12 +80,12 @@ class JsonLines(EntryHandler):
         """Append one line."""
         if self._older is not None and os.fstat(self._descriptor).st_size > self._most_bytes:
             self._file.rename(self._older.name)
-            full, self._descriptor = self._descriptor, self._open()  # where that fails, this one grows on
+            full, self._descriptor = self._descriptor, self._open()  # if this fails, the full file grows
             os.close(full)
         os.write(self._descriptor, json_line(entry))
 
     def close(self) -> None:
-        """Close the file; what a thread still logs then is lost, and meets no other file of this number."""
+        """Close the file. Records that a thread logs later are lost, and never go to another file."""
         self.acquire()
         try:
             closed, self._descriptor = self._descriptor, -1
@@ -97,12 +100,12 @@ class JsonLines(EntryHandler):
 
 
 def json_line(entry: Entry) -> bytes:
-    """Return an entry as one line of JSON, with nothing in it that steers a terminal."""
+    """Return an entry as one line of JSON without characters that control a terminal."""
     return visible_json(msgspec.json.encode(entry).decode()).encode() + b"\n"
 
 
 def entry_of(record: logging.LogRecord, signs: Pseudonyms = NO_SIGNS) -> Entry:
-    """Return what a record says, with signs and without what looks like a secret."""
+    """Return a log record as an entry, with pseudonyms and without what looks like a secret."""
     values: dict[str, log.Value] = getattr(record, "fields", {})
     return Entry(
         at=round(record.created, 6),
@@ -115,10 +118,10 @@ def entry_of(record: logging.LogRecord, signs: Pseudonyms = NO_SIGNS) -> Entry:
 
 @contextmanager
 def keeping_log(folder: Path, signs: Pseudonyms, level: int = logging.INFO) -> Iterator[None]:
-    """Keep the log of the campaign in `folder` while entered, and show `signs` in all logs from now on."""
+    """Write the log of the campaign in `folder` while entered; use `signs` in all logs from now on."""
     root = logging.getLogger(log.ROOT)
     own: JsonLines | None = None
-    with contextlib.suppress(OSError):  # a full disk ends the campaign elsewhere, in plain words
+    with contextlib.suppress(OSError):  # on a full disk, other code ends the campaign with a clear message
         own = JsonLines(SafeFolder(folder, NAME), level, SafeFolder(folder, OLDER))
         add_handler(own)
     for one in root.handlers:
@@ -132,7 +135,7 @@ def keeping_log(folder: Path, signs: Pseudonyms, level: int = logging.INFO) -> I
 
 
 def add_handler(handler: logging.Handler) -> None:
-    """Let `handler` have what is logged from now on, as far down as its level."""
+    """Let `handler` receive what is logged from now on, down to its level."""
     root = logging.getLogger(log.ROOT)
     root.addHandler(handler)
     _set_level(root)
@@ -149,11 +152,11 @@ def remove_handler(handler: logging.Handler) -> None:
 def _set_level(root: logging.Logger) -> None:
     levels = [one.level for one in root.handlers if isinstance(one, EntryHandler)]
     root.setLevel(min(levels) if levels else logging.NOTSET)
-    root.propagate = not levels  # nothing else prints what a handler of ours has
+    root.propagate = not levels  # records that a handler of Tare receives are not printed by others
 
 
 class Log(msgspec.Struct, frozen=True):
-    """What a campaign's log holds, oldest first; `n_damaged` lines could not be read."""
+    """The entries of a campaign's log, oldest first; `n_damaged` lines could not be read."""
 
     entries: list[Entry]
     n_damaged: int = 0
@@ -162,7 +165,7 @@ class Log(msgspec.Struct, frozen=True):
 def read_log(folder: Path, *, level: str = "debug", since: float = 0.0) -> Log:
     """Return the entries of the campaign in `folder` from `level` up, logged at `since` (Unix) or later.
 
-    Raises OSError where a file of it is there and cannot be read.
+    Raises OSError where a log file exists and cannot be read.
     """
     least = LEVELS[level]
     entries: list[Entry] = []
@@ -190,7 +193,7 @@ def _shown(value: log.Value, signs: Pseudonyms) -> str | int | float | bool | li
 
 @functools.lru_cache(maxsize=1024)
 def _shown_text(text: str, signs: Pseudonyms) -> str:
-    """Return a text as it is logged. Looking for secrets takes most of a log's time; much is said again."""
+    """Return a text as it is logged. Results are cached: searching for secrets is slow, and texts repeat."""
     return _cut(signs.text(text[:_LOOKED_THROUGH]), len(text))
 
 

@@ -1,7 +1,7 @@
-"""The checksums of what an attempt left behind, in the form of sha256sum(1).
+"""The checksums of the files that an attempt left, in the form of sha256sum(1).
 
-They are written when an attempt ends, and the journal holds the checksum of that file: so what is changed,
-removed or put in the place of evidence later is found. What is added later is not evidence, and no fault.
+They are written when an attempt ends, and the journal holds the checksum of that list. So evidence that is
+changed, removed or replaced later is found. A file that is added later is not evidence, and not a fault.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from tare.core.safe_folder import SafeFolder
 NAME = "SHA256SUMS"
 
 MOST_FILES = 256
-"""Files of an attempt that are listed, its own before those of its folders; meshes have thousands."""
+"""The most files of an attempt that are listed, outermost first; meshes have thousands of files."""
 
 MOST_BYTES = 64 * 1024 * 1024
-"""A file with more is not listed: a checkpoint is no evidence for a figure, and takes a while to read."""
+"""A larger file is not listed: a checkpoint is not evidence for a figure, and takes long to read."""
 
 CHANGED = "changed since its run ended"
 
@@ -29,9 +29,10 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
 def write_manifest(place: SafeFolder) -> str:
-    """List the files of the attempt in `place` with their SHA-256; return that of the list, empty if none is.
+    """Write the list of the attempt's files with their SHA-256; return the SHA-256 of the list, or "".
 
-    Raises CampaignError where the list cannot be written. A file that cannot be read is not listed.
+    The result is empty where there are no files. Raises CampaignError where the list cannot be written. A
+    file that cannot be read is not listed.
     """
     lines = []
     for name in _names(place):
@@ -50,9 +51,9 @@ def write_manifest(place: SafeFolder) -> str:
 
 
 def check_manifest(place: SafeFolder, digest: str) -> Iterator[tuple[str, str]]:
-    """Yield each file of the attempt in `place` that is no more as it was when it ended, and why.
+    """Yield each file of the attempt in `place` that has changed since the attempt ended, with the reason.
 
-    `digest` is the SHA-256 of its list, as the journal holds it.
+    `digest` is the SHA-256 of the list of checksums, from the journal.
     """
     try:
         text = (place / NAME).read(MOST_BYTES)
@@ -75,9 +76,9 @@ def check_manifest(place: SafeFolder, digest: str) -> Iterator[tuple[str, str]]:
 
 
 def altered(campaign: Campaign) -> dict[str, str]:
-    """Return what is wrong with the evidence of runs, by their folder, as far as their lists tell.
+    """Return what is wrong with the evidence of runs, by attempt folder, judged by their lists alone.
 
-    The files themselves are not read: store.verifying does that.
+    The listed files themselves are not read: tare.storage.verifying does that.
     """
     found = {}
     for one in campaign.attempts:
@@ -90,7 +91,7 @@ def altered(campaign: Campaign) -> dict[str, str]:
 
 
 def _list_of(place: SafeFolder, digest: str) -> bytes | None:
-    """Return the list in `place`; None where it is not the one that had this SHA-256."""
+    """Return the list in `place`; None where its SHA-256 is not `digest`."""
     try:
         text = (place / NAME).read(MOST_BYTES)
     except OSError:
@@ -99,7 +100,7 @@ def _list_of(place: SafeFolder, digest: str) -> bytes | None:
 
 
 def n_listed(place: SafeFolder) -> int:
-    """Return how many files the list in `place` names; 0 where there is none."""
+    """Return how many files the list in `place` names; 0 where there is no list."""
     try:
         return (place / NAME).read(MOST_BYTES).count(b"\n")
     except OSError:
@@ -107,7 +108,7 @@ def n_listed(place: SafeFolder) -> int:
 
 
 def _names(place: SafeFolder) -> list[str]:
-    """Return the files in and below `place`, the uppermost first, as far as they are listed."""
+    """Return the names of files in and below `place`, outermost first, at most MOST_FILES."""
     found, folders = list[str](), [""]
     for _ in range(_DEPTH):
         below = list[str]()

@@ -1,4 +1,4 @@
-"""Settings that stand in the path of a file: ``results/{platform}/{mpi}/{started}/osu_alltoall.out``."""
+"""Read settings from the path of a file: ``results/{platform}/{mpi}/{started}/osu_alltoall.out``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """What a path must look like. Each of `names` is a part of the path, or of one, in braces."""
+    """A pattern for paths. Each of `names` matches a part of the path, or a piece of a part."""
 
     text: str
     names: tuple[str, ...]
@@ -22,17 +22,17 @@ class Pattern(msgspec.Struct, frozen=True):
     def match(self, path: str) -> dict[str, str] | None:
         """Return the text of each name in `path`, None where the path does not match.
 
-        The pattern may begin at any part of the path, and begins at the last that it can. Where a name could
-        be longer or shorter, it is as short as it can be.
+        The pattern may begin at any part of the path; of several matches, the one that begins last is used.
+        Each name matches as little text as possible.
         """
         found = self.regex.fullmatch(path)
         return found and {name: found[f"n{index}"] for index, name in enumerate(self.names)}
 
 
 def read_pattern(text: str) -> Pattern:
-    """Return the pattern that `text` describes; ``*`` stands for anything in a part, ``**`` for any parts.
+    """Return the pattern that `text` describes; ``*`` matches within one part, ``**`` across parts.
 
-    A name that stands there twice must have the same text in both places. Raises UsageError with the cure.
+    A name that occurs twice must match the same text both times. Raises UsageError with the cure.
     """
     names: list[str] = []
     parts: list[str] = []

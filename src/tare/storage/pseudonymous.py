@@ -1,7 +1,7 @@
-"""A campaign as others may see it: with signs for what the site does not tell, and without secrets.
+"""A view of a campaign for others: with pseudonyms for names that the site hides, and without secrets.
 
-Older campaigns recorded reasons as they came, and settings are what a study says; both end up in pages that
-are mailed. What is not shown so stays as it was written: the folder itself is not made to be mailed.
+Older campaigns recorded reasons unchanged, and settings are what a study says. Both appear in pages that are
+sent to others. What is not shown in this view stays unchanged: the folder itself is not meant to be sent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tare.storage.pseudonyms import read_signs
 
 T = TypeVar("T")
 _KEPT = frozenset({"id", "case", "environment", "evidence", "sha256", "started_at"})
-"""Fields that hold hashes and times, and name files: nobody's words."""
+"""Fields that are not replaced: they hold hashes and times, or name files."""
 
 
 def read_shown(folder: Path, more: Iterable[str] = ()) -> Campaign:
@@ -39,7 +39,7 @@ def read_shown(folder: Path, more: Iterable[str] = ()) -> Campaign:
 
 
 def shown_campaign(campaign: Campaign, signs: Pseudonyms) -> Campaign:
-    """Return `campaign` with `signs`, and without what looks like a secret."""
+    """Return `campaign` with the pseudonyms `signs`, and without what looks like a secret."""
     shower = PseudonymousView(signs)
     return msgspec.structs.replace(
         campaign,
@@ -51,7 +51,7 @@ def shown_campaign(campaign: Campaign, signs: Pseudonyms) -> Campaign:
 
 
 class PseudonymousView:
-    """Makes values what others may see of them, each text once."""
+    """Turns values into the form that others may see; each distinct text is processed once."""
 
     def __init__(self, signs: Pseudonyms) -> None:
         self._signs = signs
@@ -59,7 +59,7 @@ class PseudonymousView:
         self._safe_texts: dict[str, str] = {}
 
     def plan(self, plan: Plan) -> Plan:
-        """Return the plan: settings whose name or value speaks of a secret have none."""
+        """Return the plan, without settings whose name or value looks like a secret."""
         settings = _Settings(plan.cases)
         cases = tuple(
             msgspec.structs.replace(case, parameters=settings.shown(case.parameters)) for case in plan.cases
@@ -75,7 +75,7 @@ class PseudonymousView:
         )
 
     def attempt(self, attempt: Attempt) -> Attempt:
-        """Return the attempt without secrets, whatever version of Tare has written it."""
+        """Return the attempt without secrets, also if an older version of Tare wrote it."""
         said = (attempt.reason, attempt.transport, attempt.chosen, attempt.placement, attempt.printed)
         is_plain = not any(said) and not any(one.at for one in attempt.series)
         return self.signed(attempt if is_plain else without_secrets(attempt, self._redacted))
@@ -86,11 +86,11 @@ class PseudonymousView:
         return self._safe_texts[text]
 
     def event(self, event: Event) -> Event:
-        """Return an event of a journal: the attempt that ended in it as others may see it."""
+        """Return an event of a journal; an ended attempt in it is shown as others may see it."""
         return AttemptEnded(self.attempt(event.attempt)) if isinstance(event, AttemptEnded) else event
 
     def signed(self, value: T) -> T:
-        """Return `value` with signs in all its texts, and in the names of its mappings."""
+        """Return `value` with pseudonyms in all its texts, and in the keys of its mappings."""
         return cast("T", self._walked(value)) if self._signs.entries else value
 
     def _walked(self, value: object) -> object:
@@ -104,7 +104,7 @@ class PseudonymousView:
         if isinstance(value, Mapping):
             return {self._walked(name): self._walked(one) for name, one in value.items()}
         if isinstance(value, list):
-            is_of_numbers = bool(value) and isinstance(value[0], float)  # as figures, by the million
+            is_of_numbers = bool(value) and isinstance(value[0], float)  # figures: there may be millions
             return value if is_of_numbers else [self._walked(one) for one in value]
         if isinstance(value, tuple):
             items = (self._walked(one) for one in value)
@@ -118,7 +118,7 @@ class PseudonymousView:
 
 
 class _Settings:
-    """Hides secrets among settings; two that differ stay two, so that cases stay what they were."""
+    """Hides secrets in settings; two different values stay different, so that cases stay distinct."""
 
     def __init__(self, cases: Iterable[Case]) -> None:
         self._shown: dict[tuple[str, Scalar], Scalar] = {}

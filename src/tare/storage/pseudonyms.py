@@ -1,4 +1,4 @@
-"""Which words and patterns a campaign has replaced by signs, as its folder keeps them."""
+"""Read and write the words and patterns that a campaign replaces by pseudonyms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _JOURNAL, _MOST_OF_LINE = "journal.jsonl", 64 * 1024
 
 
 def read_signs(folder: Path, more: Iterable[str] = ()) -> Pseudonyms:
-    """Return what the campaign in `folder` has replaced, and `more` words and patterns behind it.
+    """Return the pseudonyms of the campaign in `folder`, followed by `more` words and patterns.
 
     Raises CampaignError where the file is damaged.
     """
@@ -36,7 +36,7 @@ def read_signs(folder: Path, more: Iterable[str] = ()) -> Pseudonyms:
 
 
 def keep_signs(folder: Path, entries: Iterable[str]) -> Pseudonyms:
-    """Keep `entries` behind those that the campaign in `folder` has already; return all."""
+    """Store `entries` after those that the campaign in `folder` has already; return all."""
     known = read_signs(folder)
     signs = Pseudonyms(merged(known.entries, entries), known.key or secrets.token_hex(16))
     if signs.entries and signs != known:
@@ -48,7 +48,7 @@ def keep_signs(folder: Path, entries: Iterable[str]) -> Pseudonyms:
 
 
 def _key_of(folder: Path) -> str:
-    """Return what a campaign without a key of its own has instead: a hash of its first line."""
+    """Return the key of a campaign that has none of its own: a hash of the first line of its journal."""
     try:
         with SafeFolder(folder, _JOURNAL).reader() as file:
             line = file.readline(_MOST_OF_LINE)

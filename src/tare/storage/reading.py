@@ -1,4 +1,4 @@
-"""Read the JSON files of a campaign, which somebody else may have written."""
+"""Read the JSON files of a campaign, which another person or program may have written."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Sign a campaign, and tell whether it is what was signed, with OpenSSH's signatures (ssh-keygen(1), -Y).
+"""Sign a campaign, and check its signature, with OpenSSH's signatures (ssh-keygen(1), -Y).
 
-What is signed is a list of checksums (sha256sum(1)) of the plan, the journal, the study, the site and the
-facts of nodes; the journal holds the checksums of all evidence.
+The signed text is a list of checksums (sha256sum(1)) of the plan, the journal, the study, the site and the
+facts of nodes. The journal in turn holds the checksums of all evidence.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _MOST_BYTES = 1024 * 1024
 
 
 def seal(folder: Path, key: Path) -> str:
-    """Write the seal of the campaign `folder`, signed with an SSH `key`; return who signed it.
+    """Write the seal of the campaign in `folder`, signed with an SSH `key`; return who signed it.
 
-    The key may be one that ssh-agent(1) holds, of which only the public part is here. Raises UsageError where
-    it cannot sign, CampaignError where the seal cannot be written.
+    The key may be held by ssh-agent(1), with only the public part in a file. Raises UsageError where it
+    cannot sign, CampaignError where the seal cannot be written.
     """
     place = SafeFolder(folder)
     text = _listed(place)
@@ -44,15 +44,15 @@ def seal(folder: Path, key: Path) -> str:
 
 
 def is_sealed(place: SafeFolder) -> bool:
-    """Return whether the campaign has a seal, be it broken."""
+    """Return whether the campaign has a seal, valid or not."""
     return (place / SEAL).exists() or (place / SIGNATURE).exists()
 
 
 def signer_of(place: SafeFolder, signers: Path | None = None, signer: str = "") -> str:
-    """Return whose signature the seal has: `signer`, if it is of a key that `signers` allow, else its key.
+    """Return who signed the seal: `signer` if one of the keys that `signers` allow did, else the key.
 
-    `signers` is a file of allowed signers (ssh-keygen(1)). Raises CampaignError where the signature is not
-    of this seal, or not of `signer`.
+    `signers` is a file of allowed signers (ssh-keygen(1)). Raises CampaignError where the signature is not of
+    this seal, or not of `signer`.
     """
     try:
         text, signature = (place / SEAL).read(_MOST_BYTES), (place / SIGNATURE).read(_MOST_BYTES)
@@ -74,7 +74,7 @@ def signer_of(place: SafeFolder, signers: Path | None = None, signer: str = "") 
 
 
 def broken(place: SafeFolder) -> list[tuple[str, str]]:
-    """Return each file that the seal lists and that is not as it was sealed, or that it should list."""
+    """Return each file that was changed, removed or added since the seal was written, with the reason."""
     text = (place / SEAL).read(_MOST_BYTES).decode(errors="replace")
     sealed = {name: digest for digest, _, name in (line.partition("  ") for line in text.splitlines())}
     now = {
@@ -86,7 +86,7 @@ def broken(place: SafeFolder) -> list[tuple[str, str]]:
 
 
 def _listed(place: SafeFolder) -> bytes:
-    """Return what is signed: the checksum and the name of each file of the campaign but evidence."""
+    """Return the text to sign: the checksum and name of each file of the campaign except evidence."""
     names = [name for name in _UPPERMOST if (place / name).is_file()]
     names += [f"{ENVIRONMENTS}/{one.name}" for one in (place / ENVIRONMENTS).files("*.json")]
     lines = []
@@ -97,7 +97,7 @@ def _listed(place: SafeFolder) -> bytes:
 
 
 def _call(*words: str, cure: str, data: bytes = b"") -> str:
-    """Call ssh-keygen, and return what it says. Raises UsageError, which begins with `cure`."""
+    """Call ssh-keygen, and return what it prints. Raises UsageError, which begins with `cure`."""
     try:
         ended = subprocess.run(["ssh-keygen", *words], input=data, capture_output=True, check=False)
     except FileNotFoundError as error:

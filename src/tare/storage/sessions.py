@@ -1,4 +1,4 @@
-"""Which session of a journal an attempt belongs to, and what is on record of each session."""
+"""Assign the attempts of a journal to sessions, and read what the journal records of each session."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from tare.core.campaign import Session
 from tare.storage.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, SessionBegan
 
 PROMPT_S = SHORTEST_S
-"""A campaign that goes on within five minutes of its last run goes on with the session of that run."""
+"""A process that starts within five minutes of the campaign's last run continues the session of that run."""
 
 _ROUNDING_S = 5.0
-"""Clocks of one machine differ by this much at most: an attempt's is steady, a session's is the wall's."""
+"""The largest difference between clocks of one machine: attempts use a steady one, sessions wall time."""
 
 
 def is_prompt(last_at: float | None, at: float) -> bool:
-    """Return whether a process that begins at `at` goes on soon enough after what ended at `last_at`."""
+    """Return whether a process that begins at `at` starts soon enough after what ended at `last_at`."""
     return last_at is not None and -_ROUNDING_S <= at - last_at <= PROMPT_S
 
 
 class SessionReader:
     """Takes the events of a journal one by one, and numbers its sessions from 1.
 
-    A process that goes on where an interruption ended the one before is of the same session: it says so
-    itself. Journals of older versions do not say; there it is so where the process began within PROMPT_S of
-    the last attempt, and its first attempt is of the block that was under way, and repeats nothing that had
-    its answer. What was run before the first session, as imported runs are, is of session 0.
+    A process that continues after an interruption belongs to the session before it; its event says so.
+    Journals of older versions do not say it. There, a process continues a session if it began within PROMPT_S
+    of the last attempt, its first attempt is of the block that was under way, and it repeats no run that had
+    its result. What was run before the first session, such as imported runs, belongs to session 0.
     """
 
     def __init__(self) -> None:
@@ -43,12 +43,12 @@ class SessionReader:
 
     @property
     def number(self) -> int:
-        """Return the number of the present session; 0 before the first."""
+        """Return the number of the current session; 0 before the first."""
         return len(self.sessions)
 
     @property
     def last_at(self) -> float | None:
-        """Return when the last attempt on record ended, or began; None before the first."""
+        """Return when the last recorded attempt ended or began; None before the first."""
         return self._last_at
 
     @property
@@ -57,7 +57,7 @@ class SessionReader:
         return self._last_block
 
     def take(self, event: Event) -> int:
-        """Take the next event; return the session that its attempt belongs to, or else the present one."""
+        """Take the next event; return the session of its attempt or, without one, the current session."""
         match event:
             case SessionBegan():
                 self._open(event)
@@ -98,7 +98,7 @@ class SessionReader:
             self._add(event)
 
     def _decide(self, *, is_new: bool) -> None:
-        """Decide of a session of an older journal whether it went on with the one before."""
+        """Decide whether a process in an older journal continued the session before it."""
         if self._undecided is not None:
             if is_new:
                 self._add(self._undecided)
@@ -126,15 +126,15 @@ class SessionReader:
 
 
 def with_passes(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """Return the attempts, each with what tells which others ran together with it: its session and part."""
+    """Return the attempts with their session and part: attempts with the same pass ran together."""
     return parted(_with_imported_sessions(attempts))
 
 
 def _with_imported_sessions(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """Return the attempts, imported ones that told their block and time numbered by when they ran.
+    """Return the attempts; imported ones with known block and time get sessions by when they ran.
 
-    Blocks that follow one another in time are passes that ran together; where the runs go back to an earlier
-    block, something else was run, and another session begins. The last is number 0, those before it below.
+    Blocks that follow one another in time are passes of one session. Where the runs return to an earlier
+    block, another session begins. The last session is number 0; earlier ones have negative numbers.
     """
     told = [one for one in attempts if one.source and one.source.tells_block and one.source.tells_time]
     latest, number = 0, 0

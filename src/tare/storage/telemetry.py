@@ -1,4 +1,4 @@
-"""Telemetry that somebody else recorded, kept with the attempts in whose time it was."""
+"""Telemetry that another program recorded, stored with the attempts that ran at that time."""
 
 from __future__ import annotations
 
@@ -17,33 +17,37 @@ from tare.core.telemetry import Epoch, Timeline, Track
 from tare.storage.reading import read_json
 
 IMPORTED = "telemetry.imported.json"
-"""The file in an attempt's folder; a timeline, as telemetry of Tare's own becomes one when it is read.
+"""The file of imported telemetry in an attempt's folder: a timeline, as Tare's own telemetry has when read.
 
-One of the same name in the campaign's folder holds the means of all runs, so that few files are read.
+A file of the same name in the campaign's folder holds the means of all runs, so that few files are read.
 """
 
 Means = dict[str, dict[str, float]]
-"""Figures by name, by the folder of their attempt."""
+"""Figures by name, for each attempt's folder."""
 
 T = TypeVar("T")
 
 Point = tuple[str, float, float | None, dict[str, float]]
-"""What a host did in some seconds before a time; without how many, in the time since its last point."""
+"""One record: host, time, interval in seconds, and values by name.
+
+The values are of the interval that ends at that time. Without an interval, they are of the time since the
+host's previous point.
+"""
 
 
 def epoch_of(attempt: Attempt) -> Epoch | None:
-    """Return when an attempt ran; None where nobody knows."""
+    """Return when an attempt ran; None where that is unknown."""
     if attempt.started_at is None or attempt.elapsed_s <= 0:
         return None
     return Epoch("run", attempt.started_at, attempt.started_at + attempt.elapsed_s)
 
 
 _Spread = dict[tuple[str, str], dict[float, tuple[float, float]]]
-"""Of a host and a figure, by the times at which intervals end: when each began, and the value."""
+"""For each host and figure, by the time at which an interval ends: its beginning, and the value."""
 
 
 def cut(points: Iterable[Point], epoch: Epoch) -> tuple[Track, ...]:
-    """Return the tracks of hosts within `epoch`: points whose interval has its middle in it."""
+    """Return the tracks of hosts within `epoch`: points the middle of whose interval lies in it."""
     spread: _Spread = {}
     last: dict[str, float] = {}
     for host, at, interval_s, values in points:
@@ -56,7 +60,7 @@ def cut(points: Iterable[Point], epoch: Epoch) -> tuple[Track, ...]:
 
 
 def _tracks(spread: _Spread) -> tuple[Track, ...]:
-    """Return one track of all figures of a host that are known at the same times."""
+    """Return tracks: the figures of a host that have the same times form one track."""
     alike: dict[tuple[str, tuple[float, ...]], list[str]] = {}
     for (host, name), told in sorted(spread.items()):
         alike.setdefault((host, tuple(sorted(told))), []).append(name)
@@ -80,11 +84,11 @@ def _spread_of(tracks: Iterable[Track]) -> _Spread:
 
 
 def keep(campaign: Campaign, attempt: Attempt, tracks: Sequence[Track], epoch: Epoch) -> dict[str, float]:
-    """Keep `tracks` with `attempt`, in the place of what was imported for the same hosts and times before.
+    """Store `tracks` with `attempt`, replacing what was imported before for the same hosts and times.
 
-    What lies before or after is kept, as the day before of a run that goes on after midnight. Return the
-    means of all that is kept, over time and then over hosts; others than the campaign's own, such as a
-    switch, count only where none of these has a figure.
+    Points before or after are kept, such as those of the day before, of a run that continues after midnight.
+    Return the means of all that is stored, over time and then over hosts. Hosts that are not the campaign's
+    own, such as a switch, count only for figures that no own host has.
     """
     place = SafeFolder(campaign.folder, attempt.folder)
     known = _spread_of(read_imported(place).tracks)
@@ -105,14 +109,14 @@ def _means(tracks: Sequence[Track]) -> dict[str, float]:
     by_figure: dict[str, list[float]] = {}
     for track in tracks:
         lengths = [end - begin for begin, end in zip(track.since, track.at, strict=True)]
-        weights = lengths if any(lengths) else None  # a single point tells of no time
+        weights = lengths if any(lengths) else None  # a single point covers no time
         for name, values in track.values.items():
             by_figure.setdefault(name, []).append(statistics.fmean(values, weights))
     return {name: statistics.fmean(values) for name, values in sorted(by_figure.items())}
 
 
 def keep_means(folder: Path, means: Means) -> None:
-    """Keep the means of runs of the campaign in `folder`, beside those of others that are there."""
+    """Store the means of runs of the campaign in `folder`, in addition to those of other runs."""
     try:
         SafeFolder(folder, IMPORTED).replace(msgspec.json.encode(read_means(folder) | means))
     except OSError as error:
@@ -120,14 +124,15 @@ def keep_means(folder: Path, means: Means) -> None:
 
 
 def read_means(folder: Path) -> Means:
-    """Return the means of what was imported into the campaign in `folder`."""
+    """Return the means of the telemetry that was imported into the campaign in `folder`."""
     return _read(SafeFolder(folder, IMPORTED), Means) or {}
 
 
 def imported_timeline(folder: SafeFolder) -> Timeline | None:
-    """Return what was imported for the attempt in `folder`, and when its cores worked; None if nothing was.
+    """Return the telemetry imported for the attempt in `folder`; None if there is none.
 
-    Raises CampaignError.
+    Its tracks have the figure ``cpu_busy`` where idle time and waits for input and output are known. Raises
+    CampaignError.
     """
     found = read_imported(folder)
     return (
@@ -144,7 +149,7 @@ def _with_work(track: Track) -> Track:
 
 
 def read_imported(folder: SafeFolder) -> Timeline:
-    """Return what was imported for the attempt in `folder`; an empty timeline where nothing was."""
+    """Return the telemetry imported for the attempt in `folder`; an empty timeline if there is none."""
     return _read(folder / IMPORTED, Timeline) or Timeline(tracks=(), epochs=())
 
 

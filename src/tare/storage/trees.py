@@ -1,4 +1,4 @@
-"""Find the files of result trees, whatever lies in them."""
+"""Find the files in trees of results, of any kind."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _PACKED = {
     ".zst": b"\x28\xb5\x2f\xfd",
     ".zip": b"PK\x03\x04",
 }
-"""How compressed files end, and the bytes with which they begin."""
+"""The suffixes of compressed files, and the bytes with which such files begin."""
 
 
 def is_packed_name(path: Path) -> bool:
-    """Return whether a file is compressed by its name."""
+    """Return whether a file's name says that it is compressed."""
     return path.suffix in _PACKED
 
 
 def is_packed(path: Path) -> bool:
-    """Return whether a file is compressed, by what it begins with. Raises OSError where it cannot be read."""
+    """Return whether a file's first bytes say that it is compressed. Raises OSError if it cannot be read."""
     with open_given(path) as file:
         return file.read(6).startswith(tuple(_PACKED.values()))
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """A file that is not imported, and why. `is_fault` says that somebody should look at it."""
+    """A file that is not imported, and why. `is_fault` means that the user should look at it."""
 
     path: str
     why: str
@@ -52,7 +52,7 @@ def natural(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def printable(path: Path | str) -> str:
-    """Return a path as text that any terminal and file may hold: odd bytes are escaped, as ``\\xff``."""
+    """Return a path as text that any terminal and file can hold: other bytes are escaped, as ``\\xff``."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
@@ -60,8 +60,8 @@ def printable(path: Path | str) -> str:
 def find_files(paths: Iterable[Path]) -> tuple[list[Path], list[Refused]]:
     """Return the regular files at and below `paths`, each once, and what could not be used.
 
-    Names are sorted, numbers in them by value. Links to files are followed; links to folders are not, unless
-    they are in `paths`: so there are no loops.
+    Names are sorted, with numbers in them by value. Links to files are followed. Links to folders are not,
+    unless they are in `paths`, so that there are no loops.
     """
     found: dict[tuple[int, int], Path] = {}
     refused: list[Refused] = []

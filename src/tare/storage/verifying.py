@@ -1,4 +1,4 @@
-"""Hold a campaign folder against what its journal says was written."""
+"""Compare a campaign folder with what its journal says was written."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from tare.storage.manifest import check_manifest, n_listed
 
 
 class Discrepancy(NamedTuple):
-    """What is not as it was written: where, relative to the campaign folder, and what is wrong with it."""
+    """A file or line that differs from what was written: where, relative to the campaign folder, and how."""
 
     where: str
     what: str
 
 
 class Verification(NamedTuple):
-    """What was found: faults, the runs and files that were looked at, and what nothing vouches for.
+    """The result: the faults, how many runs and files were checked, and what has no checksum.
 
-    `n_unsummed` counts lines of the journal without a checksum, as version 0.1.0 wrote them, and `n_unlisted`
-    runs without a list of checksums: a change to those cannot be told.
+    `n_unsummed` counts lines of the journal without a checksum, as version 0.1.0 wrote them. `n_unlisted`
+    counts runs without a list of checksums. Changes to those cannot be detected.
     """
 
     faults: tuple[Discrepancy, ...]
@@ -43,7 +43,7 @@ class Verification(NamedTuple):
 
 
 def verify(folder: Path) -> Verification:
-    """Hold everything in the campaign `folder` against its checksums. Raises CampaignError if it is none."""
+    """Compare everything in the campaign `folder` with its checksums. Raises CampaignError if it is none."""
     place = SafeFolder(folder)
     faults = []
     try:
@@ -81,7 +81,7 @@ def verify(folder: Path) -> Verification:
 
 
 def _read_lines(journal: SafeFolder, faults: list[Discrepancy]) -> tuple[list[bytes], list[Event]]:
-    """Return the lines and the events that can be read; what is wrong with the others goes to `faults`."""
+    """Return the lines and the readable events; what is wrong with other lines is added to `faults`."""
     if not journal.exists():
         return [], []
     try:
@@ -103,7 +103,7 @@ def _read_lines(journal: SafeFolder, faults: list[Discrepancy]) -> tuple[list[by
         if not has_sum(line):
             raw = json.loads(
                 line.decode(errors="replace"), parse_int=str, parse_float=str
-            )  # names alone matter
+            )  # only the names matter
             faults += [
                 Discrepancy(f"{JOURNAL}:{number}", f"holds {name}, which no version of tare writes: damaged?")
                 for name in _unknown(raw, event)
@@ -112,7 +112,7 @@ def _read_lines(journal: SafeFolder, faults: list[Discrepancy]) -> tuple[list[by
 
 
 def _unknown(raw: Any, known: Any, at: str = "") -> Iterator[str]:
-    """Yield the fields of `raw` that the value `known`, which was made of it, has not."""
+    """Yield the fields of `raw` that are missing in `known`, the value that was decoded from it."""
     if isinstance(known, msgspec.Struct) and isinstance(raw, dict):
         fields = {field.encode_name: field.name for field in msgspec.structs.fields(known)}
         for name, value in raw.items():
@@ -126,7 +126,7 @@ def _unknown(raw: Any, known: Any, at: str = "") -> Iterator[str]:
 
 
 def _environments(place: SafeFolder, ended: Iterable[Attempt]) -> Iterator[Discrepancy]:
-    """Yield what is wrong with the facts of nodes, each of which is named by the hash of its content."""
+    """Yield what is wrong with the files of node facts, each of which is named by the hash of its content."""
     for name in sorted({one.environment for one in ended if one.environment}):
         one = place / f"{name}.json"
         try:
@@ -139,7 +139,7 @@ def _environments(place: SafeFolder, ended: Iterable[Attempt]) -> Iterator[Discr
 
 
 def _evidence(place: SafeFolder, attempt: Attempt) -> Iterator[tuple[str, str]]:
-    """Yield each file of an attempt with what is wrong with it."""
+    """Yield each file of an attempt that has changed, and what is wrong with it."""
     folder = place / attempt.folder
     if attempt.evidence:
         yield from check_manifest(folder, attempt.evidence)
@@ -156,9 +156,9 @@ def _evidence(place: SafeFolder, attempt: Attempt) -> Iterator[tuple[str, str]]:
 def seal_faults(
     place: SafeFolder, signers: Path | None = None, signer: str = ""
 ) -> tuple[str, list[Discrepancy]]:
-    """Return who has sealed the campaign, and what is wrong with its seal; nobody and nothing without one.
+    """Return who sealed the campaign, and what is wrong with the seal; ("", []) without a seal.
 
-    Where `signers` are given, it must have one, of `signer` (see sealing.signer_of).
+    If `signers` are given, a seal is required, and it must be signed by `signer` (see sealing.signer_of).
     """
     if not sealing.is_sealed(place):
         return "", [
