@@ -106,11 +106,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
       runs.
     - `source` is set for imported runs, which Tare did not start.
     - `transport` and `placement` are the evidence that the network carried the data, and that ranks were
-      where they should
-    be.
+      where they should be.
     - `proof` is the strength of the evidence in `transport`. It is None where there was nothing to prove, or
-      an earlier
-    version of Tare judged it.
+      an earlier version of Tare judged it.
     - `chosen` is what the MPI's libraries report about the transport that they chose, empty where they report
       nothing.
     - `environment` is the hash of the environment in which it ran.
@@ -120,17 +118,15 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `imported` holds the means of telemetry that another program recorded; these are not in the journal.
     - `session` is the session of `tare run` in which it began, 0 and below if imported.
     - `part` numbers the parts of a block that an interruption divided, such as a night. Session, block and
-      part together
-    identify what ran together with it.
+      part together identify what ran together with it.
     - `printed` is what its program printed about itself (core.workload.Parsed).
     - `suspended_s` is how long the machine of `tare run` was suspended during the attempt.
     - `clock_set_s` is by how much the wall clock of that machine was set, positive for forward.
     - `evidence` is the SHA-256 of the list of checksums of its files (storage.manifest), empty where there is
       no list.
     - `queued_s`, `starting_s` and `ending_s` are for batch systems, and 0 elsewhere: how long it waited for
-      nodes, how long
-    it had nodes before its program began, and how long it took from the program's end until its results were
-    back.
+      nodes, how long it had nodes before its program began, and how long it took from the program's end until
+      its results were back.
     """
 
     case: CaseId
@@ -204,7 +200,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def transport_told(self) -> str:
-        """Return the evidence for its network behind its strength, such as ``counted: eth0 carried …``."""
+        """Return the proof's strength and the evidence for its network: ``counted: eth0 carried …``."""
         return f"{self.proof}: {self.transport}" if self.proof else self.transport
 
     @property

@@ -61,8 +61,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     - `env` holds environment variables that reaching the nodes needs, besides this process's own.
     - `facts` returns, for a platform, the shell script that prints the facts of a node.
     - `hosts` are those on which a DirectBackend starts programs. They run there at a higher priority than
-      other processes
-    if the session `boosts` them.
+      other processes if the session `boosts` them.
     """
 
     folder: Path
@@ -190,8 +189,7 @@ class BackendPlugin(abc.ABC, Generic[FileT]):
     - `file_type` is the type of the options as they are written, from which their schema is made; None where
       there are none.
     - `runtime` is the runtime that the backend itself provides, and `runtime_fault` the fault of a platform
-      that names
-    another; empty where a platform chooses.
+      that names another; empty where a platform chooses.
     - `packet_cure` says how users of the backend get the right to count packets.
     """
 

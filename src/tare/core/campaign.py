@@ -37,15 +37,13 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One execution of a study at a site. `attempts` are in the order in which they began.
 
     - `orders` holds the case ids of each block that was begun, in the order of its runs. A block beyond the
-      plan's minimum
-    may have fewer cases.
+      plan's minimum may have fewer cases.
     - `sessions` are those of `tare run`, earliest first.
     - `is_running` is true while a live process holds the campaign.
     - `is_unpaired` is true if the reader asks to compare also what did not run together.
     - `mean` is the mean that the reader asks for in ratios.
     - `altered` holds, by attempt folder, what is wrong with evidence that changed after its run ended, where
-      that was
-    checked.
+      that was checked.
     - `signs` are the pseudonyms with which it is shown (storage.pseudonymous).
     """
 

@@ -102,38 +102,29 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
 
     - `ratio` is contender / reference, so 1.68 on a latency means 68 % slower.
     - `low` and `high` are the interval of this ratio alone. With fewer than three blocks they are None and
-      the verdict is
-    undecided; `note` says so.
+      the verdict is undecided; `note` says so.
     - The verdict is drawn among the `family` of comparisons that were asked together, with `correction`.
     - `p_value` is for the hypothesis of no difference, `p_equivalence` for that of a difference as large as
-      the margin. The
-    verdict rests on the adjusted ones.
+      the margin. The verdict rests on the adjusted ones.
     - `detectable` is the smallest slowdown that so many blocks with this noise find in 80 of 100 studies,
       0.03 for × 1.03.
     - `more_blocks` is how many more blocks would decide an undecided comparison if its ratio and noise stay;
-      None where no
-    sensible number would.
+      None where no sensible number would.
     - The p values, `detectable` and `more_blocks` are None where there is no interval, and `hodges_lehmann`
-      where the
-    blocks are not paired.
+      where the blocks are not paired.
     - `is_paired` is False where the compared runs did not run together.
     - `is_apart` is true if both sides were measured, but never together, so that there is no ratio.
     - `is_uncrossed` is true if the sides differ only in their networks and no data crossed those, so that
-      there is no ratio
-    either.
+      there is no ratio either.
     - `look` counts how often a verdict could have been read, this time included. Blocks added after a look
-      share the
-    allowed error with those before it.
+      share the allowed error with those before it.
     - `mean` says which mean the ratio is of, and `paid` is the ratio of totals. `paid` is None without a
-      direction. Means
-    over sizes have no tails in it.
+      direction. Means over sizes have no tails in it.
     - `assumes_independence` is true for a verdict from few blocks that would not be drawn if the state of a
-      side lasted
-    from one block to the next.
+      side lasted from one block to the next.
     - `planned_blocks` is set while some of them have not run: the verdict is preliminary.
     - `withheld_by` names the elapsed time that got worse where that alone prevents the verdict equivalent for
-      a figure
-    within the margin.
+      a figure within the margin.
     """
 
     n_blocks: int
