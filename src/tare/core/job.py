@@ -1,4 +1,4 @@
-"""Where processes run: what a backend takes and gives."""
+"""Jobs on hosts: what a backend takes (`Job`), what it returns (`Exit`, `Counters`), and its protocol."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from tare.core.launch import Invocation
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One command to run on `host` (None: on this machine) in `folder`.
 
-    Output goes to `stdout` and `stderr` in that folder. `label` marks every process that the job
-    starts, here and on other hosts, so that all of them can be found and ended. Where the hosts do not
-    share `folder`, `place` is where it is copied to on each of `hosts`, and from where results come back.
-    `n_boosted` ranks wait until their sessions go before others, and then say so in the folder `ranks` in it.
-    `on_group` is called with the folder of the job's control group, if it gets one, before its first process
-    starts, and with None before that folder goes.
+    - Its output goes to the files `stdout` and `stderr` in that folder.
+    - `label` marks every process that the job starts, here and on other hosts, so that all of them can be
+      found and ended.
+    - Where the hosts do not share `folder`, it is copied to `place` on each of `hosts`, and results are
+      copied back from there.
+    - `n_boosted` ranks wait until their sessions run at a higher priority, and then say so in the folder
+      `ranks` in `folder`.
+    - `on_group` is called with the folder of the job's control group, if it gets one, before its first
+      process starts. It is called with None before that folder is removed.
     """
 
     label: str
@@ -40,11 +43,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class Exit(msgspec.Struct, frozen=True, kw_only=True):
     """How a job ended.
 
-    `code` is its exit code, None when `signal` ended it. `fault` is set when the infrastructure, not
-    the job, is to blame: the host could not be reached, the command could not be started. `survivors` names
-    the processes of this job, or of one before it, that could not be ended. `lingerers` names those that its
-    ranks had left behind, and that alone kept its launcher from ending, until they were ended. `excess` says
-    of a job that was ended because it printed too much how much that was.
+    - `code` is its exit code, None when `signal` ended it.
+    - `fault` is set when the infrastructure, not the job, is the cause: the host could not be reached, or the
+      command could not be started.
+    - `survivors` names the processes of this job, or of an earlier one, that could not be ended.
+    - `lingerers` names processes that its ranks had left behind and that alone kept its launcher from ending,
+      until they were ended.
+    - `excess` is set for a job that was ended because it printed too much: it says how much.
     """
 
     code: int | None = None
@@ -58,12 +63,14 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Link(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a network interface lies on, or what a port of an RDMA adapter is.
+    """What is beneath a network interface, or what a port of an RDMA adapter is.
 
-    `lower` names the interfaces and ports that count what crosses this one, too; `ports` those that carry its
-    RDMA, as DEVICE:PORT. An interface that `is_aggregate`, a bond or a bridge, is all that its lower ones
-    carry. `driver` is that of a port. Through one that `carries_rdma` an RDMA device in software sends, as
-    soft-RoCE (rxe), which counts no bytes of its own.
+    - `lower` names the interfaces and ports that also count what crosses this one.
+    - `ports` names those that carry its RDMA, as DEVICE:PORT.
+    - An interface that `is_aggregate`, a bond or a bridge, is the sum of what its lower ones carry.
+    - `driver` is that of a port.
+    - Through an interface that `carries_rdma`, an RDMA device in software sends, such as soft-RoCE (rxe),
+      which counts no bytes of its own.
     """
 
     lower: tuple[str, ...] = ()
@@ -76,8 +83,8 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True):
 class Counters(msgspec.Struct, frozen=True):
     """What crossed a network interface (netdevice(7), /proc/net/dev) or a port of an RDMA adapter, both ways.
 
-    Where it `is_least`, more may have crossed: a counter had come to the end of its bits, was set back, or
-    could be read only once, before or after.
+    Where it `is_least`, more may have crossed: a counter overflowed, was reset, or could be read only once,
+    before or after.
     """
 
     rx_bytes: int = 0
@@ -88,7 +95,7 @@ class Counters(msgspec.Struct, frozen=True):
     link: Link | UnsetType = UNSET
 
     def since(self, earlier: Counters) -> Counters:
-        """Return what crossed between `earlier` and now; since it was set back where it was."""
+        """Return what crossed between `earlier` and now, or since a reset in between."""
         is_set_back = self.rx_bytes < earlier.rx_bytes or self.tx_bytes < earlier.tx_bytes
         is_least = is_set_back or self.is_least is True or earlier.is_least is True
         return Counters(
@@ -102,24 +109,24 @@ class Counters(msgspec.Struct, frozen=True):
 
     @property
     def total_bytes(self) -> int:
-        """Bytes in both directions."""
+        """Return the bytes in both directions."""
         return self.rx_bytes + self.tx_bytes
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nothing is known of what crossed, which is not the same as nothing having crossed."""
+        """Return whether nothing is known of what crossed, which does not mean that nothing crossed."""
         return self.is_least is True and self.total_bytes == 0
 
     @property
     def known_link(self) -> Link:
-        """What it lies on, as far as that is known."""
+        """Return what is beneath it, as far as that is known."""
         return self.link if isinstance(self.link, Link) else Link()
 
 
 def own_counters(counters: Mapping[str, Counters], name: str) -> Counters:
-    """Return what crossed `name` itself, without what it carried for interfaces that lie on it.
+    """Return what crossed `name` itself, without what it carried for interfaces above it.
 
-    A bond or a bridge is what its lower interfaces carry: that is theirs, too.
+    The traffic of a bond or a bridge is not subtracted from its lower interfaces: it is their own, too.
     """
     own = counters[name]
     for one in counters.values():
@@ -140,13 +147,13 @@ def _grown(now: int, earlier: int) -> int:
 
 
 class Backend(Protocol):
-    """Starts jobs and tells how they end. The only door through which anything runs."""
+    """Starts jobs and returns how they ended. Everything that Tare runs is started through a backend."""
 
     def run(self, job: Job) -> Exit:
-        """Run `job` to its end, or to its time-out; nothing of it is alive when this returns.
+        """Run `job` to its end, or to its time-out; none of its processes is alive when this returns.
 
-        An exception that arrives meanwhile, such as KeyboardInterrupt, ends the job's processes
-        before it goes on.
+        An exception that arrives meanwhile, such as KeyboardInterrupt, ends the job's processes before it is
+        raised.
         """
         ...
 
@@ -158,33 +165,33 @@ class Backend(Protocol):
         ...
 
     def ask(self, hosts: Sequence[str | None], script: str) -> Mapping[str | None, str]:
-        """Return what a script for a POSIX shell prints on each host, whatever its exit code.
+        """Return what a POSIX shell script prints on each host, with any exit code.
 
-        Raises BackendError when a host cannot be reached, or is not done within half a minute.
+        Raises BackendError when a host cannot be reached, or has not finished within half a minute.
         """
         ...
 
     def clean(self, scope: str) -> int:
-        """End every process of a job, or of a session, whose mark `scope` is; return how many there were."""
+        """End every process of the job or session with the label `scope`; return how many there were."""
         ...
 
 
 class HostRunner(Backend, Protocol):
-    """A backend of programs on hosts that Tare names, with what runs beside them: samplers, containers."""
+    """A backend for programs on hosts that Tare names, with what runs beside them: samplers, containers."""
 
     @property
     def agent(self) -> tuple[str, ...]:
-        """Return the command that starts another on a host, called as ssh is; empty where all is here."""
+        """Return the command, called as ssh is, that starts another on a host; empty if all run here."""
         ...
 
     def end_earlier(self, campaign: str) -> None:
-        """End what earlier sessions of the campaign, which are gone, have left on the hosts."""
+        """End what earlier sessions of the campaign, which have ended, left on the hosts."""
         ...
 
     def adopt(self) -> None:
-        """Take the processes that have come to this one by now for no leftovers of its jobs."""
+        """Do not treat processes that this one has adopted by now as leftovers of its jobs."""
         ...
 
     def keep(self, pid: int) -> None:
-        """Take a child of this process, which runs beside the jobs, for no leftover of theirs."""
+        """Do not treat a child of this process that runs beside the jobs as a leftover of theirs."""
         ...

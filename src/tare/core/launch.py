@@ -1,4 +1,4 @@
-"""From a rank layout to a command line: what launchers and runtimes take and give."""
+"""The protocols of launchers and runtimes, which turn a rank layout into a command line."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tare.core.entry_points import installed, load
 from tare.core.site import Network, Platform
 
 CONTAINER_LABEL = "tare.job"
-"""The label of every container, with the mark that its processes carry too."""
+"""The name of a label of every container; its value is the job label, which the processes carry too."""
 
 
 class Invocation(msgspec.Struct, frozen=True, kw_only=True):
-    """A command and the environment variables that it needs on top of those it inherits."""
+    """A command and the environment variables that it needs in addition to those it inherits."""
 
     argv: tuple[str, ...]
     env: dict[str, str] = {}
@@ -26,12 +26,14 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """Where the ranks of one stage start.
 
-    `hosts` are as many as the layout has nodes; none where `is_allocated`, when a batch system has chosen
-    them by the time that the command runs, and the launcher asks it. `agent` is the command that starts
-    another on a host (see Site). `network` is the one that must carry the data; None leaves the choice to
-    the MPI. `hostfile` names the file that lists the hosts, one a line, where they are known by the time that
-    the command runs; there are then no `hosts`. `words` is the folder into which the MPI's libraries write
-    which transport they chose, or else they say it on standard error; None where they are not asked.
+    - `hosts` are as many as the layout has nodes. There are none where `is_allocated`: a batch system then
+      chooses them before the command runs, and the launcher asks it.
+    - `agent` is the command that starts another on a host (see Site).
+    - `network` is the one that must carry the data; None leaves the choice to the MPI.
+    - `hostfile` names a file that lists the hosts, one on each line, where they are known only when the
+      command runs; there are then no `hosts`.
+    - `words` is the folder into which the MPI's libraries write which transport they chose, or else they
+      print it on standard error; None where they are not asked.
     """
 
     hosts: tuple[str, ...]
@@ -48,7 +50,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Launcher(Protocol):
-    """How ranks start: one MPI's own way to say layout, binding, network and environment. Pure."""
+    """How ranks start: one MPI's way to express layout, binding, network and environment. Pure."""
 
     @property
     def name(self) -> str:
@@ -72,18 +74,19 @@ class Runtime(Protocol):
         ...
 
     def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
-        """Return `program` as it must be started inside this runtime, a container a rank.
+        """Return `program` as it must be started inside this runtime, with one container for each rank.
 
-        It sees its working folder `folder` at the same path. Raises UsageError when this runtime cannot do
-        what the platform asks.
+        The container shows its working folder `folder` at the same path. Raises UsageError when this runtime
+        cannot do what the platform asks.
         """
         ...
 
 
 def takes_container(runtime: str) -> bool:
-    """Return whether a platform with this runtime says what containers are made of.
+    """Return whether a platform with this runtime describes its containers.
 
-    All do but those that say ``takes_container = False``. One that nobody knows is not asked: it is a fault.
+    That is true for all runtimes except those with ``takes_container = False``. It is also true for an
+    unknown runtime, which is a fault that is reported elsewhere.
     """
     plugin = installed("tare.runtimes").get(runtime)
     return plugin is None or bool(getattr(load(plugin), "takes_container", True))
@@ -91,19 +94,19 @@ def takes_container(runtime: str) -> bool:
 
 @runtime_checkable
 class Engine(Runtime, Protocol):
-    """A runtime whose containers may stay while commands come and go in them: podman, docker. Pure."""
+    """A runtime whose containers can outlive the commands in them: podman, docker. Pure."""
 
     @property
     def agent(self) -> Path:
-        """The command that starts another in the container of a host, called from a container as ssh is."""
+        """Return the command that starts another in a host's container, called from a container as ssh is."""
         ...
 
     def start(self, platform: Platform, container: str, binds: Sequence[str]) -> Invocation:
-        """Return what starts the long-lived container of that name, with further `binds`, and returns."""
+        """Return the command that starts the long-lived container `container` with `binds`, and returns."""
         ...
 
     def enter(self, program: Invocation, platform: Platform, container: str, folder: str) -> Invocation:
-        """Return what runs `program` in that container, in `folder`."""
+        """Return the command that runs `program` in that container, in `folder`."""
         ...
 
     def agent_environment(
@@ -111,21 +114,21 @@ class Engine(Runtime, Protocol):
     ) -> dict[str, str]:
         """Return the variables by which `agent` finds the containers, named `prefix` and the host's name.
 
-        The site's own `agent` gets it to the host.
+        The site's own `agent` is the way to the host.
         """
         ...
 
     def find(self, platform: Platform) -> tuple[str, ...]:
-        """Return what prints a line for each container of Tare, running or not: its id and its labels.
+        """Return the command that prints a line for each container of Tare, running or not: id and labels.
 
-        One of these is CONTAINER_LABEL.
+        One of the labels is CONTAINER_LABEL.
         """
         ...
 
     def remove(self, platform: Platform, containers: Sequence[str]) -> tuple[str, ...]:
-        """Return what ends and removes containers by their names or ids; it may fail where one is gone."""
+        """Return the command that ends and removes containers by name or id; it may fail if one is gone."""
         ...
 
     def identify(self, platform: Platform) -> tuple[str, ...]:
-        """Return what prints the digest of the platform's image; nothing where it has none."""
+        """Return the command that prints the digest of the platform's image; nothing if it has none."""
         ...

@@ -1,10 +1,10 @@
-"""What every part of Tare writes its log with: a standard logger, and named fields beside the message.
+"""The log of all parts of Tare: a standard logger, with named fields in addition to the message.
 
     _LOG = log.of("slurm")
     _LOG.info("submitted", extra=fields(job=number, case=case.id))
 
-A message is the same words each time, what differs is a field: so a log can be searched. Nothing is written
-until a handler is added, as `tare run -v` does; secrets are taken out there (see store.log).
+A message always has the same words; what differs is in the fields. So a log can be searched. Nothing is
+written until a handler is added, as `tare run -v` does; the handler removes secrets (see storage.log).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 ROOT = "tare"
 
 Value = str | int | float | bool | Sequence[str] | None
-"""What a field may hold; a sequence is the words of a command, or names."""
+"""The type of a field; a sequence holds the words of a command, or names."""
 
 
 def of(source: str) -> logging.Logger:

@@ -1,7 +1,8 @@
-"""What an interval of a ratio shows: that it differs from 1, or that it is as good as 1 within a margin.
+"""Test what an interval of a ratio shows: a difference from 1, or equivalence to 1 within a margin.
 
-Every verdict is drawn with these, of one interval or of an array of them. The margin is symmetric on the log
-scale, so that swapping the sides of a ratio changes nothing. Without an interval (NaN), nothing is shown.
+Every verdict is drawn with these functions, which take one interval or an array of them. The margin is
+symmetric on the log scale, so that swapping the sides of a ratio changes nothing. A missing interval (NaN)
+shows nothing.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ if TYPE_CHECKING:
 
 
 def margin_ends(margin: float) -> tuple[float, float]:
-    """Return the least and the largest ratio that count as equivalent: 1/(1 + margin) and 1 + margin."""
+    """Return the smallest and the largest ratio that count as equivalent: 1/(1 + margin) and 1 + margin."""
     return 1 / (1 + margin), 1 + margin
 
 
 def excludes_one(low: Floats, high: Floats) -> Mask:
-    """Return which intervals show a difference: those that 1 does not lie in."""
+    """Return which intervals show a difference: those that do not contain 1."""
     return (low > 1) | (high < 1)
 
 
 def are_within(low: Floats, high: Floats, margin: float) -> Mask:
-    """Return which intervals lie wholly within the margin, its ends included: they show equivalence."""
+    """Return which intervals lie wholly within the margin, including its ends: they show equivalence."""
     least, most = margin_ends(margin)
     return (low >= least) & (high <= most)
 
@@ -39,6 +40,6 @@ def is_within(low: float, high: float, margin: float) -> bool:
 
 
 def is_beyond(low: float, high: float, margin: float) -> bool:
-    """Return whether an interval lies wholly outside the margin: it shows that there is no equivalence."""
+    """Return whether an interval lies wholly outside the margin, which shows that there is no equivalence."""
     least, most = margin_ends(margin)
     return high < least or low > most

@@ -1,4 +1,4 @@
-"""What was derived from a value that does not change, kept beside it."""
+"""A cache of what was derived from a value that does not change."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ T = TypeVar("T")
 
 
 class Memo:
-    """Results by question; a question begins with the function that asks it, so that none are alike."""
+    """Results by question; a question begins with the function that asks it, so that no two are alike."""
 
     def __init__(self) -> None:
         self._found: dict[Hashable, object] = {}
 
     def get(self, question: Hashable, find: Callable[[], T]) -> T:
-        """Return what `find` finds; it is called once for each `question`."""
+        """Return the result of `find`, which is called once for each `question`."""
         if question not in self._found:
             self._found[question] = find()
         return cast("T", self._found[question])

@@ -1,4 +1,4 @@
-"""Packets of one interface by their sizes."""
+"""Counts of the packets of an interface by size."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ _MOST_PEAKS = 8
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    """The packets of one host's interface: pairs of size in bytes and count, with their Ethernet header.
+    """The packets of one host's interface: pairs of size in bytes and count.
 
-    Besides `n_packets`, `n_dropped` came too fast to be counted. `fault` says why there are none, or not all.
-    `cpu_s` is what counting took of a core. Loopback has each packet in both directions.
-    Segmentation offload hands packets of up to 64 KiB to an interface, which are cut, if at all, beneath it.
+    Sizes include the Ethernet header.
+
+    `n_dropped` packets in addition to `n_packets` came too fast to be counted. `fault` says why there are no
+    counts, or not all. `cpu_s` is the CPU time of one core that counting took. Loopback has each packet in
+    both directions. With segmentation offload, an interface gets packets of up to 64 KiB, which are cut
+    beneath it, if at all.
     """
 
     interface: str = ""
@@ -35,7 +38,7 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(folder: Path) -> dict[str, Counted]:
-    """Return what hosts counted; empty where nobody did, or what is there cannot be read."""
+    """Return what hosts counted; empty where nothing was counted or the file cannot be read."""
     try:
         return msgspec.json.decode((folder / STORED).read_bytes(), type=dict[str, Counted])
     except (OSError, *NOT_JSON):
@@ -43,13 +46,13 @@ def read(folder: Path) -> dict[str, Counted]:
 
 
 def faults(folders: Iterable[Path]) -> Counter[str]:
-    """Return why packets of some attempts were not counted, or not all, and of how many."""
+    """Return the reasons why packets were not counted, or not all, with the number of attempts for each."""
     counted = (read(folder).values() for folder in folders)
     return Counter(why for hosts in counted for why in {one.fault for one in hosts if one.fault})
 
 
 def by_power_of_two(sizes: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Return counts by the power of two that sizes do not exceed: 1500 bytes count under 2048."""
+    """Return counts by power of two, as upper bound of the sizes: 1500 bytes count under 2048."""
     found: dict[int, int] = {}
     for size, n in sizes:
         bin_ = 1 << max(size - 1, 0).bit_length()
@@ -58,7 +61,7 @@ def by_power_of_two(sizes: Iterable[tuple[int, int]]) -> dict[int, int]:
 
 
 def peaks(sizes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the sizes that at least one packet in a hundred has, the most frequent first."""
+    """Return the sizes of at least one packet in a hundred, most frequent first; at most eight."""
     found = sorted(sizes, key=lambda pair: (-pair[1], pair[0]))
     total = sum(n for _, n in found)
     return [(size, n) for size, n in found[:_MOST_PEAKS] if n >= _LEAST_SHARE * total]

@@ -18,20 +18,20 @@ from tare.core.values import Scalar, Settings
 from tare.core.workload import Fom, ParameterKind, written
 
 MOST_RUNS = 10_000_000
-"""Planned runs that can be held and accounted for; at one second each they take four months."""
+"""The most planned runs that fit in memory; at one second each they take four months."""
 
 
 class Edition(enum.IntEnum):
-    """The rules by which a plan's cases were made: a campaign goes on by those that it was begun with."""
+    """The rules by which a plan's cases were made; a campaign keeps those that it began with."""
 
     ASKED = 1
-    """Version 0.1.0: the layout of a case is what the study asks for, unbound where it says nothing."""
+    """Version 0.1.0: the layout of a case is what the study asks for, unbound unless the study binds it."""
     USED = 2
     """The layout of a case is what its workload starts; ranks are bound by default where they fit."""
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """Cases that a study leaves out: on which condition, why, and how many.
+    """Cases that a study leaves out: by which condition, why, and how many.
 
     `because` is empty where no reason is given.
     """
@@ -42,15 +42,18 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What a campaign will do. `varied` names the settings that differ between cases, `sizes` those in bytes.
+    """What a campaign will do.
 
-    `foms` holds the figures of merit by workload, `kinds` of what kind the parameters of each are. `links`,
-    by network, and `peaks` are the bounds of figures.
-    `derived` names by workload the settings that the study leaves to be derived, such as the ranks where it
-    gives nodes and ranks per node; `together` the settings that the levels of one factor make together.
-    `sending` names the workloads whose data are what ranks send each other over the network of their case;
-    None where that is not known, as in campaigns of version 0.1.0. `notes` are what a user should know of how
-    the cases came about, each with its place in the study; `left_out` what its conditions leave out.
+    - `varied` names the settings that differ between cases, `sizes` those in bytes.
+    - `foms` holds the figures of merit by workload, `kinds` the kinds of each workload's parameters.
+    - `links`, by network, and `peaks` are the bounds of figures.
+    - `derived` names, by workload, the settings that the study leaves to be derived, such as the ranks where
+      it gives nodes and ranks per node.
+    - `together` names the settings that the levels of one factor set together.
+    - `sending` names the workloads whose data are what ranks send each other over their case's network; None
+      where that is not known, as in campaigns of version 0.1.0.
+    - `notes` are what a user should know about how the cases were made, each with its place in the study.
+    - `left_out` is what the study's conditions leave out.
     """
 
     study: str
@@ -81,14 +84,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def n_runs(self) -> int:
-        """Return how many measured runs it takes at least; more where `repeats` may go on."""
+        """Return the smallest number of measured runs; `repeats` may allow more."""
         return len(self.cases) * self.repeats.min
 
     def order(self, block: int) -> tuple[Case, ...]:
         """Return every case once, in the random order of `block` (a randomised complete block).
 
-        Cases are sorted by a keyed hash rather than shuffled, so that a campaign that grows keeps
-        the order of what it has.
+        Cases are sorted by a keyed hash rather than shuffled, so that a campaign that gets more cases keeps
+        the order of those it has.
         """
         key = f"{self.seed}:{block}".encode()
 
@@ -98,11 +101,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple(sorted(self.cases, key=rank))
 
     def reference_of(self, case: Case) -> Case | None:
-        """Return the case that `case` is held against: the same but for the reference's settings.
+        """Return the case that `case` is compared with: the same except for the reference's settings.
 
-        What follows from those may differ, too: settings that the study derives, and those that one factor
-        makes together with them. Of another workload, the parameters are its own. None for a reference case
-        itself, and where the plan has no such case, or several that are alike as much as any.
+        Settings that follow from those may differ, too: settings that the study derives, and settings that
+        one factor sets together with them. A case of another workload keeps its own parameters. None for a
+        reference case itself, and where the plan has no such case, or several that are equally similar.
         """
         if not self.reference or self.is_reference(case):
             return None
@@ -110,14 +113,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return exact or self._following(case)
 
     def _following(self, case: Case) -> Case | None:
-        """Return the reference that is like `case` in all that does not follow from the reference."""
+        """Return the reference that equals `case` in all settings that do not follow from the reference."""
         names = set(self.reference)
         free = names | {name for group in self.together if names & set(group) for name in group}
         workload = str(self.reference.get("workload", case.workload))
         free |= set(self.derived.get(case.workload, ())) | set(self.derived.get(workload, ()))
         near: dict[int, list[Case]] = {}
         if free == names and workload == case.workload:
-            return None  # then it would be the same but for the reference's settings, which was looked up
+            return None  # such a case was looked up before
         for one in self._references.get(workload, ()):
             ours, theirs = case.settings, one.settings
             fixed = ours.keys() | theirs.keys()
@@ -131,9 +134,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return best[0] if len(best) == 1 else None
 
     def across_workloads(self) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-        """Yield each workload that is held against another, with the figures that both have and those of one.
+        """Yield each workload that is compared with another: common figures, and figures of only one of them.
 
-        A figure is the same where its name and unit are. Nothing where the reference names no workload.
+        Figures are the same if their name and unit are. Yields nothing where the reference names no workload.
         """
         reference = str(self.reference.get("workload", ""))
         theirs = {(fom.name, fom.unit) for fom in self.foms.get(reference, ())}
@@ -149,7 +152,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return all(settings.get(name) == value for name, value in self.reference.items())
 
     def kind(self, name: str, workload: str | None = None) -> ParameterKind | None:
-        """Return of what kind a parameter is: that of `workload`, or of all workloads that have it."""
+        """Return the kind of a parameter: of `workload`, or of all workloads that have it if they agree."""
         if workload is not None and workload in self.kinds:
             return self.kinds[workload].get(name)
         found = {own[name] for own in self.kinds.values() if name in own}
@@ -158,7 +161,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return ParameterKind.BYTES if name in self.sizes else None
 
     def kinds_of(self, workload: str) -> Mapping[str, ParameterKind]:
-        """Return the kinds of the settings of `workload`, by name."""
+        """Return the kinds of the parameters of `workload`, by name."""
         return self.kinds.get(workload) or dict.fromkeys(self.sizes, ParameterKind.BYTES)
 
     def describe(self, case: Case) -> str:
@@ -174,7 +177,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def memo(self) -> Memo:
-        """Return what was derived from it so far: it does not change."""
+        """Return the cache of what was derived from the plan, which does not change."""
         return Memo()
 
     @cached_property

@@ -1,4 +1,4 @@
-"""How a network of a site reaches into the pods of a cluster."""
+"""How a network of a site is made available in the pods of a cluster."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Addressing(enum.StrEnum):
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True):
-    """A NetworkAttachmentDefinition to make: an interface on `master` (macvlan, ipvlan, host-device) or a
-    virtual function of the device plug-in's `resource` (sriov).
+    """A NetworkAttachmentDefinition that Tare makes.
 
-    `subnet` is what host-local and whereabouts give addresses from; `addresses` are those of static, one a
-    pod, in CIDR form. `mode` is the plug-in's own: bridge, l2 …
+    Its interface lies on `master` (macvlan, ipvlan, host-device), or is a virtual function of the device
+    plug-in's `resource` (sriov). host-local and whereabouts give addresses from `subnet`. `addresses` are for
+    static, one for each pod, in CIDR form. `mode` is the plug-in's own: bridge, l2 …
     """
 
     kind: AttachmentKind
@@ -44,11 +44,11 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PodNetwork(msgspec.Struct, frozen=True, kw_only=True):
-    """How a network reaches into pods; without any, it is the cluster's own pod network.
+    """How a network is made available in pods; by default, it is the cluster's own pod network.
 
     `is_host` puts pods into the network of their node. `attachment` is the NetworkAttachmentDefinition,
-    ``NAME`` or ``NAMESPACE/NAME``, that Multus adds as the network's interface; `definition` is what to make
-    of that name where Tare is to make it.
+    ``NAME`` or ``NAMESPACE/NAME``, that Multus adds as the network's interface. `definition` is its content
+    where Tare makes it.
     """
 
     is_host: bool = False

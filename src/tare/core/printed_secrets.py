@@ -1,4 +1,4 @@
-"""Hide secrets in what programs printed beside figures, and in why a run did or did not count."""
+"""Hide secrets in what programs printed with their figures, and in the reasons of attempts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ Hide = Callable[[str], str]
 
 
 def without_secrets(attempt: Attempt, hide: Hide) -> Attempt:
-    """Return `attempt` with what others said as `hide` makes it.
+    """Return `attempt` with `hide` applied to the texts that come from programs.
 
-    That are its reason, proofs of network and placement, words among coordinates and what is `printed`.
+    These are its reason, the evidence for network and placement, texts among coordinates, and what is
+    `printed`.
     """
-    hide = functools.cache(hide)  # a column has the same few words, perhaps a million times
+    hide = functools.cache(hide)  # a column may repeat the same few words a million times
     return msgspec.structs.replace(
         attempt,
         reason=hide(attempt.reason),
@@ -32,7 +33,7 @@ def without_secrets(attempt: Attempt, hide: Hide) -> Attempt:
 
 def _hidden(series: Series, hide: Hide) -> Series:
     if not any(column and isinstance(column[0], str) for column in series.at.values()):
-        return series  # as are most, of which there may be a million values
+        return series  # this is usual, and a series may have a million values
     at = {name: _words(column, hide) for name, column in series.at.items()}
     return msgspec.structs.replace(series, at=at)
 

@@ -1,8 +1,10 @@
-"""Put signs in the place of what others must not read: names of hosts, projects and people, paths.
+"""Replace by pseudonyms what others must not read: names of hosts, projects and people, and paths.
 
-What a site knows has no form that tells it, so that it is told: a word, or a pattern between slashes. The
-same word has the same sign all through a campaign, so that a report stays readable. Patterns are matched by
-an engine whose time is linear (Rust's regex), whatever pattern and text are.
+Such names have no common form, so a user gives them: as words, or as patterns between slashes. The same word
+has the same pseudonym in the whole campaign, so that a report stays readable. Patterns are matched in linear
+time (Rust's regex), for any pattern and text::
+
+    Pseudonyms(("acme", "/node[0-9]+/"), key).text("acme on node12")
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ from tare.core.redaction import redact_text, redact_variables, redact_words
 MOST_ENTRIES, LONGEST_ENTRY = 1000, 500
 _SHORTEST_WORD = 2
 _FIRST_MARK, _LAST_MARK = 0xF0000, 0xFFFFD
-"""Private characters (plane 15) that stand for signs until all is replaced: no entry takes a sign apart."""
+"""Private characters (plane 15) that stand for pseudonyms until all is replaced.
+
+So no entry matches a part of a pseudonym.
+"""
 
 _MARKS = re.compile(f"[{chr(_FIRST_MARK)}-{chr(_LAST_MARK)}]")
 _BETWEEN = re.compile("\ue000(.*?)\ue001", re.DOTALL)
@@ -27,29 +32,29 @@ _WHY = re.compile(r"^error: (.*)", re.MULTILINE)
 
 
 class Pseudonyms(msgspec.Struct, frozen=True):
-    """What to replace: `entries` are words, in any case of letters, or patterns such as ``/node[0-9]+/``.
+    """What to replace: `entries` are words, in upper or lower case, or patterns such as ``/node[0-9]+/``.
 
-    A word has the number of its place among the entries; what a pattern matches has a sign of its own each,
-    which `key` makes: who does not know that cannot try names until one fits.
+    The pseudonym of a word has the number of its place among the entries. Each text that a pattern matches
+    gets a pseudonym of its own, a hash with `key`: without the key, nobody can try names until one fits.
     """
 
     entries: tuple[str, ...] = ()
     key: str = ""
 
     def text(self, text: str) -> str:
-        """Return `text` with signs, and without what looks like a secret."""
+        """Return `text` with pseudonyms, and without what looks like a secret."""
         return redact_text(self.only(text))
 
     def argv(self, words: Sequence[str]) -> list[str]:
-        """Return the words of a command with signs, and without what looks like a secret."""
+        """Return the words of a command with pseudonyms, and without what looks like a secret."""
         return redact_words([self.only(word) for word in words])
 
     def variables(self, env: Mapping[str, str]) -> dict[str, str]:
-        """Return environment variables with signs, and without what looks like a secret."""
+        """Return environment variables with pseudonyms, and without what looks like a secret."""
         return redact_variables({self.only(name): self.only(value) for name, value in env.items()})
 
     def only(self, text: str) -> str:
-        """Return `text` with signs; what looks like a secret stays."""
+        """Return `text` with pseudonyms; what looks like a secret stays."""
         if not self.entries or not text:
             return text
         found: list[str] = []
@@ -75,7 +80,7 @@ NO_SIGNS = Pseudonyms()
 
 
 def fault_of(entry: str) -> str | None:
-    """Return what is wrong with an entry, with the cure; None where nothing is."""
+    """Return what is wrong with an entry, with the cure; None for a valid one."""
     if len(entry) > LONGEST_ENTRY:
         return f"is longer than {LONGEST_ENTRY} characters; give several shorter ones"
     if is_pattern(entry):
@@ -91,7 +96,7 @@ def is_pattern(entry: str) -> bool:
 
 
 def merged(*lists: Iterable[str]) -> tuple[str, ...]:
-    """Return entries in their order, each once: what came first keeps its number."""
+    """Return entries in their order, each once, so that earlier entries keep their numbers."""
     return tuple(dict.fromkeys(entry for entries in lists for entry in entries))
 
 
@@ -125,7 +130,7 @@ def _patterns(entries: tuple[str, ...]) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=64)
 def _words(entries: tuple[str, ...]) -> tuple[re.Pattern[str], Callable[[str], int]] | None:
-    """Return what finds any word, and what tells its number; None without words."""
+    """Return a pattern that matches any word, and a function for a word's number; None without words."""
     numbers = {entry.casefold(): at for at, entry in enumerate(entries, 1) if not is_pattern(entry)}
     if not numbers:
         return None
@@ -141,7 +146,7 @@ def _words(entries: tuple[str, ...]) -> tuple[re.Pattern[str], Callable[[str], i
 
 
 def _whole(word: str) -> str:
-    """Return the pattern of a word that is no part of a longer one: ``n1`` is not in ``n10`` or ``bin1``."""
+    """Return a pattern of a word that is not part of a longer one: ``n1`` is not in ``n10`` or ``bin1``."""
     return f"{_edge(word[0], '<!')}{re.escape(word)}{_edge(word[-1], '!')}"
 
 

@@ -1,4 +1,4 @@
-"""Which rank a process is: one shell function, which every script that ranks run begins with. Pure."""
+"""The shell function that finds the rank of a process; every script that ranks run begins with it. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tare.core.errors import UsageError
 
 
 def with_rank(script: str) -> str:
-    """Return `script` behind the function ``find_rank``, which sets ``rank`` (see ranks.sh).
+    """Return `script` after the function ``find_rank``, which sets ``rank`` (see ranks.sh).
 
-    A launcher of another package may set a variable that no MPI here does: its `rank_variables` come first.
+    A launcher of another package may set a variable that no MPI here sets: its `rank_variables` come first.
     """
     text = Path(__file__).with_name("ranks.sh").read_text()
     for name in _rank_variables():
@@ -23,5 +23,5 @@ def with_rank(script: str) -> str:
 
 def _rank_variables() -> Iterator[str]:
     for plugin in installed("tare.launchers").values():
-        with contextlib.suppress(UsageError):  # who asks for that launcher is told
+        with contextlib.suppress(UsageError):  # a platform with that launcher reports the fault
             yield from getattr(load(plugin), "rank_variables", ())

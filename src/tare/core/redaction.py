@@ -1,7 +1,11 @@
 """Hide what looks like a secret in commands, environments and output, before others see them.
 
-By form: tokens of well-known makers, private keys, passwords in URLs, what follows an option or stands
-behind a name that speaks of a secret, and long words in which letters and digits change as by chance.
+Secrets are recognised by their form:
+
+- tokens of well-known makers, private keys, and passwords in URLs
+- the value after an option or name that usually has a secret
+- long words in which letters and digits alternate as if drawn by chance
+
 Hashes in hexadecimal, versions, paths, masks of CPUs and lists of hosts stay. A secret without such a form
 stays too.
 """
@@ -19,7 +23,7 @@ HIDDEN = "(hidden)"
 WELL_KNOWN = (
     "^(A[KS]IA|AIza|ya29[.]|pypi-AgE|[rs]k_live_|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sk-|hf_|eyJ)"
 )
-"""How the tokens of well-known makers begin; the last are JSON Web Tokens."""
+"""The beginnings of tokens of well-known makers; the last one is that of JSON Web Tokens."""
 
 _NAME = (
     r"(?:[\w.-]{0,60}[_.-])?(?:\w{0,20}passw(?:or)?d|\w{0,20}passphrase|pwd|passwd|secret|token|jwt|credentials?|cookie|psk|pat|"
@@ -32,7 +36,7 @@ _KEY = re.compile(
     r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*\Z",
     re.DOTALL,
 )
-"""A private key; also what is left of one where a piece of output begins or ends within it."""
+"""A private key, or the rest of one where a piece of output begins or ends within it."""
 _URL = re.compile(r"(://[^\s/:@'\"]{0,80}:)[^\s'\"]{0,400}(@)")
 _BEARER = re.compile(
     r"(\b(?:authorization\s*[:=]\s*)?(?:bearer|basic)\s+)(?=\S*[\d=_.-])[\w.~+/=-]{8,}", re.IGNORECASE
@@ -57,20 +61,23 @@ _MYSQL = re.compile(
 _TOKEN = re.compile(rf"(?<![\w-]){WELL_KNOWN[1:]}[\w.-]{{12,}}")
 _LONG = re.compile(r"(?<![\w+/.-])(?<!sha256:)(?<!SHA256:)(?<!sha512-)[A-Za-z0-9+/_-]{24,}={0,2}(?![\w.])")
 _PLACE = re.compile(r"[/~$({<]|\(hidden\)|\d{1,6}$|(?:true|false|yes|no|none|null|env)$", re.IGNORECASE)
-"""How a value begins, or what it is, that is a path, a place for a value, or a count, and no secret."""
+"""Values that are not secrets, or their beginnings: paths, placeholders, numbers and simple words."""
 
 _BARE = re.compile(r"[\"']?key[\"']?:\s*", re.IGNORECASE)
 _LIKE_A_KEY = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[^.]{12,}")
-"""``key: rank.sh`` of a manifest is a name, ``key: ccf56aa3b9383ffa`` is none."""
+"""In a manifest, ``key: rank.sh`` is a name, while ``key: ccf56aa3b9383ffa`` is a secret."""
 
 _SHORTEST, _AWS_LENGTH = 24, 40  # the secret keys of AWS may hold slashes
 _LEAST_ENTROPY = 3.8
 _LEAST_CHANGES, _LEAST_OF_AWS = 0.42, 0.34
 _SIGN = re.compile(r"[_-]")
 _LONGEST_OF_NAMES = 12
-"""Characters between signs: names of files have shorter ones, as ``fio_randwrite_1GB_4k_d1_th1_direct``."""
+"""The length of a part between ``_`` or ``-`` from which it may be a secret.
+
+Parts of file names are shorter, as in ``fio_randwrite_1GB_4k_d1_th1_direct``.
+"""
 _MOST_PARTS = 4
-"""Of a word with slashes that is no path."""
+"""The most parts of a word with slashes that is not a path."""
 
 
 def redact_text(text: str) -> str:
@@ -86,7 +93,7 @@ def redact_text(text: str) -> str:
 
 
 def redact_words(argv: Sequence[str]) -> list[str]:
-    """Return the words of a command without what looks like a secret, also behind an option for one."""
+    """Return the words of a command without what looks like a secret, such as the value of an option."""
     told: list[str] = []
     for word in argv:
         before = told[-1] if told else ""
@@ -109,7 +116,7 @@ def redact_words(argv: Sequence[str]) -> list[str]:
 
 
 def redact_variables(env: Mapping[str, str]) -> dict[str, str]:
-    """Return environment variables, whose names stay, without values that look like a secret."""
+    """Return environment variables without values that look like a secret; the names stay."""
     return {
         name: HIDDEN
         if _SECRET_NAME.fullmatch(name) and value and not _PLACE.match(value)
@@ -119,7 +126,7 @@ def redact_variables(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _of_program(word: str, before: Sequence[str]) -> str:
-    """Return ``-pPASSWORD`` of a program that takes one in this form, hidden; empty for other programs."""
+    """Return an option such as ``-pPASSWORD`` with its password hidden; empty if the program has none."""
     if word.startswith("-p") and _calls(before, "mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass"):
         return f"-p{HIDDEN}"
     if word.startswith("-u") and ":" in word and _calls(before, "curl", "wget"):
@@ -140,7 +147,7 @@ def _hide_value(found: re.Match[str]) -> str:
 
 
 def _hide_random(found: re.Match[str]) -> str:
-    """Return a long word without what is drawn by chance in it: of a path only that part."""
+    """Return a long word with its random parts hidden; in a path, only those parts."""
     word = found[0]
     if "/" not in word or _is_random(word):
         return HIDDEN if _is_random(word) else word
@@ -148,9 +155,10 @@ def _hide_random(found: re.Match[str]) -> str:
 
 
 def _is_random(word: str) -> bool:
-    """Return whether a word looks drawn by chance: by entropy, and how often characters change kind.
+    """Return whether a word looks random, by its entropy and how often characters change kind.
 
-    Names of files and jobs are words between signs, and change their kind there: signs are left out.
+    Names of files and jobs consist of words between ``_`` and ``-``, and change kind there: those characters
+    do not count.
     """
     word = word.rstrip("=")
     if len(word) < _SHORTEST or max(map(len, _SIGN.split(word))) < _LONGEST_OF_NAMES:
@@ -169,7 +177,7 @@ def _is_random(word: str) -> bool:
 
 
 def _is_base64(word: str, parts: Sequence[str]) -> bool:
-    """Return whether a word with slashes may be base64 (RFC 4648, 4) rather than a path, which has words."""
+    """Return whether a word with slashes may be base64 (RFC 4648, 4) rather than a path of words."""
     is_plain = bool(parts[0]) and not _SIGN.search(word)
     is_rare = len(parts) <= max(_MOST_PARTS - 1, len(word) / 10)
     return is_plain and is_rare and all(_changes(_kinds(one)) >= 0.3 for one in parts if len(one) > 5)

@@ -1,9 +1,10 @@
-"""Read and write what lies in a folder that somebody else may have filled.
+"""Read and write in a folder that another person or program may have filled.
 
-A campaign may come by mail, and its programs write into it what they like. So everything in it is opened
-step by step from the descriptor of its folder (openat(2)), without following a symbolic link, and only if it
-is a regular file or a folder: nothing outside is read or written, and no pipe is waited for. What is read has
-a limit, also while it is unpacked. What is written appears whole (rename(2)), in place of what had its name.
+A campaign may come by mail, and its programs can write anything into it. So everything in it is opened step
+by step from the descriptor of its folder (openat(2)), without following a symbolic link, and only if it is a
+regular file or a folder. So nothing outside is read or written, and nothing waits for a pipe. What is read
+has a size limit, also while it is unpacked. A written file appears as a whole (rename(2)), and replaces what
+had its name.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 from tare.core.units import format_bytes
 
 MOST_BYTES = 256 * 1024 * 1024
-"""What is read of one file unless its caller says otherwise; of a compressed one, after unpacking."""
+"""The most bytes read of one file unless its caller gives a limit; of a compressed one, after unpacking."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -39,11 +40,11 @@ _KINDS = {
 
 
 class SafeFolder:
-    """A name below `root`, such as that of a file in a campaign folder, which need not be there.
+    """A name below `root`, such as that of a file in a campaign folder; the file need not exist.
 
-    `root` itself is the user's word: links on the way to it are followed. Each part of the name is one entry
-    of a folder: ``..``, an empty part and a NUL are refused. Whatever goes wrong is an OSError, whose
-    `strerror` says what is wrong in words, and whose `filename` says with what.
+    `root` itself is given by the user: links on the way to it are followed. Each part of the name is one
+    entry of a folder: ``..``, an empty part and a NUL are refused. All errors are OSError: `strerror` says
+    what is wrong in words, and `filename` says with which file.
     """
 
     __slots__ = ("parts", "root")
@@ -65,36 +66,36 @@ class SafeFolder:
 
     @property
     def path(self) -> Path:
-        """Return the path for messages, and for programs; whoever opens it follows links."""
+        """Return the path for messages and for programs; opening it follows links."""
         return self.root.joinpath(*self.parts)
 
     def is_file(self) -> bool:
-        """Return whether a regular file is there, reached without a link."""
+        """Return whether a regular file has this name and is reached without a link."""
         return self._kind() == stat.S_IFREG
 
     def is_folder(self) -> bool:
-        """Return whether a folder is there, reached without a link."""
+        """Return whether a folder has this name and is reached without a link."""
         return self._kind() == stat.S_IFDIR
 
     def exists(self) -> bool:
-        """Return whether anything has this name, be it a link."""
+        """Return whether anything has this name, including a link."""
         return self._kind() is not None
 
     def names(self, pattern: str = "*") -> list[str]:
-        """Return what the folder holds, sorted, as far as it matches `pattern` (fnmatch)."""
+        """Return the names in the folder that match `pattern` (fnmatch), sorted."""
         with self._opened_folder() as folder:
             return sorted(fnmatch.filter(os.listdir(folder), pattern))  # noqa: PTH208  # of a descriptor
 
     def files(self, pattern: str = "*") -> list[SafeFolder]:
-        """Return the regular files whose names match `pattern`, sorted; none where nothing can be listed."""
+        """Return the regular files whose names match `pattern`, sorted; none if listing the folder fails."""
         return [self / name for name in fnmatch.filter(self._listed(is_folders=False), pattern)]
 
     def folders(self) -> list[SafeFolder]:
-        """Return the folders in the folder, sorted, without links; none where nothing can be listed."""
+        """Return the folders in the folder, sorted, without links; none if the folder cannot be listed."""
         return [self / name for name in self._listed(is_folders=True)]
 
     def open(self, flags: int = os.O_RDONLY) -> int:
-        """Return a descriptor of the file, opened with `flags` of open(2), which the caller closes."""
+        """Return a descriptor of the file, opened with `flags` of open(2); the caller closes it."""
         with self._opened_parent() as parent:
             try:
                 descriptor = os.open(self.name, flags | _FILE, 0o666, dir_fd=parent)
@@ -111,11 +112,11 @@ class SafeFolder:
         return descriptor
 
     def reader(self) -> io.BufferedReader:
-        """Return the file, opened to read, for a reader that takes no more of it than it can hold."""
+        """Return the file, opened to read, for a caller that limits how much it reads."""
         return io.BufferedReader(io.FileIO(self.open(), "rb"))
 
     def read(self, limit: int = MOST_BYTES) -> bytes:
-        """Return the whole file. Raises OSError (EFBIG) where it has more than `limit` bytes."""
+        """Return the whole file. Raises OSError (EFBIG) if it has more than `limit` bytes."""
         with self.reader() as file:
             if os.fstat(file.fileno()).st_size > limit:
                 raise self._too_large(limit)
@@ -125,7 +126,10 @@ class SafeFolder:
         return data
 
     def unpack(self, limit: int = MOST_BYTES) -> bytes:
-        """Return what a gzip file (RFC 1952) holds. Raises OSError: EFBIG above `limit` bytes, EBADMSG."""
+        """Return the content of a gzip file (RFC 1952).
+
+        Raises OSError: EFBIG above `limit` bytes, EBADMSG.
+        """
         try:
             with self.reader() as file, gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
                 data = unpacked.read(limit + 1)
@@ -136,14 +140,15 @@ class SafeFolder:
         return data
 
     def create(self) -> int:
-        """Return a descriptor of a new, empty file in place of what had its name; the caller closes it."""
+        """Return a descriptor of a new, empty file that replaces what had its name; the caller closes it."""
         self.remove()
         return self.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL)
 
     def replace(self, data: bytes, *, is_synced: bool = True) -> None:
-        """Write the file, which is whole or not there, in place of what had its name, be it a link.
+        """Write the file as a whole or not at all; it replaces what had its name, including a link.
 
-        The folder is made if need be. When `is_synced`, it is on the disk when this returns (fsync(2)).
+        The folder is made if necessary. When `is_synced`, the file is on the disk when this returns
+        (fsync(2)).
         """
         SafeFolder(self.root, *self.parts[:-1]).make_folder()
         with self._opened_parent() as parent:
@@ -165,19 +170,19 @@ class SafeFolder:
                 raise
 
     def link(self, target: Path) -> None:
-        """Make it another name of the file `target` (link(2)), in place of what had its name."""
+        """Make it another name of the file `target` (link(2)); it replaces what had its name."""
         SafeFolder(self.root, *self.parts[:-1]).make_folder()
         self.remove()
         with self._opened_parent() as parent:
             os.link(target, self.name, dst_dir_fd=parent, follow_symlinks=False)
 
     def rename(self, name: str) -> None:
-        """Give the file another name in its folder, in place of what had it (rename(2))."""
+        """Give the file another name in its folder; it replaces what had that name (rename(2))."""
         with self._opened_parent() as parent:
             os.rename(self.name, _parts(name)[0], src_dir_fd=parent, dst_dir_fd=parent)
 
     def make_folder(self, *, is_fresh: bool = False) -> None:
-        """Make the folder, and those above it. Raises FileExistsError where `is_fresh` and it is there."""
+        """Make the folder and its parents. Raises FileExistsError if `is_fresh` and the folder exists."""
         for length in range(len(self.parts) + 1):
             one = SafeFolder(self.root, *self.parts[:length])
             if not length:
@@ -193,14 +198,14 @@ class SafeFolder:
             pass  # what is there is a folder, and no link
 
     def remove(self) -> None:
-        """Remove the file, or the link itself; nothing where it is not there."""
+        """Remove the file, or the link itself; do nothing if it does not exist."""
         with contextlib.suppress(FileNotFoundError), self._opened_parent() as parent:
             os.unlink(self.name, dir_fd=parent)
 
     def restore_rights(self) -> None:
-        """Let its owner list, enter and write the folder, and those on the way to it, where they are there.
+        """Give the owner the rights to list, enter and write the folder and its parents, where they exist.
 
-        A program may have taken its own user's rights away (chmod(2)). Links are left alone.
+        A program may have removed its own user's rights (chmod(2)). Links are left alone.
         """
         own = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
         with contextlib.ExitStack() as opened, contextlib.suppress(OSError):
@@ -215,7 +220,7 @@ class SafeFolder:
                     opened.callback(os.close, folder)
 
     def status(self) -> os.stat_result:
-        """Return what lstat(2) tells of it."""
+        """Return its status, as lstat(2) does."""
         with self._opened_parent() as parent:
             try:
                 return os.stat(self.name, dir_fd=parent, follow_symlinks=False)
@@ -265,7 +270,7 @@ class SafeFolder:
             yield parent
 
     def _told(self, error: OSError, parent: int) -> OSError:
-        """Return `error` with this name, and with what stands there where that is the cause."""
+        """Return `error` with this name, and with the kind of file that has the name if that is the cause."""
         if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EISDIR, errno.EMLINK}:
             with contextlib.suppress(OSError):
                 kind = stat.S_IFMT(os.stat(self.name, dir_fd=parent, follow_symlinks=False).st_mode)

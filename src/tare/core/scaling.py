@@ -1,4 +1,4 @@
-"""How a workload goes with the number of nodes, ranks or threads: what the statistics say."""
+"""How a workload scales with the number of nodes, ranks or threads: the results of the statistics."""
 
 from __future__ import annotations
 
@@ -12,34 +12,36 @@ from tare.core.workload import Better
 
 
 class ScalingKind(enum.StrEnum):
-    """Whether the problem stays as it is, or grows with the scale."""
+    """Whether the problem keeps its size, or grows with the scale."""
 
     STRONG = "strong"
     WEAK = "weak"
 
 
 class ScalingResult(enum.StrEnum):
-    """What deserves a name at one scale."""
+    """A remarkable result at one scale."""
 
     NEGATIVE = "negative"
-    """Less throughput than at the scale before."""
+    """Less throughput than at the previous scale."""
     SUPER_LINEAR = "super-linear"
     """An efficiency above 1."""
 
 
 class Remark(msgspec.Struct, frozen=True, gc=False):
-    """A finding. It is certain where its whole interval says so, and not where there is no interval."""
+    """A remark on one scale. It is certain if the whole interval shows it; without an interval it is not."""
 
     finding: ScalingResult
     is_certain: bool
 
 
 class ScalingPoint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One scale of a curve; what was not measured is None, never interpolated.
+    """One scale of a curve; values that were not measured are None, never interpolated.
 
-    `value` is the figure of merit. `speedup` is the throughput over that at the reference scale (in
-    weak scaling the scaled speedup), `efficiency` is speedup · p_ref / p, and `gain` the throughput over
-    that at the measured scale before. `case` is None where the plan has none at this scale.
+    - `value` is the figure of merit.
+    - `speedup` is the throughput divided by that at the reference scale (in weak scaling the scaled speedup).
+    - `efficiency` is speedup · p_ref / p.
+    - `gain` is the throughput divided by that at the previous measured scale.
+    - `case` is None where the plan has no case at this scale.
     """
 
     scale: float
@@ -66,12 +68,12 @@ class Law(enum.StrEnum):
 
 
 class LawFit(msgspec.Struct, frozen=True, kw_only=True):
-    """A law that was fitted to a curve, or in `refusal` why it was not.
+    """A law fitted to a curve; or `refusal` says why it was not fitted.
 
-    `parameters` are ``sigma`` and, for the USL, ``kappa``; `gamma` is the throughput at p = 1. `misfit` is
+    `parameters` are ``sigma`` and, for the USL, ``kappa``. `gamma` is the throughput at p = 1. `misfit` is
     the largest relative deviation of a measured scale from the law, `r_squared` that of log throughput.
-    `knee` is the scale of greatest throughput, √((1 − σ)/κ); its high end is None where the data do
-    not exclude that throughput grows for ever.
+    `knee` is the scale of greatest throughput, √((1 − σ)/κ). Its high end is None where the data do not
+    exclude that throughput grows for ever.
     """
 
     law: Law
@@ -96,11 +98,11 @@ class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ScalingCurve(msgspec.Struct, frozen=True, kw_only=True):
-    """One workload on one side along `along`, such as ``nodes``, with all other settings fixed.
+    """One workload of one variant along `along`, such as ``nodes``, with all other settings fixed.
 
-    `settings` are those of the fixed settings that vary in the study, `at` the coordinates of the figure
-    of merit. `held` says what is the same at all scales of a weak scaling, such as ``nex²/ranks``. `p_ref` is
-    the scale that speedups refer to; None where it was not measured, and `note` says so.
+    `settings` are those of the fixed settings that vary in the study. `at` holds the coordinates of the
+    figure of merit. `held` says what is the same at all scales of a weak scaling, such as ``nex²/ranks``.
+    `p_ref` is the scale that speedups refer to; None where it was not measured, and `note` says so.
     """
 
     workload: str
@@ -126,5 +128,5 @@ class ScalingCurve(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def knee(self) -> Bounded | None:
-        """Return the scale of greatest throughput that the USL sees, if it was fitted and has one."""
+        """Return the scale of greatest throughput according to the USL, if it was fitted and has one."""
         return next((fit.knee for fit in self.fits if fit.law is Law.USL), None)

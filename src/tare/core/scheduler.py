@@ -1,4 +1,4 @@
-"""A batch system: what it takes, and what it tells of what became of it."""
+"""The protocol of batch systems: the tasks that they take, and the job results that they return."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ NodeFiles = Mapping[str, Mapping[str, str]]
 """Small files of nodes, such as /proc/net/dev: their text by node and path."""
 
 OnWait = Callable[[Collection[str], str], None]
-"""Is called with names of tasks and what they wait for, in a sentence; an empty one when they go on."""
+"""A function that takes names of tasks and, in a sentence, what they wait for; empty when they continue."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One program of a task; its output goes to these files of the task's folder.
+    """One program of a task; its output goes to the files `stdout` and `stderr` in the task's folder.
 
-    `is_mpi` says that its command starts ranks; `is_pair` that of two ranks the first serves the second.
+    `is_mpi` is true if its command starts ranks. `is_pair` is true if it has two ranks, of which the first
+    serves the second.
     """
 
     name: str
@@ -36,28 +37,30 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedSampler(msgspec.Struct, frozen=True):
-    """What watches the nodes of a task: a Python program on a file system that they share."""
+    """The sampler for the nodes of a task: a Python program on a file system that they share."""
 
     program: Path
     period_s: float
 
 
 class SharedCounter(msgspec.Struct, frozen=True):
-    """What counts packets on an interface of a task's nodes: a Python program, as a sampler is one."""
+    """The packet counter for an interface of a task's nodes: a Python program, as the sampler is."""
 
     program: Path
     interface: str
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt, as a batch system takes it: steps in order, until one fails.
+    """An attempt as a batch system takes it: steps that run in order, until one fails.
 
-    `name` is unique to the attempt, and made of letters, digits, '.' and '-'. `folder` lies on a file system
-    that the nodes share, or the scheduler brings its files to the nodes and back. `timeout_s` is for all
-    steps together. `storage` is the name of the storage path, at `storage_path`, that the steps use;
-    `own_storage` is the task's own folder below it, empty where no step writes there. It is made before the
-    first step, and removed after the last one unless it `keeps_storage`.
-    `labels` tell to people what it is: its campaign, case and run.
+    - `name` is unique to the attempt, and consists of letters, digits, '.' and '-'.
+    - `folder` is on a file system that the nodes share; otherwise the scheduler copies its files to the nodes
+      and back.
+    - `timeout_s` is for all steps together.
+    - `storage` is the name of the storage path, at `storage_path`, that the steps use.
+    - `own_storage` is the task's own folder below it, empty where no step writes there. It is made before the
+      first step, and removed after the last one unless the task `keeps_storage`.
+    - `labels` describe the task to people: its campaign, case and run.
     """
 
     name: str
@@ -77,14 +80,17 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a task ended: in which step, and what its nodes looked like before and after.
+    """How a task ended: in which step, and what was measured on its nodes before and after.
 
-    `exit.fault` says that the batch system, not the task, is to blame; `reason` why it ended otherwise than
-    by itself, such as that somebody cancelled it. `problems` are the reasons for which it must not count,
-    though it ended well: it was not run as it was asked for. `facts` are of its nodes, by node, as far as the
-    batch system tells them. `clock_set_s` is by how much the wall clock of its first node was set meanwhile.
-    `room` is what nodes say of a failed task's storage path, as storage_room reads it.
-    `queued_s` is for how long it had no nodes yet, None where that is all the time before it began.
+    - `exit.fault` says that the batch system, not the task, is the cause.
+    - `reason` says why it did not end by itself, for example that a person cancelled it.
+    - `problems` are the reasons why it must not count although it ended well: it did not run as it was asked
+      to.
+    - `facts` are those of its nodes, by node, as far as the batch system gives them.
+    - `clock_set_s` is by how much the wall clock of its first node was set during the task.
+    - `room` is what nodes report about a failed task's storage path, in the form that probes.storage_space
+      reads.
+    - `queued_s` is how long it waited for nodes, None where that is all the time before it began.
     """
 
     name: str
@@ -104,30 +110,30 @@ class JobResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scheduler(Protocol):
-    """Queues tasks on nodes of its own choice, many at a time. One object serves one campaign."""
+    """Queues tasks on nodes that it chooses, many at a time. One object serves one campaign."""
 
     def tell_waits(self, on_wait: OnWait) -> None:
-        """Call `on_wait` from now on whenever what tasks wait for changes: a place in a queue, an outage."""
+        """From now on, call `on_wait` when what tasks wait for changes: a place in a queue, an outage."""
         ...
 
     def submit(self, tasks: Sequence[Task]) -> None:
         """Submit `tasks` as one job, in which they run one after the other on the same nodes.
 
-        Raises BackendError when the batch system does not take it; nothing is then submitted.
+        Raises BackendError when the batch system refuses; nothing is then submitted.
         """
         ...
 
     def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
-        """Return the names of those of `tasks` that an earlier session submitted and that will land yet."""
+        """Return the names of those `tasks` that an earlier session submitted and whose end is to come."""
         ...
 
     def wait(self) -> Sequence[JobResult]:
-        """Wait a while, and return what has landed since; perhaps nothing.
+        """Wait for a short time, and return the job results that arrived; perhaps none.
 
-        One query tells of all tasks. An outage of the batch system is waited out.
+        One query covers all tasks. During an outage of the batch system, it waits.
         """
         ...
 
     def cancel(self, names: Collection[str]) -> None:
-        """End these tasks, queued or running; they do not land any more."""
+        """End these tasks, queued or running; they give no job results any more."""
         ...
