@@ -1,4 +1,4 @@
-"""A site: what this place offers to a study."""
+"""A site: the nodes, platforms, networks and storage paths that a place offers to studies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tare.core.telemetry_options import TelemetryOptions
 
 
 class SiteFact(enum.StrEnum):
-    """What a site may tell that a parameter of a workload asks for."""
+    """A fact of a site that may be the default of a workload's parameter."""
 
     NODE_MEMORY = "node_memory"
     """Bytes of memory of one node."""
@@ -26,17 +26,17 @@ class LabNetworkKind(enum.StrEnum):
     """How a network of the lab is made of Linux links."""
 
     BRIDGE = "bridge"
-    """A veth pair from each node to a bridge: the host network."""
+    """A veth pair from each node to a bridge; this is the host network."""
     VXLAN = "vxlan"
-    """A VXLAN over another network, behind a bridge and a veth pair of the pod: an SDN."""
+    """A VXLAN over another network, behind a bridge and the veth pair of a pod: an SDN."""
     MACVLAN = "macvlan"
-    """A macvlan on another network's interface, moved into the pod: as Multus attaches it."""
+    """A macvlan on another network's interface, moved into the pod, as Multus attaches it."""
 
 
 class LabNetwork(msgspec.Struct, frozen=True, kw_only=True):
     """One network of the lab.
 
-    `over` names the bridge network that carries a VXLAN or macvlan; `rate_bits_per_s` shapes both
+    `over` names the bridge network that carries a VXLAN or macvlan. `rate_bits_per_s` limits the rate at both
     ends of a bridge network's links with a token bucket (tc-tbf(8)).
     """
 
@@ -49,14 +49,16 @@ class LabNetwork(msgspec.Struct, frozen=True, kw_only=True):
 class Network(msgspec.Struct, frozen=True, kw_only=True):
     """A named choice of fabric.
 
-    `interface` is the network interface that must carry the traffic, on the host where ranks start.
-    That host's name is `host` with ``{node}`` filled in: a pod of the node, or the node itself. Others on
-    this network reach it by `address`, a name or number with ``{node}`` or ``{host}`` filled in.
-    `provider` is the transport in libfabric's terms (fi_provider(7)): tcp, verbs, psm3 …; `devices` are the
-    RDMA devices that carry it past the kernel, each with or without its port, none where the interface tells.
-    `options` are further environment variables by launcher name, for what no field says.
-    `rate_bits_per_s` is what its link can carry in one direction, None where the site does not tell.
-    `pod` says how it reaches into the pods of a cluster.
+    - `interface` is the network interface that must carry the traffic, on the host where ranks start.
+    - `host` is that host's name, with ``{node}`` to be replaced: a pod of the node, or the node itself.
+    - `address` is how others on this network reach it: a name or number with ``{node}`` or ``{host}`` to be
+      replaced.
+    - `provider` is the transport in libfabric's terms (fi_provider(7)): tcp, verbs, psm3 …
+    - `devices` are the RDMA devices that carry it past the kernel, each with or without its port. There are
+      none where the interface determines them.
+    - `options` are further environment variables by launcher name, for what no field covers.
+    - `rate_bits_per_s` is what its link can carry in one direction, None where the site does not give it.
+    - `pod` says how the network is made available in the pods of a cluster.
     """
 
     interface: str
@@ -80,8 +82,9 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
 class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The cluster that the lab builds: how many nodes, and the networks between them.
 
-    Each node ``nI`` has ``mgmt0`` for start-up traffic and one interface for each bridge network. When a
-    VXLAN or macvlan network is there, each node has a pod ``nI-pod`` with ``mgmt0`` and theirs.
+    Each node ``nI`` has ``mgmt0`` for start-up traffic and one interface for each bridge network. With a
+    VXLAN or macvlan network, each node also has a pod ``nI-pod``, with ``mgmt0`` and the interfaces of those
+    networks.
     """
 
     nodes: int
@@ -100,7 +103,7 @@ class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(f"{node}-pod" for node in self.node_names)
 
     def _carrier(self, network: LabNetwork) -> LabNetwork:
-        """Return the bridge network on whose links `network` travels: itself, where it names none."""
+        """Return the bridge network that carries `network`: `network` itself if it names none."""
         return self.networks.get(network.over or "", network)
 
     def site_networks(self) -> dict[str, Network]:
@@ -125,19 +128,22 @@ class ContainerShape(enum.StrEnum):
     """How many containers there are."""
 
     RANK = "rank"
-    """One a rank: the MPI of the host starts them, as it starts any program."""
+    """One container for each rank: the MPI of the host starts them, as it starts any program."""
     NODE = "node"
-    """One a node, as long as the campaign runs: the MPI inside starts ranks from one to the other."""
+    """One container on each node, for the whole campaign: the MPI inside starts ranks across them."""
 
 
 class ContainerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a container is made of, and what of its host it sees.
+    """What a container is made of, and what it sees of its host.
 
-    One of `image` and `rootfs`, a folder, is set. `binds` are written ``SOURCE[:TARGET[:ro]]``, `devices` are
-    paths. `network` is a network of the runtime; ``host`` leaves ranks in the network of the host where they
-    start. `shm_bytes` is the size of a /dev/shm of its own, None shares the host's. Locked memory, which
-    RDMA takes much of, is limited as on the host unless it `is_memlock_unlimited`. `options` are further
-    options of the runtime's command, each a word; `program` is that command, None for the runtime's name.
+    - Either `image` or `rootfs`, a folder, is set.
+    - `binds` are written ``SOURCE[:TARGET[:ro]]``, `devices` are paths.
+    - `network` is a network of the runtime; ``host`` leaves ranks in the network of the host where they
+      start.
+    - `shm_bytes` is the size of the container's own /dev/shm; None shares the host's.
+    - Locked memory, of which RDMA needs much, is limited as on the host unless `is_memlock_unlimited`.
+    - `options` are further options of the runtime's command, one word each.
+    - `program` is that command, None for the runtime's name.
     """
 
     shape: ContainerShape = ContainerShape.RANK
@@ -160,9 +166,9 @@ class ContainerOptions(msgspec.Struct, frozen=True, kw_only=True):
 class Platform(msgspec.Struct, frozen=True, kw_only=True):
     """How a case becomes processes: backend, launcher and runtime, each by its plug-in's name.
 
-    `prefix` is where the MPI is installed (its bin/ and lib/); `path` lists folders in which
-    workloads find their programs; `env` is set for every rank. `container` is for every runtime but
-    ``native``; `options` are the backend's.
+    `prefix` is where the MPI is installed (its bin/ and lib/). `path` lists folders in which workloads find
+    their programs. `env` is set for every rank. `container` is for every runtime except ``native``. `options`
+    are the backend's.
     """
 
     backend: str = "process"
@@ -176,7 +182,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_node_containers(self) -> bool:
-        """Return whether its ranks start in containers that are there before them."""
+        """Return whether its ranks start in containers that exist before the ranks."""
         return self.container is not None and self.container.shape is ContainerShape.NODE
 
     @property
@@ -198,18 +204,19 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True):
 class Site(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes, platforms, networks and storage paths of one place.
 
-    `agent` is the command that starts another on a node, called as ssh is: ``agent HOST COMMAND…``,
-    the words of the command being joined and given to a shell. Empty means this machine itself.
-    `management` names interfaces that carry start-up traffic; they never count as a data network.
-    The first platform, network and storage path are what a study gets when it names none.
-    `staging` is a folder of every node to which working folders are copied; None where the nodes share them.
-    `memory_bytes` is how much memory each node has, and `peaks` what it can give, where the site tells.
-    Ranks say where they are when they start, where the site `is_attested` (tare.probes.placement), and their
-    libraries which transport they chose where it also `is_heard`.
-    `telemetry` is how its nodes are watched unless a study says otherwise.
-    `shared_cores` is set where the nodes are not machines of their own, as in the lab: so many cores are
-    all that they have together. `shared_cpus` are the CPUs of each of them. `redact` holds words and patterns
-    that others must not read (see tare.core.pseudonyms).
+    - `agent` is the command that starts another on a node, called as ssh is: ``agent HOST COMMAND…``. The
+      words of the command are joined and given to a shell. Empty means this machine itself.
+    - `management` names interfaces that carry start-up traffic; they never count as a data network.
+    - The first platform, network and storage path are the defaults of a study that names none.
+    - `staging` is a folder of every node to which working folders are copied; None where the nodes share
+      them.
+    - `memory_bytes` is the memory of each node, and `peaks` its greatest rates, where the site gives them.
+    - Ranks report their placement when they start if the site `is_attested` (tare.probes.placement). Their
+      libraries also report which transport they chose if it `is_heard` as well.
+    - `telemetry` is how its nodes are watched unless a study says otherwise.
+    - `shared_cores` is set where the nodes are not separate machines, as in the lab: it is the number of
+      cores that all nodes have together. `shared_cpus` are the CPUs of each of those cores.
+    - `redact` holds words and patterns that others must not read (see tare.core.pseudonyms).
     """
 
     name: str
@@ -232,13 +239,13 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     redact: tuple[str, ...] = ()
 
     def fact(self, fact: SiteFact) -> int | None:
-        """Return what the site tells of `fact`; None where it tells nothing."""
+        """Return the value of `fact` at this site; None where the site does not give it."""
         match fact:
             case SiteFact.NODE_MEMORY:
                 return self.memory_bytes
 
     def place(self, work: Path) -> Path | None:
-        """Return the folder of the nodes to which the working folder `work` goes; None where it is shared."""
+        """Return the nodes' folder to which the working folder `work` is copied; None where it is shared."""
         if self.staging is None:
             return None
         name = hashlib.blake2b(str(work).encode(), digest_size=8).hexdigest()
@@ -254,8 +261,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     def own_cpus(self, n_nodes: int) -> tuple[tuple[int, ...], ...]:
         """Return the CPUs that each of `n_nodes` nodes has to itself, where they share one machine.
 
-        All have as many. They are whole cores, if there are enough, and of these first one CPU each. None
-        where there are fewer CPUs than nodes.
+        All nodes have equally many. They are whole cores if there are enough cores; the CPUs are ordered so
+        that the first ones are of different cores. The result is empty where there are fewer CPUs than nodes.
         """
         cores = self.shared_cpus
         if len(cores) < n_nodes:

@@ -36,7 +36,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):
-    """One value of a factor: the settings that it makes, and the name it carries in charts, if any."""
+    """One value of a factor: the settings that it makes, and its name in charts, if it has one."""
 
     settings: Settings
     name: str | None = None
@@ -44,7 +44,7 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Factor(msgspec.Struct, frozen=True):
-    """A thing that is varied, and its levels in the order in which the study lists them."""
+    """A factor: something that the study varies, with its levels in the order of the study file."""
 
     name: str
     levels: tuple[Level, ...]
@@ -55,16 +55,16 @@ class Condition(Protocol):
 
     @property
     def text(self) -> str:
-        """The condition as it is written."""
+        """Return the condition as the study writes it."""
         ...
 
     def holds(self, settings: Settings) -> bool | None:
-        """Return whether it holds, or None where the case lacks a setting that it speaks of."""
+        """Return whether it holds, or None where the case lacks a setting that it uses."""
         ...
 
 
 class Exclusion(msgspec.Struct, frozen=True, kw_only=True):
-    """A condition on which cases are left out, and why; `because` is empty where no reason is given."""
+    """A condition for cases to leave out, and why; `because` is empty where no reason is given."""
 
     condition: Condition
     because: str = ""
@@ -72,7 +72,7 @@ class Exclusion(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Return the condition as it is written."""
+        """Return the condition as the study writes it."""
         return self.condition.text
 
     def holds(self, settings: Settings) -> bool | None:
@@ -81,7 +81,10 @@ class Exclusion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """What a campaign may spend; None means no limit. `counts_queue` says that hours go on in a queue."""
+    """The limits of a campaign; None means no limit.
+
+    `counts_queue` is true if waiting in a queue uses hours.
+    """
 
     runs: int | None = None
     hours: float | None = None
@@ -90,7 +93,7 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class Repeats(msgspec.Struct, frozen=True, kw_only=True):
-    """How many blocks to run: from `min` to `max`, fewer when every interval is within ± `until`.
+    """How many blocks to run: at least `min`, at most `max`, until every interval is within ± `until`.
 
     `until` is the relative half width of the 95 % interval, 0.02 for ± 2 %.
     """
@@ -101,12 +104,12 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     budget: Budget = Budget()
 
     def exactly(self, n_blocks: int) -> Repeats:
-        """Return the same but for exactly `n_blocks` blocks."""
+        """Return the same budget with exactly `n_blocks` blocks."""
         return Repeats(min=n_blocks, max=n_blocks, budget=self.budget)
 
 
 class Scaling(msgspec.Struct, frozen=True):
-    """The settings along which scaling is looked at; those of one kind grow together."""
+    """The settings along which scaling is analysed; those of one kind grow together."""
 
     strong: tuple[str, ...] = ()
     weak: tuple[str, ...] = ()
@@ -115,11 +118,10 @@ class Scaling(msgspec.Struct, frozen=True):
 class Study(msgspec.Struct, frozen=True, kw_only=True):
     """A question and how to answer it.
 
-    `common` holds the settings that all cases share. A case takes each setting from the most
-    special place that makes it: a workload's own level, then a level that sets several things,
-    then a plain factor, then `common`. With `twins` it is an A/A study: its reference against itself.
-    `exclude` may hold an Exclusion, which tells a reason. `origins` tells where the entries at the top of its
-    file are, by name.
+    `common` holds the settings that all cases share. A case takes each setting from the most special place
+    that makes it: a workload's own level, then a level that sets several things, then a plain factor, then
+    `common`. With `twins`, it is an A/A study: the reference is compared with itself. `exclude` may hold an
+    Exclusion, which gives a reason. `origins` says where the top entries of its file are, by name.
     """
 
     name: str

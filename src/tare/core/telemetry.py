@@ -1,4 +1,4 @@
-"""Telemetry: what the nodes of a run did meanwhile, as recordings and as figures of merit."""
+"""Telemetry: what the nodes of a run did during it, as recordings and as figures of merit."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Protocol
 import msgspec
 
 PREFIX = "telemetry."
-"""What the name of every figure of merit of telemetry begins with."""
+"""The prefix of the name of every figure of merit that comes from telemetry."""
 
 
 class Epoch(msgspec.Struct, frozen=True):
-    """When a stage ran, in seconds since the epoch of time(2), by the clock of the head."""
+    """When a stage ran, in seconds since the epoch (time(2)), by the clock of the machine of `tare run`."""
 
     stage: str
     began_at: float
@@ -22,16 +22,17 @@ class Epoch(msgspec.Struct, frozen=True):
 
 
 def end_mark(stage: str) -> str:
-    """Return the mark of the sample after a stage; its own name is that of the one before."""
+    """Return the mark of the sample after a stage; the mark of the sample before it is the stage's name."""
     return f"{stage} ended"
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A host that was watched.
 
-    Its clock was `offset_s` ahead of the head's, give or take `offset_error_s`, and its monotonic clock stood
-    at zero when the head's said `zero_at`; None where it was not asked. `fault` says why it was not watched
-    to the end. `is_of_ranks` tells a host on which ranks start from a node beneath one, as that of a pod.
+    Its clock was `offset_s` ahead of the clock of the machine of `tare run`, with an error of at most
+    `offset_error_s`. Its monotonic clock was zero when that machine's clock showed `zero_at`. These are None
+    where they were not measured. `fault` says why it was not watched to the end. `is_of_ranks` is true for a
+    host on which ranks start, and false for a node beneath such a host, as beneath a pod.
     """
 
     offset_s: float | None = None
@@ -42,7 +43,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """What a recording spans: the hosts that were watched, and the stages that ran; the last one is measured.
+    """What a recording covers: the watched hosts, and the stages that ran, of which the last is measured.
 
     `interface` is the one of the case's network, on the hosts of its ranks.
     """
@@ -53,9 +54,9 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Track(msgspec.Struct, frozen=True, kw_only=True):
-    """What one host did over time: `at` in seconds since the epoch by the head's clock.
+    """What one host did over time: `at` is in seconds since the epoch, by the clock of `tare run`'s machine.
 
-    `values` are rates and shares from `since` to `at`, one for each, by the name of a figure.
+    `values` are rates and shares by the name of a figure, each for the time from `since` to `at`.
     """
 
     host: str
@@ -65,7 +66,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     is_of_ranks: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse a track, as of a damaged file, whose figures do not each have a value for each time."""
+        """Raise ValueError if a figure does not have one value for each time, as in a damaged file."""
         lengths = {len(self.since), *map(len, self.values.values())}
         if lengths != {len(self.at)}:
             raise ValueError(f"{len(self.at)} times, and other numbers of values")
@@ -82,20 +83,20 @@ class TelemetrySession(Protocol):
     """Watches hosts while an attempt runs."""
 
     def mark(self, name: str) -> None:
-        """Take a sample of every host now, so that what follows has a beginning of its own."""
+        """Take a sample of every host now, so that what follows is measured from here."""
         ...
 
     def follow(self, host: str | None, group: Path | None) -> None:
-        """Sample also the run's control group of this folder on `host`; None as it is about to go."""
+        """Sample also the run's control group in the folder `group` on `host`; None before it is removed."""
         ...
 
     def hosts(self) -> dict[str, Host]:
-        """Return what is known of each host that was asked for."""
+        """Return what is known about each host that was asked for."""
         ...
 
 
 class TelemetrySource(Protocol):
-    """Starts watching. It never fails: a host that cannot be watched is one with a fault."""
+    """Starts to watch hosts. It never fails: a host that cannot be watched has a fault."""
 
     def watch(
         self, hosts: Sequence[str | None], folder: Path, period_s: float

@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 
 LEAST_PERIOD_S = 0.01
-"""The shortest time between samples; with less, the sampler would be what is measured."""
+"""The shortest time between samples; below it, the sampler itself would disturb the measurement."""
 
 
 class TelemetryOptions(msgspec.Struct, frozen=True):
-    """How nodes are watched: a sample every `period_s`, None for not at all.
+    """How nodes are watched: a sample every `period_s`; None for no samples.
 
-    Packets of a case's network are counted by size where `is_counting_packets`. Platforms in `unwatched` are
-    not watched at all: so can be told what watching costs.
+    The packets of a case's network are counted by size if `is_counting_packets`. Platforms in `unwatched` are
+    not watched at all, so that the cost of watching can be measured.
     """
 
     period_s: float | None = 1.0

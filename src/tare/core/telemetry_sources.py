@@ -1,13 +1,13 @@
 """The sources of telemetry, and the figures and charts that each of them gives.
 
-A source is one module (see tare.plugins.collectors.sampler.sources): what it reads on a node, and
-what that says of a run. The figures of all sources are known here, to whoever computes, compares, explains or
-prints them:
+A source is one module (see tare.plugins.collectors.sampler.sources): what it reads on a node, and which
+figures follow from that. The figures of all sources are listed here, for all code that computes, compares,
+explains or prints them::
 
     >>> figures()["cpu_system"].unit
     '%'
 
-One more file in that folder is one more source; another package names a module under the entry point group
+A new file in that folder is a new source. Another package registers a module under the entry point group
 ``tare.telemetry_sources``.
 """
 
@@ -28,7 +28,7 @@ _NEEDED = ("HAS_PATHS", "ORDER", "FIGURES", "paths", "shorten", "counters", "fig
 
 
 class TelemetryFigure(msgspec.Struct, frozen=True):
-    """A figure that telemetry gives. `better` is None where neither more nor less of it is good by itself."""
+    """A figure of telemetry. `better` is None where neither more nor less of it is good in itself."""
 
     unit: str
     better: Better | None
@@ -36,10 +36,10 @@ class TelemetryFigure(msgspec.Struct, frozen=True):
 
 
 class Course(NamedTuple):
-    """What is drawn of nodes against time: its title and unit.
+    """A quantity of nodes that is drawn against time: its title and unit.
 
-    Of a machine's cores, disks and memory the first of its hosts tells; of what crosses a network, those
-    where ranks are.
+    Those of a machine (cores, disks and memory) are taken from the first of its hosts; those of a network,
+    from the hosts where ranks are.
     """
 
     title: str
@@ -48,7 +48,7 @@ class Course(NamedTuple):
 
 
 class Source(Protocol):
-    """What a source is asked for; see tare.plugins.collectors.sampler.sources for all of it."""
+    """The interface of a source; see tare.plugins.collectors.sampler.sources for all of it."""
 
     HAS_PATHS: bool
     ORDER: int
@@ -60,20 +60,20 @@ class Source(Protocol):
         ...
 
     def shorten(self, lines: list[str]) -> list[str]:
-        """Return what is worth keeping of their lines."""
+        """Return the parts of the files' lines that are worth keeping."""
         ...
 
     def counters(self, lines: list[str]) -> dict[str, float]:
-        """Return named numbers out of the lines that came back from a node."""
+        """Return named numbers from the lines that came back from a node."""
         ...
 
     def figures(self, watched: object) -> Mapping[str, float | None]:
-        """Return the figures of a run, None of those that are not known."""
+        """Return the figures of a run, None for those that are not known."""
         ...
 
 
 class DrawnSource(Source, Protocol):
-    """A source that is drawn against time as well."""
+    """A source that is also drawn against time."""
 
     COURSES: Mapping[str, tuple[str, str, bool]]
 
@@ -84,7 +84,7 @@ class DrawnSource(Source, Protocol):
 
 @functools.cache
 def sources() -> dict[str, Source]:
-    """Return all sources by name, in their order. Raises UsageError where a package's is none."""
+    """Return all sources by name, in their order. Raises UsageError if a package's module is not a source."""
     found = modules(_FOLDER, _GROUP)
     for name, module in found.items():
         if lacking := [one for one in _NEEDED if not hasattr(module, one)]:
@@ -108,7 +108,7 @@ def figures() -> dict[str, TelemetryFigure]:
 
 @functools.cache
 def courses() -> dict[str, Course]:
-    """Return what may be drawn against time, by name."""
+    """Return the quantities that can be drawn against time, by name."""
     return {
         name: Course(*told)
         for source in sources().values()
@@ -117,6 +117,6 @@ def courses() -> dict[str, Course]:
 
 
 def drawn_against_time() -> dict[str, DrawnSource]:
-    """Return the sources that tell something against time, by name."""
+    """Return the sources that give something to draw against time, by name."""
     found = {name: one for name, one in sources().items() if hasattr(one, "COURSES")}
     return cast("dict[str, DrawnSource]", found)

@@ -1,4 +1,7 @@
-"""The MPI libraries that can be asked which transport they chose (execution.transport_reports.libraries)."""
+"""The MPI libraries that can report which transport they chose.
+
+Each is a module of tare.execution.transport_reports.libraries.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ _NEEDED = ("LIBRARY", "ASKED_BY", "tell", "is_chatter")
 
 @functools.cache
 def libraries() -> dict[str, ModuleType]:
-    """Return what reads the words of each library, by name. Raises UsageError where a package's is none."""
+    """Return the module that reads the reports of each library, by name.
+
+    Raises UsageError if a package's module lacks something.
+    """
     found = modules(_FOLDER, _GROUP)
     for name, module in found.items():
         if lacking := [one for one in _NEEDED if not hasattr(module, one)]:
@@ -27,7 +33,7 @@ def libraries() -> dict[str, ModuleType]:
 
 
 def asking() -> tuple[str, ...]:
-    """Return the variables by which launchers ask, without which a library says nothing."""
+    """Return the variables with which launchers ask for reports; without them, a library reports nothing."""
     return tuple(dict.fromkeys(_variables()))
 
 

@@ -17,7 +17,7 @@ _BINARY: dict[str, float] = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40,
 
 
 class Dimension(enum.Enum):
-    """What a quantity measures; `value` is the unit that Tare keeps it in."""
+    """What a quantity measures; `value` is the unit in which Tare stores it."""
 
     BYTES = "B"
     SECONDS = "s"
@@ -38,7 +38,7 @@ _SPELLED: dict[float, tuple[str, ...]] = {
     86400: ("d", "day", "days"),
 }
 _TIMES: dict[str, float] = {name: factor for factor, names in _SPELLED.items() for name in names}
-"""Units of time as programs and people write them; both letters mu are in use. A bare ``m`` is a metre."""
+"""Units of time as programs and people write them, with both letters mu. A bare ``m`` is a metre."""
 
 _UNITS: dict[Dimension, dict[str, float]] = {
     Dimension.BYTES: {f"{prefix}B": factor for prefix, factor in (_DECIMAL | _BINARY).items()}
@@ -70,7 +70,7 @@ _EXAMPLE = {
 
 
 def parse_quantity(text: str | float, dimension: Dimension) -> float:
-    """Return `text` in the unit of `dimension`; a bare number is already in that unit.
+    """Return `text` as a number in the unit of `dimension`; a bare number is already in that unit.
 
     Raises ValueError with the cure when the number or its unit cannot be read.
     """
@@ -100,29 +100,31 @@ def _read_quantity(text: str | float, dimension: Dimension) -> float:
 
 
 def whole_number(text: str) -> int | None:
-    """Return the number that `text` writes in at most 18 decimal digits; None where it is none.
+    """Return the number that `text` writes in at most 18 decimal digits; None where it is not one.
 
-    `int` also takes digits of other scripts, signs, blanks and underscores; `str.isdigit` also says so of ².
+    `int` also accepts digits of other scripts, signs, blanks and underscores, and `str.isdigit` also accepts
+    ².
     """
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def unit_factor(unit: str, dimension: Dimension) -> float | None:
-    """Return how many of the dimension's own units one `unit` is: 1e6 for ``MB/s``; None if it is none."""
+    """Return how many of the dimension's own units one `unit` is: 1e6 for ``MB/s``; None if unknown."""
     return _UNITS[dimension].get(unit)
 
 
 def seconds_in(unit: str) -> float | None:
-    """Return the seconds in a unit of time in which figures are printed; None for any other unit.
+    """Return the seconds in a unit of time in which programs print figures; None for any other unit.
 
-    Words may be capitalised, symbols may not: ``Min`` is a minute, ``MS`` is no unit and ``m`` is a metre.
+    Words may be capitalised, symbols may not: ``Min`` is a minute, ``MS`` is not a unit, and ``m`` is a
+    metre.
     """
     name = unit.strip()
     return _TIMES.get(name, _TIMES.get(name.lower()) if len(name) > 2 else None)
 
 
 def is_elapsed_unit(unit: str) -> bool:
-    """Return whether a figure of this unit is a time that somebody waits: from a millisecond up."""
+    """Return whether a figure of this unit is a time that people wait for: from a millisecond up."""
     return (seconds_in(unit) or 0.0) >= _LEAST_WAITED_S
 
 
@@ -138,7 +140,7 @@ def parse_bytes(text: str | float) -> int:
 
 
 def format_bytes(count: float) -> str:
-    """Return `count` bytes in the binary prefix that people use for message sizes: ``64 KiB``."""
+    """Return `count` bytes with the binary prefix that is usual for message sizes: ``64 KiB``."""
     for prefix, factor in reversed(_BINARY.items()):
         if count >= factor:
             return f"{count / factor:.4g} {prefix}B"
@@ -154,7 +156,7 @@ def write_bytes(count: int) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a duration in the two largest units that matter: ``1 h 12 min``, ``4.2 s``."""
+    """Return a duration in its two largest relevant units: ``1 h 12 min``, ``4.2 s``."""
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds >= 0.1 else f"{seconds * 1e3:.1f} ms"
     if seconds < 3600:

@@ -1,7 +1,7 @@
 """Open files that a user names: studies, sites, logs, tables, tokens.
 
-A study names files, too, and may come from anybody: ``site: /dev/zero`` has no end, and who opens a pipe
-waits for somebody to write into it. Links are followed: whoever names a file may mean what a link leads to.
+A study may come from another person, and it names files, too: ``site: /dev/zero`` has no end, and opening a
+pipe waits until something writes into it. Links are followed: a user may mean the file to which a link leads.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import stat
 from pathlib import Path
 
 MOST_BYTES = 64 * 1024 * 1024
-"""Of a file that is read as a whole; studies, sites and tables have a few thousand."""
+"""The most bytes of a file that is read as a whole; studies, sites and tables have a few thousand."""
 
 
 def open_given(path: Path) -> io.BufferedReader:
-    """Return the file at `path`, opened to read. Raises OSError for what is no file, as a pipe."""
+    """Return the file at `path`, opened to read.
+
+    Raises OSError if it is not a file, but for example a pipe.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -33,7 +36,7 @@ def open_given(path: Path) -> io.BufferedReader:
 
 
 def read_given(path: Path, limit: int = MOST_BYTES) -> bytes:
-    """Return all that the file at `path` holds. Raises OSError as `open_given`, and above `limit` bytes."""
+    """Return the content of the file at `path`. Raises OSError as `open_given`, and above `limit` bytes."""
     with open_given(path) as file:
         data = file.read(limit + 1) if os.fstat(file.fileno()).st_size <= limit else b""
         if len(data) > limit or os.fstat(file.fileno()).st_size > limit:

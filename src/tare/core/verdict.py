@@ -1,12 +1,12 @@
-"""The verdicts: what an interval may say about a contender, and all that outputs need to say it.
+"""The verdicts: what an interval may say about a contender, and all that outputs need to present it.
 
-A verdict is declared once. Its rule, word, sign, colours, order and phrases stand here, and every
-table, page, style sheet, key and document is made from them:
+A verdict is declared once. Its rule, word, sign, colours, order and phrases are in this file, and every
+table, page, style sheet, key and document is made from them::
 
     >>> Verdict.WORSE.sign, Verdict.WORSE.css_class
     ('▲', 'worse')
 
-A package adds one by naming a `Verdict` under the entry point group ``tare.verdicts``.
+A package adds a verdict by naming a `Verdict` under the entry point group ``tare.verdicts``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tare.core.workload import Better
 
 
 class Claim(enum.Enum):
-    """What a verdict claims, which decides on which p value it rests."""
+    """What a verdict claims; this decides which p value it rests on."""
 
     DIFFERENCE = enum.auto()
     EQUIVALENCE = enum.auto()
@@ -55,7 +55,7 @@ class Judged(NamedTuple):
 
     @property
     def is_worse(self) -> bool | None:
-        """Return whether a difference is for the worse; None for a figure without a direction."""
+        """Return whether a difference is a change for the worse; None for a figure without a direction."""
         return None if self.better is None else (self.low > 1) == (self.better is Better.LOWER)
 
 
@@ -67,11 +67,11 @@ class Shade(NamedTuple):
 
 
 class Look(NamedTuple):
-    """How a verdict is painted; by its sign, too, so that none rests on colour alone.
+    """How a verdict is shown: by colours and a sign, so that it never depends on colour alone.
 
-    `ink` paints its sign in text. `fills` paint a cell, from the smallest to the largest difference.
-    `fill` is the CSS background of a verdict that has no sizes. `terminal` is one of the terminal's 256
-    colours, and `latex` the sign in LaTeX.
+    `ink` colours its sign in text. `fills` colour a cell, from the smallest to the largest difference. `fill`
+    is the CSS background of a verdict without sizes. `terminal` is one of the terminal's 256 colours, and
+    `latex` the sign in LaTeX.
     """
 
     latex: str
@@ -82,13 +82,15 @@ class Look(NamedTuple):
 
 
 class Verdict(str):
-    """One verdict: a word, and what outputs need to say it. Compare verdicts with ``is``.
+    """One verdict: a word, and what outputs need to present it. Compare verdicts with ``is``.
 
-    - `order` is its place in sentences, keys and tables; of rules, the first that holds draws its verdict.
-    - `rule` says whether it is drawn from an interval. The last verdict takes the rest.
+    - `order` is its place in sentences, keys and tables. Rules are tried in this order, and the first that
+      holds decides.
+    - `rule` says whether the verdict is drawn from an interval. The last verdict holds for all other
+      intervals.
     - `meaning` explains it in keys and documents.
     - `against` goes before the name of the reference: ``worse than``.
-    - `scatter` says the same of how widely runs scatter.
+    - `scatter` says the same about how widely runs scatter.
     """
 
     WORSE: ClassVar[Verdict]
@@ -132,20 +134,20 @@ class Verdict(str):
 
     @property
     def css_class(self) -> str:
-        """Return the class that paints it on a page."""
+        """Return the CSS class for it on a page."""
         return self.value.replace(" ", "-")
 
     @property
     def is_graded(self) -> bool:
-        """Return whether cells are painted by how large the difference is."""
+        """Return whether the colour of cells depends on the size of the difference."""
         return bool(self.look.fills)
 
     def __reduce__(self) -> tuple[Callable[[str], Verdict], tuple[str]]:
-        """Keep it one object through copies and pickles."""
+        """Keep it a single object in copies and pickles."""
         return verdict_named, (self.value,)
 
 
-_ORANGE, _BLUE = 208, 33  # of the terminal's 256: they differ for every eye
+_ORANGE, _BLUE = 208, 33  # of the terminal's 256: every eye can distinguish them
 
 WORSE = Verdict.WORSE = Verdict(
     "worse",
@@ -239,7 +241,7 @@ def verdict_named(word: str) -> Verdict:
 
 
 def json_value(value: object) -> str:
-    """Return what JSON shows of a value that msgspec does not know: of a verdict its word."""
+    """Return the JSON form of a value that msgspec does not know: for a verdict its word."""
     if isinstance(value, Verdict):
         return value.value
     raise NotImplementedError(f"no JSON of {type(value).__name__}")

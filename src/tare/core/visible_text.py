@@ -1,4 +1,4 @@
-"""Text from elsewhere, with nothing in it that hides, reorders or steers what stands around it."""
+"""Make text from other sources safe to show: nothing in it hides, reorders or controls other text."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _BEYOND = re.compile(r"[^\x00-\x7e]")
 
 
 def visible(text: str) -> str:
-    """Return `text` with every character that would hide or reorder others shown as a sign.
+    """Return `text` with each character that would hide or reorder others replaced by a visible one.
 
-    Control characters become Unicode's control pictures (␛ for escape); format characters, such as
-    the overrides of the bidirectional algorithm (UAX 9), separators of lines, and noncharacters their
-    code point. No XML may hold them, and the renderer of SVG aborts the whole process when it meets one.
+    Control characters become Unicode's control pictures (␛ for escape). Format characters (such as the
+    overrides of the bidirectional algorithm, UAX 9), line separators and noncharacters become their code
+    point. No XML may hold them, and the renderer of SVG aborts the whole process when it finds one.
     """
     if text.isprintable():
         return text
@@ -26,12 +26,12 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """Return `text` made visible on one line: ends of lines are signs too, so that nobody forges a line."""
+    """Return `text` made visible on one line: line ends become signs, too, so that no line is forged."""
     return visible(text).replace("\n", "␊")
 
 
 def visible_json(text: str) -> str:
-    """Return JSON with what `visible` shows as a sign written as an escape (RFC 8259, 7): the same value."""
+    """Return JSON of the same value, with what `visible` replaces written as escapes (RFC 8259, 7)."""
     return text if text.isascii() and "\x7f" not in text else _BEYOND.sub(_escape, text)
 
 

@@ -1,4 +1,8 @@
-"""A workload: how a benchmark is started, and how its output becomes measurements."""
+"""A workload: how a benchmark is started, and how its output becomes measurements.
+
+`Workload` is the protocol. A case gives the `Stage`s to run; `parse` turns the output into `Parsed`
+measurements of the declared figures of merit (`Fom`).
+"""
 
 from __future__ import annotations
 
@@ -28,13 +32,16 @@ class QuestionKind(enum.StrEnum):
 
     NETWORK = "network"
     STORAGE = "storage"
-    """Storage paths, and how much is read and written: only times with all input and output answer."""
+    """Storage paths, and how much is read and written.
+
+    Only times that include all input and output answer this.
+    """
     PLATFORM = "platform"
     """Bare metal, containers, pods, virtual machines."""
     COMPUTE = "compute"
     """Parameters of the workload, threads, compilers."""
     SCHEDULER = "scheduler"
-    """How work is queued, placed and bound."""
+    """How work is queued, placed on nodes and bound to cores."""
 
 
 ALL_BUT_STORAGE = (
@@ -43,16 +50,16 @@ ALL_BUT_STORAGE = (
     QuestionKind.COMPUTE,
     QuestionKind.SCHEDULER,
 )
-"""Kinds of question that the pace of an application's steps answers, its input and output left out."""
+"""The kinds of question that the pace of an application's steps answers, without its input and output."""
 
 
 class Fom(msgspec.Struct, frozen=True, kw_only=True):
     """A figure of merit: a named quantity with a unit and a direction.
 
-    `by` names its coordinates, such as ``bytes``; a FOM without any is one number a run.
-    A workload's `is_primary` FOMs are the ones that a summary shows. `limit` is the resource that bounds it
-    where one does, in data or operations a second. `answers` are the kinds of question that the FOM answers
-    in a headline; for a kind that no FOM of the workload declares, the primary ones answer.
+    `by` names its coordinates, such as ``bytes``; a FOM without coordinates is one number for each run. A
+    summary shows the workload's `is_primary` FOMs. `limit` is the resource that bounds it, for data or
+    operations a second. `answers` are the kinds of question that the FOM answers in a headline. Questions of
+    a kind that no FOM of the workload declares are answered by the primary FOMs.
     """
 
     name: str
@@ -66,12 +73,12 @@ class Fom(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def limited(foms: Iterable[Fom], unit: str, limit: Resource) -> tuple[Fom, ...]:
-    """Return `foms`, those of `unit` bound by `limit`."""
+    """Return `foms`, with `limit` as the bound of those that have `unit`."""
     return tuple(msgspec.structs.replace(fom, limit=limit) if fom.unit == unit else fom for fom in foms)
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One FOM value read out of an attempt, with its coordinates. The value is always finite."""
+    """One FOM value read from an attempt, with its coordinates. The value is always finite."""
 
     fom: str
     value: float
@@ -80,17 +87,17 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Parsed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a parser found.
+    """The result of a parser.
 
-    `is_complete` says that the output holds everything that the program was asked for, to the end.
-    `problems` are the reasons for which the run must not count, each a sentence.
-    `is_end_told` is False where nothing, neither the output nor a case, tells where the output should end, so
-    that `is_complete` only says that nothing is seen to be missing.
-    `payload_bytes` is the least that each node must have moved over its network for these
-    measurements to be true, all repetitions together, where the output tells; `n_messages` in how many
-    messages at least, each awaited before the next.
-    `printed` is what the program said of itself: ``ranks``, ``nodes``, ``threads`` or a parameter of the
-    workload, by name. A name has several values where parts of the output say different things.
+    - `is_complete` is true if the output holds everything that the program was asked for, to its end.
+    - `problems` are the reasons why the run must not count, each a sentence.
+    - `is_end_told` is False where neither the output nor a case determines where the output should end.
+      `is_complete` then only means that nothing is seen to be missing.
+    - `payload_bytes` is the least that each node must have moved over its network for these measurements to
+      be true, all repetitions together, where the output shows it.
+    - `n_messages` is the least number of messages for that, each awaited before the next.
+    - `printed` is what the program printed about itself, by name: ``ranks``, ``nodes``, ``threads`` or a
+      parameter of the workload. A name has several values where parts of the output differ.
     """
 
     measurements: tuple[Measurement, ...] = ()
@@ -120,7 +127,7 @@ _UNITS = {ParameterKind.SECONDS: " s", ParameterKind.FRACTION: " %"}
 def written(value: Scalar, kind: ParameterKind | None) -> str:
     """Return a setting's value with its unit, as a study writes it: ``64KiB``, ``120 s``, ``80 %``, ``true``.
 
-    `kind` is None where it is not known, or where the value has none, as a name.
+    `kind` is None where it is not known, or for values without a kind, such as names.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -136,8 +143,8 @@ def written(value: Scalar, kind: ParameterKind | None) -> str:
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     """A parameter of a workload, with its default; None means that the case must set it.
 
-    `fact` is what the site tells for a case that sets neither this parameter nor the one named `unless`,
-    which makes it needless.
+    `fact` is the fact of the site that is the default for a case that sets neither this parameter nor the one
+    named `unless`. A case that sets the latter does not need this parameter.
     """
 
     name: str
@@ -153,21 +160,20 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """One program of a workload.
 
-    `argv` and `env` may hold ``{work}``, the attempt's working folder, ``{storage}``, a folder of the
-    attempt's own on the named storage path, ``{storage_path}``, that path itself, where inputs lie, and
-    ``{address0}``, the address of the first host on the case's network. `files` are written into the working
-    folder first, by relative name. Ranks are started by the platform's launcher where `is_mpi`,
-    in `layout` or, when None, in the case's own. Without MPI it is one process, which uses one node unless it
-    names a `layout` that it starts itself. Its ranks are left unbound by default where it `has_own_threads`,
-    which the layout does not count. Of a stage that `is_pair`, rank 0 serves rank 1, which a
-    backend may also start without any MPI (see tare.plugins.workloads.common.peers).
-
-    A stage with `keeps` is run once for all cases that need the same: those files and folders of the
-    working folder are kept, keyed by the stage's command, files, layout and platform, by the content of
-    its `inputs` (paths outside the working folder), of its program and of the other `programs` that it calls,
-    such as compilers, and by the stages before it.
-
-    Of one that `shares_storage`, ranks on several nodes use the same files below ``{storage}``.
+    - `argv` and `env` may contain ``{work}``, the attempt's working folder; ``{storage}``, a folder of the
+      attempt's own on the named storage path; ``{storage_path}``, that path itself, where inputs are; and
+      ``{address0}``, the address of the first host on the case's network.
+    - `files` are written into the working folder first, by relative name.
+    - If `is_mpi`, the platform's launcher starts ranks in `layout` or, when None, in the case's own.
+      Otherwise it is one process, which uses one node unless it names a `layout` that it starts itself.
+    - If it `has_own_threads`, which the layout does not count, its ranks are not bound by default.
+    - If it `is_pair`, rank 0 serves rank 1; a backend may start both without any MPI (see
+      tare.plugins.workloads.common.peers).
+    - With `keeps`, it runs once for all cases that need the same: those files and folders of the working
+      folder are kept. Their key is made of the stage's command, files, layout and platform, of the content of
+      its `inputs` (paths outside the working folder), of its program and of the other `programs` that it
+      calls, such as compilers, and of the stages before it.
+    - If it `shares_storage`, ranks on several nodes use the same files below ``{storage}``.
     """
 
     name: str = "run"
@@ -187,8 +193,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 class InlineFom(msgspec.Struct, frozen=True, kw_only=True):
     """A FOM of a workload that a study declares: group 1 of `regex`, or the value at `json` (a dotted path).
 
-    A match on every line gives one value each only where `by` names further groups of the regex as
-    coordinates; otherwise the output must hold exactly one.
+    Where `by` names further groups of the regex as coordinates, each matching line gives one value. Otherwise
+    the output must hold exactly one match.
     """
 
     fom: Fom
@@ -229,17 +235,17 @@ class Workload(Protocol):
 
     @property
     def summary(self) -> str:
-        """What it measures, in one line."""
+        """Return what it measures, in one line."""
         ...
 
     @property
     def description(self) -> str:
-        """The rest of its doc page: plain text or Markdown."""
+        """Return the rest of its doc page: plain text or Markdown."""
         ...
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """Its parameters in the order in which they matter."""
+        """Return its parameters, the most important first."""
         ...
 
     @property
@@ -259,7 +265,7 @@ class Workload(Protocol):
 
     @property
     def needs_transport(self) -> bool:
-        """Whether its ranks must talk over the network for its numbers to mean anything."""
+        """Return whether its numbers mean something only if its ranks communicate over the network."""
         ...
 
     def derive(self, settings: Settings) -> Mapping[str, Scalar]:
@@ -277,13 +283,13 @@ class Workload(Protocol):
     def expecting(self, case: Case) -> Workload:
         """Return this workload with a parser that knows what `case` asked for.
 
-        For outputs that do not announce where they end; others return themselves.
+        This is for outputs that do not announce their end; other workloads return themselves.
         """
         ...
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read `lines` of the output once, keeping only figures in memory.
 
-        Never raises on any input, never returns a number that is not in the text.
+        It raises nothing, for any input, and never returns a number that is not in the text.
         """
         ...
