@@ -1,4 +1,10 @@
-"""YAML files to the model: every fault at once, with file:line:column and the cure."""
+"""Read YAML study and site files into the types of `tare.core`.
+
+Every fault of a file is reported at once, with file:line:column and the cure::
+
+    study, source = load_study(Path("study.yaml"), catalogue)
+    source.site.nodes
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make the text of a study that of its A/A study."""
+"""Turn the text of a study into that of its A/A study."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from tare.config.faults import Faults
 
 
 def with_twins(text: str, file_name: str) -> str:
-    """Return `text`, a study that can be read, with ``twins: true`` as its first entry.
+    """Return `text`, a valid study, with ``twins: true`` as its first entry.
 
-    All else stays as it is written, comments too. A text that has the entry is returned as it is.
-    Raises FileFaults when it cannot be read.
+    Everything else stays as written, including comments. A text that has the entry already is returned
+    unchanged. Raises FileFaults when it cannot be read.
     """
     faults = Faults(file_name)
     root = read_document(text, faults)

@@ -1,4 +1,4 @@
-"""What differs between two states of a file, entry by entry."""
+"""Compare two versions of a file, entry by entry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST = 80
 def changed_entries(old: str, new: str) -> list[str]:
     """Return what changed from `old` to `new`: ``workloads.echo.command[2]: 'echo a', now 'echo b'``.
 
-    Empty where nothing did but comments and layout, or where one of them cannot be read.
+    The result is empty where only comments and layout changed, or where one of the two cannot be read.
     """
     trees = [read_document(text, Faults("")) for text in (old, new)]
     return list(_differing("", trees[0], trees[1])) if None not in trees else []
@@ -32,7 +32,7 @@ def _differing(path: str, old: Node | None, new: Node | None) -> Iterator[str]:
 
 
 def _written(node: Node | None) -> str:
-    """Return a value on one line: quoted where it is text, so that a blank more or less can be seen."""
+    """Return a value on one line; text is quoted, so that a difference in blanks is visible."""
     match node:
         case None:
             return "not there"

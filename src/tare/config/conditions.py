@@ -1,4 +1,4 @@
-"""The `where` and `exclude` of a study file as conditions on cases."""
+"""Read the `where` and `exclude` of a study file as conditions on cases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BECAUSE, _WHERE = "because", "where"
 
 
 class Match:
-    """A condition that holds where every setting has one of its values (model.study.Condition)."""
+    """A condition that holds where every setting has one of its values (core.study.Condition)."""
 
     def __init__(self, values: Mapping[str, tuple[Scalar, ...]]) -> None:
         self.values = values
@@ -36,7 +36,7 @@ class Match:
 
 
 class ConditionReader:
-    """Reads conditions; `levels` are the study's, from which examples of settings are taken."""
+    """Reads conditions; `levels` are those of the study and supply examples of settings."""
 
     def __init__(self, vocabulary: Vocabulary, faults: Faults, levels: Iterable[Level]) -> None:
         self.vocabulary = vocabulary
@@ -52,7 +52,7 @@ class ConditionReader:
         self._has_secret_names = False
 
     def read(self, node: Node | None, path: Path) -> tuple[Condition, ...]:
-        """Return the conditions of one entry or a list of them; faulty ones are left out."""
+        """Return the conditions of one entry or of a list; entries with faults are left out."""
         if node is None:
             return ()
         items = (
@@ -64,7 +64,7 @@ class ConditionReader:
         return tuple(condition for condition in found if condition is not None)
 
     def exclusions(self, node: Node | None, path: Path) -> tuple[Condition, ...]:
-        """Return the conditions that leave cases out, each with its reason; faulty ones are left out."""
+        """Return the conditions that leave cases out, with their reasons; faulty entries are left out."""
         if node is None:
             return ()
         items = node.items if isinstance(node, ListNode) else (node,)
@@ -82,7 +82,7 @@ class ConditionReader:
         return " ".join(entry.value.text.split()) if entry and isinstance(entry.value, ScalarNode) else ""
 
     def knows(self, name: str) -> bool:
-        """Return whether some case may have setting `name`, or some workload derive it."""
+        """Return whether a case may have setting `name`, or a workload may derive it."""
         return self.vocabulary.is_known(name) or name in self.derived or self._has_secret_names
 
     @property
@@ -102,7 +102,7 @@ class ConditionReader:
         for settings in (defaults, defaults | examples | {"workload": workload.name}):
             try:
                 names |= set(workload.derive(settings))
-            except Exception:  # a plug-in; a name that it might derive must not be called unknown
+            except Exception:  # a plug-in failed: no name can be called unknown now
                 self._has_secret_names = True
         return names
 
@@ -110,7 +110,7 @@ class ConditionReader:
         if isinstance(node, MapNode):
             return self._stated(node, path) if _WHERE in node.entries else self._match(node, path)
         if not isinstance(node, ScalarNode) or not isinstance(node.value, str):
-            return None  # the decoder has said what belongs here
+            return None  # the decoder has reported this
         try:
             expression = Expression(node.text, self.faults.origin(node, path))
         except ValueError as error:

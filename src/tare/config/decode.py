@@ -1,7 +1,7 @@
-"""Decode a tree of nodes into a msgspec type, gathering every fault with its place and its cure.
+"""Decode a tree of nodes into a msgspec type, and collect every fault with its place and its cure.
 
-The types are those of the JSON Schema too: descriptions, examples and limits come from ``msgspec.Meta``.
-Its `extra` may say more: ``dimension`` reads a quantity with its unit, ``cure`` explains a pattern.
+The JSON Schema is made from the same types: descriptions, examples and limits come from ``msgspec.Meta``. Its
+`extra` may hold more: ``dimension`` reads a quantity with its unit, ``cure`` explains a pattern.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _type_info = functools.cache(inspect.type_info)
 
 
 class _Faulty:
-    """Stands for a value that could not be decoded; its fault is recorded."""
+    """Stands for a value that could not be decoded; its fault has been recorded."""
 
 
 _FAULTY = _Faulty()
@@ -35,11 +35,11 @@ _TEXTS = (inspect.StrType, inspect.EnumType, inspect.LiteralType)
 
 
 def decode(node: Node, kind: type[StructT], faults: Faults, path: Path = ()) -> StructT | None:
-    """Return `node` as a struct of `kind`, or None where a field that it needs is missing or faulty.
+    """Return `node` as a struct of `kind`, or None where a required field is missing or faulty.
 
-    A faulty field that has a default takes it, so that the rest of the file can be checked too:
-    look at `faults` before using the result. What is no such file at all, but some other that somebody named
-    in its place, is told without a word of what it holds.
+    A faulty field with a default gets the default, so that the rest of the file can be checked, too: look at
+    `faults` before using the result. If the file has none of the keys, the user probably named another file
+    by mistake. The fault then does not quote its content.
     """
     if not path and (keys := _keys_of(kind)) and not _is_meant(node, keys):
         some = ", ".join(keys[:4])
@@ -59,19 +59,19 @@ def _keys_of(kind: type[msgspec.Struct]) -> tuple[str, ...]:
 
 
 def _is_meant(node: Node, keys: tuple[str, ...]) -> bool:
-    """Return whether `node` has one of `keys`, or one like it; an empty mapping may be meant."""
+    """Return whether `node` has one of `keys` or a similar key; an empty mapping also counts."""
     if not isinstance(node, MapNode):
         return False
     return not node.entries or any(key in keys or nearest_name(key, keys) for key in node.entries)
 
 
 class _Spot(NamedTuple):
-    """Where the decoder stands: the node, its path, and what its type's Meta adds to the bare type."""
+    """The position of the decoder: the node, its path, and what its type's Meta adds to the bare type."""
 
     node: Node
     path: Path
     whole: inspect.Type
-    """The type with its Meta, or the union that it belongs to: what messages say was expected."""
+    """The type with its Meta, or the union that it belongs to; messages name it as the expected type."""
     extra: Mapping[str, object] = {}
 
 
@@ -155,7 +155,7 @@ class _Decoder:
         if kind.min_length and len(items) < kind.min_length:
             return self._fault(spot, f"the list is empty; expected {_expected(spot.whole)}")
         values = [self.decode(item, kind.item_type, (*spot.path, n)) for n, item in enumerate(items)]
-        return _FAULTY if _FAULTY in values else values  # without it, indices would mislead
+        return _FAULTY if _FAULTY in values else values  # without it, indices would be wrong
 
     def _tuple(self, spot: _Spot, kind: inspect.VarTupleType) -> object:
         values = self._list(spot, kind)
@@ -165,7 +165,7 @@ class _Decoder:
         candidates = [one for one in kind.types if _suits(spot.node, one)]
         if not candidates:
             return self._unexpected(spot)
-        # A word that is spelt out, such as 'off', comes first; a number is text where nothing else takes it.
+        # A literal word, such as 'off', comes first; a number is text only where no other type accepts it.
         candidates.sort(key=lambda one: (not _is_word_of(spot.node, one), isinstance(_bare(one), _TEXTS)))
         return self._read(spot, candidates[0])
 
@@ -199,7 +199,7 @@ class _Decoder:
         if kind.pattern and not re.fullmatch(kind.pattern, node.text):
             cure = spot.extra.get("cure") or f"does not match {kind.pattern}; change it"
             return self._fault(spot, f"{shown(node.text)} {cure}")
-        return node.text  # as it is written: a platform may be called 4.10, which is not 4.1
+        return node.text  # the text as written: a platform may be called 4.10, which is not 4.1
 
     def _number(self, spot: _Spot, kind: inspect.IntType | inspect.FloatType) -> object:
         node = spot.node
@@ -235,7 +235,7 @@ class _Decoder:
 
 
 def _plain(node: Node) -> object:
-    """Return what `node` holds, for what is passed on to others who know what it may be."""
+    """Return the plain value of `node`, for a receiver that checks it itself."""
     if isinstance(node, MapNode):
         return {key: _plain(entry.value) for key, entry in node.entries.items()}
     if isinstance(node, ListNode):
@@ -248,13 +248,13 @@ def _bare(kind: inspect.Type) -> inspect.Type:
 
 
 def _is_word_of(node: Node, kind: inspect.Type) -> bool:
-    """Return whether `node` is one of the words that `kind` spells out."""
+    """Return whether `node` is one of the literal words of `kind`."""
     bare = _bare(kind)
     return isinstance(bare, inspect.LiteralType) and isinstance(node, ScalarNode) and node.text in bare.values
 
 
 def _suits(node: Node, kind: inspect.Type) -> bool:
-    """Return whether `node` has the shape of `kind`: the member of a union that it must then satisfy."""
+    """Return whether `node` has the shape of `kind`, the member of a union that it must then satisfy."""
     if isinstance(kind, inspect.Metadata) and "dimension" in (kind.extra or {}):
         return isinstance(node, ScalarNode) and node.value is not None and not isinstance(node.value, bool)
     bare = _bare(kind)
@@ -276,7 +276,7 @@ def _suits(node: Node, kind: inspect.Type) -> bool:
 
 
 def _beyond(value: float, kind: inspect.IntType | inspect.FloatType) -> str | None:
-    """Return how to bring `value` into the limits of `kind`, or None when it is within."""
+    """Return how to bring `value` into the limits of `kind`, or None if it is within them."""
     if not math.isfinite(value):
         return "use a finite number"
     if kind.ge is not None and value < kind.ge:
@@ -301,7 +301,7 @@ def _found(node: Node) -> str:
 
 
 def _expected(kind: inspect.Type) -> str:
-    """Return what `kind` is in a user's words, with its example."""
+    """Return a description of `kind` for users, with its example."""
     examples = _examples(kind)
     name = _noun(kind)
     return f"{name} such as {as_yaml(examples[0])}" if examples else name
@@ -360,7 +360,7 @@ def _example_entry(name: str, kind: inspect.Type) -> str:
 
 
 def as_yaml(value: object) -> str:
-    """Return an example as a user would write it on one line."""
+    """Return an example in YAML on one line, as a user would write it."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {as_yaml(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list):

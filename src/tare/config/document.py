@@ -1,7 +1,7 @@
-"""YAML text to a tree of nodes that know their places. Builds no Python objects from tags.
+"""Parse YAML text into a tree of nodes with their positions. No tag builds a Python object.
 
-Scalars follow the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema): ``no``, ``on``
-and ``12:30`` are text, so that a platform may be called ``no``. Merge keys (``<<``) work as in YAML 1.1.
+Scalars follow the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema): ``no``, ``on`` and
+``12:30`` are text, so that a platform may be called ``no``. Merge keys (``<<``) work as in YAML 1.1.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 LARGEST_FILE_CHARACTERS = 16 * 2**20
 DEEPEST_NESTING = 50
 MOST_NODES = 1_000_000
-"""Nodes of the tree with every alias written out; an alias bomb has billions."""
+"""The most nodes of the tree, with every alias written out; an alias bomb has billions."""
 
 _UNREADABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}|0o[0-7]{1,20}|0x[0-9a-fA-F]{1,15}")
@@ -36,14 +36,14 @@ _TEXT_TAGS = ("!", "tag:yaml.org,2002:str")
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A value of the file, and where it starts."""
+    """A value in the file, and the position where it starts."""
 
     line: int
     column: int
 
 
 class ScalarNode(Node, frozen=True):
-    """A single value. `text` is as written; `value` what it means to YAML, None for an empty one."""
+    """A single value. `text` is as written; `value` is its meaning in YAML, None for an empty one."""
 
     text: str
     value: Scalar | None
@@ -56,7 +56,7 @@ class ListNode(Node, frozen=True):
 
 
 class Entry(NamedTuple):
-    """One entry of a mapping, with the place of its key."""
+    """One entry of a mapping, with the position of its key."""
 
     line: int
     column: int
@@ -64,13 +64,13 @@ class Entry(NamedTuple):
 
 
 class MapNode(Node, frozen=True):
-    """A mapping, in the order in which it is written."""
+    """A mapping, in the order of the file."""
 
     entries: dict[str, Entry]
 
 
 class Position(NamedTuple):
-    """A place that is no node."""
+    """A position that does not belong to a node."""
 
     line: int
     column: int
@@ -98,11 +98,11 @@ def find(node: Node, path: Path) -> Node:
 
 
 def decode_text(raw: bytes, faults: Faults) -> str | None:
-    """Return the bytes of a file as text, or record why they are none."""
+    """Return the bytes of a file as text; None, with a fault recorded, where they are not text."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         faults.add(START, (), "the file is in UTF-16; save it as UTF-8")
         return None
-    raw = raw.removeprefix(codecs.BOM_UTF8)  # which "utf-8-sig" leaves out of the places that it names
+    raw = raw.removeprefix(codecs.BOM_UTF8)  # "utf-8-sig" would not count it in the positions of errors
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -113,7 +113,7 @@ def decode_text(raw: bytes, faults: Faults) -> str | None:
 
 
 def read_document(text: str, faults: Faults) -> Node | None:
-    """Return the tree of the one document in `text`; None, with a fault, where there is none."""
+    """Return the tree of the one document in `text`; None, with a fault recorded, where it has none."""
     text = text.removeprefix("\ufeff")
     if len(text) > LARGEST_FILE_CHARACTERS:
         faults.add(START, (), f"the file has more than {LARGEST_FILE_CHARACTERS} characters; shorten it")
@@ -142,11 +142,14 @@ def read_document(text: str, faults: Faults) -> Node | None:
 
 
 class _Refused(Exception):
-    """The document goes beyond a limit; the fault is recorded."""
+    """The document exceeds a limit; the fault has been recorded."""
 
 
 class _Frame(msgspec.Struct):
-    """A list or mapping whose end has not been read. `weight` counts its nodes, aliases written out."""
+    """A list or mapping whose end has not been read yet.
+
+    `weight` counts its nodes, with aliases written out.
+    """
 
     line: int
     column: int
@@ -157,7 +160,7 @@ class _Frame(msgspec.Struct):
 
 
 class _Builder:
-    """Builds the tree from the parser's events, without recursion, so that no nesting can break it."""
+    """Builds the tree from the parser's events, without recursion, so that deep nesting cannot break it."""
 
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
@@ -167,7 +170,7 @@ class _Builder:
         self._n_documents = 0
 
     def take(self, event: events.Event) -> None:
-        """Take the next event of the parser. Raises _Refused when a limit is passed."""
+        """Take the next event of the parser. Raises _Refused when the document exceeds a limit."""
         if isinstance(event, events.ScalarEvent):
             self._add(self._scalar(event), 1, event.anchor)
         elif isinstance(event, events.CollectionStartEvent):
@@ -199,7 +202,7 @@ class _Builder:
         line, column = _place(event)
         if "\0" in event.value:
             self.faults.add(Position(line, column), self._path(), "nothing here can hold a NUL; remove it")
-        text = event.value.replace("\0", "")  # one fault is enough
+        text = event.value.replace("\0", "")  # a second fault for it would not help
         is_plain = event.implicit[0] and event.tag is None
         return ScalarNode(line, column, text, resolve(text) if is_plain else text)
 
@@ -282,9 +285,9 @@ class _Builder:
 
 
 def resolve(text: str) -> Scalar | None:
-    """Return what plain `text` means in YAML's core schema; None for null and nothing.
+    """Return what plain `text` means in YAML's core schema; None for null and empty text.
 
-    Numbers beyond 64 bits, infinities and NaN stay text: no setting of Tare can be one.
+    Numbers beyond 64 bits, infinities and NaN stay text: no setting of Tare can have such a value.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -308,7 +311,7 @@ def _position(error: yaml.MarkedYAMLError) -> Position:
 
 
 def _cure(error: yaml.MarkedYAMLError, text: str) -> str:
-    """Say what the parser found, and the usual cure for it."""
+    """Return what the parser found, with the usual cure for it."""
     place = _position(error)
     lines = text.splitlines()
     line = lines[place.line - 1] if place.line <= len(lines) else ""

@@ -1,4 +1,4 @@
-"""What a site file writes short: ``${NAME}``, ``~`` and ranges of nodes such as ``n[1-4]``."""
+"""Expand abbreviations of site files: ``${NAME}``, ``~`` and ranges of nodes such as ``n[1-4]``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MOST_NODES = 100_000
 
 
 def expand_environment(text: str, environment: Mapping[str, str]) -> str:
-    """Return `text` with each ``${NAME}`` and a leading ``~`` filled in.
+    """Return `text` with each ``${NAME}`` and a leading ``~`` replaced.
 
-    ``${TARE_MPI}`` is where the MPIs from PyPI are installed, share/tare/mpi beside Python, unless it is set;
-    ``${TARE_ROOTFS}`` where root file systems of containers are, share/tare/rootfs.
-    Raises ValueError with the cure where a variable is not set, or is no text.
+    Unless it is set, ``${TARE_MPI}`` is where the MPIs from PyPI are installed: share/tare/mpi beside Python.
+    In the same way, ``${TARE_ROOTFS}`` is where root file systems of containers are: share/tare/rootfs.
+    Raises ValueError with the cure where a variable is not set or is not text.
     """
 
     def value(match: re.Match[str]) -> str:
@@ -41,7 +41,10 @@ def expand_environment(text: str, environment: Mapping[str, str]) -> str:
 
 
 def _text_of(name: str, environment: Mapping[str, str]) -> str:
-    """Return a variable's value, or nothing where it is not set; JSON could not keep what is not UTF-8."""
+    """Return a variable's value, or "" where it is not set. Raises ValueError if it is not UTF-8.
+
+    JSON could not store a value that is not UTF-8.
+    """
     value = environment.get(name, "")
     try:
         value.encode()

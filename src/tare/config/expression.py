@@ -1,4 +1,6 @@
-"""Conditions such as ``nex % (8 * nproc_xi) == 0``: they mean what they do in Python, but are not run by it.
+"""Read and evaluate conditions such as ``nex % (8 * nproc_xi) == 0``.
+
+They mean what they mean in Python, but Python does not run them.
 
     term       = arithmetic {comparison arithmetic}
     comparison = "==" | "!=" | "<" | "<=" | ">" | ">=" | ["not"] "in"
@@ -6,8 +8,8 @@
     operand    = ("-" | "+") operand | number | text | name | "(" condition ")" | list
     list       = "[" [condition {"," condition}] "]", or in round brackets with at least one ","
 
-Terms are joined by logic (see expressions). A condition is read once into nested closures, since a plan asks
-it about every case.
+Terms are joined by logic (see tare.core.expressions). A condition is read once and becomes nested closures,
+because a plan evaluates it for every case.
 """
 
 from __future__ import annotations
@@ -46,9 +48,9 @@ _ALLOWED = "use and, or, not, comparisons, arithmetic, names, numbers and text i
 
 
 class Expression:
-    """A condition on a case's settings (model.study.Condition).
+    """A condition on a case's settings (core.study.Condition).
 
-    `names` are the settings that it speaks of. Raises ValueError, with the cure, when `text` is none.
+    `names` are the settings that it uses. Raises ValueError, with the cure, when `text` is not a condition.
     """
 
     def __init__(self, text: str, origin: Origin) -> None:
@@ -70,7 +72,7 @@ class Expression:
     def holds(self, settings: Settings) -> bool | None:
         """Return whether it holds for `settings`, or None where they lack a name that it needs.
 
-        Raises FileFaults where it cannot be computed: a division by zero, a text in arithmetic.
+        Raises FileFaults where it cannot be computed, for example a division by zero or text in arithmetic.
         """
         try:
             return bool(self._evaluate(settings))
@@ -91,10 +93,10 @@ class Expression:
 
 
 class _Term(NamedTuple):
-    """What a part of a condition computes.
+    """A part of a condition, compiled.
 
-    `is_truth` tells that it may be a whole condition, `constant` what it always is, `depth` how many
-    closures call each other in it.
+    `is_truth` is true if it may be a whole condition. `constant` is its value if that is always the same.
+    `depth` is how many closures call each other in it.
     """
 
     evaluate: _Closure
@@ -104,7 +106,7 @@ class _Term(NamedTuple):
 
 
 class _Reader(Logic[_Term]):
-    """Reads a condition (see Logic); `names` are those that it has met."""
+    """Reads a condition (see Logic); `names` are the names found so far."""
 
     too_deep = "split it into a list"
 
@@ -113,7 +115,7 @@ class _Reader(Logic[_Term]):
         self.names: set[str] = set()
 
     def term(self) -> _Term:
-        """Return a comparison, or a value that stands alone."""
+        """Return a comparison, or a single value."""
         first = self._arithmetic()
         steps: list[tuple[Callable[[Value, Value], bool], _Term]] = []
         while (compare := self._comparison()) is not None:
@@ -123,23 +125,23 @@ class _Reader(Logic[_Term]):
         return self._made(_compared(first, steps), first, *(other for _, other in steps), is_truth=True)
 
     def joined(self, parts: list[_Term], *, is_all: bool) -> _Term:
-        """Return what holds where all of `parts` do, or any."""
+        """Return a term that holds where all of `parts` hold, or any of them."""
         closures = [one.evaluate for one in parts]
         if is_all:
             return self._made(lambda settings: all(one(settings) for one in closures), *parts, is_truth=True)
         return self._made(lambda settings: any(one(settings) for one in closures), *parts, is_truth=True)
 
     def negated(self, part: _Term) -> _Term:
-        """Return what holds where `part` does not."""
+        """Return a term that holds where `part` does not."""
         evaluate = part.evaluate
         return self._made(lambda settings: not evaluate(settings), part, is_truth=True)
 
     def stray(self) -> ExpressionError:
-        """Return the fault of what stands where nothing more may."""
+        """Return the fault of text at a place where nothing more may follow."""
         return self._unexpected("an operator or the end")
 
     def _unexpected(self, wanted: str) -> ExpressionError:
-        """Return the fault of what stands where something else is `wanted`, with the cure."""
+        """Return the fault of text where something else is `wanted`, with the cure."""
         rest = self.text[self.at :]
         if rest.startswith(("&&", "||", "!")):
             return self.fault("write 'and', 'or' and 'not'")
@@ -166,7 +168,7 @@ class _Reader(Logic[_Term]):
         return _COMPARISONS[sign] if sign else None
 
     def _arithmetic(self, least: int = 0) -> _Term:
-        """Return operands with what binds at least as closely as `least` (precedence climbing)."""
+        """Return operands joined by operators of at least the precedence `least` (precedence climbing)."""
         left = self._signed()
         while True:
             self.skip_space()
@@ -179,7 +181,7 @@ class _Reader(Logic[_Term]):
             left = self._made(_computed(_OPERATORS[sign], left.evaluate, right.evaluate), left, right)
 
     def _signed(self) -> _Term:
-        """Return an operand with its sign; a power binds closer than that, as in Python."""
+        """Return an operand with its sign; a power binds more closely than the sign, as in Python."""
         if self.take("-"):
             part = self.nested(self._signed)
             return self._made(lambda settings: -_number(part.evaluate(settings)), part)
@@ -268,7 +270,7 @@ class _Reader(Logic[_Term]):
 
 
 def _value_of(number: str) -> int | float:
-    """Return a number as Python reads it: of whole ones 007 is none. Raises ValueError."""
+    """Return a number as Python reads it: 007 is not a valid whole number. Raises ValueError."""
     is_whole = number[:2] in ("0x", "0X") or number.replace("_", "").isdigit()
     return int(number, 0) if is_whole else float(number)
 
@@ -310,7 +312,7 @@ def _is_in(item: Value, group: Value) -> bool:
 
 
 def _power(base: float, exponent: float) -> float:
-    """Return base ** exponent, bounded: the text comes from a file, and 9**9**9 would never end."""
+    """Return base ** exponent, bounded: the text comes from a file, and 9**9**9 would never finish."""
     if base and abs(exponent) * math.log10(max(abs(base), 1 / abs(base), 1)) > _MOST_DIGITS:
         raise OverflowError("the power is too large")
     if base < 0 and not float(exponent).is_integer():
@@ -332,7 +334,7 @@ def _described(value: Value) -> str:
 
 
 _BINDS = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2}
-"""How closely an operator binds; a power is read with its base."""
+"""The precedence of the operators; a power is read together with its base."""
 
 _OPERATORS: Mapping[str, Callable[..., float]] = {
     "+": operator.add,

@@ -1,4 +1,4 @@
-"""Gather every fault of a file, each with its place and its cure, before giving up."""
+"""Collect every fault of a file, each with its position and its cure, before raising an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PLAIN_KEY = re.compile(r"[\w.+-]+")
 
 
 class FilePosition(Protocol):
-    """Anything that knows its line and column, counted from 1."""
+    """An object that has a line and a column, counted from 1."""
 
     @property
     def line(self) -> int:
@@ -38,12 +38,12 @@ class Faults:
         self.found: dict[tuple[int, int, str], Fault] = {}
 
     def add(self, place: FilePosition, path: Path, message: str) -> None:
-        """Record that `message` is true of what is written at `place`."""
+        """Record the fault `message` for the text at `place`."""
         key = (place.line, place.column, message)
         self.found.setdefault(key, Fault(self.file, *key[:2], format_path(path), message))
 
     def origin(self, place: FilePosition, path: Path) -> Origin:
-        """Return `place` as the model keeps it, for faults that are found later."""
+        """Return `place` in the form that a Study stores, for faults that are found later."""
         return Origin(self.file, place.line, place.column, format_path(path))
 
     def raise_any(self, others: Iterable[Fault] = ()) -> None:
@@ -54,7 +54,7 @@ class Faults:
 
 
 def format_path(path: Path) -> str:
-    """Return a path in the file's own terms, such as ``factors.nodes[2]``."""
+    """Return a path in terms of the file, such as ``factors.nodes[2]``."""
     text = ""
     for step in path:
         if isinstance(step, int):

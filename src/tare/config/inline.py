@@ -1,4 +1,4 @@
-"""Workloads that a study declares in YAML, as the model's definitions."""
+"""Turn the workloads that a study declares in YAML into definitions of `tare.core.workload`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KINDS: Mapping[type, ParameterKind] = {
 def define_workloads(
     files: Mapping[str, WorkloadFile], node: Node | None, faults: Faults
 ) -> tuple[InlineDefinition, ...]:
-    """Return the definitions of `files`, which were decoded from the mapping `node`."""
+    """Return the definitions in `files`, which were decoded from the mapping `node`."""
     if not isinstance(node, MapNode):
         return ()
     return tuple(
@@ -38,7 +38,7 @@ def define_workloads(
 
 
 class _Definition:
-    """One definition in the making."""
+    """Reads one definition."""
 
     def __init__(self, name: str, file: WorkloadFile, node: Node, faults: Faults) -> None:
         self.name = name
@@ -47,7 +47,7 @@ class _Definition:
         self.faults = faults
 
     def define(self) -> InlineDefinition:
-        """Return the definition, with every fault of it recorded."""
+        """Return the definition, with every fault in it recorded."""
         file = self.file
         parameters = tuple(self._parameter(name, one) for name, one in file.parameters.items())
         command = self._command()
@@ -99,7 +99,7 @@ class _Definition:
 
     def _check_placeholders(self, words: Iterable[str], path: Path, known: tuple[str, ...]) -> None:
         for word in words:
-            for name in _PLACEHOLDER.findall(word):  # empty for a doubled brace, which is a literal one
+            for name in _PLACEHOLDER.findall(word):  # empty for a doubled brace, which is a literal brace
                 if name and name not in known:
                     message = f"{shown('{' + name + '}')} is neither a parameter nor a setting"
                     self._fault(path, f"{message}; {nearest(name, known)}")

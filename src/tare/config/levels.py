@@ -1,4 +1,4 @@
-"""Factors and cases of a study file to the model's levels, each with its settings and its origin."""
+"""Read the factors and cases of a study file as levels, each with its settings and its origin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_COMBINATIONS = 1_000_000
 
 
 def named_workloads(study: MapNode) -> Iterator[str]:
-    """Yield the name of every workload that a study file sets anywhere, known or not."""
+    """Yield the name of every workload that a study file sets anywhere, whether it exists or not."""
     factors = child(study, "factors")
     if isinstance(factors, MapNode):
         for name, entry in factors.entries.items():
@@ -43,14 +43,14 @@ def _items(node: Node | None) -> tuple[Node, ...]:
 
 
 class LevelReader:
-    """Reads levels in the terms of one study's vocabulary. Skips what the decoder has refused."""
+    """Reads levels with the names of one study's vocabulary. Skips what the decoder has refused."""
 
     def __init__(self, vocabulary: Vocabulary, faults: Faults) -> None:
         self.vocabulary = vocabulary
         self.faults = faults
 
     def factors(self, node: Node | None, path: Path) -> tuple[Factor, ...]:
-        """Return the factors of a mapping of names to lists of levels."""
+        """Return the factors of a mapping from names to lists of levels."""
         if not isinstance(node, MapNode):
             return ()
         factors = [
@@ -66,7 +66,7 @@ class LevelReader:
         return tuple(factors)
 
     def cases(self, node: Node | None, path: Path) -> tuple[Level, ...]:
-        """Return the levels of the list `node`; one for each value of a list inside."""
+        """Return the levels of the list `node`; a list inside a level stands for each of its values."""
         return tuple(
             level
             for number, item in enumerate(_items(node))
@@ -75,7 +75,7 @@ class LevelReader:
         )
 
     def workload(self, node: Node, path: Path) -> list[Level]:
-        """Return the levels of a workload's name, or of ``{name: {parameter: value}}``."""
+        """Return the levels of a workload's name, or of a mapping ``{name: {parameter: value}}``."""
         if isinstance(node, ScalarNode):
             return self._plain("workload", node, path)
         if not isinstance(node, MapNode):
@@ -113,7 +113,7 @@ class LevelReader:
                 yield from self._plain(name, level, here)
 
     def _sole_workload(self, node: MapNode) -> Workload | None:
-        """Return the workload that a mapping of settings names, if it names just one."""
+        """Return the workload that a mapping of settings names, if it names exactly one."""
         named = child(node, "workload")
         return self.vocabulary.workload(named.text) if isinstance(named, ScalarNode) else None
 
@@ -124,7 +124,7 @@ class LevelReader:
     def _mapping(
         self, node: MapNode, path: Path, workload: Workload | None, fixed: Mapping[str, Scalar] | None = None
     ) -> list[Level]:
-        """Return the product of a mapping's settings, in which a list stands for each of its values."""
+        """Return all combinations of a mapping's settings, in which a list stands for each of its values."""
         names: list[str] = []
         choices: list[Sequence[Scalar]] = []
         chart_name = None
@@ -168,7 +168,7 @@ class LevelReader:
 def _chart_name(
     name: str | None, values: Iterable[Scalar], choices: Iterable[Sequence[Scalar]]
 ) -> str | None:
-    """Return the name of one of a mapping's levels: told apart by what its lists vary."""
+    """Return the name of one of a mapping's levels, followed by the values of its lists."""
     if name is None:
         return None
     return " ".join([name, *(str(v) for v, among in zip(values, choices, strict=True) if len(among) > 1)])

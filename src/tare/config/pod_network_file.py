@@ -1,4 +1,4 @@
-"""Turn what a site file says of how a network reaches into pods into the model's form."""
+"""Turn the `pod` entry of a site file's network into a `PodNetwork`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OVERLAID = {AttachmentKind.MACVLAN, AttachmentKind.IPVLAN, AttachmentKind.HOST_
 
 
 def pod_network(file: PodNetworkFile, path: KeyPath, fault: Fault) -> PodNetwork:
-    """Return how a network reaches into pods, with every fault told."""
+    """Return how a network is made available in pods, with every fault reported."""
     if file.host and file.attachment is not None:
         fault((*path, "attachment"), "pods in the network of their node need none; remove it, or 'host'")
     if file.definition is not None and file.attachment is None:

@@ -1,4 +1,4 @@
-"""What a site file says of how a network reaches into pods, as a user writes it."""
+"""The `pod` entry of a site file's network, as a user writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference of a study: settings that at least one of its cases has."""
+"""Read the reference of a study: settings that at least one of its cases has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tare.core.values import Scalar
 
 
 class ReferenceReader:
-    """Reads the reference among the levels that the study has."""
+    """Reads the reference, and compares it with the levels of the study."""
 
     def __init__(
         self, vocabulary: Vocabulary, faults: Faults, factors: Sequence[Factor], levels: Iterable[Level]
@@ -26,7 +26,7 @@ class ReferenceReader:
                 self._written.setdefault(name, {})[value] = None
 
     def read(self, node: Node | None) -> dict[str, Scalar]:
-        """Return the settings of the reference; a factor's named level stands for the level's settings."""
+        """Return the settings of the reference; the name of a factor's level means that level's settings."""
         reference: dict[str, Scalar] = {}
         for name, entry in node.entries.items() if isinstance(node, MapNode) else ():
             path = ("reference", name)
@@ -41,10 +41,10 @@ class ReferenceReader:
         return reference
 
     def _is_had(self, name: str, value: Scalar, node: Node) -> bool:
-        """Return whether some case may have `value`; record a fault when none has."""
+        """Return whether a case may have `value`; record a fault when none has it."""
         known = dict.fromkeys((*self._written.get(name, {}), *self._defaults(name)))
         if not known or value in known:
-            return True  # where nothing sets it, the plan computes it
+            return True  # if nothing sets it, the plan computes it
         message = f"no case has {name} {shown(str(value))}; {nearest(str(value), map(str, known))}"
         self.faults.add(node, ("reference", name), message)
         return False

@@ -18,7 +18,7 @@ from tare.core.user_files import read_given
 
 
 class _RuleFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One rule: a name for reports, and what it fails or passes on."""
+    """One rule: a name for reports, and the condition on which it fails or passes."""
 
     name: str = ""
     fail_if: Annotated[Word | None, Meta(examples=["overhead(network=overlay) > 5 %"])] = None
@@ -26,7 +26,7 @@ class _RuleFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class _RulesFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file of rules. What is not told is left to the command line."""
+    """A file of rules. What it leaves out is left to the command line."""
 
     rules: Annotated[
         tuple[_RuleFile, ...],
@@ -38,7 +38,7 @@ class _RulesFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class RulesFile(NamedTuple):
-    """The rules of a file as they are written, and how it wants them judged; None leaves it open."""
+    """The rules of a file as written, and how they are to be judged; None where the file leaves it open."""
 
     sources: tuple[RuleSource, ...]
     undecided: str | None

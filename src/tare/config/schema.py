@@ -1,4 +1,4 @@
-"""The JSON Schema of study and site files, from the types that the decoder uses."""
+"""The JSON Schema of study and site files, made from the types that the decoder uses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def json_schema(kind: str) -> dict[str, Any]:
 
 
 def _widen(schema: object) -> None:
-    """Give each type the second JSON type that its file may hold (see fields.py), in place."""
+    """Add to each type, in place, the second JSON type that a file may hold (see core.fields)."""
     if isinstance(schema, list):
         for one in schema:
             _widen(one)

@@ -1,4 +1,4 @@
-"""What a setting's name means in one study, and how its value is checked and converted."""
+"""The meaning of setting names in one study, and how their values are checked and converted."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _MULTIPLES: Mapping[str, int] = {"k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9}
 
 
 class Vocabulary:
-    """The names that a study may use: `used` are its workloads, `workloads` all that there are.
+    """The names that a study may use.
 
-    `faulty` workloads are declared by the study, but so wrongly that they cannot be used; `loose` are their
-    parameters, of which nothing else can be said.
-    `site` is None where the site file is faulty; then its names are not checked.
+    `used` are the study's workloads, `workloads` all that exist. `faulty` workloads are declared by the study
+    with such faults that they cannot be used; `loose` are their parameters, of which only the names are
+    known. `site` is None where the site file is faulty; its names are then not checked.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Vocabulary:
                 self.parameters.setdefault(parameter.name, []).append(parameter)
 
     def workload(self, name: str) -> Workload | None:
-        """Return a workload by its name, or None; `read` says why."""
+        """Return a workload by its name, or None; `read` reports why."""
         try:
             return self.workloads[name]
         except (KeyError, UsageError):
@@ -77,12 +77,13 @@ class Vocabulary:
     def read(
         self, name: str, node: Node, path: Path, faults: Faults, workload: Workload | None = None
     ) -> Scalar | None:
-        """Return the value of setting `name`, checked and in the unit that it is kept in.
+        """Return the value of setting `name`, checked and in the unit in which it is stored.
 
-        A parameter is that of `workload`, or of any workload of the study. None with a fault recorded.
+        A parameter is that of `workload`, or of any workload of the study. The result is None where a fault
+        is recorded.
         """
         if not isinstance(node, ScalarNode) or node.value is None:
-            return None  # the decoder has said that a value belongs here
+            return None  # the decoder has reported that a value is missing
         if name == "workload" and node.text in self.faulty:
             return None
         if name in self.loose and name not in self.parameters:
@@ -100,7 +101,7 @@ class Vocabulary:
         return name in DESIGN_SETTINGS or any(one.name == name for one in workload.parameters)
 
     def unknown(self, name: str, workload: Workload | None = None) -> str:
-        """Return the message and the cure for a `name` that cannot be set."""
+        """Return the message, with the cure, for a `name` that cannot be set."""
         if workload is None:
             return (
                 f"{shown(name)} is neither a setting nor a parameter of this study's workloads; "
@@ -143,7 +144,7 @@ class Vocabulary:
 
 
 def site_names(site: Site, name: str) -> tuple[str, ...]:
-    """Return what `site` offers as setting `name`: platform, network or storage."""
+    """Return the names that `site` offers for setting `name`: platform, network or storage."""
     if name == "platform":
         return tuple(site.platforms)
     return tuple(site.networks if name == "network" else site.storage)
@@ -165,10 +166,11 @@ def _count(name: str, node: ScalarNode) -> int:
 
 
 def setting_from_text(name: str, text: str, parameters: Iterable[Parameter]) -> Scalar:
-    """Return the value of a setting that stands outside of a study, such as in the path of a log.
+    """Return the value of a setting from outside a study, such as from the path of a log.
 
-    Design settings and `parameters` have their kinds. Any other is a whole number where it is written as one
-    (``16``, but not ``016`` or ``1.10``, which may be names), else text. Raises ValueError with the cure.
+    Design settings and `parameters` have their kinds. Any other value is a whole number where it is written
+    as one (``16``, but not ``016`` or ``1.10``, which may be names), else text. Raises ValueError with the
+    cure.
     """
     node = ScalarNode(1, 1, text, resolve(text))
     if name in _COUNTS:
@@ -185,9 +187,9 @@ def setting_from_text(name: str, text: str, parameters: Iterable[Parameter]) -> 
 
 
 def convert(parameter: Parameter, node: ScalarNode) -> Scalar:
-    """Return a parameter's value in the unit that it is kept in.
+    """Return a parameter's value in the unit in which it is stored.
 
-    Raises ValueError with the cure when it is of another kind, no choice, or too small.
+    Raises ValueError with the cure when the value is of another kind, not one of the choices, or too small.
     """
     value = _of_kind(parameter, node)
     if parameter.choices and value not in parameter.choices:
@@ -224,7 +226,7 @@ def _of_kind(parameter: Parameter, node: ScalarNode) -> Scalar:
 
 
 def _multiple(text: str) -> float | None:
-    """Return ``20M`` as 20000000; None where `text` is no number with a decimal prefix."""
+    """Return ``20M`` as 20000000; None where `text` is not a number with a decimal prefix."""
     digits, prefix = text[:-1].strip(), text[-1:]
     if prefix not in _MULTIPLES or not digits.replace(".", "", 1).isdecimal():
         return None

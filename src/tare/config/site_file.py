@@ -1,4 +1,4 @@
-"""Load a site file, or one of the built-in sites: what a place offers to a study."""
+"""Load a site file, or one of the built-in sites, as a `Site`."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
 
 
 class SiteSource(NamedTuple):
-    """A site, and the text and the name of the file that it was read from."""
+    """A site, with the text and the name of the file that it was read from."""
 
     site: Site
     text: str
     file_name: str
 
     def fault(self, path: KeyPath, message: str) -> Fault:
-        """Return the fault that `message` is true of what is at `path`, or of what holds it."""
+        """Return the fault `message` for the value at `path`, or for the last part of `path` that exists."""
         faults = Faults(self.file_name)
         root = read_document(self.text, Faults(self.file_name))
         faults.add(find(root, path) if root is not None else START, path, message)
@@ -62,8 +62,8 @@ def load_site(
 ) -> Site:
     """Return a built-in site, ``local`` or ``lab``, or that of a file; a relative path starts at `near`.
 
-    `environment` fills in ``${NAME}``; by default it is this process's own.
-    Raises FileFaults with every fault, UsageError when there is no such site.
+    `environment` replaces ``${NAME}``; by default it is that of this process. Raises FileFaults with every
+    fault, UsageError when there is no such site.
     """
     return read_site(name_or_path, near, environment).site
 
@@ -71,14 +71,14 @@ def load_site(
 def read_site(
     name_or_path: str, near: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> SiteSource:
-    """Return what `load_site` does, with its text, which a campaign keeps."""
+    """Return what `load_site` returns, with the file's text, which a campaign stores."""
     raw, file_name = _read(name_or_path, near)
     site = site_from_text(raw, file_name, environment)
     return SiteSource(site, raw.decode("utf-8-sig"), file_name)
 
 
 def site_from_text(text: str | bytes, file_name: str, environment: Mapping[str, str] | None = None) -> Site:
-    """Return the site that `text` holds, such as the copy that a campaign keeps."""
+    """Return the site in `text`, such as the copy that a campaign stores."""
     faults = Faults(file_name)
     root = _root(text, faults)
     site = None
@@ -86,12 +86,12 @@ def site_from_text(text: str | bytes, file_name: str, environment: Mapping[str, 
         site = _SiteReader(faults, root, os.environ if environment is None else environment).read(file)
     faults.raise_any()
     if site is None:
-        raise UsageError(f"site {file_name} cannot be read")  # unreachable: what is missing is a fault
+        raise UsageError(f"site {file_name} cannot be read")  # unreachable: anything missing is a fault
     return site
 
 
 def load_lab_spec(path: Path | str) -> LabSpec:
-    """Return the cluster that a file describes: a lab's own, or the `lab` of a site (``lab`` is built in)."""
+    """Return the cluster that a file describes: a lab file, or the `lab` of a site (``lab`` is built in)."""
     text, file_name = _read(str(path), None)
     faults = Faults(file_name)
     root = _root(text, faults)
@@ -127,7 +127,7 @@ def _root(text: str | bytes, faults: Faults) -> Node | None:
 
 
 class _OptionsReader(NamedTuple):
-    """What a backend checks the options with that are written at `path`, in the platform at `platform`."""
+    """What a backend uses to check its options at `path`, in the platform at `platform`."""
 
     site: _SiteReader
     path: KeyPath
@@ -135,15 +135,15 @@ class _OptionsReader(NamedTuple):
     storage: Collection[str]
 
     def fault(self, message: str, *path: str | int) -> None:
-        """Record what is wrong below the options' key (see OptionsReader)."""
+        """Record a fault below the key of the options (see OptionsReader)."""
         self.site.fault((*self.path, *path), message)
 
     def fault_of_platform(self, message: str) -> None:
-        """Record what is wrong with the platform (see OptionsReader)."""
+        """Record a fault of the platform (see OptionsReader)."""
         self.site.fault(self.platform, message)
 
     def expand(self, text: str, *path: str | int) -> str:
-        """Fill in ``${NAME}`` (see OptionsReader)."""
+        """Return `text` with ``${NAME}`` replaced (see OptionsReader)."""
         return self.site.expand(text, (*self.path, *path))
 
 
@@ -156,7 +156,7 @@ class _SiteReader:
         self.environment = environment
 
     def read(self, file: SiteFile) -> Site:
-        """Return the site, with every fault of it recorded."""
+        """Return the site, with every fault in it recorded."""
         lab = _lab_spec(file.lab, child(self.root, "lab"), ("lab",), self.faults) if file.lab else None
         nodes = self._nodes(file, lab)
         if not file.platforms:
@@ -197,7 +197,7 @@ class _SiteReader:
         )
 
     def fault(self, path: KeyPath, message: str) -> None:
-        """Record that `message` is true of what is at `path`."""
+        """Record the fault `message` for the value at `path`."""
         self.faults.add(find(self.root, path), path, message)
 
     def _attempt(self, path: KeyPath, text: str, expand: Callable[[str], str]) -> str:
@@ -208,7 +208,7 @@ class _SiteReader:
             return text
 
     def expand(self, text: str, path: KeyPath) -> str:
-        """Return `text` with ``${NAME}`` filled in."""
+        """Return `text` with ``${NAME}`` replaced."""
         return self._attempt(path, text, lambda one: expand_environment(one, self.environment))
 
     def _folder(self, text: str, path: KeyPath) -> str:
@@ -258,7 +258,7 @@ class _SiteReader:
         return (plugin.runtime if plugin else "") or file.runtime
 
     def _options(self, file: PlatformFile, path: KeyPath, storage: Collection[str]) -> BackendOptions:
-        """Return the options of the platform's backend; those of others are faults."""
+        """Return the options of the platform's backend; options of other backends are faults."""
         for name in option_types():
             if name != file.backend and getattr(file, name, None) is not None:
                 self.fault((*path, name), f"backend {file.backend} takes none; add 'backend: {name}'")
@@ -374,7 +374,7 @@ def _cores() -> int:
 
 
 def _cpus() -> tuple[tuple[int, ...], ...]:
-    """Return the CPUs that this process may use, core by core, or as if each were one."""
+    """Return the CPUs that this process may use, grouped by core; an unknown core has one CPU."""
     cores: dict[tuple[int, ...], list[int]] = {}
     for cpu in sorted(os.sched_getaffinity(0)):
         topology = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology")

@@ -1,4 +1,4 @@
-"""A site file as a user writes it."""
+"""The content of a site file, as a user writes it."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ _Keys = list[tuple[str, Any, Any]]
 
 
 def site_file_type() -> type[SiteFile]:
-    """Return SiteFile with a key in platforms for the options of each installed backend, by its name."""
+    """Return SiteFile with a key in its platforms, for each installed backend, for the backend's options."""
     return _site_file_type(tuple(backends().values()))
 
 

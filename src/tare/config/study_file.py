@@ -1,4 +1,4 @@
-"""Load a study file: decode it, then read it in the terms of its site and its workloads."""
+"""Load a study file: decode it, then interpret it with the names of its site and its workloads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tare.core.values import Scalar
 from tare.core.workload import InlineDefinition, Workload
 
 Catalogue = Callable[[Sequence[InlineDefinition]], Mapping[str, Workload]]
-"""Returns every workload by name, those that a study declares included."""
+"""Takes the workloads that a study declares, and returns every workload by name, including those."""
 
 _DEFAULT_MIN = 5
 _DEFAULT_MAX = 30
@@ -41,7 +41,7 @@ _COMMON = tuple(name for name in DESIGN_SETTINGS if name != "workload")
 
 
 def load_study(path: Path, catalogue: Catalogue, site: Path | None = None) -> tuple[Study, SiteSource]:
-    """Return the study of a file and its site: that of the file `site`, or else the one that the study names.
+    """Return the study of a file, and its site: from the file `site`, or else the one that the study names.
 
     Raises FileFaults with every fault of both files, UsageError when the file cannot be read.
     """
@@ -61,7 +61,7 @@ def load_study(path: Path, catalogue: Catalogue, site: Path | None = None) -> tu
 
 
 def study_from_text(text: str, file_name: str, catalogue: Catalogue, site: Site) -> Study:
-    """Return the study that `text` holds, such as the copy that a campaign keeps.
+    """Return the study in `text`, such as the copy that a campaign stores.
 
     Raises FileFaults with every fault, located in `file_name`.
     """
@@ -76,7 +76,7 @@ def study_from_text(text: str, file_name: str, catalogue: Catalogue, site: Site)
 def _read_site(
     root: Node | None, near: Path, site: Path | None, faults: Faults
 ) -> tuple[SiteSource | None, Sequence[Fault]]:
-    """Return the site of the file `site`, or that the study names; or None and the faults of its file."""
+    """Return the site of the file `site`, or the one that the study names; None with its file's faults."""
     node = child(root, "site")
     try:
         if site is not None:
@@ -100,7 +100,7 @@ class _StudyReader:
         self.site = site
 
     def read(self, root: Node | None) -> Study | None:
-        """Return the study, or None; look at the faults in either case."""
+        """Return the study, or None; check the faults in either case."""
         if root is None:
             return None
         file = decode(root, StudyFile, self.faults)
@@ -116,7 +116,7 @@ class _StudyReader:
         return self._translate(root, file, declared, vocabulary)
 
     def _all_workloads(self, declared: Sequence[InlineDefinition]) -> Mapping[str, Workload]:
-        """Return every workload; without the study's own when the catalogue cannot take faulty ones."""
+        """Return every workload, without the study's own if the catalogue refuses these because of faults."""
         try:
             return self.catalogue(declared)
         except (UsageError, ValueError):
@@ -182,7 +182,7 @@ class _StudyReader:
             common.update(level.settings)
         for name in _COMMON:
             node = child(root, name)
-            # Counts and bindings are checked by the decoder: their type says all that there is to say.
+            # Counts and bindings are checked by the decoder, whose type is complete for them.
             is_refused = isinstance(node, ScalarNode) and (
                 node.text not in list(Binding)
                 if name == "bind"
@@ -210,7 +210,7 @@ class _StudyReader:
         return Repeats(min=least, max=most, until=file.until, budget=self._budget(node, file.budget))
 
     def _telemetry(self, root: MapNode, file: StudyTelemetryFile) -> TelemetryOptions:
-        """Return the site's way to watch with what the study changes."""
+        """Return the site's telemetry options with the study's changes."""
         for number, name in enumerate(file.unwatched or ()):
             if self.site is not None and name not in self.site.platforms:
                 node = child(child(root, "telemetry"), "unwatched") or root
@@ -252,7 +252,7 @@ def _parse_budget(text: str) -> Budget | None:
     if match := _RUNS.fullmatch(text.strip()):
         return Budget(runs=int(match[1])) if int(match[1]) else None
     if not text.strip()[-1:].isalpha():
-        return None  # a bare number: of what?
+        return None  # a number without a unit
     for dimension in (Dimension.NODE_HOURS, Dimension.SECONDS):
         try:
             value = parse_quantity(text, dimension)
@@ -283,5 +283,5 @@ def _keys(node: Node | None) -> tuple[str, ...]:
 
 
 def _seed(name: str) -> int:
-    """Return a seed that is the study's own, and the same wherever it is run."""
+    """Return a seed that depends on the study's name alone, so that it is the same everywhere."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big")

@@ -1,4 +1,7 @@
-"""A study file as a user writes it. What its factors mean depends on workloads and site: see `levels`."""
+"""The content of a study file, as a user writes it.
+
+What its factors mean depends on workloads and site: see `levels`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How nodes are watched, of a site and of a study: each key for itself overrides what was before."""
+"""Read the ``telemetry`` section of a site or study; each key of it overrides the earlier value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tare.core.telemetry_options import LEAST_PERIOD_S, TelemetryOptions
 
 
 def watching(file: TelemetryFile, before: TelemetryOptions, root: Node, faults: Faults) -> TelemetryOptions:
-    """Return `before` with what `file`, the section ``telemetry`` of `root`, says otherwise."""
+    """Return `before` with the changes in `file`, which is the section ``telemetry`` of `root`."""
     found = before
     if isinstance(file.period, str):
         found = msgspec.structs.replace(found, period_s=None)
