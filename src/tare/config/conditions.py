@@ -25,7 +25,7 @@ class Match:
         )
 
     def holds(self, settings: Settings) -> bool | None:
-        """Return whether all settings match, or None where one is absent and the others match."""
+        """Return whether all settings match, or None where a setting is absent and all others match."""
         is_complete = True
         for name, among in self.values.items():
             if name not in settings:

@@ -76,7 +76,7 @@ class _Spot(NamedTuple):
 
 
 class _Decoder:
-    """Walks a type and a tree together."""
+    """Decodes a tree, following a type and the tree together."""
 
     def __init__(self, faults: Faults) -> None:
         self.faults = faults

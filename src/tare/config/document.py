@@ -210,7 +210,7 @@ class _Builder:
         self, event: events.ScalarEvent | events.CollectionStartEvent, known: tuple[str, ...]
     ) -> None:
         if event.tag is not None and event.tag not in known:
-            what = f"tag {shown(event.tag)}" if self._open else "a tag"  # as above
+            what = f"tag {shown(event.tag)}" if self._open else "a tag"  # see _alias: it may be a password
             self.faults.add(_place(event), self._path(), f"{what} means nothing here; remove it")
 
     def _start(self, event: events.CollectionStartEvent) -> None:

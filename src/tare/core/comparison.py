@@ -93,7 +93,7 @@ class Paid(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def change(self) -> float:
-        """Return the change of the figure itself."""
+        """Return the change of the figure itself: 0.02 for a ratio of 1.02."""
         return self.ratio - 1
 
 

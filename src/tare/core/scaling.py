@@ -89,7 +89,8 @@ class LawFit(msgspec.Struct, frozen=True, kw_only=True):
 class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The largest scale up to which every measured efficiency is at least `floor`.
 
-    `certain_scale` is the same for the low ends of the intervals; None where no scale has an interval.
+    `certain_scale` is the same for the low ends of the efficiencies' intervals; None where no scale has an
+    interval.
     """
 
     floor: float

@@ -27,7 +27,7 @@ DESIGN_SETTINGS = (
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where in a file something was written; line and column count from 1."""
+    """A position in a file; line and column count from 1, and `path` is in terms of the file."""
 
     file: str
     line: int

@@ -106,4 +106,4 @@ class TelemetrySource(Protocol):
 
 
 Settle = Callable[[Path, Span], Mapping[str, float]]
-"""Stores the recordings in an attempt's folder, and returns its figures by name."""
+"""A function that stores the recordings in an attempt's folder, and returns its figures by name."""

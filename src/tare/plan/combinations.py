@@ -1,4 +1,4 @@
-"""Every combination of a study's levels, each as one set of settings. Pure."""
+"""Make every combination of a study's levels, each as one set of settings. Pure."""
 
 from __future__ import annotations
 

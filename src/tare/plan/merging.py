@@ -181,7 +181,7 @@ class Merging:
 
 
 def _merged_levels(workload: str, factor: int, contexts: list[list[_Row]]) -> Iterator[_Merged]:
-    """Yield the groups of levels of one factor that share a case in some of `contexts`."""
+    """Yield the groups of levels of one factor that make the same case in some of `contexts`."""
     parent: dict[int, int] = {}
 
     def root(number: int) -> int:

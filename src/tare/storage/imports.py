@@ -308,7 +308,7 @@ def _keep_evidence(folder: Path, run: Imported) -> None:
 def _linked(path: Path, target: SafeFolder) -> bool:
     try:
         target.link(path.resolve())
-    except OSError:  # another file system, somebody else's file (proc_sys_fs(5)), or too many links
+    except OSError:  # another file system, another user's file (proc_sys_fs(5)), or too many links
         return False
     return True
 

@@ -45,7 +45,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class EntryHandler(logging.Handler):
-    """A handler that turns log records into entries without secrets.
+    """Turns log records into entries without secrets.
 
     `signs` are the pseudonyms of the site, once they are known.
     """

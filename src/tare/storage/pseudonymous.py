@@ -59,7 +59,7 @@ class PseudonymousView:
         self._safe_texts: dict[str, str] = {}
 
     def plan(self, plan: Plan) -> Plan:
-        """Return the plan, without settings whose name or value looks like a secret."""
+        """Return the plan, with secrets in its settings hidden, judged by their names and values."""
         settings = _Settings(plan.cases)
         cases = tuple(
             msgspec.structs.replace(case, parameters=settings.shown(case.parameters)) for case in plan.cases

@@ -53,7 +53,7 @@ class SessionReader:
 
     @property
     def last_block(self) -> int | None:
-        """Return the block of the attempt that began last."""
+        """Return the block of the attempt that began last; None before the first."""
         return self._last_block
 
     def take(self, event: Event) -> int:
