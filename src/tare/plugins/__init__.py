@@ -1,1 +1,1 @@
-"""What plugs in: workloads, launchers, runtimes, backends, collectors, and the registry that finds them."""
+"""Tare's plug-ins (workloads, launchers, runtimes, backends, collectors) and the registry that finds them."""

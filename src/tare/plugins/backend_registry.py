@@ -1,4 +1,4 @@
-"""The installed backends, by the names that a site file has for them."""
+"""Find the installed backends by the names that site files use for them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ GROUP = "tare.backends"
 
 
 def backend_names() -> tuple[str, ...]:
-    """Return the names of the installed backends, those of Tare first."""
+    """Return the names of the installed backends. Tare's own backends come first."""
     own = {name: one.value.startswith("tare.") for name, one in installed(GROUP).items()}
     return tuple(sorted(own, key=lambda name: (not own[name], name)))
 
 
 @functools.cache
 def backend(name: str) -> BackendPlugin[Any]:
-    """Return the backend called `name`. Raises UsageError where there is none, or it cannot be used."""
+    """Return the backend called `name`. Raises UsageError when there is none or when it cannot be used."""
     known = installed(GROUP)
     if name not in known:
         raise UsageError(f"no backend is called {name!r}; {nearest(name, backend_names())}")
@@ -35,7 +35,10 @@ def backend(name: str) -> BackendPlugin[Any]:
 
 
 def backends() -> Mapping[str, BackendPlugin[Any]]:
-    """Return the backends that can be used, by name: one that is broken stops only who asks for it."""
+    """Return all usable backends by name.
+
+    A broken backend is left out: only a request for it by name fails.
+    """
     found = {}
     for name in backend_names():
         try:
@@ -46,5 +49,5 @@ def backends() -> Mapping[str, BackendPlugin[Any]]:
 
 
 def option_types() -> dict[str, type[msgspec.Struct]]:
-    """Return the type of each backend's options as a site file has them, by their key in a platform."""
+    """Return the type of each backend's options in a site file, by the options' key in a platform."""
     return {name: one.file_type for name, one in backends().items() if one.file_type is not None}

@@ -1,9 +1,10 @@
-"""Find workloads, launchers and runtimes by their entry points; the built-ins use the same door.
+"""Find workloads, launchers and runtimes by their entry points, those of Tare like all others.
 
-Groups and what their entry points name:
+Groups, and what their entry points name:
 
-- ``tare.workloads``: a tuple of workloads. The entry point is the family, the part of their names before the
-  first dot, so that `imb.pingpong` is looked for in `imb` and nothing else is imported.
+- ``tare.workloads``: a tuple of workloads. The name of the entry point is the family, which is the part of
+  the workloads' names before the first dot. `imb.pingpong`, for example, is looked up in `imb`, and no other
+  module is imported.
 - ``tare.launchers``, ``tare.runtimes``: a class that is called without arguments.
 
 Backends are found by tare.plugins.backend_registry.
@@ -25,7 +26,7 @@ class UnknownName(UsageError, KeyError):
     """No plug-in has this name."""
 
     def __str__(self) -> str:
-        return Exception.__str__(self)  # KeyError would put its message in quotes
+        return Exception.__str__(self)  # KeyError puts its message in quotes
 
 
 def launcher(name: str) -> Launcher:
@@ -39,7 +40,10 @@ def runtime(name: str) -> Runtime:
 
 
 def workloads(inline: Sequence[InlineDefinition] = ()) -> Workloads:
-    """Return every workload by its full name; those that a study declares `inline` hide installed ones."""
+    """Return every workload by its full name.
+
+    A workload that a study declares `inline` replaces an installed one.
+    """
     from tare.plugins.workloads.inline import InlineWorkload
 
     return Workloads(installed("tare.workloads"), {one.name: InlineWorkload(one) for one in inline})
@@ -48,7 +52,8 @@ def workloads(inline: Sequence[InlineDefinition] = ()) -> Workloads:
 class Workloads(Mapping[str, Workload]):
     """Workloads by full name. A family's module is imported when one of its workloads is looked up.
 
-    `problems` says of each plug-in that could not be imported why not: this stops only who asks for it.
+    `problems` has one message for each plug-in that could not be imported. A broken plug-in causes an error
+    only when one of its workloads is looked up.
     """
 
     def __init__(self, families: Mapping[str, EntryPoint], own: Mapping[str, Workload]) -> None:
@@ -64,7 +69,7 @@ class Workloads(Mapping[str, Workload]):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Return why plug-ins could not be imported, of those that were tried so far."""
+        """Return the import error of each plug-in that was tried so far and failed."""
         return tuple(self._problems.values())
 
     def __getitem__(self, name: str) -> Workload:
@@ -88,7 +93,10 @@ class Workloads(Mapping[str, Workload]):
         return sum(1 for _ in self)
 
     def _load(self, family: str) -> dict[str, Workload]:
-        """Return the workloads of `family`; none when it cannot be imported, which is recorded."""
+        """Return the workloads of `family`.
+
+        Return none, and record the error, when the family cannot be imported.
+        """
         if family not in self._families:
             plugin, members = self._entry_points[family], {}
             try:
@@ -112,7 +120,7 @@ def _unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     if near:
         cure = f"did you mean {near!r}?"
     elif names:
-        families = sorted({name.partition(".")[0] for name in names})  # a hundred names are no help
+        families = sorted({name.partition(".")[0] for name in names})  # not a hundred names
         cure = f"choose from {', '.join(families)}"
     else:
         cure = "none is installed"

@@ -1,1 +1,1 @@
-"""Where processes run. The only modules, with the lab, that start or poll anything."""
+"""Where processes run. Apart from the lab, only these modules start or poll processes."""

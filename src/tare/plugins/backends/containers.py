@@ -1,4 +1,4 @@
-"""Containers that stay: one on each host, brought up, checked, and removed with whatever else is left."""
+"""Start one long-lived container on each host, check it, and remove it with any other container of Tare."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _LOG = log.of("containers")
 _TIMEOUT_S = 120.0  # an image may have to be unpacked
 _REMOVAL_S = 30.0
 _LABEL = re.compile(rf"{re.escape(CONTAINER_LABEL)}[=:]([^],\s]*)")
-"""docker prints labels as ``a=1,b=2``, podman as Go prints maps: ``map[a:1 b:2]``."""
+"""docker prints labels as ``a=1,b=2``; podman prints them as a Go map: ``map[a:1 b:2]``."""
 
 
 class Host(msgspec.Struct, frozen=True):
-    """Where containers run: a host that `agent` reaches, or, where `name` is None, this machine."""
+    """Where containers run: a host that `agent` reaches, or this machine if `name` is None."""
 
     name: str | None
     agent: tuple[str, ...]
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        """Return the command that runs `argv` there."""
+        """Return the command that runs `argv` on this host."""
         return list(argv) if self.name is None else [*self.agent, self.name, shlex.join(argv)]
 
 
@@ -45,14 +45,14 @@ def sweep(
     env: Mapping[str, str],
     is_dead: Callable[[str], bool],
 ) -> int:
-    """Remove the containers of Tare, running or not, of whose label `is_dead` says so.
+    """Remove the containers of Tare, running or not, for whose label `is_dead` returns true.
 
-    Returns how many there were. A host or engine that does not answer has none that could be removed.
+    Returns the number of containers. A host or engine that does not answer counts as one without containers.
     """
     removed: set[str] = set()
     for host in hosts:
         deadline = time.monotonic() + _REMOVAL_S
-        # The engine removes containers whose program has ended by itself too, and not at once.
+        # The engine, too, removes containers whose program has ended, but with a delay.
         while time.monotonic() < deadline:
             labels = find_labelled(engine, platform, host, env)
             found = [container for container, label in labels.items() if is_dead(label)]
@@ -64,7 +64,7 @@ def sweep(
 
 
 def find_labelled(engine: Engine, platform: Platform, host: Host, env: Mapping[str, str]) -> dict[str, str]:
-    """Return the containers of Tare on `host`, running or not, with their labels."""
+    """Return the labels of the containers of Tare on `host`, running or not, by container."""
     lines = _ask(host, engine.find(platform), env).splitlines()
     found = {}
     for line in lines:
@@ -75,16 +75,17 @@ def find_labelled(engine: Engine, platform: Platform, host: Host, env: Mapping[s
 
 
 def digest(engine: Engine, platform: Platform, host: Host, env: Mapping[str, str]) -> str:
-    """Return the digest of the platform's image on `host`; empty where it cannot be had."""
+    """Return the digest of the platform's image on `host`. Return an empty text if it cannot be read."""
     command = engine.identify(platform)
     return _ask(host, command, env).strip() if command else ""
 
 
 class ContainerCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """A container of `platform` on each host, called `prefix` and the host's name, while this is entered.
+    """A container of `platform` on each host while this is entered.
 
-    `binds` are further paths that they see, `folder` one of them. Their processes carry `label`, so that
-    whatever ends marked processes ends them too; the engine removes a container whose process has ended.
+    Its name is `prefix` plus the host's name. `binds` are further paths that the containers see; `folder` is
+    one of them. The containers' processes carry `label`, so that the code which ends labelled processes ends
+    them too. The engine removes a container whose process has ended.
     """
 
     engine: Engine
@@ -121,7 +122,7 @@ class ContainerCluster(msgspec.Struct, frozen=True, kw_only=True):
         return ["env", f"{process_labels.VARIABLE}={self.label}", *started.argv]
 
     def _check(self, name: str) -> list[str]:
-        """Return a command that fails in a container that is no part of a cluster, and says why not."""
+        """Return a command that fails, and prints why, in a container that cannot be part of the cluster."""
         tests = [f"cd {shlex.quote(self.folder)}"]
         if self.platform.prefix:
             tests.append(_require("-d", self.platform.prefix, "its MPI"))
@@ -133,7 +134,10 @@ class ContainerCluster(msgspec.Struct, frozen=True, kw_only=True):
         return list(self.engine.enter(program, self.platform, self.prefix + name, self.folder).argv)
 
     def _each(self, commands: Mapping[str, Sequence[str]]) -> None:
-        """Run one command for each host, all at the same time. Raises BackendError with what each said."""
+        """Run one command for each host, all at the same time.
+
+        Raises BackendError with the errors of each host.
+        """
         running = {name: _start(self.hosts[name], argv, self.env) for name, argv in commands.items()}
         problems = []
         for name, process in running.items():
@@ -155,7 +159,7 @@ def _fail(message: str) -> str:
 
 
 def _ask(host: Host, argv: Sequence[str], env: Mapping[str, str]) -> str:
-    """Return what a command on `host` prints; nothing where it fails."""
+    """Return the output of a command on `host`. Return an empty text if the command fails."""
     try:
         process = _start(host, argv, env)
     except OSError:
@@ -176,7 +180,7 @@ def _start(host: Host, argv: Sequence[str], env: Mapping[str, str]) -> subproces
 
 
 def _finish(process: subprocess.Popen[bytes]) -> tuple[str, str]:
-    """Wait for the end of `process`, and end it when that takes too long; return its output and errors."""
+    """Wait for the end of `process`, and kill it after the time-out. Return its standard output and error."""
     try:
         out, err = process.communicate(timeout=_TIMEOUT_S)
     except subprocess.TimeoutExpired:

@@ -93,7 +93,7 @@ class HostCommands:
         return said
 
     def read(self, hosts: Sequence[str], paths: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Return the text of small files by host and path (see model.Backend.read)."""
+        """Return the text of small files by host and path (see core.job.Backend.read)."""
         script = "".join(map(print_file, paths))
         said = self.run(dict.fromkeys(hosts, script))
         return {host: read_records(text) for host, text in said.items()}

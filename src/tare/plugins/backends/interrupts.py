@@ -1,4 +1,4 @@
-"""Interrupts that wait until what they would tear apart is whole."""
+"""Delay interrupts until a critical step is complete."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from contextlib import contextmanager
 from types import FrameType
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""The signals that ask a program to end: Ctrl-C, kill(1), a terminal that closes, Ctrl-\\."""
+"""The signals that ask a program to end: Ctrl-C, kill(1), a closed terminal, and Ctrl-\\."""
 
 
 def heeded() -> list[signal.Signals]:
-    """Return those of `ENDING` that are not ignored, as nohup(1) and a shell's ``&`` have some of them."""
+    """Return the signals of `ENDING` that are not ignored. nohup(1) and a shell's ``&`` make some ignored."""
     return [one for one in ENDING if signal.getsignal(one) is not signal.SIG_IGN]
 
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Hold the signals that end a program back until the end of the block, then take the first that came.
+    """Hold back the signals that end a program until the end of the block, then deliver the first of them.
 
-    For what must be short, and done or not done. Only the main thread takes signals (signal.signal).
+    Use it for short steps that must be done completely or not at all. Only the main thread receives signals
+    (signal.signal).
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,9 +1,9 @@
-"""Orphans: processes that a job has started and that outlive who started them.
+"""Find and end orphans: processes that a job has started and that outlive their parent.
 
-They come to this process, their subreaper (prctl(2)). One that is in a job's session, or carries its mark, is
-that job's. One that is and does neither, since it has a session of its own and an emptied environment, is the
-job's that alone may have started it: of all that are under way it is the only one that began before it did.
-Where several may have, the last of them to end ends it.
+Orphans become children of this process, because it is their subreaper (prctl(2)). An orphan in a job's
+session, or with a job's label, belongs to that job. An orphan may have neither, because it has a session of
+its own and an empty environment. It belongs to a job if only that job, of all running jobs, began before the
+orphan. If several jobs began before it, the last of them to end ends the orphan.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ZOMBIE = "Z"
 
 
 class Process(NamedTuple):
-    """What is known of a process: state, parent, session, and start in clock ticks since boot (proc(5))."""
+    """State, parent, session and start of a process, from proc(5). The start is in clock ticks since boot."""
 
     state: str
     parent: int
@@ -33,7 +33,7 @@ class Process(NamedTuple):
 
 
 def look(pid: int) -> Process | None:
-    """Return what /proc says of `pid`; None where there is none."""
+    """Return the entry of `pid` in /proc. Return None if there is none."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
@@ -53,9 +53,10 @@ def command_of(pid: int) -> str:
 
 
 class Orphans:
-    """The children of this process that came from jobs; `is_own` tells what else may come to it.
+    """The children of this process that come from jobs.
 
-    It is made by the thread whose children they become, which is the first one.
+    `is_own` identifies other children that may come to it. Create it in the thread that becomes the orphans'
+    parent: the first thread of the process.
     """
 
     def __init__(self, is_own: Callable[[int], bool]) -> None:
@@ -68,29 +69,29 @@ class Orphans:
         self._lock = threading.Lock()
 
     def adopt(self) -> None:
-        """Take the children of now for none of a job."""
+        """Treat all current children as this process's own, not as a job's."""
         self._kin |= self.children()
 
     def keep(self, pid: int) -> None:
-        """Take a child for none of a job."""
+        """Treat the child `pid` as this process's own, not as a job's."""
         self._kin.add(pid)
 
     def children(self) -> set[int]:
-        """Return all children that this process's first thread has, with those that came to it."""
+        """Return all children of this process's first thread, including adopted orphans."""
         with open(self._children, "rb") as file:  # noqa: PTH123  # pathlib doubles its cost in this hot path
             return {int(pid) for pid in file.read().split()}
 
     def begin(self, pid: int, label: str) -> None:
-        """Note that the job of this label has begun, with `pid` as its first process."""
+        """Record that the job with this label has begun and that `pid` is its first process."""
         seen = look(pid)
         self._under_way[pid] = (label, seen.start if seen else 0)
 
     def forget(self, pid: int) -> None:
-        """Note that the job whose first process was `pid` has ended, and all of its own with it."""
+        """Record that the job with the first process `pid` has ended, together with all its processes."""
         self._under_way.pop(pid, None)
 
     def of(self, pid: int) -> dict[int, Process]:
-        """Return the orphans of the job whose first process was `pid`, zombies of any job with them."""
+        """Return the orphans of the job with the first process `pid`. Zombies of any job are included."""
         found = {}
         for child in self.children() - self._kin - self._under_way.keys():
             seen = look(child)
@@ -99,9 +100,10 @@ class Orphans:
         return found
 
     def end(self, pid: int, within_s: float = _GRACE_S) -> list[int]:
-        """Kill the orphans of a job, and theirs as they come, and reap them; return what does not end.
+        """Kill and reap the orphans of a job and new orphans that follow. Return the pids that do not end.
 
-        Only children of this process are killed, before they are reaped: no pid of theirs can be another's.
+        Only children of this process are killed, and before they are reaped, so their pids cannot have been
+        reused.
         """
         deadline = time.monotonic() + within_s
         while True:
@@ -119,7 +121,7 @@ class Orphans:
             time.sleep(0.002)
 
     def reap(self, pids: set[int], within_s: float = _GRACE_S) -> None:
-        """Take leave of these children, which end by themselves."""
+        """Wait for these children, which end by themselves."""
         deadline = time.monotonic() + within_s
         while (left := pids & self.children()) and time.monotonic() < deadline:
             for pid in left:
@@ -128,7 +130,10 @@ class Orphans:
             time.sleep(0.005)
 
     def reap_own(self, *, with_new: bool) -> None:
-        """Take leave of what is this process's own and came to it; of all else that is new if so asked."""
+        """Wait for this process's own adopted children.
+
+        With `with_new`, wait for all other new children too.
+        """
         self.reap(self._own | (self.children() - self._kin if with_new else set()))
 
     def _is_of(self, pid: int, child: int, seen: Process) -> bool:
@@ -140,7 +145,7 @@ class Orphans:
         mark = process_labels.label_of(child)
         if mark:
             return mark == label
-        if seen.session == self._session:  # which no process of a job can enter: this process has started it
+        if seen.session == self._session:  # no job's process can enter it: we started this one
             return False
         if self._is_own(child):
             self._kin.add(child)
@@ -151,13 +156,16 @@ class Orphans:
 
 
 class Survivors:
-    """What could not be ended, of any job: it is told of every job that ends while it lives."""
+    """The processes of any job that could not be ended. Each job that ends while one is alive reports it."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], tuple[str, str]] = {}
 
     def seen(self, label: str, left: Collection[int]) -> tuple[str, ...]:
-        """Add what the job of this label left; return each that lives: its pid, command, and whose it is."""
+        """Add the processes that this job left.
+
+        Return a text for each living one: its pid, command and job.
+        """
         for pid in left:
             seen = look(pid)
             if seen is not None and seen.state != _ZOMBIE:
@@ -174,7 +182,10 @@ class Survivors:
 
 
 def set_subreaper(is_subreaper: bool) -> bool:
-    """Let orphans of this process's children come to it, or no more; return how it was (prctl(2))."""
+    """Make this process the parent of its children's orphans, or stop that.
+
+    Return the earlier setting (prctl(2)).
+    """
     import ctypes
 
     set_child_subreaper, get_child_subreaper = 36, 37

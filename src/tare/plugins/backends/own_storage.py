@@ -28,7 +28,7 @@ from tare.plugins.backends.sessions import Fate, judge
 from tare.plugins.backends.staged import records_folder
 
 Ask = Callable[[Sequence[str | None], str], Mapping[str | None, str]]
-"""Runs a shell script on hosts (see model.Backend.ask)."""
+"""Runs a shell script on hosts (see core.job.Backend.ask)."""
 
 _MADE, _GONE = "tare-made", "tare-gone"
 _MOST_ROUNDS = 90

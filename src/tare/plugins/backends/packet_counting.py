@@ -1,4 +1,4 @@
-"""Count packets on hosts while a run goes on."""
+"""Count packets on hosts during a run."""
 
 from __future__ import annotations
 
@@ -23,23 +23,26 @@ _LOOK_S = 0.01
 
 
 class _Counter(NamedTuple):
-    """One that was started, and the file into which it speaks: a pipe that nobody reads would stop it."""
+    """A counter process and the file of its output.
+
+    A file is used because a pipe that nobody reads would block it.
+    """
 
     process: subprocess.Popen[bytes]
     said: BinaryIO
 
     def has_begun(self) -> bool:
-        """Return whether it has said something, or will not any more."""
+        """Return whether it has printed something or has ended."""
         return os.fstat(self.said.fileno()).st_size > 0 or self.process.poll() is not None
 
     def end_input(self) -> None:
-        """Tell it that it is over."""
+        """Close its input, which tells it to end."""
         if self.process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self.process.stdin.close()
 
     def answer(self, deadline: float) -> str:
-        """Return what it has said, when it has ended or the deadline has come."""
+        """Return its output once it has ended. Kill it at the deadline."""
         with self.said:
             try:
                 self.process.wait(max(deadline - time.monotonic(), 0.0))
@@ -51,10 +54,10 @@ class _Counter(NamedTuple):
 
 
 class PacketCounters:
-    """Starts a counter on each host through an agent (see model.Site).
+    """Starts a packet counter on each host through an agent (see core.site.Site).
 
-    `label` marks their processes, which also end with their standard input; `on_start` is called with the pid
-    of each.
+    `label` is the label of its processes, which also end when their standard input closes. `on_start` is
+    called with the pid of each counter.
     """
 
     def __init__(
@@ -71,7 +74,7 @@ class PacketCounters:
 
     @contextmanager
     def count(self, commands: Mapping[str | None, str]) -> Iterator[dict[str | None, str]]:
-        """Run the command of each host while entered; what it said is in the mapping at the end."""
+        """Run the command of each host while entered. At the end, the mapping holds each host's output."""
         running: dict[str | None, _Counter] = {}
         said: dict[str | None, str] = {}
         try:
@@ -85,7 +88,7 @@ class PacketCounters:
                 time.sleep(_LOOK_S)
             yield said
         finally:
-            for one in running.values():  # all of them, before any is waited for
+            for one in running.values():  # close all inputs before waiting for any
                 one.end_input()
             deadline = time.monotonic() + _ANSWER_S
             for host, one in running.items():

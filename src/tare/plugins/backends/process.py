@@ -1,4 +1,4 @@
-"""Backend `process`: jobs are processes of this machine, or of hosts that an agent reaches."""
+"""Backend `process`: jobs are processes of this machine, or of hosts that an agent such as ssh reaches."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from tare.plugins.backends.staged import Staged, on_record
 _LOG = log.of("process")
 
 _GRACE_S = 2.0  # between SIGTERM, on which an MPI launcher takes its remote ranks down, and SIGKILL
-_SIGNAL_BASE, _LAST_SIGNAL = 128, 64  # as a shell tells of a signal (dash(1))
+_SIGNAL_BASE, _LAST_SIGNAL = 128, 64  # how a shell reports a signal (dash(1))
 _HOST_LACKS = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 
 
 class ProcessBackend:
-    """Runs jobs, from one thread or several, and leaves nothing behind: not on time-out, not when killed.
+    """Runs jobs from one or several threads. No process of a job remains after a time-out or a kill.
 
-    `agent` is the command that starts another on a host (see model.Site); `env` is added to the
-    environment of everything that is started. `label` is the common prefix of the jobs' labels: a
-    guard process ends everything so marked if this process dies. Where it `boosts`, jobs go before other
-    programs of this machine, as far as the user may have that (see priority).
+    `agent` is the command that starts another command on a host (see core.site.Site). `env` is added to the
+    environment of everything that is started. `label` is the common prefix of the jobs' labels: if this
+    process dies, a guard process ends every process whose label has this prefix. With `boosts`, jobs get a
+    higher priority than other programs of this machine, if the user may set it (see priority).
     """
 
     def __init__(
@@ -109,20 +109,20 @@ class ProcessBackend:
         set_subreaper(self._was_subreaper)
 
     def adopt(self) -> None:
-        """Take the processes that have come to this one by now for no leftovers of its jobs."""
+        """Treat all current children of this process as its own: they are no leftovers of jobs."""
         self._orphans.adopt()
 
     def keep(self, pid: int) -> None:
-        """Take a child of this process, which runs beside the jobs, for no leftover of theirs."""
+        """Treat the child `pid` as this process's own: it runs beside the jobs and is no leftover of them."""
         self._orphans.keep(pid)
 
     @property
     def agent(self) -> tuple[str, ...]:
-        """Return the agent as this backend calls it for small commands: with ssh, over shared connections."""
+        """Return the agent command for small queries. With ssh, these queries use shared connections."""
         return self._reach.words
 
     def run(self, job: Job) -> Exit:
-        """Run `job` to its end or time-out (see model.Backend.run)."""
+        """Run `job` to its end or time-out (see core.job.Backend.run)."""
         _LOG.info("command", extra=fields(host=job.host, argv=job.invocation.argv))
         if job.host is None:
             return self._run(job, job.invocation.argv)
@@ -145,7 +145,7 @@ class ProcessBackend:
         return ended
 
     def _run(self, job: Job, argv: Sequence[str]) -> Exit:
-        """Run `argv` here for `job`, and let nothing of the job outlive it."""
+        """Run `argv` on this machine for `job`, and end every process of the job that is left."""
         group = control_groups.make(job.label, self._groups)
         if group is None:
             return self._run_in(None, job, argv)
@@ -162,10 +162,10 @@ class ProcessBackend:
         process: subprocess.Popen[bytes] | None = None
         try:
             bound = bound_in(job.folder)
-            with interrupts_deferred():  # fork(2) runs handlers of Python's own, in which one would be lost
+            with interrupts_deferred():  # an interrupt during Python's own fork(2) handlers is lost
                 process = self._start(job, argv, group)
                 self._orphans.begin(process.pid, job.label)
-            started = time.monotonic()  # what joining a group takes is none of the program's time
+            started = time.monotonic()  # the time to join a group is not part of the program's
         except OSError as error:
             return _not_started(job, error)
         except BaseException:
@@ -206,7 +206,7 @@ class ProcessBackend:
         if waited.excess:
             cut(job.folder, (job.stdout, job.stderr))
         return Exit(
-            code=code if code >= 0 and not is_ended else None,  # which would be a launcher's own
+            code=code if code >= 0 and not is_ended else None,  # after a kill it is the launcher's code
             signal=-code if code < 0 else None,
             is_timeout=waited.is_timeout,
             elapsed_s=elapsed_s,
@@ -216,7 +216,7 @@ class ProcessBackend:
         )
 
     def _members(self, process: subprocess.Popen[bytes], job: Job, group: ControlGroup | None) -> set[int]:
-        """Return the job's processes of this machine, as far as they are known."""
+        """Return the known processes of the job on this machine."""
         if group is not None:
             return set(group.pids())
         return {*process_labels.marked(job.label), *self._orphans.of(process.pid)}
@@ -224,17 +224,20 @@ class ProcessBackend:
     def _held_up(
         self, job: Job, process: subprocess.Popen[bytes], wait: Callable[[float], bool], began: float
     ) -> OpenOutputs:
-        """Return what waits for `process`, and ends what holds it up though its job has ended."""
+        """Return a wait for the end of `process`.
+
+        It also ends processes that delay this end after the job's end.
+        """
         is_over_ssh = job.host is not None and not self._reach.forwards_signals
         return OpenOutputs(
             wait,
             job.folder / job.stderr if is_over_ssh else None,
-            sweep=partial(self._reach.sweep, job, began, spared="ssh"),  # its own may be on the same host
+            sweep=partial(self._reach.sweep, job, began, spared="ssh"),  # our own ssh may run there, too
             give_up=partial(self._end_group, process),
         )
 
     def _conclude(self, job: Job, agent: Exit, log: Path | None, began: float) -> Exit:
-        """Return how `job` ended on its host, from how the agent did and what the job's outputs tell."""
+        """Return how `job` ended on its host, from the agent's exit and the frame in the job's outputs."""
         frame = unframe(job.folder / job.stdout, job.folder / job.stderr)
         said = _read(log)
         if log is not None:
@@ -243,7 +246,7 @@ class ProcessBackend:
             left = self._reach.sweep(job, began, frame.began_up_s).left
             agent = msgspec.structs.replace(agent, survivors=(*agent.survivors, *left))
         if agent.is_timeout or agent.excess or agent.fault is not None:
-            return msgspec.structs.replace(agent, code=None)  # which is the agent's own
+            return msgspec.structs.replace(agent, code=None)  # the code is the agent's own
         if frame.code is not None:
             signal_number = frame.code - _SIGNAL_BASE
             is_signal = 0 < signal_number <= _LAST_SIGNAL
@@ -258,19 +261,19 @@ class ProcessBackend:
                 "give the site 'staging: /path/on/nodes'"
             )
         if agent.signal is not None and log is None:
-            return agent  # the job has killed all its process group, and the agent with it
+            return agent  # the job killed its process group, which includes the agent
         said = said or _read(job.folder / job.stderr)
         what = "was lost while the job ran" if frame.has_begun else "could not be reached"
         return msgspec.structs.replace(agent, fault=f"host {job.host} {what}: {explain(str(job.host), said)}")
 
     def read(self, hosts: Sequence[str | None], paths: Sequence[str]) -> Mapping[str | None, dict[str, str]]:
-        """Return the text of small files of each host (see model.Backend.read)."""
+        """Return the text of small files of each host (see core.job.Backend.read)."""
         found: dict[str | None, dict[str, str]] = {None: _read_here(paths)} if None in hosts else {}
         found.update(self._reach.read([host for host in hosts if host is not None], paths))
         return found
 
     def ask(self, hosts: Sequence[str | None], script: str) -> Mapping[str | None, str]:
-        """Return what a shell script prints on each host, all at the same time (see model.Backend.ask)."""
+        """Return what a shell script prints on each host, all at the same time (see core.job.Backend.ask)."""
         found: dict[str | None, str] = {}
         if None in hosts:
             here = subprocess.run(
@@ -285,15 +288,16 @@ class ProcessBackend:
         return found
 
     def clean(self, scope: str) -> int:
-        """End every process within `scope`, here and on the hosts (see model.Backend.clean)."""
+        """End every process within `scope`, here and on the hosts (see core.job.Backend.clean)."""
         count = process_labels.end_marked(scope)
         self._reach.end(self._hosts, scope)
         return count
 
     def end_earlier(self, campaign: str) -> None:
-        """End what earlier sessions of a campaign left, which this process alone may run now.
+        """End what earlier sessions of this campaign left. Only this process may run the campaign now.
 
-        Sessions of other hosts and users stay: another campaign of theirs may lie at the same path.
+        Sessions of other hosts and users are not touched: they may belong to another campaign at the same
+        path.
         """
         labels = {one.label for one in process_labels.carriers()} | self._reach.labels(self._hosts, campaign)
         for label in labels:
@@ -303,10 +307,10 @@ class ProcessBackend:
 
     def _start(self, job: Job, argv: Sequence[str], group: ControlGroup | None) -> subprocess.Popen[bytes]:
         cwd = job.folder
-        is_boosted = self._boosts and self._reach.folder is None  # behind ssh it would be ssh that goes first
+        is_boosted = self._boosts and self._reach.folder is None  # with ssh, only ssh itself would be boosted
 
         def prepare() -> None:
-            """Make system calls only: threads of this process may hold locks that the child has copies of."""
+            """Make system calls only: the child has copies of locks that threads of this process may hold."""
             if group is not None:
                 group.join()
             if is_boosted:
@@ -325,7 +329,7 @@ class ProcessBackend:
             )
 
     def _end(self, process: subprocess.Popen[bytes], job: Job) -> None:
-        """Ask the job's processes to end, then kill everything that carries its label."""
+        """Send SIGTERM to the job's processes, then kill every process that carries its label."""
         if job.host is not None and not self._reach.forwards_signals:
             self._reach.end([job.host], job.label, "TERM")
             _wait(process, _GRACE_S)
@@ -340,7 +344,10 @@ class ProcessBackend:
         process.wait()
 
     def _end_group(self, process: subprocess.Popen[bytes]) -> None:
-        """Kill what is left of a job's process group, whose leader has not been reaped: the id is its own."""
+        """Kill what is left of a job's process group.
+
+        Its leader is not reaped yet, so the id is still the job's.
+        """
         if process.returncode is None:
             with contextlib.suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -348,9 +355,9 @@ class ProcessBackend:
     def _end_leftovers(
         self, process: subprocess.Popen[bytes], job: Job, group: ControlGroup | None, *, is_abnormal: bool
     ) -> tuple[str, ...]:
-        """End what outlives its job, and return what does not end, or was left before and has not ended yet.
+        """End the processes that outlive their job. Return those that do not end, also those of earlier jobs.
 
-        What is marked goes first, since a conmon gets its time to clean up.
+        Labelled processes are ended first, because a conmon process needs time to clean up.
         """
         if is_abnormal or self._orphans.of(process.pid) or (group is not None and group.is_populated()):
             process_labels.end_marked(job.label)
@@ -359,13 +366,16 @@ class ProcessBackend:
         return self._survivors.seen(job.label, left)
 
     def _is_connection(self, pid: int) -> bool:
-        """Return whether `pid` is one of ssh's shared connections, which come to this process and stay."""
+        """Return whether `pid` is a shared connection of ssh.
+
+        These become children of this process and stay.
+        """
         folder = self._reach.folder
         return folder is not None and str(folder) in command_of(pid)
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
-    """Wait for the end of `process` without polling (pidfd_open(2)); return False on time-out."""
+    """Wait for the end of `process` without polling (pidfd_open(2)). Return False on time-out."""
     if process.poll() is not None:
         return True
     descriptor = os.pidfd_open(process.pid)
@@ -387,7 +397,10 @@ def _not_started(job: Job, error: OSError) -> Exit:
 
 
 def _output(folder: Path, name: str) -> BinaryIO:
-    """Return a new file for what a job writes, in place of a pipe, say, that a job before it has left."""
+    """Return a new file for a job's output.
+
+    It replaces what an earlier job left there, for example a pipe.
+    """
     return os.fdopen(SafeFolder(folder, name).create(), "wb")
 
 

@@ -1,9 +1,9 @@
-"""Find and end processes by the mark that their environment carries.
+"""Find and end processes by the job label in their environment.
 
-Every process of a job inherits ``TARE_JOB=<mark>``, also across setsid(2), double forks and PID
-namespaces, so that a scan of /proc finds what a process group would miss (Jenkins finds the orphans
-of its builds in the same way). `sessions` reads what a mark tells. The module needs the standard
-library and job_mark alone: the guard runs it after its parent is gone.
+Every process of a job inherits ``TARE_JOB=<label>``, also across setsid(2), double forks and PID namespaces.
+A scan of /proc therefore finds processes that have left the process group (Jenkins finds the orphans of its
+builds in the same way). The module `sessions` parses labels. This module needs only the standard library and
+core.job_label, because the guard runs it after its parent is gone.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-if __name__ == "__main__":  # run by its path, without the folder of any package (-I, -S)
+if __name__ == "__main__":  # run by its path, without any package folder in sys.path (-I, -S)
     sys.path.append(str(Path(__file__).parents[3]))
 
 from tare.core.job_label import KEEPER_VARIABLE
 from tare.core.job_label import VARIABLE as VARIABLE
 
 _CLEAN_UP_S = 3.0
-"""How long conmon may take to clean up after a container that has ended."""
+"""The time that conmon gets to clean up after a container has ended."""
 
 
 class LabelledProcess(NamedTuple):
-    """A process that carries a mark, and its real user."""
+    """A process that carries a job label, and its real user."""
 
     pid: int
     label: str
@@ -38,7 +38,7 @@ class LabelledProcess(NamedTuple):
 
 
 def carriers(proc: Path = Path("/proc")) -> list[LabelledProcess]:
-    """Return each marked process, this one and zombies left out, and what /proc hides."""
+    """Return each labelled process, without this process, zombies and processes that /proc hides."""
     every = [*_labels(proc), *_labels(proc, KEEPER_VARIABLE)]
     return [
         LabelledProcess(pid, label, uid) for pid, label in every if (uid := _user_of(pid, proc)) is not None
@@ -46,9 +46,10 @@ def carriers(proc: Path = Path("/proc")) -> list[LabelledProcess]:
 
 
 def marked(scope: str, proc: Path = Path("/proc")) -> list[int]:
-    """Return the pids whose mark is within `scope`, this process and zombies left out.
+    """Return the pids whose label is within `scope`, without this process and zombies.
 
-    A scope is the mark of one job, or else ends with a colon: a session, or all of those of a campaign.
+    A scope is either the label of one job, or a prefix that ends with a colon: one session, or all sessions
+    of a campaign.
     """
     return [pid for pid, label in _labels(proc) if _is_within(label, scope)]
 
@@ -58,7 +59,7 @@ def _is_within(label: str, scope: str) -> bool:
 
 
 def label_of(pid: int) -> str | None:
-    """Return the mark that `pid` carries, empty where it has none; None where its memory cannot be read."""
+    """Return the label of `pid`, empty if it has none. Return None if its environment cannot be read."""
     try:
         environ = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -69,7 +70,7 @@ def label_of(pid: int) -> str | None:
 
 
 def _label_in(environ: bytes, variable: str) -> str | None:
-    """Return the first value of a variable, which is what getenv(3) finds."""
+    """Return the first value of a variable, as getenv(3) does."""
     start = f"{variable}=".encode()
     for one in environ.split(b"\0") if start in environ else ():
         if one.startswith(start):
@@ -93,7 +94,7 @@ def _labels(proc: Path, variable: str = VARIABLE) -> Iterator[tuple[int, str]]:
 
 
 def _user_of(pid: int, proc: Path = Path("/proc")) -> int | None:
-    """Return the real user of `pid` (proc(5)); None where it has ended."""
+    """Return the real user of `pid` (proc(5)). Return None if the process has ended."""
     try:
         status = (proc / f"{pid}/status").read_text(errors="replace")
     except OSError:
@@ -102,10 +103,10 @@ def _user_of(pid: int, proc: Path = Path("/proc")) -> int | None:
 
 
 def end_marked(scope: str, within_s: float = 10.0, *, uid: int | None = None) -> int:
-    """Kill every process within `scope` until three scans in a row find none; return how many were killed.
+    """Kill every process within `scope` until three scans in a row find none. Return how many were killed.
 
-    A process that is between fork and exec has no mark of its own yet: hence the repeated scan. With `uid`,
-    only processes of this real user are killed.
+    The scan is repeated because a process between fork and exec has no label of its own yet. With `uid`, only
+    processes of this real user are killed.
     """
 
     def is_ours(pid: int, variable: str = VARIABLE) -> bool:
@@ -124,9 +125,10 @@ def end_marked(scope: str, within_s: float = 10.0, *, uid: int | None = None) ->
 
 
 def _kill(pid: int, is_meant: Callable[[int], bool]) -> bool:
-    """Kill `pid` if it still is what is meant; return whether it was.
+    """Kill `pid` if it still is the process that was meant. Return whether it was.
 
-    The descriptor stands for the process that has the pid now. Whoever gets the pid after that is not killed.
+    The pid file descriptor refers to the process that has the pid now. A later process with the same pid is
+    not killed.
     """
     try:
         descriptor = os.pidfd_open(pid)
@@ -184,12 +186,12 @@ def _children(pid: int, proc: Path) -> list[int]:
 
 
 def remote_end_script(scope: str, signal_name: str = "KILL") -> str:
-    """Return shell text that signals what is within `scope` on another host, with nothing but sh and grep.
+    """Return shell text that signals all processes within `scope` on another host. It needs only sh and grep.
 
-    A login shell that has yet to start the job has no mark, but its command has, or what sshd(8) tells it.
-    What sshd starts meanwhile has neither, so before it kills for good, it looks again, some times in half a
-    second. Other signals are a request, to which an ssh would answer by leaving what it has started; so it
-    gets none.
+    A login shell that has not started the job yet carries no label. The label is in its command line, or in
+    the variable that sshd(8) sets for it. A process that sshd starts at this moment has neither, so a final
+    kill repeats the scan several times in half a second. Other signals are requests to end. The script does
+    not send them to ssh, because ssh would end and leave the processes that it started.
     """
     label = f"{VARIABLE}={literal(scope)}"
     starting = f"exec env '\\{{0,1\\}}{label}"  # see remote.remote_command
@@ -215,30 +217,30 @@ def literal(text: str) -> str:
 
 
 def remote_list_script(campaign: str) -> str:
-    """Return shell text that prints the marks of a campaign on another host, for `labels_in` to read."""
+    """Return shell text that prints a campaign's labels on another host, for `labels_in` to parse."""
     found = shlex.quote(f"{VARIABLE}={literal(campaign)}:[0-9][[:alnum:]_.:/;-]*")
     return f"grep -ahosz -e {found} /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'; true"
 
 
 def labels_in(said: str) -> set[str]:
-    """Return the marks among what `remote_list_script` has printed."""
+    """Return the labels in the output of `remote_list_script`."""
     found = (line.partition(f"{VARIABLE}=") for line in said.splitlines())
     return {label for _, variable, label in found if variable}
 
 
 def main() -> None:
-    """Guard a runner: wait for the end of its pipe on standard input, then end what it left.
+    """Guard a runner: wait until its pipe on standard input closes, then end what it left.
 
-    Called as ``marks.py LABEL FOLDER [AGENT… -- HOST…]``; the sockets of ssh's connections in FOLDER are
-    closed, and it is removed. What was staged to the hosts is removed last. Survives the signals that end the
-    runner.
+    Called as ``process_labels.py LABEL FOLDER [AGENT… -- HOST…]``. FOLDER holds the sockets of ssh's
+    connections: the connections are closed and FOLDER is removed. Folders that were copied to the hosts are
+    removed last. The guard ignores the signals that end the runner.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     label, folder, *rest = sys.argv[1:]
     sys.stdin.buffer.read()
     end_marked(label)
-    import subprocess  # a guard that has nothing to do starts without it
+    import subprocess  # imported late, so that the guard starts fast
 
     subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.control_groups", label])
     if "--" not in rest:
@@ -261,7 +263,7 @@ def main() -> None:
 
 
 def _remove_own_storage(label: str) -> None:
-    """Remove the folders that the runner's runs had on storage paths."""
+    """Remove the folders that the runner's runs left on storage paths."""
     import subprocess
 
     subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.own_storage", label])

@@ -1,4 +1,4 @@
-"""The backend `process` as a plug-in: programs here, or on hosts that the site's agent reaches."""
+"""The backend `process` as a plug-in: programs run on this machine, or on hosts of the site's agent."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tare.core.job import HostRunner
 
 
 class ProcessPlugin(DirectBackend[msgspec.Struct]):
-    """Starts processes here, or over the site's agent; it has no options."""
+    """Starts processes on this machine or through the site's agent. It has no options."""
 
     name = "process"
     title = "processes"
     summary = "processes of this machine, or of hosts that the site's agent reaches, as ssh does"
 
     def read_options(self, written: msgspec.Struct | None, reader: OptionsReader) -> BackendOptions:
-        """Return that there are none (see BackendPlugin)."""
+        """Return empty options (see BackendPlugin)."""
         return BackendOptions()
 
     @contextmanager
     def open(self, session: Session) -> Iterator[HostRunner]:
-        """Yield what starts the processes, and ends them with the session (see DirectBackend)."""
+        """Yield a runner that starts processes and ends them with the session (see DirectBackend)."""
         from tare.plugins.backends.process import ProcessBackend
 
         with ProcessBackend(

@@ -1,9 +1,9 @@
-"""Sessions of `tare run`: who gave a mark, and whether that is known to be gone.
+"""Sessions of `tare run`: which session made a job label, and whether that session is known to be over.
 
-The mark of a job begins with its session: campaign, pid, start, host, machine, boot, user and namespaces. It
-is parsed in this module alone, and compared whole. A session is dead only if this process can know it: it was
-one of this user, of this host since its last boot, and in the namespaces in which this process looks; and its
-pid is free, or another process has it.
+A job's label begins with its session: campaign, pid, start, host, machine, boot, user and namespaces. Only
+this module parses labels, and they are compared as a whole. A session counts as dead only if this process can
+know it. The session must be of the same user, of this host since its last boot, and of the same namespaces as
+this process. Its pid must be free or belong to another process.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _MARK = re.compile(
     r"(?P<job>[^\s:\x00-\x1f\x7f]*)",
     re.ASCII,
 )
-"""It begins as one of version 0.1.0, so that such a `tare clean` sees that the session is alive."""
+"""Labels begin like those of version 0.1.0, so that its `tare clean` sees that the session is alive."""
 
 _OLD = re.compile(r"[\w.-]+:(?P<pid>[1-9]\d{0,6}):(?P<start>\d{1,20}):[^\s:\x00-\x1f\x7f]*", re.ASCII)
-"""A mark of version 0.1.0, which named neither host nor user."""
+"""A label of version 0.1.0, which named neither host nor user."""
 
 
 class Session(NamedTuple):
-    """One `tare run`: its campaign, where and by whom it is run, and its process."""
+    """One process of `tare run`: its campaign, host, user and process id."""
 
     campaign: str
     pid: int
@@ -42,20 +42,20 @@ class Session(NamedTuple):
     namespaces: str
 
     def __str__(self) -> str:
-        """Return the beginning of the marks of its jobs, which ends with a colon."""
+        """Return the prefix of the labels of its jobs, which ends with a colon."""
         words = [str(one) for one in self]
         return ":".join([*words[:3], "2", *words[3:], ""])
 
 
 class SessionLabel(NamedTuple):
-    """What a job's processes carry: its session and its own name, empty for the session itself."""
+    """The label of a job's processes: its session, and the job's name (empty for the session itself)."""
 
     session: Session
     job: str
 
 
 class Fate(Enum):
-    """What is known of a session."""
+    """Whether a session is alive, dead or of unknown state."""
 
     ALIVE = auto()
     DEAD = auto()
@@ -64,7 +64,7 @@ class Fate(Enum):
 
 
 class SessionFate(NamedTuple):
-    """The fate of a session, and why what it left is not touched unless it is dead."""
+    """The state of a session, and why its leftovers must not be touched if it is not dead."""
 
     fate: Fate
     why: str = ""
@@ -80,7 +80,10 @@ def new_session(campaign: str) -> Session:
 
 
 def parse(label: str) -> SessionLabel | None:
-    """Return what a mark tells; None where it is not one of this version, whole and as Tare writes it."""
+    """Return the session and job of a label.
+
+    Return None if the label is not exactly as this version writes it.
+    """
     found = _MARK.fullmatch(label)
     if found is None:
         return None
@@ -99,10 +102,10 @@ def parse(label: str) -> SessionLabel | None:
 
 
 def judge(label: str, owner: int | None = None, *, takes_old: bool = False) -> SessionFate:
-    """Return what is known of the session that gave this mark.
+    """Return whether the session that made this label is alive, dead or unknown.
 
-    `owner` is the user whose process or file carries it, where that can be known. With `takes_old`, marks of
-    version 0.1.0 are taken for ones of this host and user.
+    `owner` is the user whose process or file carries the label, if known. With `takes_old`, labels of version
+    0.1.0 are treated as labels of this host and user.
     """
     uid = os.getuid()
     mark = parse(label)
@@ -134,9 +137,9 @@ def judge(label: str, owner: int | None = None, *, takes_old: bool = False) -> S
 
 
 def is_gone(label: str, campaign: str) -> bool:
-    """Return whether a session of `campaign`, which this process alone may run, gave this mark and is over.
+    """Return whether a session of `campaign` made this label and is over.
 
-    What was before the last boot is over then.
+    Only this process may run `campaign` now. A session from before the last boot is over.
     """
     mark = parse(label)
     return (
@@ -152,7 +155,10 @@ class _Stat(NamedTuple):
 
 
 def _life(pid: int, start: int) -> SessionFate:
-    """Tell whether the process of this pid and start lives. One that /proc hides may be it."""
+    """Return whether the process with this pid and start time is alive.
+
+    Return unknown if /proc hides the process.
+    """
     seen = _stat(str(pid))
     if seen is not None:
         return SessionFate(Fate.ALIVE if seen.start == start and not seen.is_zombie else Fate.DEAD)
@@ -166,7 +172,7 @@ def _life(pid: int, start: int) -> SessionFate:
 
 
 def _stat(pid: str) -> _Stat | None:
-    """Return what /proc/PID/stat says (proc(5)); the start is in clock ticks since boot."""
+    """Return the fields of /proc/PID/stat (proc(5)). The start is in clock ticks since boot."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -175,9 +181,9 @@ def _stat(pid: str) -> _Stat | None:
 
 
 def _place() -> tuple[str, str, str, str]:
-    """Return this host's name, machine and boot, and the namespaces that give pids and times their meaning.
+    """Return this host's name, machine id and boot id, and the namespaces in which pids and times are valid.
 
-    The machine is a hash, as machine-id(5) asks for: jobs on other machines carry it.
+    The machine id is hashed, as machine-id(5) asks, because jobs on other machines carry it.
     """
     host = re.sub(r"[^\w.-]", "-", os.uname().nodename, flags=re.ASCII)[:64] or _UNKNOWN
     machine = hashlib.blake2b((_read("/etc/machine-id") or host).encode(), digest_size=8, key=b"tare")
@@ -186,7 +192,7 @@ def _place() -> tuple[str, str, str, str]:
 
 
 def _namespaces() -> str:
-    """Return the PID and time namespaces of this process, if those are what its /proc shows."""
+    """Return the PID and time namespaces of this process. Return unknown if /proc shows other namespaces."""
     try:
         if os.readlink("/proc/self") != str(os.getpid()):  # noqa: PTH115  # a magic link, compared as text
             return _UNKNOWN

@@ -1,4 +1,4 @@
-"""Keeps a sampler on each host, asleep between the runs that it watches."""
+"""Keep a sampler on each host. It sleeps between the runs that it records."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tare.plugins.backends import process_labels
 
 _LOG = log.of("telemetry")
 
-_START_S = 20.0  # for an agent to get there, and for Python to start
-_ANSWER_S = 5.0  # for an answer of a sampler that is there; a run does not wait longer for its telemetry
-_END_S = 1.0  # for one that was killed to be gone; one that hangs in the kernel may not be, ever
-_MOST_STARTS = 3  # of a sampler that keeps dying on one host, in one run after the other
+_START_S = 20.0  # for the agent to reach the host, and for Python to start
+_ANSWER_S = 5.0  # for an answer of a running sampler; a run waits no longer for its telemetry
+_END_S = 1.0  # for a killed sampler to end; one that hangs in the kernel may never end
+_MOST_STARTS = 3  # of a sampler that dies in one run after the other on the same host
 _HERE = "localhost"
 
 
@@ -38,7 +38,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class _Reply(NamedTuple):
-    """What a sampler answered, and when it was asked and heard, by the clock of the head."""
+    """A sampler's answer, with the times of the question and the answer by the clock of the head node."""
 
     answer: _Answer
     asked_at: float
@@ -46,11 +46,11 @@ class _Reply(NamedTuple):
 
 
 class Samplers:
-    """Starts samplers through an agent (see model.Site), and tells them when to watch.
+    """Starts samplers through an agent (see core.site.Site), and tells them when to record.
 
-    `program` is what they run; `label` marks their processes. They end with their standard input, so that
-    nothing remains of them when this process is gone. `on_start` is called with the pid of each, so that
-    nobody takes it for the orphan of a job.
+    `program` is the text of the sampler. `label` is the label of its processes. A sampler ends when its
+    standard input closes, so none remains when this process is gone. `on_start` is called with the pid of
+    each sampler, so that it is not treated as a job's orphan.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Samplers:
 
     @contextmanager
     def watch(self, hosts: Sequence[str | None], folder: Path, period_s: float) -> Iterator[_Watch]:
-        """Record what `hosts` do into `folder`, while entered (see model.telemetry.Watcher)."""
+        """Record counters of `hosts` into `folder` while entered (see core.telemetry.TelemetrySource)."""
         faults = self._start(hosts)
         watch = _Watch({host: self._running[host] for host in hosts if host in self._running}, faults)
         names = {host: str(folder / self._raw_name(host or _HERE)) for host in hosts}
@@ -82,13 +82,13 @@ class Samplers:
             yield watch
         finally:
             watch.end()
-            for host in hosts:  # and no others: several runs may be watched at a time, on hosts of their own
+            for host in hosts:  # only these: other runs may be recorded on other hosts at the same time
                 sampler = self._running.get(host)
                 if sampler is not None and sampler.is_lost:
                     del self._running[host]
                     sampler.close()
                 elif sampler is not None:
-                    self._n_starts[host] = 0  # one that works may be started again as often as a new one
+                    self._n_starts[host] = 0  # a sampler that works gets all its restarts back
 
     def close(self) -> None:
         """End all samplers."""
@@ -97,7 +97,10 @@ class Samplers:
         self._running.clear()
 
     def _start(self, hosts: Sequence[str | None]) -> dict[str | None, str]:
-        """Start what does not run yet, all at once; return why some do not."""
+        """Start the samplers that do not run yet, all at once.
+
+        Return an error for each that did not start.
+        """
         fresh: dict[str | None, _Sampler] = {}
         faults: dict[str | None, str] = {}
         for host in hosts:
@@ -126,7 +129,7 @@ class Samplers:
         return faults
 
     def _command(self, host: str | None) -> list[str]:
-        """Return what starts Python on `host`, with the program to come on its standard input."""
+        """Return the command that starts Python on `host`. The program follows on its standard input."""
         loader = (
             f"import sys;exec(compile(sys.stdin.buffer.read({len(self._program)}),'tare-sampler','exec'))"
         )
@@ -138,7 +141,7 @@ class Samplers:
 
 
 class _Sampler:
-    """A sampler on one host, by the pipes to it."""
+    """A sampler on one host, and the pipes to it."""
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str]) -> None:
         self.is_lost = False
@@ -151,18 +154,18 @@ class _Sampler:
             stderr=subprocess.PIPE,
             env=env,
             bufsize=0,
-            start_new_session=True,  # Ctrl-C is for the runner, which ends this one when it is ready to
+            start_new_session=True,  # Ctrl-C goes to the runner, which ends the sampler later
         )
         self._commands = cast(IO[bytes], self._process.stdin)
         self._answers = cast(IO[bytes], self._process.stdout)
 
     @property
     def pid(self) -> int:
-        """Return the pid of the sampler, or of the agent that leads to it."""
+        """Return the pid of the sampler on this machine, or of the agent that started it on another."""
         return self._process.pid
 
     def send(self, data: bytes) -> None:
-        """Send all of `data`; a sampler that is gone is lost."""
+        """Send all of `data`. Mark the sampler as lost if its pipe is closed."""
         try:
             while data:
                 data = data[self._commands.write(data) or 0 :]
@@ -171,21 +174,21 @@ class _Sampler:
 
     @property
     def descriptor(self) -> int:
-        """Return the file descriptor that its answers come from."""
+        """Return the file descriptor from which its answers are read."""
         return self._answers.fileno()
 
     def receive(self) -> _Answer | None:
-        """Read what has come, once there is something; return the answer if it is whole by now."""
+        """Read the available bytes. Return the answer if it is complete, else None."""
         data = os.read(self.descriptor, 4096)
         self.is_lost = not data
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
-            with contextlib.suppress(msgspec.DecodeError, UnicodeError):  # a login script may print its own
+            with contextlib.suppress(msgspec.DecodeError, UnicodeError):  # a login script may print lines
                 return msgspec.json.decode(line, type=_Answer)
         return None
 
     def last_words(self) -> str:
-        """Return the last line that it, or its agent, has complained in."""
+        """Return the last line that the sampler or its agent printed to standard error."""
         self._process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):  # what the agent started may outlive it
             _, err = self._process.communicate(timeout=_END_S)
@@ -194,7 +197,7 @@ class _Sampler:
         return ""
 
     def close(self) -> None:
-        """Let it end by itself, and if it does not, end it."""
+        """Close the sampler's input and wait for its end. Kill it if it does not end in time."""
         with contextlib.suppress(OSError):
             self._commands.close()
         try:
@@ -209,10 +212,13 @@ class _Sampler:
 
 
 def _hear(samplers: Mapping[str | None, _Sampler], within_s: float) -> Iterator[tuple[str | None, _Answer]]:
-    """Yield the next answer of each as it comes; those that have none in time, all together, are lost."""
+    """Yield the next answer of each sampler as it arrives.
+
+    All that do not answer within `within_s` are lost.
+    """
     deadline = time.monotonic() + within_s
     waiting = {one.descriptor: (host, one) for host, one in samplers.items() if not one.is_lost}
-    poller = select.poll()  # select(2) takes no descriptor beyond 1023, and each sampler needs three
+    poller = select.poll()  # select(2) takes no descriptor above 1023, and each sampler needs three
     for descriptor in waiting:
         poller.register(descriptor, select.POLLIN)
     while waiting and (left_s := deadline - time.monotonic()) > 0:
@@ -229,7 +235,7 @@ def _hear(samplers: Mapping[str | None, _Sampler], within_s: float) -> Iterator[
 
 
 class _Watch:
-    """One run that samplers watch (see model.telemetry.Watch)."""
+    """One run that samplers record (see core.telemetry.TelemetrySession)."""
 
     def __init__(self, samplers: Mapping[str | None, _Sampler], faults: Mapping[str | None, str]) -> None:
         self._samplers = dict(samplers)
@@ -238,24 +244,24 @@ class _Watch:
         self._clock = SteadyClock()
 
     def begin(self, files: Mapping[str | None, str], period_s: float) -> None:
-        """Have each take its first sample."""
+        """Have each sampler take its first sample."""
         self._ask({host: ["begin", files[host], str(period_s)] for host in self._samplers})
 
     def mark(self, name: str) -> None:
-        """Have each take a sample now."""
+        """Have each sampler take a sample now."""
         self._ask({host: ["mark", name] for host in self._samplers})
 
     def follow(self, host: str | None, group: Path | None) -> None:
-        """Have one read also a control group; of what it has no sampler on nothing is read."""
+        """Have the sampler of `host` also read a control group. Do nothing for a host without a sampler."""
         if host in self._samplers:
             self._ask({host: ["leave"] if group is None else ["enter", str(group)]})
 
     def end(self) -> None:
-        """Have each take its last sample."""
+        """Have each sampler take its last sample."""
         self._ask({host: ["end"] for host in self._samplers})
 
     def hosts(self) -> dict[str, Host]:
-        """Return each host, with the offset of its clock as the quickest of its answers tells it."""
+        """Return each host with the offset of its clock, computed from its quickest answer."""
         return {host or _HERE: self._host(host) for host in (*self._samplers, *self._faults)}
 
     def _host(self, host: str | None) -> Host:
@@ -264,7 +270,7 @@ class _Watch:
         if not replies:
             return Host(fault=fault)
         best = min(replies, key=lambda reply: reply.heard_at - reply.asked_at)
-        # As NTP has it (RFC 5905, 8): it answered halfway, give or take half of what it all took.
+        # As in NTP (RFC 5905, 8): the answer came halfway, plus or minus half of the round trip.
         middle = (best.asked_at + best.heard_at) / 2
         return Host(
             offset_s=best.answer.w - middle,
@@ -274,7 +280,7 @@ class _Watch:
         )
 
     def _ask(self, commands: Mapping[str | None, Sequence[str]]) -> None:
-        """Send every host its command, then hear them all; one that does not answer is given up."""
+        """Send each host its command, then wait for all answers. A host that does not answer is given up."""
         asked_at: dict[str | None, float] = {}
         for host, command in commands.items():
             if host not in self._faults:

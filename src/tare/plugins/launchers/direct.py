@@ -13,7 +13,7 @@ class Direct:
     name = "none"
 
     def launch(self, program: Invocation, placement: Placement) -> Invocation:
-        """Return `program` with its environment (see model.Launcher)."""
+        """Return `program` with its environment (see core.launch.Launcher)."""
         ranks = placement.layout.ranks
         if ranks != 1:
             raise UsageError(

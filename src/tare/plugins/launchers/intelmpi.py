@@ -29,7 +29,7 @@ class IntelMpi:
     name = "intelmpi"
 
     def launch(self, program: Invocation, placement: Placement) -> Invocation:
-        """Return the command that starts `program` (see model.Launcher)."""
+        """Return the command that starts `program` (see core.launch.Launcher)."""
         own = _PIN[placement.layout.binding] | _library(placement) | ask_intelmpi(placement)
         if placement.network is not None:
             own |= network_environment(placement.network)

@@ -16,7 +16,7 @@ class Mpich:
     name = "mpich"
 
     def launch(self, program: Invocation, placement: Placement) -> Invocation:
-        """Return the command that starts `program` (see model.Launcher)."""
+        """Return the command that starts `program` (see core.launch.Launcher)."""
         network = network_environment(placement.network) if placement.network else {}
         return hydra_command(
             self.name,

@@ -51,7 +51,7 @@ class OpenMpi4:
     )
 
     def launch(self, program: Invocation, placement: Placement) -> Invocation:
-        """Return the command that starts `program` (see model.Launcher).
+        """Return the command that starts `program` (see core.launch.Launcher).
 
         Variables go by name (``-x NAME``) and take their values from mpirun's own environment, which may
         hold what a command line of Open MPI cannot.

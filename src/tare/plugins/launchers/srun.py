@@ -22,7 +22,7 @@ class Srun:
     name = "srun"
 
     def launch(self, program: Invocation, placement: Placement) -> Invocation:
-        """Return the command that starts `program` (see model.Launcher)."""
+        """Return the command that starts `program` (see core.launch.Launcher)."""
         if not placement.is_allocated or placement.platform.options.allocator != "slurm":
             raise UsageError("launcher 'srun' needs an allocation; give the platform 'backend: slurm'")
         layout, pmi = placement.layout, placement.platform.options.pmi

@@ -23,7 +23,7 @@ class Apptainer:
     _variable = "APPTAINERENV_LD_LIBRARY_PATH"
 
     def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
-        """Return `program` inside apptainer exec (see model.Runtime)."""
+        """Return `program` inside apptainer exec (see core.launch.Runtime)."""
         options = options_of(self.name, platform)
         require_no_stay(self.name, options)
         require_host(self.name, options)

@@ -21,7 +21,7 @@ class Charliecloud:
     name = "charliecloud"
 
     def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
-        """Return `program` inside ch-run (see model.Runtime)."""
+        """Return `program` inside ch-run (see core.launch.Runtime)."""
         options = options_of(self.name, platform)
         require_no_stay(self.name, options)
         require_host(self.name, options)

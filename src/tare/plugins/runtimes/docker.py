@@ -21,7 +21,7 @@ class Docker(Engine):
     name = "docker"
 
     def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
-        """Return `program` in a container of its own (see model.Runtime)."""
+        """Return `program` in a container of its own (see core.launch.Runtime)."""
         if platform.launcher in _BY_SOCKET:
             raise UsageError(
                 f"docker cannot hand a rank the socket by which {platform.launcher} talks to it; use "

@@ -27,7 +27,7 @@ class Engine:
     """Options of every container that only a shell on its host can write, and what they need before them."""
 
     def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
-        """Return `program` in a container of its own (see model.Runtime)."""
+        """Return `program` in a container of its own (see core.launch.Runtime)."""
         options = options_of(self.name, platform)
         argv = [
             "bash",
@@ -44,7 +44,7 @@ class Engine:
         return Invocation(argv=tuple(argv), env=program.env)
 
     def start(self, platform: Platform, container: str, binds: Sequence[str]) -> Invocation:
-        """Return what starts a long-lived container (see model.Engine)."""
+        """Return what starts a long-lived container (see core.launch.Engine)."""
         options = options_of(self.name, platform)
         before = self._prologue + self._make_room(container)
         script = f'{before}exec "$0" run --label "{LABEL}=${VARIABLE}" {self._given} "$@"'
@@ -60,7 +60,7 @@ class Engine:
         return Invocation(argv=tuple(argv))
 
     def enter(self, program: Invocation, platform: Platform, container: str, folder: str) -> Invocation:
-        """Return what runs `program` in a container that is there (see model.Engine)."""
+        """Return what runs `program` in a container that is there (see core.launch.Engine)."""
         argv = [self._program(options_of(self.name, platform)), "exec"]
         for name in dict.fromkeys((*program.env, *_PASSED_ON)):
             argv += ["--env", name]
@@ -72,7 +72,7 @@ class Engine:
     def agent_environment(
         self, platform: Platform, prefix: str, folder: str, agent: Sequence[str]
     ) -> dict[str, str]:
-        """Return what the agent reads (see model.Engine, and the agent itself)."""
+        """Return what the agent reads (see core.launch.Engine, and the agent itself)."""
         words = [
             self._program(options_of(self.name, platform)),
             "exec",
@@ -88,16 +88,16 @@ class Engine:
         }
 
     def find(self, platform: Platform) -> tuple[str, ...]:
-        """Return what lists the containers of Tare with their labels (see model.Engine)."""
+        """Return what lists the containers of Tare with their labels (see core.launch.Engine)."""
         program = self._program(options_of(self.name, platform))
         return (program, "ps", "--all", "--filter", f"label={LABEL}", "--format", "{{.ID}} {{.Labels}}")
 
     def remove(self, platform: Platform, containers: Sequence[str]) -> tuple[str, ...]:
-        """Return what removes containers, running or not (see model.Engine)."""
+        """Return what removes containers, running or not (see core.launch.Engine)."""
         return (self._program(options_of(self.name, platform)), "rm", "--force", *containers)
 
     def identify(self, platform: Platform) -> tuple[str, ...]:
-        """Return what prints the image's digest (see model.Engine)."""
+        """Return what prints the image's digest (see core.launch.Engine)."""
         options = options_of(self.name, platform)
         if options.image is None:
             return ()

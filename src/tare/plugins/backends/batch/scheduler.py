@@ -46,7 +46,7 @@ class _Flight(msgspec.Struct):
 
 
 class BatchScheduler:
-    """Puts tasks into a batch system's queue (see model.Scheduler).
+    """Puts tasks into a batch system's queue (see core.scheduler.Scheduler).
 
     `render` makes the script of tasks that share a job (see script.render).
     """
@@ -70,11 +70,11 @@ class BatchScheduler:
         self._on_wait: OnWait = lambda names, reason: None
 
     def tell_waits(self, on_wait: OnWait) -> None:
-        """Tell of outages of the batch system (see model.Scheduler)."""
+        """Tell of outages of the batch system (see core.scheduler)."""
         self._on_wait = on_wait
 
     def submit(self, tasks: Sequence[Task]) -> None:
-        """Submit `tasks` as one job (see model.Scheduler).
+        """Submit `tasks` as one job (see core.scheduler.Scheduler).
 
         An interrupt comes once the job is on record, so that it is cancelled like any other.
         """
@@ -91,7 +91,7 @@ class BatchScheduler:
             self._poll_s = min(self._poll_s * _GROWTH, _LAST_POLL_S)
 
     def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
-        """Return the names of those that have landed, are queued or are running (see model.Scheduler)."""
+        """Return the names of those that have landed, are queued or are running (see core.scheduler)."""
         recorded = {task.name: self._recorded_job(task) for task in tasks}
         known = self._queue.jobs([one for one in recorded.values() if one]) if tasks else []
         alive = {job.id: job for job in known if job.phase in NOT_OVER}
@@ -109,7 +109,7 @@ class BatchScheduler:
         return [task.name for task in tasks if task.name in self._flights]
 
     def wait(self) -> Sequence[JobResult]:
-        """Wait for a poll's time, and return what has landed (see model.Scheduler).
+        """Wait for a poll's time, and return what has landed (see core.scheduler.Scheduler).
 
         Polls come fast after something has happened, and ever slower while nothing does. What has left
         its record lands without one.
@@ -202,7 +202,7 @@ class BatchScheduler:
             self._on_wait(names, said)
 
     def cancel(self, names: Collection[str]) -> None:
-        """End the jobs of these tasks (see model.Scheduler)."""
+        """End the jobs of these tasks (see core.scheduler)."""
         jobs = {self._flights[name].job for name in names if name in self._flights}
         if jobs:
             self._queue.cancel(jobs)

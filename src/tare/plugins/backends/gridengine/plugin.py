@@ -1,4 +1,4 @@
-"""Grid Engine as a plug-in (see model.backend_plugin)."""
+"""Grid Engine as a plug-in (see core.backend_plugin)."""
 
 from __future__ import annotations
 

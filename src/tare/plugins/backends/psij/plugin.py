@@ -1,4 +1,4 @@
-"""PSI/J as a plug-in (see model.backend_plugin)."""
+"""PSI/J as a plug-in (see core.backend_plugin)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slurm as a plug-in (see model.backend_plugin)."""
+"""Slurm as a plug-in (see core.backend_plugin)."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def difference(first: Counters, last: Counters) -> Counters:
 
 
 def derive(recording: Recording) -> Counters:
-    """Return the figures of an attempt by name (see model.telemetry_sources).
+    """Return the figures of an attempt by name (see core.telemetry_sources).
 
     Empty unless every host was watched from the beginning to the end of the measured stage: part of a run, or
     some of its nodes, is not to be held against the whole of another.
